@@ -1,0 +1,66 @@
+import type { CascadeId, ModelUid } from "../base/ids.ts";
+import type { BackendKind, TurnEventBody } from "../log/event.ts";
+
+/** A message of the prompt after layout: plain text, tools and results already written out. */
+export interface PromptMessage {
+  readonly role: "user" | "assistant";
+  readonly text: string;
+}
+
+/** What goes upstream for one turn: made by `turns/prompt`, sent by a backend as its wire wants it. */
+export interface Prompt {
+  readonly modelUid: ModelUid;
+  /** The number of the model where it has one (`MODEL_…` enum); string-only models have none. */
+  readonly modelNumber: number | undefined;
+  /** System and tool instructions: rendered in every planner mode. */
+  readonly instructions: string;
+  /** The conversation as one user text, for a backend that takes one. */
+  readonly text: string;
+  /** The same conversation message by message, for a backend that takes a list; the last one is the user's. */
+  readonly messages: readonly PromptMessage[];
+  readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
+  readonly maxOutputTokens: number | undefined;
+  /** A live trajectory that already holds all but the last message; then `text` is that message alone. */
+  readonly continues: CascadeId | undefined;
+}
+
+/** What the log already holds of a turn that another process began. */
+export interface ResumePoint {
+  readonly cascadeId: CascadeId | undefined;
+  readonly text: string;
+  readonly thinking: string;
+}
+
+/** Why a running turn was told to stop, as the reason of its signal. `detach` leaves everything upstream as it is. */
+export type StopReason = "cancel" | "detach";
+
+/**
+ * Sends a prompt and follows its answer.
+ *
+ * - The first event is `started`. The prompt is sent only when the consumer asks for the event after it: asking means
+ *   "stored". That is how a prompt is sent at most once per turn. Source: design.md, "Exactly one prompt".
+ * - The last event is `finished` or `failed`; errors of the server are events, never exceptions.
+ * - When `signal` aborts with reason `"cancel"` the backend cancels and archives upstream, then ends without a terminal
+ *   event: the one who aborted writes it. With `"detach"` it just stops.
+ * - Whatever the end, the trajectory is archived unless detached or kept for continuity (`keep`).
+ */
+export interface Backend {
+  readonly kind: BackendKind;
+  run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody>;
+  /** Goes on with a turn that the log holds up to `from`: sends the prompt only if the server never accepted it. */
+  resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody>;
+  /** Cleans up a trajectory that nobody will continue. */
+  archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
+}
+
+export interface RunOptions {
+  /** Leave the trajectory open at the end, for the next turn of the same conversation. */
+  readonly keep: boolean;
+  /** Called after each poll that the server answered: the upstream is known alive. */
+  readonly onAlive: () => void;
+}
+
+/** Finds the backend of the IDE that runs now. Throws `ide_not_running`, `not_signed_in`, `upstream_failed`. */
+export interface Backends {
+  current(signal: AbortSignal): Promise<Backend>;
+}

@@ -1,0 +1,13 @@
+/** Clean-up that may fail: the failure is handed to `onError` (nowhere by default) and the caller goes on. */
+export async function bestEffort(work: Promise<unknown>, onError: (error: unknown) => void = () => {}): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    onError(error);
+  }
+}
+
+/** A signal that aborts when any of the given ones does, or after `ms`. Its reason is a `TimeoutError` in that case. */
+export function deadline(signal: AbortSignal, ms: number): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+}

@@ -1,0 +1,73 @@
+import type { Clock } from "./clock.ts";
+
+interface Sleeper {
+  readonly wakesAt: number;
+  readonly wake: () => void;
+}
+
+/** A clock that stands still until a test moves it. Sleepers wake in order of their time. */
+export class FakeClock implements Clock {
+  #now: number;
+  readonly #start: number;
+  readonly #sleepers = new Set<Sleeper>();
+
+  constructor(nowMs = 1_750_000_000_000) {
+    this.#now = nowMs;
+    this.#start = nowMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now - this.#start;
+  }
+
+  /** How many callers are asleep now. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason as Error); // passed on as the aborter gave it
+        return;
+      }
+      const onAbort = () => {
+        this.#sleepers.delete(sleeper);
+        reject(signal.reason as Error); // as above
+      };
+      const sleeper: Sleeper = {
+        wakesAt: this.#now + ms,
+        wake: () => {
+          signal.removeEventListener("abort", onAbort);
+          resolve();
+        },
+      };
+      this.#sleepers.add(sleeper);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  /** Moves time on, waking who is due, and lets promise callbacks run between two wakings. */
+  async advance(ms: number): Promise<void> {
+    const target = this.#now + ms;
+    await settle();
+    for (;;) {
+      const due = [...this.#sleepers].filter((s) => s.wakesAt <= target).sort((a, b) => a.wakesAt - b.wakesAt)[0];
+      if (due === undefined) break;
+      this.#sleepers.delete(due);
+      this.#now = Math.max(this.#now, due.wakesAt);
+      due.wake();
+      await settle();
+    }
+    this.#now = target;
+    await settle();
+  }
+}
+
+async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve();
+}

@@ -1,0 +1,117 @@
+/** What can go wrong, as every layer and every API knows it. The one closed list; each dialect maps it with a total record. */
+export type ErrorCode =
+  | "ide_not_running"
+  | "not_signed_in"
+  | "unauthenticated"
+  | "unknown_model"
+  | "model_not_allowed"
+  | "quota_exhausted"
+  | "rate_limited"
+  | "context_too_long"
+  | "invalid_request"
+  | "idempotency_conflict"
+  | "upstream_failed"
+  | "upstream_timeout"
+  | "cancelled"
+  | "degraded"
+  | "internal";
+
+/** What to do next when the thrower has nothing better to say. */
+const defaultHints: Readonly<Record<ErrorCode, string>> = {
+  ide_not_running: "Start Windsurf and open a folder, then try again; `millrace doctor` shows what was looked at.",
+  not_signed_in: "Sign in inside the IDE, then try again.",
+  unauthenticated: "Send the gateway's key as a bearer token; `millrace key` prints where it is.",
+  unknown_model: "`millrace models` lists the models of this account.",
+  model_not_allowed: "Pick a model that your plan includes; `millrace models` marks them.",
+  quota_exhausted: "Wait for the reset or pick a cheaper model; `millrace usage` shows when it is.",
+  rate_limited: "Wait for the time given, then send the request again.",
+  context_too_long: "Shorten the conversation or pick a model with a larger context window.",
+  invalid_request: "Correct the request and send it again.",
+  idempotency_conflict: "Use a new idempotency key for a different request.",
+  upstream_failed: "Try again; if it stays, restart the IDE and run `millrace doctor`.",
+  upstream_timeout: "Try again; the IDE's server did not answer in time.",
+  cancelled: "Send the request again if you still want the answer.",
+  degraded: "Free disk space or repair the store; answers still flow, but cannot be resumed.",
+  internal: "This is a bug in Millrace; please report it with the id of this error.",
+};
+
+export interface MillraceErrorOptions {
+  /** What the user can do next; a default for the code otherwise. */
+  readonly hint?: string;
+  /** How long to wait before the same request may succeed. */
+  readonly retryAfterMs?: number;
+  /** The request field at fault, as the caller wrote it (`messages[2].content`). */
+  readonly param?: string;
+  /** When the limit that was hit resets, epoch ms. */
+  readonly resetsAtMs?: number;
+  /** More for a person or a tool to read: nearest model names, a decision trace. JSON only, never a secret. */
+  readonly details?: unknown;
+  readonly cause?: unknown;
+}
+
+/** The form of an error inside a log: plain data, without its cause. */
+export interface ErrorRecord {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint: string;
+  readonly retryAfterMs?: number;
+  readonly param?: string;
+  readonly resetsAtMs?: number;
+  readonly details?: unknown;
+}
+
+const brand = Symbol.for("millrace.error");
+
+/**
+ * The only error that crosses a border between layers. `code` decides, `message` says what happened, `hint` what to do
+ * next, `cause` keeps the original. Branded by a registered symbol, so that two copies of the package agree.
+ */
+export class MillraceError extends Error {
+  override readonly name = "MillraceError";
+  readonly [brand] = true;
+  readonly code: ErrorCode;
+  readonly hint: string;
+  readonly retryAfterMs: number | undefined;
+  readonly param: string | undefined;
+  readonly resetsAtMs: number | undefined;
+  readonly details: unknown;
+
+  constructor(code: ErrorCode, message: string, options: MillraceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint ?? defaultHints[code];
+    this.retryAfterMs = options.retryAfterMs;
+    this.param = options.param;
+    this.resetsAtMs = options.resetsAtMs;
+    this.details = options.details;
+  }
+
+  /** The plain form, for a log or a wire. */
+  toRecord(): ErrorRecord {
+    return {
+      code: this.code,
+      message: this.message,
+      hint: this.hint,
+      ...(this.retryAfterMs === undefined ? {} : { retryAfterMs: this.retryAfterMs }),
+      ...(this.param === undefined ? {} : { param: this.param }),
+      ...(this.resetsAtMs === undefined ? {} : { resetsAtMs: this.resetsAtMs }),
+      ...(this.details === undefined ? {} : { details: this.details }),
+    };
+  }
+
+  static fromRecord(record: ErrorRecord, cause?: unknown): MillraceError {
+    const { code, message, ...options } = record;
+    return new MillraceError(code, message, cause === undefined ? options : { ...options, cause });
+  }
+}
+
+/** Whether a caught value is ours, also when another copy of the package threw it. */
+export function isMillraceError(value: unknown): value is MillraceError {
+  return typeof value === "object" && value !== null && brand in value;
+}
+
+/** Ours as it is; anything else is a bug that reached a border, and becomes `internal` without its text. */
+export function toMillraceError(value: unknown): MillraceError {
+  if (isMillraceError(value)) return value;
+  return new MillraceError("internal", "Something went wrong inside Millrace.", { cause: value });
+}

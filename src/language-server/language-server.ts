@@ -1,0 +1,77 @@
+import type { CascadeId, ModelUid } from "../base/ids.ts";
+import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
+import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
+import type {
+  CascadeRunStatus,
+  CortexStepGeneratorMetadata,
+  CortexTrajectoryStep,
+} from "../proto/windsurf/exa/cortex_pb.ts";
+import type { Endpoint } from "./endpoint.ts";
+
+export interface SendMessage {
+  readonly cascadeId: CascadeId;
+  readonly text: string;
+  /** Rendered in every planner mode (section 12 of the conversational planner). */
+  readonly instructions: string;
+  readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
+  readonly modelUid: ModelUid;
+  readonly modelNumber: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+}
+
+export interface RawChat {
+  readonly instructions: string;
+  readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
+  readonly modelNumber: number | undefined;
+  readonly modelName: string;
+}
+
+/**
+ * A typed client of one language server. Every call has a deadline of its own and throws `MillraceError`:
+ * `upstream_timeout`, `upstream_failed`, `unauthenticated`, `not_signed_in`, `ide_not_running` (connection refused) and,
+ * where the server says so, `rate_limited`, `quota_exhausted`, `unknown_model`, `model_not_allowed`, `context_too_long`.
+ * Only reading calls are repeated. Source: facts/language-server.md, 1.2, 1.7 and 3.8.
+ */
+export interface LanguageServer {
+  readonly endpoint: Endpoint;
+  /** Once per CSRF token, shared by concurrent callers; `force` does it again after the server lost it. */
+  ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void>;
+  startCascade(signal: AbortSignal): Promise<CascadeId>;
+  /** Not repeated, whatever happens: the one call that costs credits. */
+  sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void>;
+  /** Steps from `stepOffset` (0-based, inclusive) on; earlier ones may have changed since. */
+  getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal): Promise<readonly CortexTrajectoryStep[]>;
+  /** Run status and step count only; the trajectory itself is dropped. */
+  getStatus(
+    cascadeId: CascadeId,
+    signal: AbortSignal,
+  ): Promise<{ readonly status: CascadeRunStatus; readonly totalSteps: number }>;
+  getTranscript(
+    cascadeId: CascadeId,
+    stepOffset: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly transcript: string; readonly totalSteps: number }>;
+  getGeneratorMetadata(
+    cascadeId: CascadeId,
+    offset: number,
+    signal: AbortSignal,
+  ): Promise<readonly CortexStepGeneratorMetadata[]>;
+  cancel(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
+  archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
+  getUserStatus(signal: AbortSignal): Promise<UserStatus>;
+  /** The cheapest call that proves a server is there and takes the token. */
+  ping(signal: AbortSignal): Promise<void>;
+  /** The 1.x way: one server stream. An in-band `is_error` is thrown, not yielded. */
+  rawChat(chat: RawChat, signal: AbortSignal): AsyncIterable<RawChatMessage>;
+  /** What this build answers, probed once and remembered. */
+  capabilities(signal: AbortSignal): Promise<Capabilities>;
+  close(): void;
+}
+
+/** What a server build offers; found by probing, kept per build. */
+export interface Capabilities {
+  readonly cascade: boolean;
+  readonly steps: boolean;
+  readonly transcript: boolean;
+  readonly rawChat: boolean;
+}

@@ -1,0 +1,64 @@
+import type { ErrorRecord } from "../base/errors.ts";
+import type { CascadeId, EventId, ModelUid } from "../base/ids.ts";
+
+/** Which way a prompt went: Cascade (2.x) or raw chat (1.x). */
+export type BackendKind = "cascade" | "raw_chat";
+
+/** Why an answer ended, and what the upstream itself called it. */
+export interface FinishReason {
+  readonly unified: "stop" | "length" | "tool_calls" | "content_filter";
+  readonly raw: string | undefined;
+}
+
+/** Token counts of one turn. `estimated` when counted here rather than reported by the server. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly thinkingTokens: number;
+  /** Part of `promptTokens` that came from the model's cache. */
+  readonly cachedPromptTokens?: number;
+  readonly creditsHundredths?: number;
+  readonly estimated: boolean;
+}
+
+/**
+ * What happens in a turn: the only vocabulary between backends and dialects. A log starts with `started` (unless the
+ * turn ended before that) and ends with exactly one of `finished`, `failed`, `cancelled`. Source: design.md, "Events of a turn".
+ */
+export type TurnEventBody =
+  /** The conversation exists upstream; logged before the prompt is sent, so that a restart can find it. */
+  | {
+      readonly type: "started";
+      readonly modelUid: ModelUid;
+      readonly backend: BackendKind;
+      readonly cascadeId: CascadeId | undefined;
+    }
+  | { readonly type: "text"; readonly delta: string }
+  | { readonly type: "thinking"; readonly delta: string }
+  /** Arguments grow by `argumentsDelta`; `done` is set once, on the last delta of the call (which may be empty). */
+  | {
+      readonly type: "tool_call";
+      readonly callId: string;
+      readonly name: string;
+      readonly argumentsDelta: string;
+      readonly done: boolean;
+    }
+  /** The upstream rewrote text already sent: the full text as it now stands. */
+  | { readonly type: "rewritten"; readonly text: string }
+  | ({ readonly type: "usage" } & Usage)
+  | { readonly type: "finished"; readonly reason: FinishReason; readonly text: string }
+  | { readonly type: "failed"; readonly error: ErrorRecord }
+  | { readonly type: "cancelled"; readonly by: CancelledBy };
+
+/** Who ended a turn early: the client's explicit cancel, nobody reading for the grace time, the gateway stopping, or the IDE. */
+export type CancelledBy = "client" | "abandoned" | "superseded" | "shutdown" | "ide";
+
+/** An event as the log holds it. `atMs` is epoch ms. */
+export type TurnEvent = TurnEventBody & { readonly eventId: EventId; readonly atMs: number };
+
+export type TerminalEventType = "finished" | "failed" | "cancelled";
+
+/** Whether nothing can follow this event. */
+export function isTerminal<E extends TurnEventBody>(event: E): event is E & { readonly type: TerminalEventType } {
+  return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
+}

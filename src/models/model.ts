@@ -1,0 +1,39 @@
+import type { ModelUid } from "../base/ids.ts";
+
+/** One model of the account, from the live list. */
+export interface Model {
+  readonly uid: ModelUid;
+  /** The `Model` enum's number and name where it has one. */
+  readonly number: number | undefined;
+  readonly enumName: string | undefined;
+  /** `claude-opus-4.5:high`; unique in a list. */
+  readonly name: string;
+  readonly label: string;
+  readonly vendor: string;
+  readonly contextTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+  readonly supportsImages: boolean;
+  readonly creditMultiplier: number | undefined;
+  readonly costTier: "free" | "low" | "medium" | "high" | undefined;
+  readonly isNew: boolean;
+  readonly isDefault: boolean;
+  /** Why it cannot be called; undefined when it can. */
+  readonly disabledReason: string | undefined;
+  /** Family and effort, where the list groups them. */
+  readonly family: string | undefined;
+  readonly effort: string | undefined;
+}
+
+/** How a name was understood. */
+export interface Resolution {
+  readonly model: Model;
+  readonly asked: string;
+  readonly rule: "uid" | "name" | "variant" | "alias" | "enum" | "effort";
+}
+
+/** The account's models, live. Both throw what finding a server throws. */
+export interface Models {
+  list(options: { readonly refresh: boolean }, signal: AbortSignal): Promise<readonly Model[]>;
+  /** Throws `unknown_model` naming the nearest three, `model_not_allowed` for a disabled one. Never a default. */
+  resolve(name: string, effort: string | undefined, signal: AbortSignal): Promise<Resolution>;
+}

@@ -1,0 +1,50 @@
+import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
+import type { CancelledBy, TurnEvent } from "../log/event.ts";
+import type { TurnRequest } from "../log/request.ts";
+import type { TurnRecord } from "../log/store.ts";
+
+/** A request that a dialect parsed, with the model that its name means and who asked. */
+export interface StartTurn {
+  readonly dialect: string;
+  readonly request: TurnRequest;
+  readonly modelUid: ModelUid;
+  readonly modelNumber: number | undefined;
+  /** Digest of the caller's API key. */
+  readonly caller: string;
+  /** Digest of the request's body. */
+  readonly fingerprint: string;
+  readonly idempotencyKey: string | undefined;
+  readonly session: string | undefined;
+  readonly client: string | undefined;
+  /** How long the turn goes on with nobody reading; the configured time otherwise. `Infinity`: to its end. */
+  readonly graceMs: number | undefined;
+}
+
+/** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
+export interface StartedTurn {
+  readonly turnId: TurnId;
+  readonly joined: "no" | "key" | "implicit";
+  /** How the prompt reached the model: a fresh trajectory, or one that already held the history. */
+  readonly continuity: Promise<string>;
+  /** Whether the log could be written; without it the turn cannot be resumed. */
+  readonly degraded: boolean;
+}
+
+/** Turns as the gateway knows them: start one, read it from any cursor, cancel it. */
+export interface Turns {
+  /** Throws `idempotency_conflict`, `degraded`, and whatever finding a backend throws. Resolves once the turn is stored. */
+  start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
+  /**
+   * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels
+   * nothing: the turn goes on for its grace time. Throws `invalid_request` for an unknown turn.
+   */
+  read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
+  lastAliveAtMs(turnId: TurnId): number | undefined;
+  /** Ends the turn, durably; nothing happens if it has ended. */
+  cancel(turnId: TurnId, by: CancelledBy): Promise<void>;
+  get(turnId: TurnId): Promise<TurnRecord | undefined>;
+  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
+  /** Ends or hands over what runs, then resolves. */
+  stop(): Promise<void>;
+}
