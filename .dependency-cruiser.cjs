@@ -1,0 +1,107 @@
+/**
+ * Which folder may know which: the *knows* column of docs/architecture.md, as data. Every folder may know itself and
+ * `base`. A folder without a row is an error (scripts/layers/check.ts).
+ */
+const knows = {
+  cli: [
+    "opencode",
+    "gateway",
+    "turns",
+    "backends",
+    "usage",
+    "models",
+    "ide",
+    "language-server",
+    "schema",
+    "log",
+    "client",
+    "simulator",
+    "proto",
+  ],
+  opencode: ["client"],
+  gateway: ["turns", "models", "usage", "log", "proto"],
+  turns: ["backends", "log"],
+  backends: ["language-server", "log", "proto"],
+  usage: ["language-server", "log", "proto"],
+  models: ["language-server", "proto"],
+  ide: ["language-server", "proto"],
+  "language-server": ["proto"],
+  schema: ["proto"],
+  log: [],
+  client: ["proto"],
+  simulator: ["proto"],
+  proto: [],
+  base: [],
+};
+
+const inside = (...folders) => `^src/(${folders.join("|")})/`;
+const tests = "\\.(test|conformance|fake)\\.ts$|/fixtures/";
+const rule = (name, from, to, comment) => ({ name, comment, severity: "error", from, to });
+
+/** Files that run wherever JavaScript does: Node, Bun, browsers. */
+const neutral = "^src/(gateway/dialects|client|proto|base)/";
+
+module.exports = {
+  knows,
+  forbidden: [
+    ...Object.entries(knows).map(([name, others]) =>
+      rule(
+        `knows-${name}`,
+        { path: inside(name), pathNot: tests },
+        { path: "^src/", pathNot: inside(name, "base", ...others) },
+        `src/${name} may know: ${["base", ...others].join(", ")}`,
+      ),
+    ),
+    rule(
+      "dialects-are-pure",
+      { path: "^src/gateway/dialects/", pathNot: tests },
+      { path: "^src/", pathNot: "^src/(gateway/dialects|log|proto|base)/" },
+      "a dialect is a pure function between a body, turn events and wire events",
+    ),
+    rule(
+      "runs-anywhere",
+      { path: neutral, pathNot: `^src/client/node/|${tests}` },
+      { dependencyTypes: ["core"] },
+      "these files run in browsers and Bun as well",
+    ),
+    rule(
+      "plugin-loads-no-sqlite",
+      { path: "^src/opencode/", pathNot: tests },
+      { path: "^(node:)?sqlite$", reachable: true },
+      "the plugin runs inside OpenCode, whose runtime has no node:sqlite",
+    ),
+    rule(
+      "one-owner-per-library",
+      { path: "^src/", pathNot: `^src/(log|ide|usage|simulator|schema)/|${tests}` },
+      { path: "^(node:)?sqlite$|node_modules/redis/" },
+      "databases are opened in the folders that own a store",
+    ),
+    rule(
+      "ships-no-dev-dependency",
+      { path: "^src/", pathNot: tests },
+      { dependencyTypes: ["npm-dev"] },
+      "shipped code imports what the package depends on",
+    ),
+    rule("no-cycles", { path: "^src/", pathNot: "^src/proto/" }, { circular: true }, "a cycle has no lowest part"),
+    rule(
+      "resolves",
+      { path: "^src/" },
+      { couldNotResolve: true, pathNot: "^(node:)?sqlite$" },
+      "an import that leads nowhere",
+    ),
+    rule(
+      "nothing-knows-tests",
+      { path: "^src/", pathNot: tests },
+      { path: tests },
+      "shipped code imports no test code",
+    ),
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "^(dist|coverage|web/dist)/" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default", "types"] },
+    builtInModules: { add: ["node:sqlite", "sqlite"] },
+  },
+};

@@ -1,0 +1,1 @@
+import type { T } from "../../turns/t.ts"; export type D = T;

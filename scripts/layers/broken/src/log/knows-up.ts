@@ -1,0 +1,1 @@
+import { b } from "../backends/b.ts"; export const l = b;

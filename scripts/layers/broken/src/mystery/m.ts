@@ -1,0 +1,1 @@
+export const m = 1;

@@ -1,0 +1,1 @@
+import { DatabaseSync } from "node:sqlite"; export const d = DatabaseSync;

@@ -1,0 +1,1 @@
+import { nothing } from "./nowhere.ts"; export const n = nothing;

@@ -1,0 +1,1 @@
+import { fake } from "./thing.fake.ts"; export const k = fake;

@@ -1,0 +1,1 @@
+import { y } from "./y.ts"; export const x = (): unknown => y;

@@ -1,0 +1,26 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { checkLayers } from "./check.ts";
+
+const configuration = join(import.meta.dirname, "../../.dependency-cruiser.cjs");
+
+test("each rule reports the file of the broken tree that breaks it", async () => {
+  const found = await checkLayers(join(import.meta.dirname, "broken"), configuration);
+  const expected = [
+    "knows-log: src/log/knows-up.ts -> src/backends/b.ts",
+    "dialects-are-pure: src/gateway/dialects/impure.ts -> src/turns/t.ts",
+    "runs-anywhere: src/base/core.ts -> fs",
+    "plugin-loads-no-sqlite: src/opencode/plugin.ts -> node:sqlite",
+    "one-owner-per-library: src/opencode/lazy.ts -> node:sqlite",
+    "no-cycles: src/turns/x.ts -> src/turns/y.ts",
+    "resolves: src/turns/unresolved.ts -> ./nowhere.ts",
+    "nothing-knows-tests: src/turns/uses-fake.ts -> src/turns/thing.fake.ts",
+    "ships-no-dev-dependency: src/turns/dev.ts -> fast-check",
+  ];
+  const violations = found.violations.map((violation) =>
+    violation.replace(/-> \S*\/node_modules\/(fast-check)\/\S*$/, "-> $1"),
+  );
+  for (const violation of expected) expect(violations).toContainEqual(violation);
+  expect(found.foldersWithoutRow).toEqual(["mystery"]);
+  expect(found.unseen).toEqual([]);
+});

@@ -1,0 +1,64 @@
+import { readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, relative } from "node:path";
+import { cruise, type ICruiseOptions, type IReporterOutput } from "dependency-cruiser";
+import extractTSConfig from "dependency-cruiser/config-utl/extract-ts-config";
+
+interface Configuration {
+  readonly knows: Readonly<Record<string, readonly string[]>>;
+  readonly forbidden: NonNullable<NonNullable<ICruiseOptions["ruleSet"]>["forbidden"]>;
+  readonly options: ICruiseOptions;
+}
+
+interface Found {
+  readonly violations: readonly string[];
+  /** Source files that the cruiser did not read: a cruiser that cannot parse passes everything. */
+  readonly unseen: readonly string[];
+  readonly foldersWithoutRow: readonly string[];
+}
+
+/** Holds the tree below `root` (its `src/`) against `.dependency-cruiser.cjs`. */
+export async function checkLayers(root: string, configurationFile: string): Promise<Found> {
+  const configuration = createRequire(import.meta.url)(configurationFile) as Configuration; // our own file, typed above
+  const before = process.cwd();
+  process.chdir(root);
+  try {
+    const output: IReporterOutput = await cruise(
+      ["src"],
+      { ...configuration.options, validate: true, ruleSet: { forbidden: configuration.forbidden } },
+      undefined,
+      { tsConfig: extractTSConfig("tsconfig.json") },
+    );
+    if (typeof output.output === "string") throw new Error("the cruiser answered text where a result was asked for");
+    const { modules, summary } = output.output;
+    const seen = new Set(modules.map((module) => module.source));
+    const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
+    return {
+      violations: summary.violations.map((v) => `${v.rule.name}: ${v.from} -> ${v.to}`),
+      unseen: sources.filter((file) => !seen.has(file)),
+      foldersWithoutRow: readdirSync("src", { withFileTypes: true })
+        .filter((entry) => entry.isDirectory() && !(entry.name in configuration.knows))
+        .map((entry) => entry.name),
+    };
+  } finally {
+    process.chdir(before);
+  }
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(".", join(entry.parentPath, entry.name)));
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, "../..");
+  const found = await checkLayers(root, join(root, ".dependency-cruiser.cjs"));
+  for (const violation of found.violations) console.error(`layers: ${violation}`);
+  for (const file of found.unseen) console.error(`layers: not read by the check: ${file}`);
+  for (const folder of found.foldersWithoutRow)
+    console.error(`layers: src/${folder} has no row in .dependency-cruiser.cjs`);
+  const problems = found.violations.length + found.unseen.length + found.foldersWithoutRow.length;
+  if (problems > 0) process.exitCode = 1;
+  else console.log("layers: every import of src/ points down");
+}
