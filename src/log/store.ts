@@ -20,6 +20,8 @@ export interface TurnRecord {
   readonly session: string | undefined;
   /** The client's product name and version, from its user agent. */
   readonly client: string | undefined;
+  /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
+  readonly wire?: unknown;
   readonly ended: boolean;
 }
 
@@ -57,5 +59,7 @@ export interface LogStore {
     readonly fingerprint?: string;
     readonly limit: number;
   }): Promise<readonly TurnRecord[]>;
+  /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
+  remove(turnId: TurnId): Promise<void>;
   close(): Promise<void>;
 }

@@ -16,6 +16,8 @@ export interface StartTurn {
   readonly idempotencyKey: string | undefined;
   readonly session: string | undefined;
   readonly client: string | undefined;
+  /** Stored with the turn as it is (`TurnRecord.wire`): plain JSON, opaque to every layer but the dialect. */
+  readonly wire?: unknown;
   /** How long the turn goes on with nobody reading; the configured time otherwise. `Infinity`: to its end. */
   readonly graceMs: number | undefined;
 }
@@ -44,6 +46,8 @@ export interface Turns {
   /** Ends the turn, durably; nothing happens if it has ended. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<void>;
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
+  /** Ends the turn if it runs, then forgets it and its events; nothing happens if it is unknown. */
+  remove(turnId: TurnId): Promise<void>;
   list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
   /** Ends or hands over what runs, then resolves. */
   stop(): Promise<void>;
