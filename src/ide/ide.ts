@@ -36,9 +36,13 @@ export interface DiscoveryResult {
 export interface IdeFinder {
   /** The last result if still believed, a fresh one otherwise. Never throws because nothing was found. */
   find(signal: AbortSignal): Promise<DiscoveryResult>;
-  /** Forgets what was found: a call to this server failed as if it were gone. */
+  /** Forgets what was found: a call to this server failed as if it were gone. The next `find` looks again. */
   invalidate(ide: Ide): void;
-  /** An open client of this IDE's server; the same one as long as the endpoint is the same. */
-  connect(ide: Ide): LanguageServer;
+  /**
+   * A client of this IDE's server; the same one as long as endpoint and API key are the same. Before it is handed out, the
+   * listening socket must still belong to the process that was found, and that process to this user. Throws
+   * `ide_not_running` (and forgets the IDE) when that is no longer so. Source: design.md, decision 5.
+   */
+  connect(ide: Ide, signal: AbortSignal): Promise<LanguageServer>;
   close(): void;
 }
