@@ -20,6 +20,11 @@ export interface StartTurn {
   readonly wire?: unknown;
   /** How long the turn goes on with nobody reading; the configured time otherwise. `Infinity`: to its end. */
   readonly graceMs: number | undefined;
+  /**
+   * The client says that it sends this request again (`X-Stainless-Retry-Count`): the earlier turn is joined although
+   * its reader is not known to be gone.
+   */
+  readonly retry?: boolean;
 }
 
 /** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
@@ -28,23 +33,30 @@ export interface StartedTurn {
   readonly joined: "no" | "key" | "implicit";
   /** How the prompt reached the model: a fresh trajectory, or one that already held the history. */
   readonly continuity: Promise<string>;
-  /** Whether the log could be written; without it the turn cannot be resumed. */
+  /** True when the log could not be written: the answer flows, but cannot be resumed after a restart. */
   readonly degraded: boolean;
+  /** When the turn's log stops being readable, epoch ms by this gateway's clock; attaching moves it on. */
+  readonly expiresAtMs: number;
 }
 
 /** Turns as the gateway knows them: start one, read it from any cursor, cancel it. */
 export interface Turns {
-  /** Throws `idempotency_conflict`, `degraded`, and whatever finding a backend throws. Resolves once the turn is stored. */
+  /** Throws `idempotency_conflict`, `expired`, and whatever finding a backend throws. Resolves once the turn is stored. */
   start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
   /**
    * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels
-   * nothing: the turn goes on for its grace time. Throws `invalid_request` for an unknown turn.
+   * nothing: the turn goes on for its grace time. A reader that asks for more after the terminal event says that it
+   * delivered the answer whole. Throws `invalid_request` for an unknown turn or a cursor past its end, `expired` when
+   * the log is no longer kept, `cancelled` when the gateway stops first.
    */
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  /** As `read`, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
+  follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /** Ends the turn, durably; nothing happens if it has ended. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<void>;
+  /** Throws `expired` while the tombstone of a turn that is no longer kept remains. */
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
   /** Ends the turn if it runs, then forgets it and its events; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;
