@@ -24,9 +24,12 @@ export interface Prompt {
   readonly continues: CascadeId | undefined;
 }
 
-/** What the log already holds of a turn that another process began. */
+/** What the log already holds of a turn that another process began: its `started`, and the text and thinking since. */
 export interface ResumePoint {
   readonly cascadeId: CascadeId | undefined;
+  /** `fromStep` of `started`. */
+  readonly fromStep?: number;
+  /** As this backend gave it: every `text` delta, or the last `rewritten` and the deltas since. */
   readonly text: string;
   readonly thinking: string;
 }
@@ -39,22 +42,26 @@ export type StopReason = "cancel" | "detach";
  *
  * - The first event is `started`. The prompt is sent only when the consumer asks for the event after it: asking means
  *   "stored". That is how a prompt is sent at most once per turn. Source: design.md, "Exactly one prompt".
- * - The last event is `finished` or `failed`; errors of the server are events, never exceptions.
+ * - The last event is `finished`, `failed`, or `cancelled` by `ide` when somebody pressed stop there. Errors of the server
+ *   are events, never exceptions; what goes wrong before `started` is a `failed` too.
  * - When `signal` aborts with reason `"cancel"` the backend cancels and archives upstream, then ends without a terminal
  *   event: the one who aborted writes it. With `"detach"` it just stops.
- * - Whatever the end, the trajectory is archived unless detached or kept for continuity (`keep`).
+ * - Whatever the end, the trajectory is archived, unless detached, or finished and kept for continuity (`keep`).
  */
 export interface Backend {
   readonly kind: BackendKind;
   run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody>;
-  /** Goes on with a turn that the log holds up to `from`: sends the prompt only if the server never accepted it. */
+  /**
+   * Goes on with a turn whose log holds `started` and all up to `from`; does not repeat `started`. Sends the prompt only
+   * if the server certainly never accepted it. A turn whose log is empty is `run` afresh instead.
+   */
   resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody>;
   /** Cleans up a trajectory that nobody will continue. */
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
 }
 
 export interface RunOptions {
-  /** Leave the trajectory open at the end, for the next turn of the same conversation. */
+  /** Leave the trajectory open once `finished`, for the next turn of the same conversation. */
   readonly keep: boolean;
   /** Called after each poll that the server answered: the upstream is known alive. */
   readonly onAlive: () => void;

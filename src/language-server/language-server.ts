@@ -5,6 +5,7 @@ import type {
   CascadeRunStatus,
   CortexStepGeneratorMetadata,
   CortexTrajectoryStep,
+  ExecutorMetadata,
 } from "../proto/windsurf/exa/cortex_pb.ts";
 import type { Endpoint } from "./endpoint.ts";
 
@@ -30,7 +31,7 @@ export interface RawChat {
  * A typed client of one language server. Every call has a deadline of its own and throws `MillraceError`:
  * `upstream_timeout`, `upstream_failed`, `unauthenticated`, `not_signed_in`, `ide_not_running` (connection refused) and,
  * where the server says so, `rate_limited`, `quota_exhausted`, `unknown_model`, `model_not_allowed`, `context_too_long`.
- * Only reading calls are repeated. Source: facts/language-server.md, 1.2, 1.7 and 3.8.
+ * What the failure says of the server beyond its code is told by `callFailure(error)`. Only reading calls are repeated. Source: facts/language-server.md, 1.2, 1.7 and 3.8.
  */
 export interface LanguageServer {
   readonly endpoint: Endpoint;
@@ -41,11 +42,8 @@ export interface LanguageServer {
   sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void>;
   /** Steps from `stepOffset` (0-based, inclusive) on; earlier ones may have changed since. */
   getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal): Promise<readonly CortexTrajectoryStep[]>;
-  /** Run status and step count only; the trajectory itself is dropped. */
-  getStatus(
-    cascadeId: CascadeId,
-    signal: AbortSignal,
-  ): Promise<{ readonly status: CascadeRunStatus; readonly totalSteps: number }>;
+  /** Run status, step count and how past executions ended; the steps that come along are dropped. */
+  getStatus(cascadeId: CascadeId, signal: AbortSignal): Promise<CascadeStatus>;
   getTranscript(
     cascadeId: CascadeId,
     stepOffset: number,
@@ -66,6 +64,13 @@ export interface LanguageServer {
   /** What this build answers, probed once and remembered. */
   capabilities(signal: AbortSignal): Promise<Capabilities>;
   close(): void;
+}
+
+export interface CascadeStatus {
+  readonly status: CascadeRunStatus;
+  readonly totalSteps: number;
+  /** One entry per ended execution of the planner loop, oldest first (`trajectory.executor_metadatas`). */
+  readonly executors: readonly ExecutorMetadata[];
 }
 
 /** What a server build offers; found by probing, kept per build. */

@@ -32,6 +32,8 @@ export type TurnEventBody =
       readonly modelUid: ModelUid;
       readonly backend: BackendKind;
       readonly cascadeId: CascadeId | undefined;
+      /** How many steps a continued trajectory held before this turn; absent on a fresh one. */
+      readonly fromStep?: number;
     }
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }
