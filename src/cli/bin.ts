@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+// No static import: an old Node must get as far as the sentence below.
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major < 22 || (major === 22 && minor < 13)) {
+  process.stderr.write(
+    `Millrace needs Node 22.13 or newer; this is ${process.version}. Try: npx -y -p node@24 -p millrace millrace ${process.argv.slice(2).join(" ")}\n`,
+  );
+  process.exit(69);
+}
+const [{ run }, { systemClock }, { homedir }] = await Promise.all([
+  import("./main.ts"),
+  import("../base/clock.ts"),
+  import("node:os"),
+]);
+const stop = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.on(signal, () => {
+    if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
+    stop.abort();
+  });
+}
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
+});
+process.exitCode = await run(process.argv.slice(2), {
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  platform: process.platform,
+  homeFolder: homedir(),
+  clock: systemClock,
+  signal: stop.signal,
+});

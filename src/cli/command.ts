@@ -1,0 +1,54 @@
+import type { Io } from "./io.ts";
+import type { OptionSpec } from "./options.ts";
+import type { Output } from "./output.ts";
+import type { Settings } from "./settings.ts";
+
+/** What a command's handler is handed. */
+export interface CommandContext {
+  readonly io: Io;
+  readonly out: Output;
+  readonly settings: Settings;
+  readonly signal: AbortSignal;
+  /** The command was asked for JSON: results and failures are JSON. */
+  readonly json: boolean;
+}
+
+/** A positional argument. A variadic one comes last and takes the rest. */
+export interface ArgumentSpec {
+  readonly name: string;
+  readonly summary: string;
+  readonly required: boolean;
+  readonly variadic: boolean;
+}
+
+type Options = Readonly<Record<string, OptionSpec<unknown>>>;
+
+/** The values that a command's options parse to. */
+export type OptionValues<O extends Options> = { readonly [K in keyof O]: O[K] extends OptionSpec<infer T> ? T : never };
+
+interface CommandDefinition<O extends Options> {
+  readonly name: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Heading in the list of commands. */
+  readonly group: "Serve" | "Use" | "Look" | "Set up";
+  readonly options: O;
+  readonly arguments?: readonly ArgumentSpec[];
+  readonly examples: readonly (readonly [command: string, what: string])[];
+  /** Arguments after the first positional one are not parsed: they belong to another program. */
+  readonly passThrough?: boolean;
+  readonly subcommands?: readonly Command[];
+  /** Answers the exit code; 0 if it answers nothing. */
+  run(
+    input: { readonly options: OptionValues<O>; readonly args: readonly string[] },
+    context: CommandContext,
+  ): Promise<number | void>;
+}
+
+/** A command as a value: help, parsing, completion and docs read it. Its option `json`, where it has one, is the failure format too. */
+export type Command = CommandDefinition<Options>;
+
+/** Types a command's handler from its options, then forgets the exact type. */
+export function defineCommand<const O extends Options>(definition: CommandDefinition<O>): Command {
+  return definition; // its options are read back as the type they were given with: the parser builds the values from them
+}

@@ -1,0 +1,107 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { MillraceError } from "../base/errors.ts";
+import { defineCommand } from "./command.ts";
+import { fakeIo } from "./io.fake.ts";
+import { run } from "./main.ts";
+import { choice, duration, flag, integer, texts } from "./options.ts";
+
+const homeFolder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
+
+const probe = defineCommand({
+  name: "probe",
+  summary: "Shows what it was given",
+  group: "Look",
+  options: {
+    port: integer("the port", "<port>", { min: 0, max: 65_535, initial: 42_100 }, { env: "PROBE_PORT" }),
+    grace: duration("the time", 120_000, { env: "PROBE_GRACE" }),
+    store: choice("the store", ["sqlite", "memory"], "sqlite"),
+    home: texts("more homes", "<folder>"),
+    fail: flag("fail"),
+    crash: flag("crash"),
+    json: flag("print JSON"),
+  },
+  arguments: [{ name: "word", summary: "a word", required: false, variadic: true }],
+  examples: [["millrace probe", "shows"]],
+  run({ options, args }, { out }) {
+    if (options.fail) throw new MillraceError("ide_not_running", "No IDE runs.");
+    if (options.crash) throw new Error("secret detail");
+    out.json({ ...options, args });
+    return Promise.resolve();
+  },
+});
+
+async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
+  const io = fakeIo({ homeFolder, env });
+  const code = await run(argv, io, [probe]);
+  return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+}
+
+test("options take their defaults, then the environment, then the command line", async () => {
+  expect(JSON.parse((await millrace(["probe"])).stdout)).toMatchObject({
+    port: 42_100,
+    grace: 120_000,
+    home: [],
+    args: [],
+  });
+  expect(JSON.parse((await millrace(["probe"], { PROBE_PORT: "7", PROBE_GRACE: "0" })).stdout)).toMatchObject({
+    port: 7,
+    grace: 0,
+  });
+  const given = await millrace(["probe", "--port", "8", "--grace", "1.5m", "--home", "a", "--home", "b", "x", "y"], {
+    PROBE_PORT: "7",
+  });
+  expect(JSON.parse(given.stdout)).toMatchObject({ port: 8, grace: 90_000, home: ["a", "b"], args: ["x", "y"] });
+});
+
+test("a wrong value exits 64 and says what would be right, also from the environment", async () => {
+  expect(await millrace(["probe", "--port", "70000"])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("a whole number from 0 to 65535"),
+  });
+  expect(await millrace(["probe", "--store", "paper"])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("one of sqlite, memory"),
+  });
+  expect(await millrace(["probe"], { PROBE_GRACE: "soon" })).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("PROBE_GRACE"),
+  });
+});
+
+test("an unknown command or option exits 64 with the nearest name", async () => {
+  expect(await millrace(["prope"])).toMatchObject({ code: 64, stderr: expect.stringContaining("Did you mean probe?") });
+  expect(await millrace(["probe", "--prot", "1"])).toMatchObject({
+    code: 64,
+    stderr: expect.stringContaining("Did you mean --port?"),
+  });
+});
+
+test("an error prints what happened and what to do next, and with --json is JSON", async () => {
+  expect(await millrace(["probe", "--fail"])).toEqual({
+    code: 69,
+    stdout: "",
+    stderr:
+      "millrace: No IDE runs.\nStart Windsurf and open a folder, then try again; `millrace doctor` shows what was looked at.\n",
+  });
+  const json = await millrace(["probe", "--fail", "--json"]);
+  expect(json.code).toBe(69);
+  expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: "ide_not_running", message: "No IDE runs." } });
+});
+
+test("a bug exits 70 without showing its text in the message", async () => {
+  const crashed = await millrace(["probe", "--crash"]);
+  expect(crashed.code).toBe(70);
+  expect(crashed.stderr.split("\n")[0]).toBe("millrace: Something went wrong inside Millrace.");
+});
+
+test("help lists commands, options with their variables, examples and exit codes", async () => {
+  const help = await millrace(["probe", "--help"]);
+  expect(help.code).toBe(0);
+  expect(help.stdout).toContain("[PROBE_PORT]");
+  expect(help.stdout).toContain("# shows");
+  expect((await millrace(["--help"])).stdout).toContain("Exit codes:");
+  expect((await millrace([])).code).toBe(64);
+});

@@ -1,0 +1,109 @@
+import { MillraceError } from "../base/errors.ts";
+
+/** One option of a command, as data: help, parsing and documentation read the same value. */
+export interface OptionSpec<T> {
+  readonly summary: string;
+  /** What stands for the value in help (`<port>`); undefined for a flag. */
+  readonly value: string | undefined;
+  /** One letter, without the dash. */
+  readonly short: string | undefined;
+  /** A variable that sets it where the command line does not. */
+  readonly env: string | undefined;
+  /** The default in words, where it is not the value itself. */
+  readonly defaultText: string | undefined;
+  readonly initial: T;
+  /** Throws `invalid_request` that says what would be right. */
+  readonly parse: (raw: string) => T;
+}
+
+interface Common {
+  readonly short?: string;
+  readonly env?: string;
+  readonly defaultText?: string;
+}
+
+function spec<T>(
+  summary: string,
+  value: string | undefined,
+  initial: T,
+  parse: (raw: string) => T,
+  common: Common,
+): OptionSpec<T> {
+  return { summary, value, initial, parse, short: common.short, env: common.env, defaultText: common.defaultText };
+}
+
+/** A switch: off unless given (or its variable is `1`, `true`, `yes` or `on`). */
+export function flag(summary: string, common: Common = {}): OptionSpec<boolean> {
+  return spec(summary, undefined, false, (raw) => /^(1|true|yes|on)$/i.test(raw), common);
+}
+
+export function text(summary: string, value: string, common: Common = {}): OptionSpec<string | undefined> {
+  return spec<string | undefined>(summary, value, undefined, (raw) => raw, common);
+}
+
+/** May be given several times. */
+export function texts(summary: string, value: string, common: Common = {}): OptionSpec<readonly string[]> {
+  return spec<readonly string[]>(summary, `${value}...`, [], (raw) => [raw], common);
+}
+
+export function integer<D extends number | undefined>(
+  summary: string,
+  value: string,
+  range: { readonly min: number; readonly max: number; readonly initial: D },
+  common: Common = {},
+): OptionSpec<number | D> {
+  return spec<number | D>(
+    summary,
+    value,
+    range.initial,
+    (raw) => {
+      const parsed = Number(raw);
+      if (Number.isInteger(parsed) && parsed >= range.min && parsed <= range.max) return parsed;
+      throw wrong(raw, `a whole number from ${range.min} to ${range.max}`);
+    },
+    common,
+  );
+}
+
+export function choice<const C extends string, D extends C | undefined>(
+  summary: string,
+  choices: readonly C[],
+  initial: D,
+  common: Common = {},
+): OptionSpec<C | D> {
+  return spec<C | D>(
+    `${summary} (${choices.join(", ")})`,
+    "<which>",
+    initial,
+    (raw) => {
+      const found = choices.find((candidate) => candidate === raw);
+      if (found !== undefined) return found;
+      throw wrong(raw, `one of ${choices.join(", ")}`);
+    },
+    common,
+  );
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A time span such as `0`, `500ms`, `90s`, `2m`, `36h`, `7d`, in ms. */
+export function duration<D extends number | undefined>(
+  summary: string,
+  initial: D,
+  common: Common = {},
+): OptionSpec<number | D> {
+  return spec<number | D>(summary, "<time>", initial, parseDuration, common);
+}
+
+/** Parses `2m` and the like into ms. Throws `invalid_request`. */
+export function parseDuration(raw: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(raw);
+  const unit = match?.[2] === undefined ? undefined : units[match[2]];
+  if (raw === "0") return 0;
+  if (match?.[1] !== undefined && unit !== undefined) return Math.round(Number(match[1]) * unit);
+  throw wrong(raw, "a time such as 500ms, 90s, 2m, 12h or 7d");
+}
+
+function wrong(raw: string, wanted: string): MillraceError {
+  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${wanted}.`, { hint: `Give ${wanted}.` });
+}
