@@ -41,6 +41,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   upstream_failed: exitCodes.unavailable,
   upstream_timeout: exitCodes.unavailable,
   cancelled: exitCodes.interrupted,
+  expired: exitCodes.unavailable,
   degraded: exitCodes.cannotCreate,
   internal: exitCodes.internal,
 };
