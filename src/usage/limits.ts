@@ -1,0 +1,91 @@
+import type { IdeVariant } from "../language-server/endpoint.ts";
+
+/** How a plan counts. Told apart by what the answer holds, never by configuration. */
+export type PlanShape = "credits" | "quota" | "fractions" | "pools" | "unknown";
+
+/** What the numbers of a window count. `percent` runs from 0 to 100; `credits` are whole ones, not hundredths. */
+export type LimitUnit = "credits" | "percent" | "usd";
+
+/**
+ * One limit of a plan, as one reading told it. Absent, zero and unknown are three values: `undefined` means the answer
+ * did not say; nothing is ever filled in from an earlier reading.
+ */
+export interface LimitWindow {
+  /** Stable across readings and releases: `prompt-credits`, `weekly`, `gemini-5h`, `model:claude-opus-4-5`. */
+  readonly id: string;
+  readonly label: string;
+  /** `consumption` is used up towards a limit, `balance` is money that is left (or owed, when negative). */
+  readonly kind: "consumption" | "balance";
+  readonly unit: LimitUnit;
+  /** `unlimited`: the plan has no limit here. `unknown`: the answer did not say; every number is undefined then. */
+  readonly state: "metered" | "unlimited" | "unknown";
+  /** Whether this is a limit of the whole plan, of a pool of models, or of one model inside a pool. */
+  readonly scope: "plan" | "pool" | "model";
+  readonly used: number | undefined;
+  readonly limit: number | undefined;
+  /** Never below 0, also when more was used than the limit allows. For a balance: what is left, negative when owed. */
+  readonly remaining: number | undefined;
+  /** Share of the limit that is used, 0..1. */
+  readonly utilization: number | undefined;
+  /** Epoch ms. */
+  readonly resetsAtMs: number | undefined;
+  /** Length of the window, seconds; undefined where neither the answer nor the kind of window tells it. */
+  readonly windowSeconds: number | undefined;
+}
+
+/** Any JSON value. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+/** One reading of one IDE's plan. */
+export interface LimitsSnapshot {
+  readonly ide: IdeVariant;
+  /** The build of the IDE that answered; empty if it does not say. */
+  readonly build: string;
+  /** Epoch ms of the reading. */
+  readonly readAtMs: number;
+  readonly shape: PlanShape;
+  /** `Pro`, `Teams`; undefined if the answer does not name it. */
+  readonly planName: string | undefined;
+  readonly windows: readonly LimitWindow[];
+  /** What the server said, as far as it concerns the plan: chosen field by field, so that no name, address or key is in it. */
+  readonly raw: Json;
+}
+
+/** Where and when an answer was read. */
+export interface ReadingSource {
+  readonly ide: IdeVariant;
+  readonly build: string;
+  readonly readAtMs: number;
+}
+
+/** A window in percent of its limit from the share that is left, 0..1 (values outside are cut); unknown without one. */
+export function percentWindow(
+  about: Pick<LimitWindow, "id" | "label" | "scope" | "resetsAtMs" | "windowSeconds">,
+  remainingFraction: number | undefined,
+): LimitWindow {
+  const base = { ...about, kind: "consumption", unit: "percent" } as const;
+  if (remainingFraction === undefined || Number.isNaN(remainingFraction)) {
+    return {
+      ...base,
+      state: "unknown",
+      used: undefined,
+      limit: undefined,
+      remaining: undefined,
+      utilization: undefined,
+    };
+  }
+  const left = Math.min(1, Math.max(0, remainingFraction));
+  return {
+    ...base,
+    state: "metered",
+    used: tidy((1 - left) * 100),
+    limit: 100,
+    remaining: tidy(left * 100),
+    utilization: tidy(1 - left),
+  };
+}
+
+/** Without the noise that binary fractions leave: 1 - 0.8 is 0.2, not 0.19999999999999996. */
+export function tidy(value: number): number {
+  return Math.round(value * 1e9) / 1e9;
+}

@@ -1,0 +1,181 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Pace, paceOf, type Verdict } from "./pace.ts";
+import { snapshotOf } from "./snapshot.fake.ts";
+
+const hour = 3_600_000;
+const week = 7 * 24 * hour;
+const start = Date.parse("2026-02-20T00:00:00Z");
+const end = start + week;
+
+function paceAt(usedFraction: number | undefined, readAtMs: number, nowMs = readAtMs): Pace | undefined {
+  return paceOf([snapshotOf({ readAtMs, usedFraction, resetsAtMs: end, windowSeconds: week / 1000 })], nowMs)[0];
+}
+
+describe("the pace of a window", () => {
+  it.each<[string, number, Verdict]>([
+    ["well under the even pace", 0.2, "ahead"],
+    ["on a line that leaves exactly a tenth", 0.45, "ahead"],
+    ["just under the even pace", 0.49, "tight"],
+    ["over the even pace", 0.6, "runs_out"],
+    ["used up", 1, "exhausted"],
+  ])("%s at half time", (_, used, verdict) => {
+    expect(paceAt(used, start + week / 2)?.verdict).toBe(verdict);
+  });
+
+  it("tells when it runs out: three quarters gone at half time lasts two thirds of the window", () => {
+    const pace = paceAt(0.75, start + week / 2);
+    expect(pace?.projectedFraction).toBeCloseTo(1.5);
+    expect(pace?.runsOutAtMs).toBeCloseTo(start + (week * 2) / 3, -1);
+  });
+
+  it("is measured at the reading, while the even-pace tick moves on", () => {
+    const pace = paceAt(0.4, start + week / 2, start + week * 0.75);
+    expect(pace?.projectedFraction).toBeCloseTo(0.8);
+    expect(pace?.elapsedFraction).toBeCloseTo(0.75);
+  });
+
+  it.each([
+    ["in the first twentieth of the window", paceAt(0.01, start + week * 0.04), "just_started"],
+    ["when nothing is known of its use", paceAt(undefined, start + week / 2), "unknown"],
+    ["once its reset has passed", paceAt(0.9, end - hour, end + hour), "window_over"],
+    [
+      "without a reset",
+      paceOf([snapshotOf({ readAtMs: start, usedFraction: 0.5, resetsAtMs: undefined })], start)[0],
+      "no_reset",
+    ],
+    [
+      "without a start and without history",
+      paceOf([snapshotOf({ readAtMs: start, usedFraction: 0.5, resetsAtMs: end })], start)[0],
+      "no_history",
+    ],
+  ])("is too early to say %s", (_, pace, why) => {
+    expect(pace).toMatchObject({ verdict: "too_early", why, projectedFraction: undefined });
+  });
+
+  it("says exhausted at once, however early", () => {
+    expect(paceAt(1, start + hour)?.verdict).toBe("exhausted");
+  });
+
+  it("is measured between readings of one cycle where the start is not known", () => {
+    const at = (readAtMs: number, usedFraction: number, resetsAtMs = end) =>
+      snapshotOf({ readAtMs, usedFraction, resetsAtMs });
+    const [now] = [start + 40 * hour];
+    const readings = [at(start, 0.9, start + hour), at(start + 20 * hour, 0.1), at(now, 0.2)];
+    // A tenth in 20 hours, with 128 hours to go: 0.2 + 0.64.
+    expect(paceOf(readings, now)[0]).toMatchObject({ verdict: "ahead", projectedFraction: expect.closeTo(0.84) });
+    expect(paceOf(readings.toReversed(), now)).toEqual(paceOf(readings, now));
+  });
+
+  it("starts again from the last fall when a limit was filled up inside its cycle", () => {
+    const at = (readAtMs: number, usedFraction: number) => snapshotOf({ readAtMs, usedFraction, resetsAtMs: end });
+    const readings = [
+      at(start, 0.1),
+      at(start + 10 * hour, 0.8),
+      at(start + 20 * hour, 0),
+      at(start + 30 * hour, 0.05),
+    ];
+    expect(paceOf(readings, start + 30 * hour)[0]?.projectedFraction).toBeCloseTo(0.05 + 0.005 * 138);
+  });
+
+  it("is left out for balances and unlimited windows", () => {
+    const [metered] = snapshotOf({ readAtMs: start, usedFraction: 0.5, resetsAtMs: end }).windows;
+    if (metered === undefined) throw new Error("the fake has a window");
+    const windows = [
+      { ...metered, kind: "balance" as const },
+      { ...metered, state: "unlimited" as const },
+    ];
+    expect(paceOf([snapshotOf({ readAtMs: start, usedFraction: 0, resetsAtMs: end, windows })], start)).toEqual([]);
+  });
+
+  it("is told for the newest snapshot of each IDE", () => {
+    const at = (ide: "windsurf" | "antigravity", usedFraction: number, readAtMs: number) =>
+      snapshotOf({ ide, usedFraction, readAtMs, resetsAtMs: end, windowSeconds: week / 1000 });
+    const now = start + week / 2;
+    const paces = paceOf([at("windsurf", 0.3, now), at("antigravity", 0.9, now), at("windsurf", 0.1, start)], now);
+    expect(paces.map((pace) => [pace.ide, pace.usedFraction])).toEqual([
+      ["windsurf", 0.3],
+      ["antigravity", 0.9],
+    ]);
+  });
+
+  it("does not change with a clock change: a day of 23 or 25 hours moves nothing but the start", () => {
+    // Berlin, 29 March 2026 has 23 hours. The window began 24 h before its reset by our reckoning.
+    const resetsAtMs = Date.parse("2026-03-29T22:00:00Z");
+    const noon = Date.parse("2026-03-29T10:00:00Z");
+    const snapshot = snapshotOf({ readAtMs: noon, usedFraction: 0.3, resetsAtMs, windowSeconds: 86_400 });
+    expect(paceOf([snapshot], noon)[0]).toMatchObject({ verdict: "ahead", elapsedFraction: 0.5 });
+  });
+});
+
+describe("the pace of any snapshots", () => {
+  const fraction = fc.double({ min: 0, max: 1, noNaN: true });
+  const instant = fc.integer({ min: start - week, max: end + week });
+  const snapshot = fc.record({
+    readAtMs: instant,
+    usedFraction: fc.option(fraction, { nil: undefined }),
+    resetsAtMs: fc.option(instant, { nil: undefined }),
+    windowSeconds: fc.option(fc.integer({ min: 1, max: 60 * 86_400 }), { nil: undefined }),
+    ide: fc.constantFrom("windsurf" as const, "windsurf-next" as const, "antigravity" as const),
+  });
+  const order: Readonly<Record<Verdict, number>> = { too_early: -1, ahead: 0, tight: 1, runs_out: 2, exhausted: 3 };
+
+  it("has no negative, infinite or impossible number, whatever the clock and the data do", () => {
+    fc.assert(
+      fc.property(fc.array(snapshot, { maxLength: 8 }), instant, (given, now) => {
+        const impossible = paceOf(given.map(snapshotOf), now).filter((pace) => {
+          const { usedFraction: used = 0, elapsedFraction: elapsed = 0, projectedFraction: projected } = pace;
+          const lasts = pace.verdict === "ahead" || pace.verdict === "tight";
+          return !(
+            used >= 0 &&
+            used <= 1 &&
+            elapsed >= 0 &&
+            elapsed <= 1 &&
+            (projected === undefined || (Number.isFinite(projected) && projected >= used)) &&
+            (!lasts || (projected !== undefined && projected <= 1)) &&
+            (pace.runsOutAtMs !== undefined) === (pace.verdict === "runs_out") &&
+            (pace.why !== undefined) === (pace.verdict === "too_early")
+          );
+        });
+        expect(impossible).toEqual([]);
+      }),
+    );
+  });
+
+  it("never gets better by using more", () => {
+    fc.assert(
+      fc.property(fraction, fraction, instant, instant, (a, b, readAtMs, now) => {
+        const [less, more] = [paceAt(Math.min(a, b), readAtMs, now), paceAt(Math.max(a, b), readAtMs, now)];
+        if (less === undefined || more === undefined) throw new Error("a metered window has a pace");
+        fc.pre(less.verdict !== "too_early" && more.verdict !== "too_early");
+        expect(order[more.verdict]).toBeGreaterThanOrEqual(order[less.verdict]);
+        fc.pre(more.verdict !== "exhausted");
+        expect(more.projectedFraction ?? 0).toBeGreaterThanOrEqual(less.projectedFraction ?? 0);
+        expect(more.runsOutAtMs ?? Infinity).toBeLessThanOrEqual(less.runsOutAtMs ?? Infinity);
+      }),
+    );
+  });
+
+  it("runs out after the reading and before the reset, and says nothing of a window that is over", () => {
+    fc.assert(
+      fc.property(fraction, instant, instant, (used, readAtMs, now) => {
+        const pace = paceAt(used, readAtMs, now);
+        expect(pace?.why === "window_over").toBe(now >= end);
+        const at = pace?.runsOutAtMs ?? end;
+        expect(at).toBeGreaterThanOrEqual(Math.min(readAtMs, now, end));
+        expect(at).toBeLessThanOrEqual(end);
+      }),
+    );
+  });
+
+  it("does not depend on the order of the snapshots", () => {
+    const byIde = (paces: readonly Pace[]) => paces.toSorted((a, b) => a.ide.localeCompare(b.ide));
+    const given = fc.uniqueArray(snapshot, { maxLength: 6, selector: (s) => s.readAtMs });
+    fc.assert(
+      fc.property(given, instant, (records, now) => {
+        const snapshots = records.map(snapshotOf);
+        expect(byIde(paceOf(snapshots.toReversed(), now))).toEqual(byIde(paceOf(snapshots, now)));
+      }),
+    );
+  });
+});
