@@ -20,6 +20,8 @@ export interface TurnRecord {
   readonly session: string | undefined;
   /** The client's product name and version, from its user agent. */
   readonly client: string | undefined;
+  /** What the client says it works on (`X-Millrace-Project`); usage is told apart by it. */
+  readonly project?: string | undefined;
   /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
   readonly ended: boolean;

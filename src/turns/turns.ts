@@ -16,6 +16,8 @@ export interface StartTurn {
   readonly idempotencyKey: string | undefined;
   readonly session: string | undefined;
   readonly client: string | undefined;
+  /** What the client says it works on (`X-Millrace-Project`), for the usage history. */
+  readonly project?: string | undefined;
   /** Stored with the turn as it is (`TurnRecord.wire`): plain JSON, opaque to every layer but the dialect. */
   readonly wire?: unknown;
   /** How long the turn goes on with nobody reading; the configured time otherwise. `Infinity`: to its end. */
