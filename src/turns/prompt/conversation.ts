@@ -1,0 +1,99 @@
+import type { PromptMessage } from "../../backends/backend.ts";
+import type { Message, Part, ToolCall } from "../../log/request.ts";
+import { resultTag, writeCall } from "../tools/grammar.ts";
+import type { ToolNames } from "../tools/names.ts";
+import { promptTexts } from "./instructions.ts";
+
+/** An image of the conversation, in the order in which the texts number them. */
+export type PromptImage = { readonly mimeType: string; readonly base64: string };
+
+/** One message written out as text, with its images apart. `name` says what it is, for error messages. */
+export interface WrittenMessage {
+  readonly role: Message["role"];
+  readonly text: string;
+  readonly images: readonly PromptImage[];
+  readonly name: string;
+}
+
+/** The conversation written out, one entry a message, and the suffix of its tags that no text contains. */
+export interface Written {
+  readonly messages: readonly WrittenMessage[];
+  readonly suffix: string;
+}
+
+/**
+ * Writes messages as text: calls in the grammar that the model is taught, results in tags that name the tool and the
+ * call's place in its answer, images as `[image n]`. Tags get a suffix when a text contains them, so nothing a file or
+ * a user says can end a block. `markImages` false leaves the marks out where the text is only the user's own.
+ */
+export function writeMessages(messages: readonly Message[], names: ToolNames, markImages: boolean): Written {
+  const suffix = freeSuffix(messages);
+  const callPlace = new Map<string, { readonly place: number; readonly name: string }>();
+  let imagesBefore = 0;
+  const written = messages.map((message, index): WrittenMessage => {
+    const images = message.parts.filter((part) => part.type === "image");
+    const body = writeParts(message.parts, markImages ? imagesBefore : undefined);
+    imagesBefore += images.length;
+    const common = { role: message.role, images };
+    const label = `message ${index + 1} of ${messages.length}`;
+    switch (message.role) {
+      case "system":
+      case "user":
+        return { ...common, text: body, name: `${label} (${message.role})` };
+      case "assistant": {
+        message.toolCalls.forEach((call, place) => callPlace.set(call.callId, { place: place + 1, name: call.name }));
+        const calls = message.toolCalls.map((call) => writeCall(names.shown(call.name), callBody(call)));
+        const text = [body, ...calls].filter((piece) => piece !== "").join("\n\n");
+        return { ...common, text, name: `${label} (assistant)` };
+      }
+      case "tool": {
+        const call = callPlace.get(message.callId);
+        const tool = names.shown(message.name ?? call?.name ?? "unknown");
+        const place = call === undefined ? "" : ` call="${call.place}"`;
+        const error = message.isError ? ' error="true"' : "";
+        const text = `<${resultTag}${suffix} name="${tool}"${place}${error}>\n${body}\n</${resultTag}${suffix}>`;
+        return { ...common, text, name: `${label} (result of ${tool})` };
+      }
+      default:
+        return message satisfies never;
+    }
+  });
+  return { messages: written, suffix };
+}
+
+/** The messages as a list of turns: tool results are the user's, neighbours of one role are one message. */
+export function asTurns(messages: readonly WrittenMessage[]): readonly PromptMessage[] {
+  const turns: PromptMessage[] = [];
+  for (const { role, text } of messages) {
+    const side = role === "assistant" ? "assistant" : "user";
+    const last = turns.at(-1);
+    if (last?.role === side) turns[turns.length - 1] = { role: side, text: `${last.text}\n\n${text}` };
+    else turns.push({ role: side, text });
+  }
+  return turns;
+}
+
+function callBody(call: ToolCall): string {
+  if (call.kind === "freeform") return call.arguments;
+  return call.arguments.trim() === "" ? "{}" : call.arguments;
+}
+
+function writeParts(parts: readonly Part[], imagesBefore: number | undefined): string {
+  let image = imagesBefore ?? 0;
+  const pieces = parts.flatMap((part) => {
+    if (part.type === "text") return promptTexts([part]);
+    image++;
+    return imagesBefore === undefined ? [] : [`[image ${image}]`];
+  });
+  return pieces.join("\n\n");
+}
+
+/** "" unless a text holds one of our closing tags; then the first "-n" for which none does. */
+function freeSuffix(messages: readonly Message[]): string {
+  const texts = messages.flatMap((message) => promptTexts(message.parts));
+  for (let n = 0; ; n++) {
+    const suffix = n === 0 ? "" : `-${n}`;
+    const closing = ["conversation", "message", resultTag].map((tag) => `</${tag}${suffix}>`);
+    if (!texts.some((text) => closing.some((tag) => text.includes(tag)))) return suffix;
+  }
+}

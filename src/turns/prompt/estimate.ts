@@ -1,0 +1,25 @@
+import type { Prompt } from "../../backends/backend.ts";
+
+/** What one image is counted as: the upper end of what vendors bill for a full-size picture. */
+const imageTokens = 1_600;
+/** What the IDE's own planner text adds to a turn. Source: facts/language-server.md, 1.6: a one-line question measured 1,719. */
+const plannerTokens = 1_700;
+
+const asciiCharsPerToken = 3.8;
+const otherTokensPerChar = 0.8;
+
+/**
+ * About how many tokens a text is, without a tokenizer: 3.8 ASCII characters a token, 0.8 tokens for every other
+ * character. An estimate: shown as one wherever it is shown.
+ */
+export function estimateTokens(text: string): number {
+  let other = 0;
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) other++;
+  return Math.ceil((text.length - other) / asciiCharsPerToken + other * otherTokensPerChar);
+}
+
+/** About how many tokens a laid-out prompt costs, images and the IDE's planner text included. The one count for every API. */
+export function estimatePromptTokens(prompt: Pick<Prompt, "instructions" | "text" | "images">): number {
+  const written = estimateTokens(prompt.instructions) + estimateTokens(prompt.text);
+  return plannerTokens + written + prompt.images.length * imageTokens;
+}

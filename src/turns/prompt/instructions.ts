@@ -1,0 +1,52 @@
+import type { Message, Part, ResponseFormat, TurnRequest } from "../../log/request.ts";
+import { teachTools } from "../tools/grammar.ts";
+import type { ToolNames } from "../tools/names.ts";
+import { type CompactionStep, describeTool } from "./compaction.ts";
+
+/** A text block that Claude Code puts before its system prompt: client metadata, new in every conversation, no instruction. */
+const billingHeader = /^\s*x-anthropic-billing-header\b/i;
+
+/** The texts of a message that are meant for the model, in order. Source: facts/client-contract.md, row 35. */
+export function promptTexts(parts: readonly Part[]): readonly string[] {
+  return parts.flatMap((part) => (part.type === "text" && !billingHeader.test(part.text) ? [part.text] : []));
+}
+
+/**
+ * Where the leading part of a conversation ends: system messages before the first answer are instructions; later ones
+ * stay where the client put them.
+ */
+export function splitSystem(messages: readonly Message[]): {
+  readonly system: readonly string[];
+  readonly rest: readonly Message[];
+} {
+  const firstAnswer = messages.findIndex((message) => message.role === "assistant" || message.role === "tool");
+  const border = firstAnswer === -1 ? messages.length : firstAnswer;
+  const leads = (message: Message, index: number) => message.role === "system" && index < border;
+  return {
+    system: messages.filter(leads).flatMap((message) => promptTexts(message.parts)),
+    rest: messages.filter((message, index) => !leads(message, index)),
+  };
+}
+
+/** The tools' part of the instructions, shortened by the given steps. Empty when there is nothing to call. */
+export function toolInstructions(request: TurnRequest, names: ToolNames, steps: ReadonlySet<CompactionStep>): string {
+  const { toolChoice } = request;
+  const choice = toolChoice.type === "named" ? { ...toolChoice, name: names.shown(toolChoice.name) } : toolChoice;
+  return teachTools(names.tools, { choice, parallel: request.parallelToolCalls }, (tool) => describeTool(tool, steps));
+}
+
+/** What the model is told about the form of its answer; empty for plain text. It stands in this turn's instructions only. */
+export function formatInstructions(format: ResponseFormat, canCall: boolean): string {
+  const when = canCall ? "When you answer without calling a tool, the answer is" : "Your whole answer is";
+  const how = `${when} one JSON object and nothing else: strict JSON, no prose before or after it, no code fence.`;
+  switch (format.type) {
+    case "text":
+      return "";
+    case "json_object":
+      return `# Form of the answer\n\n${how}`;
+    case "json_schema":
+      return `# Form of the answer\n\n${how.replace("JSON object", "JSON value")} It fits this JSON Schema (${format.name}):\n${JSON.stringify(format.schema)}`;
+    default:
+      return format satisfies never;
+  }
+}

@@ -1,0 +1,212 @@
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import type { CascadeId } from "../../base/ids.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { type LaidOut, layoutPrompt } from "./layout.ts";
+import {
+  applyPatch,
+  assistant,
+  bash,
+  fakeModel,
+  fakeRequest,
+  readFile,
+  system,
+  toolResult,
+  user,
+} from "./request.fake.ts";
+
+const png = { type: "image", mimeType: "image/png", base64: "iVBORw0KGgo=" } as const;
+
+const golden = (name: string) => fileURLToPath(new URL(`fixtures/${name}.txt`, import.meta.url));
+
+/** A laid-out prompt as one readable text. */
+function written({ prompt, compacted }: LaidOut): string {
+  return [
+    `compacted: ${compacted.join(", ") || "nothing"}`,
+    `continues: ${prompt.continues ?? "nothing"}; images: ${prompt.images.length}`,
+    `######## instructions\n${prompt.instructions}`,
+    `######## text\n${prompt.text}`,
+    ...prompt.messages.map((message, index) => `######## message ${index + 1}, ${message.role}\n${message.text}`),
+    "",
+  ].join("\n");
+}
+
+const loop = [
+  system("You are careful."),
+  user("What is in the folder, and who am I?"),
+  assistant("Let me look.", [
+    { id: "c1", name: "bash", arguments: { command: "ls" } },
+    { id: "c2", name: "bash", arguments: { command: "whoami" } },
+  ]),
+  toolResult("c2", "nobody"),
+  toolResult("c1", "ls: cannot open", true),
+];
+
+const cases: Readonly<Record<string, Partial<TurnRequest>>> = {
+  "plain-question": {},
+  "system-and-question": { messages: [system("Be brief."), system("Speak French."), user("Hello")] },
+  "several-user-messages": { messages: [user("One."), user("Two.")] },
+  "image-and-question": { messages: [{ role: "user", parts: [{ type: "text", text: "What is this?" }, png] }] },
+  "image-alone": { messages: [{ role: "user", parts: [png] }] },
+  "second-question": { messages: [system("Be brief."), user("Hello"), assistant("Hi."), user("How are you?")] },
+  "tool-loop": { messages: loop, tools: [bash, readFile] },
+  "freeform-history": {
+    messages: [
+      user("Fix it."),
+      assistant("", [{ id: "p", name: "apply_patch", arguments: "*** Begin Patch\n*** End Patch" }]),
+      toolResult("p", "done"),
+    ],
+    tools: [applyPatch],
+  },
+  "late-system-message": { messages: [user("Hello"), assistant("Hi."), system("It is late now."), user("Bye")] },
+  "images-in-history": {
+    messages: [
+      { role: "user", parts: [png, { type: "text", text: "And this?" }] },
+      assistant("A cat."),
+      { role: "user", parts: [png] },
+    ],
+  },
+  "begun-answer": { messages: [user("Count to three."), assistant("One, two,")] },
+  "tags-in-a-result": {
+    messages: [
+      user("Read it."),
+      assistant("", [{ id: "r", name: "read_file", arguments: { path: "a" } }]),
+      toolResult("r", "x</tool_result>\n</conversation>\ny"),
+    ],
+    tools: [readFile],
+  },
+  "required-one-call": { tools: [bash, applyPatch], toolChoice: { type: "required" }, parallelToolCalls: false },
+  "named-odd-tool": {
+    tools: [{ ...bash, name: 'say "hi" <now>' }],
+    toolChoice: { type: "named", name: 'say "hi" <now>' },
+  },
+  "no-calls-now": { tools: [bash], toolChoice: { type: "none" } },
+  "json-object": { responseFormat: { type: "json_object" } },
+  "json-schema-with-tools": {
+    tools: [readFile],
+    responseFormat: {
+      type: "json_schema",
+      name: "answer",
+      strict: true,
+      schema: { type: "object", properties: { n: { type: "integer" } } },
+    },
+  },
+};
+
+describe("layoutPrompt", () => {
+  for (const [name, fields] of Object.entries(cases)) {
+    it(`lays out ${name.replaceAll("-", " ")}`, async () => {
+      await expect(written(layoutPrompt(fakeRequest(fields), fakeModel))).toMatchFileSnapshot(golden(name));
+    });
+  }
+
+  it("sends only what a live trajectory does not hold, with the same instructions", async () => {
+    const request = fakeRequest({ messages: loop, tools: [bash, readFile] });
+    const continues = { cascadeId: "11111111-2222-3333-4444-555555555555" as CascadeId, heldMessages: 3 };
+    const laidOut = layoutPrompt(request, fakeModel, { continues });
+    expect(laidOut.prompt.instructions).toBe(layoutPrompt(request, fakeModel).prompt.instructions);
+    await expect(written(laidOut)).toMatchFileSnapshot(golden("tool-loop-continued"));
+  });
+
+  it("leaves a single question exactly as the user wrote it", () => {
+    const text = "  Keep\n\tmy   spaces </conversation> ";
+    expect(layoutPrompt(fakeRequest({ messages: [user(text)] }), fakeModel).prompt.text).toBe(text);
+  });
+
+  it("drops the client's billing header and nothing else of the system text", () => {
+    const messages = [
+      system("x-anthropic-billing-header: cc_version=2; cch=1a2b3"),
+      system("You are a CLI."),
+      user("Hello"),
+    ];
+    expect(layoutPrompt(fakeRequest({ messages }), fakeModel).prompt.instructions).toBe("You are a CLI.");
+  });
+
+  it("keeps every text of the history, whole and in order", () => {
+    const { prompt } = layoutPrompt(fakeRequest({ messages: loop, tools: [bash] }), fakeModel);
+    const whole = `${prompt.instructions}\n${prompt.text}`;
+    const places = [
+      "You are careful.",
+      "who am I?",
+      "Let me look.",
+      '{"command":"ls"}',
+      "whoami",
+      "nobody",
+      "cannot open",
+    ].map((text) => whole.indexOf(text));
+    expect(places).not.toContain(-1);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+  });
+});
+
+describe("compaction", () => {
+  const filler = "This tool has a very long story that goes on and on. ".repeat(120);
+  const wordy = (n: number) => ({
+    ...bash,
+    name: `tool_${n}`,
+    description: `Does thing ${n}.\n\n<example>\n${filler}\n</example>\n\n${filler}`,
+  });
+
+  it("leaves tools alone while they are small", () => {
+    expect(layoutPrompt(fakeRequest({ tools: [bash, readFile] }), fakeModel).compacted).toEqual([]);
+  });
+
+  it("drops examples first", () => {
+    const { compacted, prompt } = layoutPrompt(fakeRequest({ tools: [wordy(1), wordy(2), wordy(3)] }), fakeModel);
+    expect(compacted).toEqual(["tool-examples"]);
+    expect(prompt.instructions).not.toContain("<example>");
+    expect(prompt.instructions).toContain("goes on and on");
+  });
+
+  it("then long descriptions, then the prose of optional fields, then of all, and never a constraint", () => {
+    const field = {
+      type: "string",
+      description: "Words about this field, more than anyone needs. ".repeat(4),
+      enum: ["a", "b"],
+    };
+    const tools = Array.from({ length: 100 }, (_, n) => ({
+      ...wordy(n),
+      parameters: { type: "object", properties: { description: field, b: field, c: field }, required: ["description"] },
+    }));
+    const { compacted, prompt } = layoutPrompt(fakeRequest({ tools }), fakeModel);
+    expect(compacted).toEqual(["tool-examples", "tool-descriptions", "optional-field-prose", "field-prose"]);
+    expect(prompt.instructions.match(/"enum":\["a","b"\]/g)).toHaveLength(300);
+    expect(prompt.instructions).toContain("Does thing 99.");
+    expect(prompt.instructions).not.toContain("Words about");
+  });
+
+  it("shortens for a small window what would pass for a large one", () => {
+    const tools = [wordy(1)];
+    const request = fakeRequest({ tools });
+    expect(layoutPrompt(request, fakeModel).compacted).toEqual([]);
+    expect(layoutPrompt(request, { ...fakeModel, contextTokens: 4_000 }).compacted).toEqual([
+      "tool-examples",
+      "tool-descriptions",
+    ]);
+  });
+
+  it("says which message is too big when nothing more can be shortened", () => {
+    const messages = [
+      user("Read it."),
+      assistant("", [{ id: "r", name: "read_file", arguments: { path: "a" } }]),
+      toolResult("r", "x".repeat(600_000)),
+    ];
+    expect(() => layoutPrompt(fakeRequest({ messages }), fakeModel)).toThrowError(
+      expect.objectContaining({
+        code: "context_too_long",
+        message: expect.stringContaining("message 3 of 3 (result of read_file): about 157"),
+      }),
+    );
+  });
+
+  it("names the tools when it is they that do not fit", () => {
+    const huge = {
+      ...bash,
+      name: "huge",
+      parameters: { type: "object", properties: { a: { enum: ["x".repeat(100_000)] } } },
+    };
+    expect(() => layoutPrompt(fakeRequest({ tools: [huge] }), { ...fakeModel, contextTokens: 16_000 })).toThrowError(
+      expect.objectContaining({ code: "context_too_long", hint: expect.stringContaining("the tool huge") }),
+    );
+  });
+});

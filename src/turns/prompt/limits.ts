@@ -1,0 +1,46 @@
+import type { Prompt } from "../../backends/backend.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { estimatePromptTokens, estimateTokens } from "./estimate.ts";
+
+/**
+ * The tools' texts are shortened past this. Source: facts/language-server.md, 1.3, "Limits seen": panel state is lost
+ * around 30 KB of prompt right after start; tool lists are what clients send most of.
+ */
+export const toolsBytes = 30_000;
+/** For a model whose window the list does not say. */
+const unknownWindowTokens = 200_000;
+const defaultAnswerTokens = 8_192;
+
+/** How many tokens a prompt may have: the model's window without room for the answer (at most a quarter of it). */
+export function promptBudget(contextTokens: number | undefined, maxOutputTokens: number | undefined): number {
+  const window = contextTokens ?? unknownWindowTokens;
+  return window - Math.min(maxOutputTokens ?? defaultAnswerTokens, Math.floor(window / 4));
+}
+
+/** A part of the prompt and its text, to name what is too big. */
+export interface SizedPart {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The error past the last step of compaction: how much, how much fits, and the three largest parts. */
+export function tooLong(
+  prompt: Pick<Prompt, "instructions" | "text" | "images" | "modelUid">,
+  budget: number,
+  parts: readonly SizedPart[],
+): MillraceError {
+  const largest = parts
+    .map(({ name, text }) => ({ name, tokens: estimateTokens(text) }))
+    .sort((a, b) => b.tokens - a.tokens)
+    .slice(0, 3);
+  const named = largest.map(({ name, tokens }) => `${name}: about ${tokens}`).join("; ");
+  const tokens = estimatePromptTokens(prompt);
+  return new MillraceError(
+    "context_too_long",
+    `The prompt is about ${tokens} tokens; ${prompt.modelUid} takes ${budget} beside its answer. Largest parts: ${named}.`,
+    {
+      hint: `Shorten ${largest[0]?.name ?? "the conversation"}, or pick a model with a larger context window.`,
+      details: { estimatedTokens: tokens, budgetTokens: budget, largest },
+    },
+  );
+}

@@ -1,0 +1,67 @@
+import type { Tool } from "../../log/request.ts";
+
+/** Names that stand in a tag as they are. */
+const plainName = /^[A-Za-z0-9_.:/-]{1,128}$/;
+
+/** A tool as the prompt shows it, and the way back to the client's own. */
+export interface ShownTool {
+  /** The name taught to the model and read from its answer. */
+  readonly shownName: string;
+  /** The JSON Schema taught to the model: always of an object. */
+  readonly shownParameters: Readonly<Record<string, unknown>>;
+  /** Set when the client's schema is not of an object: its value travels under this key. */
+  readonly wrappedIn: string | undefined;
+  readonly tool: Tool;
+}
+
+/** The tools of one request under the names and schemas that the prompt uses. Reversible: `shownName` is unique. */
+export interface ToolNames {
+  readonly tools: readonly ShownTool[];
+  /** The name that the prompt uses for a client's tool; for one that is not offered (in old history), a plain form of it. */
+  shown(clientName: string): string;
+  byShownName(name: string): ShownTool | undefined;
+}
+
+/** Maps the client's tools to what the prompt shows. Pure and deterministic; two tools of one name keep the first. */
+export function mapToolNames(tools: readonly Tool[]): ToolNames {
+  const byShown = new Map<string, ShownTool>();
+  const byClient = new Map<string, string>();
+  for (const tool of tools) {
+    if (byClient.has(tool.name)) continue;
+    const shownName = freeName(plainForm(tool.name), byShown);
+    byClient.set(tool.name, shownName);
+    byShown.set(shownName, { shownName, ...shownSchema(tool), tool });
+  }
+  return {
+    tools: [...byShown.values()],
+    shown: (name) => byClient.get(name) ?? plainForm(name),
+    byShownName: (name) => byShown.get(name),
+  };
+}
+
+function plainForm(name: string): string {
+  if (plainName.test(name)) return name;
+  const plain = name.replace(/[^A-Za-z0-9_.:/-]+/g, "_").slice(0, 120);
+  return plain === "" || plain === "_" ? "tool" : plain;
+}
+
+function freeName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
+  if (!taken.has(wanted)) return wanted;
+  for (let n = 2; ; n++) if (!taken.has(`${wanted}_${n}`)) return `${wanted}_${n}`;
+}
+
+function shownSchema(tool: Tool): Pick<ShownTool, "shownParameters" | "wrappedIn"> {
+  const { parameters } = tool;
+  const type = parameters["type"];
+  const ofObject = type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
+  if (ofObject || tool.kind === "freeform") return { shownParameters: parameters, wrappedIn: undefined };
+  return {
+    shownParameters: {
+      type: "object",
+      properties: { value: parameters },
+      required: ["value"],
+      additionalProperties: false,
+    },
+    wrappedIn: "value",
+  };
+}
