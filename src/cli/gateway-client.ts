@@ -1,0 +1,165 @@
+import { createParser } from "eventsource-parser";
+import { z } from "zod";
+import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
+import type { Secret } from "../base/secret.ts";
+import { readGatewayFile } from "./gateway-file.ts";
+import { readKey } from "./key-file.ts";
+import type { Settings } from "./settings.ts";
+
+/** A gateway that runs and is ours: it answered with the instance it wrote down. */
+export interface GatewayClient {
+  readonly url: string;
+  readonly key: Secret;
+}
+
+const healthSchema = z.object({ instance: z.string().optional() });
+const handshakeMs = 2000;
+
+/** The running gateway of this user, if there is one. A foreign listener on its port is not taken for it. */
+export async function findGateway(settings: Settings, signal: AbortSignal): Promise<GatewayClient | undefined> {
+  const address = readGatewayFile(settings.gatewayFile);
+  const key = readKey(settings.keyFile);
+  if (address === undefined || key === undefined) return undefined;
+  try {
+    // Without the key: whoever listens there now has not proved to be ours yet.
+    const response = await fetch(`${address.url}/health`, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(handshakeMs)]),
+    });
+    const health = healthSchema.safeParse(await response.json());
+    return health.success && health.data.instance === address.instance ? { url: address.url, key } : undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return undefined; // refused, reset or not HTTP: it is gone
+  }
+}
+
+const errorSchema = z.object({
+  error: z.object({
+    message: z.string(),
+    code: z.string().nullish(),
+    hint: z.string().nullish(),
+    details: z.unknown(),
+  }),
+});
+
+/** Calls the gateway with its key. Throws the gateway's own error, or `upstream_failed` when it cannot be reached. */
+export async function callGateway(
+  gateway: GatewayClient,
+  path: string,
+  init: RequestInit & { readonly signal: AbortSignal },
+): Promise<Response> {
+  let response: Response;
+  try {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${gateway.key.reveal()}`);
+    headers.set("user-agent", "millrace-cli");
+    response = await fetch(new URL(path, gateway.url), { ...init, headers });
+  } catch (error) {
+    if (init.signal.aborted) throw error;
+    throw new MillraceError("upstream_failed", `The gateway at ${gateway.url} does not answer.`, {
+      hint: "Start it with `millrace serve`.",
+      cause: error,
+    });
+  }
+  if (!response.ok) throw await readError(response);
+  return response;
+}
+
+async function readError(response: Response): Promise<MillraceError> {
+  const parsed = errorSchema.safeParse(await response.json().catch(() => undefined));
+  if (!parsed.success) return new MillraceError("upstream_failed", `The gateway answered ${response.status}.`);
+  const { message, code, hint, details } = parsed.data.error;
+  return new MillraceError((code ?? "upstream_failed") as ErrorCode, message, {
+    // the gateway writes our own codes; one from a newer gateway only loses its exit code
+    ...(hint == null ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+const chunkSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        delta: z.object({ content: z.string().nullish(), reasoning_content: z.string().nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .optional(),
+  error: z.object({ message: z.string(), code: z.string().nullish(), hint: z.string().nullish() }).optional(),
+});
+
+/** A piece of an answer: text, thinking, or its end. */
+export type AnswerPiece =
+  | { readonly type: "text" | "thinking"; readonly delta: string }
+  | { readonly type: "end"; readonly reason: string };
+
+export interface Question {
+  readonly text: string;
+  readonly model: string;
+  readonly system?: string;
+}
+
+/** Asks one question over chat completions and yields the answer as it comes. Throws the gateway's error, also mid-stream. */
+export async function* ask(
+  gateway: GatewayClient,
+  question: Question,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerPiece, void> {
+  const response = await callGateway(gateway, "/v1/chat/completions", {
+    method: "POST",
+    signal,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      model: question.model,
+      stream: true,
+      messages: [
+        ...(question.system === undefined ? [] : [{ role: "system", content: question.system }]),
+        { role: "user", content: question.text },
+      ],
+    }),
+  });
+  const waiting: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void waiting.push(data) });
+  const decoder = new TextDecoder();
+  let ended = false;
+  for await (const bytes of response.body ?? []) {
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    for (const data of waiting.splice(0)) {
+      if (data === "[DONE]") continue;
+      for (const piece of readChunk(data)) {
+        ended ||= piece.type === "end";
+        yield piece;
+      }
+    }
+  }
+  if (!ended)
+    throw new MillraceError("upstream_failed", "The answer broke off before its end.", {
+      hint: "Ask again; the part above is all that arrived.",
+    });
+}
+
+function readChunk(data: string): AnswerPiece[] {
+  const chunk = chunkSchema.parse(JSON.parse(data));
+  if (chunk.error !== undefined) {
+    const { code, message, hint } = chunk.error;
+    throw new MillraceError((code ?? "upstream_failed") as ErrorCode, message, hint == null ? {} : { hint }); // as in readError
+  }
+  const pieces: AnswerPiece[] = [];
+  for (const { delta, finish_reason: reason } of chunk.choices ?? []) {
+    if (delta.reasoning_content) pieces.push({ type: "thinking", delta: delta.reasoning_content });
+    if (delta.content) pieces.push({ type: "text", delta: delta.content });
+    if (reason != null) pieces.push({ type: "end", reason });
+  }
+  return pieces;
+}
+
+/** Whether an error means that the port is taken. */
+export function isPortTaken(error: unknown): boolean {
+  const cause = isMillraceError(error) ? error.cause : error;
+  return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE"; // Node's own code for it
+}
+
+/** Milliseconds in words: `84 ms`, `1.2 s`. */
+export function spell(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
