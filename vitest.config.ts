@@ -19,6 +19,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      { test: { name: "model", include: ["test/model/**/*.test.ts"], environment: "node", testTimeout: 120_000 } },
     ],
     reporters: ["default", "./scripts/plain-line-reporter.ts"],
     coverage: {
