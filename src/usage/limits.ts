@@ -89,3 +89,8 @@ export function percentWindow(
 export function tidy(value: number): number {
   return Math.round(value * 1e9) / 1e9;
 }
+
+/** Whether two reset times (epoch ms) are the same one, read twice: rolling windows move theirs a little each time. */
+export function sameReset(a: number | undefined, b: number | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : Math.abs(a - b) <= 600_000;
+}

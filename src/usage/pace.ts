@@ -1,4 +1,4 @@
-import type { LimitsSnapshot, LimitWindow } from "./limits.ts";
+import { type LimitsSnapshot, type LimitWindow, sameReset } from "./limits.ts";
 
 /**
  * Whether a window lasts until its reset. `ahead`: at least 10 % of it will be left. `tight`: it lasts, with less to spare.
@@ -23,8 +23,6 @@ export interface Pace {
 
 /** Before this share of a window has passed, one busy minute would look like ruin. */
 const earliestFraction = 0.05;
-/** Two reset times this close are the same one, read twice. */
-const sameResetMs = 10 * 60_000;
 /** Without a known start, a speed is measured over at least this long. */
 const shortestHistoryMs = 3_600_000;
 
@@ -110,17 +108,12 @@ function speedBetweenReadings(
   let first = { atMs: readAtMs, used };
   for (const snapshot of ordered.toReversed()) {
     const earlier = snapshot.windows.find((candidate) => candidate.id === window.id);
-    if (earlier?.utilization === undefined || !sameReset(earlier, window)) break;
+    if (earlier?.utilization === undefined || !sameReset(earlier.resetsAtMs, window.resetsAtMs)) break;
     if (earlier.utilization > first.used) break; // it went down since: another cycle, or credits were added
     first = { atMs: Math.min(first.atMs, snapshot.readAtMs), used: earlier.utilization };
   }
   const spanMs = readAtMs - first.atMs;
   return spanMs < shortestHistoryMs ? "no_history" : (used - first.used) / spanMs;
-}
-
-function sameReset(a: LimitWindow, b: LimitWindow): boolean {
-  if (a.resetsAtMs === undefined || b.resetsAtMs === undefined) return a.resetsAtMs === b.resetsAtMs;
-  return Math.abs(a.resetsAtMs - b.resetsAtMs) <= sameResetMs;
 }
 
 /** How far `atMs` lies between two instants, cut to 0..1. */

@@ -1,0 +1,90 @@
+import type { IdeVariant } from "../../language-server/endpoint.ts";
+import { isTerminal, type TurnEvent, type Usage } from "../../log/event.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import { projectOf } from "./project-of.ts";
+
+/** Where token counts come from. An estimate is never shown as a measurement. */
+export type TokenSource = "measured" | "estimated" | "unknown";
+
+/** One turn that ended, as the usage history keeps it: counts and names, never a text. */
+export interface FinishedTurn {
+  readonly turnId: string;
+  /** Epoch ms. */
+  readonly startedAtMs: number;
+  /** Epoch ms of the terminal event. */
+  readonly endedAtMs: number;
+  /** The model UID that answered. */
+  readonly model: string;
+  /** Which API it came through. */
+  readonly dialect: string;
+  /** The client's product name, without its version. */
+  readonly client: string | undefined;
+  readonly project: string | undefined;
+  /** Whose plan paid; undefined where the turn does not tell. */
+  readonly ide: IdeVariant | undefined;
+  readonly tokenSource: TokenSource;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly thinkingTokens: number;
+  readonly cachedPromptTokens: number;
+  readonly creditsHundredths: number | undefined;
+  /** From the request to the first text, thinking or tool call; undefined if there was none. */
+  readonly firstTokenMs: number | undefined;
+  readonly outcome: "finished" | "failed" | "cancelled";
+  /** Why it ended so: the finish reason, the error's code, or who cancelled. */
+  readonly reason: string;
+}
+
+type Described = Pick<TurnRecord, "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project">;
+
+/**
+ * The history's row of a turn, from its record and all its events; undefined while it has not ended. Pure: the same log
+ * gives the same row however often and by whichever process it is read.
+ */
+export function finishedTurn(
+  record: Described,
+  events: readonly TurnEvent[],
+  ide: IdeVariant | undefined,
+): FinishedTurn | undefined {
+  const last = events.findLast(isTerminal);
+  if (last === undefined) return undefined;
+  const started = events.find((event) => event.type === "started");
+  const first = events.find(({ type }) => type === "text" || type === "thinking" || type === "tool_call");
+  const usage = countsOf(events);
+  return {
+    turnId: record.turnId,
+    startedAtMs: record.createdAtMs,
+    endedAtMs: last.atMs,
+    model: started?.modelUid ?? record.modelUid,
+    dialect: record.dialect,
+    client: productOf(record.client),
+    project: record.project ?? projectOf(record.request),
+    ide,
+    tokenSource: usage === undefined ? "unknown" : usage.estimated ? "estimated" : "measured",
+    promptTokens: usage?.promptTokens ?? 0,
+    completionTokens: usage?.completionTokens ?? 0,
+    thinkingTokens: usage?.thinkingTokens ?? 0,
+    cachedPromptTokens: usage?.cachedPromptTokens ?? 0,
+    creditsHundredths: usage?.creditsHundredths,
+    firstTokenMs: first === undefined ? undefined : Math.max(0, first.atMs - record.createdAtMs),
+    outcome: last.type,
+    reason: reasonOf(last),
+  };
+}
+
+/** The last measured counts; the last estimate where the server told none. */
+function countsOf(events: readonly TurnEvent[]): Usage | undefined {
+  const counts = events.filter((event) => event.type === "usage");
+  return counts.findLast((event) => !event.estimated) ?? counts.at(-1);
+}
+
+function reasonOf(event: TurnEvent): string {
+  if (event.type === "finished") return event.reason.unified;
+  if (event.type === "failed") return event.error.code;
+  return event.type === "cancelled" ? event.by : event.type;
+}
+
+/** `claude-cli` of `claude-cli/2.1.0 (external, cli)`. */
+function productOf(client: string | undefined): string | undefined {
+  return client?.split(/[/\s(]/, 1)[0] || undefined;
+}

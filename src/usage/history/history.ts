@@ -1,0 +1,89 @@
+import type { IdeVariant } from "../../language-server/endpoint.ts";
+import type { LimitsSnapshot } from "../limits.ts";
+import type { FinishedTurn } from "./finished-turn.ts";
+
+/** By what spending is told apart. Days are those of the time zone that the caller names. */
+export const spendDimensions = ["model", "client", "project", "dialect", "day"] as const;
+export type SpendDimension = (typeof spendDimensions)[number];
+
+export interface SpendQuery {
+  /** Epoch ms, inclusive; counted from the quarter of an hour that it lies in. */
+  readonly sinceMs: number;
+  /** Epoch ms, exclusive. */
+  readonly untilMs: number;
+  readonly by: SpendDimension;
+  /** IANA name; days begin at its midnight. Only used with `day`. */
+  readonly timeZone: string;
+}
+
+/** Sums over turns that ended in the time asked for. Tokens are counts, durations ms. */
+export interface Spend {
+  /** Model UID, product name, folder, dialect or `2026-11-21`; undefined where the turns did not tell. */
+  readonly key: string | undefined;
+  readonly turns: number;
+  readonly finished: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly thinkingTokens: number;
+  readonly cachedPromptTokens: number;
+  /** Turns whose tokens were estimated here, and how many of the tokens above come from them. */
+  readonly estimatedTurns: number;
+  readonly estimatedTokens: number;
+  /** Turns without any count. */
+  readonly unknownTurns: number;
+  /** Of the turns whose cost the server told. */
+  readonly creditsHundredths: number;
+  readonly creditsKnownTurns: number;
+  readonly durationMs: number;
+  /** Mean time to the first token; undefined if no turn had one. */
+  readonly firstTokenMs: number | undefined;
+}
+
+/** What the plan stood at around a turn, in the unit of the window that pays for turns (`planWindow`). */
+export interface TurnUse extends FinishedTurn {
+  readonly planWindow: string | undefined;
+  readonly planBefore: number | undefined;
+  readonly planAfter: number | undefined;
+}
+
+/** What turns through the gateway are known to have cost in a time. */
+export interface Explained {
+  readonly turns: number;
+  readonly creditsHundredths: number;
+  readonly unknownTurns: number;
+}
+
+/**
+ * Readings of the plan and finished turns, kept over restarts. Adding is idempotent: a turn by its id, a reading by its
+ * IDE and time. Every method throws `degraded` when the store is full, locked or gone.
+ */
+export interface UsageHistory {
+  addSnapshot(snapshot: LimitsSnapshot): void;
+  /** False if this turn was there already: it is not counted twice. */
+  addTurn(turn: FinishedTurn): boolean;
+  /** The newest reading of each IDE that is not older than `sinceMs`. */
+  latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
+  /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive; without their raw answer. */
+  snapshots(query: {
+    readonly ide?: IdeVariant;
+    readonly sinceMs: number;
+    readonly untilMs: number;
+  }): readonly LimitsSnapshot[];
+  /** The raw answer of one reading. */
+  rawAnswer(ide: IdeVariant, readAtMs: number): LimitsSnapshot["raw"] | undefined;
+  /** Most expensive first; days in order. */
+  spend(query: SpendQuery): readonly Spend[];
+  /** Finished turns, newest first. */
+  turns(query: { readonly sinceMs: number; readonly untilMs: number; readonly limit: number }): readonly TurnUse[];
+  turn(turnId: string): TurnUse | undefined;
+  /**
+   * Cost of turns that ended in `fromMs` (exclusive) to `toMs` (inclusive). Turns that do not tell their IDE count for
+   * both Windsurfs: Antigravity is never sent a prompt.
+   */
+  explained(ide: IdeVariant, fromMs: number, toMs: number): Explained;
+  /** Thins old readings and forgets what is past its time. Bounded work; call it now and then. */
+  sweep(nowMs: number): void;
+  close(): void;
+}

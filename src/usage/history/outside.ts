@@ -1,0 +1,66 @@
+import { type LimitsSnapshot, type LimitUnit, sameReset, tidy } from "../limits.ts";
+import type { Explained } from "./history.ts";
+
+/** What a plan lost in a time, and how much of it went through the gateway. Amounts are in the window's unit. */
+export interface OutsideUse {
+  readonly ide: LimitsSnapshot["ide"];
+  readonly windowId: string;
+  readonly unit: LimitUnit;
+  /** Epoch ms of the first and last reading that the loss was measured between. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly lost: number;
+  /** Cost of turns through the gateway; undefined where turns do not tell their cost in this unit. */
+  readonly explained: number | undefined;
+  /** Used outside Millrace; undefined where it cannot be told apart. */
+  readonly outside: number | undefined;
+  /** `exact`; `at_most` when some turns did not tell their cost; `at_least` when a reset hid a part of the loss. */
+  readonly bound: "exact" | "at_most" | "at_least" | "unknown";
+}
+
+/**
+ * Holds what the plan lost between readings against what turns explain: the rest was used outside Millrace. An estimate is
+ * never made: what turns do not tell makes the result a bound, or unknown. Readings are of one IDE, in order of time.
+ *
+ * @param explainedIn cost of the gateway's turns in a time, from (exclusive) to (inclusive).
+ */
+export function outsideUse(
+  readings: readonly LimitsSnapshot[],
+  windowId: string,
+  explainedIn: (fromMs: number, toMs: number) => Explained,
+): OutsideUse | undefined {
+  const told = readings.flatMap((reading) => {
+    const window = reading.windows.find((candidate) => candidate.id === windowId);
+    if (window?.kind !== "consumption" || window.used === undefined) return [];
+    return [
+      { ide: reading.ide, unit: window.unit, atMs: reading.readAtMs, used: window.used, resetsAtMs: window.resetsAtMs },
+    ];
+  });
+  const [first, last] = [told[0], told.at(-1)];
+  if (first === undefined || last === undefined || told.length < 2) return undefined;
+  let lost = 0;
+  let wasReset = false;
+  for (const [index, reading] of told.entries()) {
+    const before = told[index - 1];
+    if (before === undefined) continue;
+    if (reading.used >= before.used && sameReset(reading.resetsAtMs, before.resetsAtMs)) {
+      lost += reading.used - before.used;
+    } else {
+      lost += reading.used; // a new cycle: what was used of the old one after its last reading was never seen
+      wasReset = true;
+    }
+  }
+  const turns = explainedIn(first.atMs, last.atMs);
+  const base = { ide: first.ide, windowId, unit: first.unit, fromMs: first.atMs, toMs: last.atMs, lost: tidy(lost) };
+  // Turns tell credits. In any other unit they explain nothing, unless there were none.
+  const explained = first.unit === "credits" ? turns.creditsHundredths / 100 : turns.turns === 0 ? 0 : undefined;
+  if (explained === undefined) return { ...base, explained, outside: undefined, bound: "unknown" };
+  const hasUnknown = first.unit === "credits" && turns.unknownTurns > 0;
+  if (hasUnknown && wasReset) return { ...base, explained, outside: undefined, bound: "unknown" };
+  return {
+    ...base,
+    explained,
+    outside: tidy(Math.max(0, lost - explained)),
+    bound: hasUnknown ? "at_most" : wasReset ? "at_least" : "exact",
+  };
+}

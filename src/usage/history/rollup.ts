@@ -1,0 +1,128 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { FinishedTurn } from "./finished-turn.ts";
+import type { Spend, SpendQuery } from "./history.ts";
+import { localDays } from "./local-days.ts";
+import { bucketMs } from "./schema.ts";
+
+/** The sums of a rollup, as columns; a turn adds to each, a query sums each. */
+const sums = [
+  "turns",
+  "finished",
+  "failed",
+  "cancelled",
+  "prompt_tokens",
+  "completion_tokens",
+  "thinking_tokens",
+  "cached_prompt_tokens",
+  "estimated_turns",
+  "estimated_tokens",
+  "unknown_turns",
+  "credits_hundredths",
+  "credits_known_turns",
+  "duration_ms",
+  "first_token_ms",
+  "first_token_turns",
+] as const;
+
+type Sums = Readonly<Record<(typeof sums)[number], number>>;
+
+/** Sums by quarter of an hour, kept beside the turns in one transaction with them. */
+export interface Rollup {
+  add(turn: FinishedTurn): void;
+  spend(query: SpendQuery): readonly Spend[];
+}
+
+export function openRollup(db: DatabaseSync): Rollup {
+  const upsert = db.prepare(
+    `INSERT INTO usage_rollup (dimension, bucket, key, ${sums.join(", ")})
+     VALUES (?, ?, ?, ${sums.map(() => "?").join(", ")})
+     ON CONFLICT DO UPDATE SET ${sums.map((column) => `${column} = ${column} + excluded.${column}`).join(", ")}`,
+  );
+  const total = sums.map((column) => `sum(${column}) AS ${column}`).join(", ");
+  const byKey = db.prepare(
+    `SELECT key, ${total} FROM usage_rollup WHERE dimension = ? AND bucket >= ? AND bucket < ? GROUP BY key`,
+  );
+  const byBucket = db.prepare(
+    `SELECT bucket, ${sums.join(", ")} FROM usage_rollup WHERE dimension = 'all' AND bucket >= ? AND bucket < ?`,
+  );
+  return {
+    add(turn) {
+      const bucket = Math.floor(turn.endedAtMs / bucketMs);
+      const added = sumsOf(turn);
+      const values = sums.map((column) => added[column]);
+      const keys = { all: "", model: turn.model, client: turn.client, project: turn.project, dialect: turn.dialect };
+      for (const [dimension, key] of Object.entries(keys)) upsert.run(dimension, bucket, key ?? "", ...values);
+    },
+    spend({ by, sinceMs, untilMs, timeZone }) {
+      const range = [Math.floor(sinceMs / bucketMs), Math.ceil(untilMs / bucketMs)] as const;
+      if (by === "day") return spendByDay(rows(byBucket, range), timeZone);
+      return rows(byKey, [by, ...range])
+        .map((row) => spendOf(String(row["key"]), row))
+        .sort((a, b) => b.creditsHundredths - a.creditsHundredths || tokens(b) - tokens(a) || b.turns - a.turns);
+    },
+  };
+}
+
+function rows(statement: StatementSync, values: readonly SQLInputValue[]): readonly (Sums & Record<string, unknown>)[] {
+  return statement.all(...values) as unknown as readonly (Sums & Record<string, unknown>)[]; // the columns selected above
+}
+
+function sumsOf(turn: FinishedTurn): Sums {
+  const estimated = turn.tokenSource === "estimated";
+  return {
+    turns: 1,
+    finished: turn.outcome === "finished" ? 1 : 0,
+    failed: turn.outcome === "failed" ? 1 : 0,
+    cancelled: turn.outcome === "cancelled" ? 1 : 0,
+    prompt_tokens: turn.promptTokens,
+    completion_tokens: turn.completionTokens,
+    thinking_tokens: turn.thinkingTokens,
+    cached_prompt_tokens: turn.cachedPromptTokens,
+    estimated_turns: estimated ? 1 : 0,
+    estimated_tokens: estimated ? turn.promptTokens + turn.completionTokens + turn.thinkingTokens : 0,
+    unknown_turns: turn.tokenSource === "unknown" ? 1 : 0,
+    credits_hundredths: turn.creditsHundredths ?? 0,
+    credits_known_turns: turn.creditsHundredths === undefined ? 0 : 1,
+    duration_ms: Math.max(0, turn.endedAtMs - turn.startedAtMs),
+    first_token_ms: turn.firstTokenMs ?? 0,
+    first_token_turns: turn.firstTokenMs === undefined ? 0 : 1,
+  };
+}
+
+function spendByDay(buckets: readonly (Sums & Record<string, unknown>)[], timeZone: string): readonly Spend[] {
+  const dayOf = localDays(timeZone);
+  const days = Map.groupBy(buckets, (row) => dayOf(Number(row["bucket"]) * bucketMs));
+  return [...days]
+    .sort(([a], [b]) => a.localeCompare(b))
+    .map(([day, ofDay]) => {
+      const total = Object.fromEntries(
+        sums.map((column) => [column, ofDay.reduce((sum, row) => sum + row[column], 0)]),
+      );
+      return spendOf(day, total as Sums); // every column is in `sums`
+    });
+}
+
+function spendOf(key: string, row: Sums): Spend {
+  return {
+    key: key === "" ? undefined : key,
+    turns: row.turns,
+    finished: row.finished,
+    failed: row.failed,
+    cancelled: row.cancelled,
+    promptTokens: row.prompt_tokens,
+    completionTokens: row.completion_tokens,
+    thinkingTokens: row.thinking_tokens,
+    cachedPromptTokens: row.cached_prompt_tokens,
+    estimatedTurns: row.estimated_turns,
+    estimatedTokens: row.estimated_tokens,
+    unknownTurns: row.unknown_turns,
+    creditsHundredths: row.credits_hundredths,
+    creditsKnownTurns: row.credits_known_turns,
+    durationMs: row.duration_ms,
+    firstTokenMs: row.first_token_turns === 0 ? undefined : Math.round(row.first_token_ms / row.first_token_turns),
+  };
+}
+
+function tokens(spend: Spend): number {
+  return spend.promptTokens + spend.completionTokens + spend.thinkingTokens;
+}

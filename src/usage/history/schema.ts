@@ -1,0 +1,73 @@
+import type { DatabaseSync } from "node:sqlite";
+import { MillraceError } from "../../base/errors.ts";
+
+/**
+ * The usage tables, one script a version, applied in order. They stand in the event log's file under names of their own
+ * and with a version of their own, so that log and history change apart. Scripts that shipped are never edited.
+ *
+ * `usage_rollup` holds sums for each quarter of an hour (time zones differ by quarters) and each value of a dimension:
+ * 200,000 turns are then some thousand rows to read. `''` stands for "not told".
+ */
+const migrations: readonly string[] = [
+  `
+  CREATE TABLE usage_snapshots (
+    ide TEXT NOT NULL, read_at_ms INTEGER NOT NULL, build TEXT NOT NULL, shape TEXT NOT NULL, plan_name TEXT,
+    windows TEXT NOT NULL, raw TEXT NOT NULL,
+    PRIMARY KEY (ide, read_at_ms)
+  ) WITHOUT ROWID;
+  CREATE TABLE usage_turns (
+    turn_id TEXT PRIMARY KEY, started_at_ms INTEGER NOT NULL, ended_at_ms INTEGER NOT NULL,
+    model TEXT NOT NULL, dialect TEXT NOT NULL, client TEXT, project TEXT, ide TEXT,
+    token_source TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
+    thinking_tokens INTEGER NOT NULL, cached_prompt_tokens INTEGER NOT NULL, credits_hundredths INTEGER,
+    first_token_ms INTEGER, outcome TEXT NOT NULL, reason TEXT NOT NULL,
+    plan_window TEXT, plan_before REAL, plan_after REAL
+  );
+  CREATE INDEX usage_turns_by_end ON usage_turns (ended_at_ms, ide, credits_hundredths);
+  CREATE INDEX usage_turns_awaiting ON usage_turns (ide, ended_at_ms) WHERE plan_window IS NOT NULL AND plan_after IS NULL;
+  CREATE TABLE usage_rollup (
+    dimension TEXT NOT NULL, bucket INTEGER NOT NULL, key TEXT NOT NULL,
+    turns INTEGER NOT NULL, finished INTEGER NOT NULL, failed INTEGER NOT NULL, cancelled INTEGER NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, thinking_tokens INTEGER NOT NULL,
+    cached_prompt_tokens INTEGER NOT NULL, estimated_turns INTEGER NOT NULL, estimated_tokens INTEGER NOT NULL,
+    unknown_turns INTEGER NOT NULL, credits_hundredths INTEGER NOT NULL, credits_known_turns INTEGER NOT NULL,
+    duration_ms INTEGER NOT NULL, first_token_ms INTEGER NOT NULL, first_token_turns INTEGER NOT NULL,
+    PRIMARY KEY (dimension, bucket, key)
+  ) WITHOUT ROWID;
+  `,
+];
+
+/** Length of a rollup's bucket. */
+export const bucketMs = 15 * 60_000;
+
+/**
+ * Brings the usage tables to this version, all or nothing.
+ *
+ * @throws MillraceError `degraded` when a newer Millrace wrote them; nothing is changed then.
+ */
+export function migrate(db: DatabaseSync): void {
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    db.exec("CREATE TABLE IF NOT EXISTS usage_schema (version INTEGER NOT NULL)");
+    const row = db.prepare("SELECT max(version) AS version FROM usage_schema").get();
+    const version = Number(row?.["version"] ?? 0);
+    if (version > migrations.length) throw newerStore(version);
+    for (const [index, script] of migrations.entries()) {
+      if (index < version) continue;
+      db.exec(script);
+      db.prepare("INSERT INTO usage_schema (version) VALUES (?)").run(index + 1);
+    }
+    db.exec("COMMIT");
+  } catch (error) {
+    db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function newerStore(version: number): MillraceError {
+  return new MillraceError(
+    "degraded",
+    `The usage history was written by a newer Millrace (its version ${version}; this one knows ${migrations.length}).`,
+    { hint: "Update Millrace, or set MILLRACE_HOME to another folder. Nothing was changed." },
+  );
+}

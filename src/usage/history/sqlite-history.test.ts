@@ -1,0 +1,230 @@
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import * as fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { snapshotOf } from "../snapshot.fake.ts";
+import { turnFake } from "./history.fake.ts";
+import type { SpendDimension, UsageHistory } from "./history.ts";
+import { openHistory } from "./sqlite-history.ts";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+const now = Date.parse("2026-11-21T12:00:00Z");
+
+let folder: string;
+let file: string;
+let history: UsageHistory;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "millrace-history-"));
+  file = join(folder, "turns.db");
+  history = openHistory({ file, keepDays: 400 });
+});
+
+afterEach(() => {
+  history.close();
+  rmSync(folder, { recursive: true });
+});
+
+const spend = (by: SpendDimension, sinceMs = now - 30 * day, timeZone = "UTC") =>
+  history.spend({ sinceMs, untilMs: now + hour, by, timeZone });
+
+describe("the usage history", () => {
+  it("counts a turn once, also when it is told again after a restart", () => {
+    const turn = turnFake({ turnId: "turn_1", endedAtMs: now });
+    expect(history.addTurn(turn)).toBe(true);
+    expect(history.addTurn(turn)).toBe(false);
+    history.close();
+    history = openHistory({ file, keepDays: 400 });
+    expect(history.addTurn(turn)).toBe(false);
+    expect(spend("model")).toMatchObject([{ key: "claude-opus-4-5", turns: 1, promptTokens: 100 }]);
+    expect(history.turns({ sinceMs: 0, untilMs: now + 1, limit: 5 })).toMatchObject([{ turnId: "turn_1" }]);
+  });
+
+  it("makes its file for the user alone", () => {
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it("keeps estimates and unknown counts apart from what was measured", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.addTurn(
+      turnFake({ turnId: "turn_2", endedAtMs: now, tokenSource: "estimated", creditsHundredths: undefined }),
+    );
+    history.addTurn(
+      turnFake({
+        turnId: "turn_3",
+        endedAtMs: now,
+        tokenSource: "unknown",
+        promptTokens: 0,
+        firstTokenMs: undefined,
+        outcome: "failed",
+      }),
+    );
+    expect(spend("dialect")).toMatchObject([
+      {
+        key: "openai-chat",
+        turns: 3,
+        finished: 2,
+        failed: 1,
+        promptTokens: 200,
+        estimatedTurns: 1,
+        estimatedTokens: 125,
+        unknownTurns: 1,
+        creditsHundredths: 200,
+        creditsKnownTurns: 2,
+        firstTokenMs: 300,
+      },
+    ]);
+  });
+
+  it("tells spending apart by each dimension, the dearest first, with what was not told under no name", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now, project: undefined, creditsHundredths: 50 }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", creditsHundredths: 400 }));
+    expect(spend("project").map(({ key, creditsHundredths }) => [key, creditsHundredths])).toEqual([
+      ["/home/ada/engine", 400],
+      [undefined, 50],
+    ]);
+    expect(spend("client").map(({ key }) => key)).toEqual(["codex", "opencode"]);
+    expect(spend("model", now + hour)).toEqual([]);
+  });
+
+  it("begins days at midnight of the time zone, over a change of its clock", () => {
+    for (const [index, at] of [
+      "2026-10-24T21:59:00Z",
+      "2026-10-24T22:01:00Z",
+      "2026-10-25T22:59:00Z",
+      "2026-10-25T23:01:00Z",
+    ].entries())
+      history.addTurn(turnFake({ turnId: `turn_${index}`, endedAtMs: Date.parse(at) }));
+    expect(spend("day", 0, "Europe/Berlin").map(({ key, turns }) => [key, turns])).toEqual([
+      ["2026-10-24", 1],
+      ["2026-10-25", 2],
+      ["2026-10-26", 1],
+    ]);
+    expect(() => spend("day", 0, "Mars/Olympus")).toThrow(expect.objectContaining({ code: "invalid_request" }));
+  });
+
+  it("has the same sums whatever they are told apart by", () => {
+    const turn = fc.record({
+      endedAtMs: fc.integer({ min: now - 3 * day, max: now }),
+      model: fc.constantFrom("a", "b", "c"),
+      client: fc.constantFrom("x", "y", undefined),
+      project: fc.constantFrom("p", undefined),
+      promptTokens: fc.nat(1000),
+      tokenSource: fc.constantFrom("measured" as const, "estimated" as const, "unknown" as const),
+      creditsHundredths: fc.option(fc.nat(500), { nil: undefined }),
+    });
+    fc.assert(
+      fc.property(fc.array(turn, { maxLength: 40 }), (turns) => {
+        const memory = openHistory({ file: ":memory:", keepDays: 400 });
+        for (const [index, part] of turns.entries()) memory.addTurn(turnFake({ ...part, turnId: `turn_${index}` }));
+        const total = (by: SpendDimension) => {
+          const rows = memory.spend({ sinceMs: now - 4 * day, untilMs: now + 1, by, timeZone: "Asia/Kathmandu" });
+          const sum = (of: "turns" | "promptTokens" | "creditsHundredths") => rows.reduce((n, row) => n + row[of], 0);
+          return [sum("turns"), sum("promptTokens"), sum("creditsHundredths")];
+        };
+        const expected = [
+          turns.length,
+          turns.reduce((sum, part) => sum + part.promptTokens, 0),
+          turns.reduce((sum, part) => sum + (part.creditsHundredths ?? 0), 0),
+        ];
+        for (const by of ["model", "client", "project", "dialect", "day"] as const) expect(total(by)).toEqual(expected);
+        memory.close();
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
+
+describe("readings in the usage history", () => {
+  const reading = (readAtMs: number, usedFraction = 0.5, ide: "windsurf" | "antigravity" = "windsurf") =>
+    snapshotOf({ readAtMs, usedFraction, resetsAtMs: now + day, windowSeconds: 604_800, ide });
+
+  it("come back as they were, the newest of each IDE first of all", () => {
+    history.addSnapshot(reading(now - hour));
+    history.addSnapshot(reading(now));
+    history.addSnapshot(reading(now));
+    history.addSnapshot(reading(now - 5, 0.1, "antigravity"));
+    expect(history.latestSnapshots(now - day)).toEqual([reading(now - 5, 0.1, "antigravity"), reading(now)]);
+    expect(history.latestSnapshots(now - 1)).toEqual([reading(now)]);
+    expect(history.snapshots({ ide: "windsurf", sinceMs: 0, untilMs: now + 1 }).map((s) => s.readAtMs)).toEqual([
+      now - hour,
+      now,
+    ]);
+    expect(history.rawAnswer("windsurf", now)).toEqual({});
+    expect(history.rawAnswer("windsurf", 5)).toBeUndefined();
+  });
+
+  it("are thinned to one an hour after 7 days and one a day after 60, the last of each; then forgotten with the turns", () => {
+    const at = (daysAgo: number, minutes: number) => now - daysAgo * day + minutes * 60_000;
+    const kept = [at(500, 0), at(80, 59), at(80, 10), at(20, 30), at(20, 50), at(20, 70), at(1, 0), at(1, 1)];
+    for (const atMs of kept) history.addSnapshot(reading(atMs));
+    history.addTurn(turnFake({ turnId: "turn_old", endedAtMs: at(401, 0) }));
+    history.addTurn(turnFake({ turnId: "turn_new", endedAtMs: at(399, 0) }));
+    history.sweep(now);
+    history.sweep(now);
+    expect(history.snapshots({ sinceMs: 0, untilMs: now }).map((s) => s.readAtMs)).toEqual([
+      at(80, 59),
+      at(20, 50),
+      at(20, 70),
+      at(1, 0),
+      at(1, 1),
+    ]);
+    expect(spend("model", 0)).toMatchObject([{ turns: 1 }]);
+    expect(history.turn("turn_old")).toBeUndefined();
+  });
+
+  it("tell what the plan stood at before and after the turns between them", () => {
+    history.addSnapshot(reading(now, 0.5));
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now + 60_000, startedAtMs: now + 1 }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now + 60_000, startedAtMs: now + 1, ide: undefined }));
+    expect(history.turn("turn_1")).toMatchObject({ planWindow: "weekly", planBefore: 50, planAfter: undefined });
+    history.addSnapshot(reading(now + 120_000, 0.52));
+    expect(history.turn("turn_1")).toMatchObject({ planBefore: 50, planAfter: 48 });
+    expect(history.turn("turn_2")).toMatchObject({ planWindow: undefined, planAfter: undefined });
+  });
+
+  it("say nothing of a turn when they come hours later", () => {
+    history.addSnapshot(reading(now, 0.5));
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now + 60_000, startedAtMs: now + 1 }));
+    history.addSnapshot(reading(now + 2 * hour, 0.9));
+    expect(history.turn("turn_1")).toMatchObject({ planBefore: 50, planAfter: undefined });
+  });
+
+  it("are held against turns of their IDE, and of none", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, ide: undefined, creditsHundredths: undefined }));
+    history.addTurn(turnFake({ turnId: "turn_3", endedAtMs: now, ide: "windsurf-next" }));
+    expect(history.explained("windsurf", now - 1, now)).toEqual({ turns: 2, creditsHundredths: 100, unknownTurns: 1 });
+    expect(history.explained("windsurf", now, now + 1)).toEqual({ turns: 0, creditsHundredths: 0, unknownTurns: 0 });
+    expect(history.explained("antigravity", 0, now)).toEqual({ turns: 0, creditsHundredths: 0, unknownTurns: 0 });
+  });
+});
+
+describe("a store that cannot be used", () => {
+  it("from a newer version is an error that says so, and nothing in it changes", () => {
+    const other = new DatabaseSync(file);
+    other.exec("INSERT INTO usage_schema (version) VALUES (99)");
+    expect(() => openHistory({ file, keepDays: 400 })).toThrow(
+      expect.objectContaining({ code: "degraded", message: expect.stringContaining("newer Millrace (its version 99") }),
+    );
+    expect(other.prepare("SELECT max(version) AS version FROM usage_schema").get()).toEqual({ version: 99 });
+    other.close();
+  });
+
+  it("that is no database is degraded, with the cause kept", () => {
+    expect(() => openHistory({ file: folder, keepDays: 400 })).toThrow(
+      expect.objectContaining({ code: "degraded", hint: expect.stringContaining("repair the file") }),
+    );
+  });
+
+  it("shared with another connection that writes is waited for", () => {
+    const second = openHistory({ file, keepDays: 400 });
+    second.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now }));
+    expect(second.spend({ sinceMs: 0, untilMs: now + 1, by: "model", timeZone: "UTC" })).toMatchObject([{ turns: 2 }]);
+    second.close();
+  });
+});

@@ -1,0 +1,224 @@
+import { closeSync, openSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { IdeVariant } from "../../language-server/endpoint.ts";
+import type { LimitsSnapshot } from "../limits.ts";
+import type { FinishedTurn } from "./finished-turn.ts";
+import type { Explained, TurnUse, UsageHistory } from "./history.ts";
+import { payingWindow, standingAfter } from "./plan-standing.ts";
+import { sweepHistory } from "./retention.ts";
+import { openRollup } from "./rollup.ts";
+import { migrate } from "./schema.ts";
+
+export interface HistoryOptions {
+  /** The event log's file (made with mode 0600 if absent), or `:memory:`. */
+  readonly file: string;
+  /** How many days turns and readings are kept. */
+  readonly keepDays: number;
+}
+
+type Row = Readonly<Record<string, string | number | null>>;
+
+/** How long another connection's write is waited for. */
+const busyTimeoutMs = 5_000;
+
+/**
+ * Opens the usage history in the event log's file, over a connection of its own.
+ *
+ * @throws MillraceError `degraded` when the file cannot be used or a newer Millrace wrote it.
+ */
+export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
+  const db = translated(file, () => {
+    if (file !== ":memory:") closeSync(openSync(file, "a", 0o600));
+    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs });
+    try {
+      opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+      migrate(opened);
+    } catch (error) {
+      opened.close();
+      throw error;
+    }
+    return opened;
+  });
+  const statements = prepare(db);
+  const rollup = openRollup(db);
+  const guarded = <T>(work: () => T) => translated(file, work);
+  const atomic = <T>(work: () => T): T => {
+    db.exec("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      db.exec("COMMIT");
+      return result;
+    } catch (error) {
+      db.exec("ROLLBACK");
+      throw error;
+    }
+  };
+
+  function addTurn(turn: FinishedTurn): boolean {
+    const before = turn.ide === undefined ? undefined : statements.lastSnapshot.get(turn.ide, turn.startedAtMs);
+    const window = before === undefined ? undefined : payingWindow(snapshotOf(before as Row));
+    const { changes } = statements.insertTurn.run({
+      ...turn,
+      client: turn.client ?? null,
+      project: turn.project ?? null,
+      ide: turn.ide ?? null,
+      creditsHundredths: turn.creditsHundredths ?? null,
+      firstTokenMs: turn.firstTokenMs ?? null,
+      planWindow: window?.id ?? null,
+      planBefore: window?.remaining ?? null,
+    });
+    if (Number(changes) === 0) return false;
+    rollup.add(turn);
+    return true;
+  }
+
+  function addSnapshot(snapshot: LimitsSnapshot): void {
+    const { ide, readAtMs } = snapshot;
+    const before = statements.lastSnapshot.get(ide, readAtMs - 1);
+    const inserted = statements.insertSnapshot.run({
+      ide,
+      readAtMs,
+      build: snapshot.build,
+      shape: snapshot.shape,
+      planName: snapshot.planName ?? null,
+      windows: JSON.stringify(snapshot.windows),
+      raw: JSON.stringify(snapshot.raw),
+    });
+    if (Number(inserted.changes) === 0 || before === undefined) return;
+    const standing = standingAfter(snapshotOf(before as Row), snapshot);
+    if (standing === undefined) return;
+    statements.setAfter.run(standing.remaining, ide, standing.windowId, standing.sinceMs, readAtMs);
+  }
+
+  return {
+    addTurn: (turn) => guarded(() => atomic(() => addTurn(turn))),
+    addSnapshot: (snapshot) => guarded(() => atomic(() => addSnapshot(snapshot))),
+    latestSnapshots: (sinceMs) => guarded(() => (statements.latest.all(sinceMs) as Row[]).map(snapshotOf)),
+    snapshots: ({ ide, sinceMs, untilMs }) =>
+      guarded(() => (statements.between.all(sinceMs, untilMs, ide ?? null, ide ?? null) as Row[]).map(snapshotOf)),
+    rawAnswer: (ide, readAtMs) =>
+      guarded(() => {
+        const row = statements.raw.get(ide, readAtMs);
+        return row === undefined ? undefined : (JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"]); // stored by us
+      }),
+    spend: (query) => guarded(() => rollup.spend(query)),
+    turns: ({ sinceMs, untilMs, limit }) =>
+      guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
+    turn: (turnId) =>
+      guarded(() => {
+        const row = statements.turn.get(turnId);
+        return row === undefined ? undefined : turnOf(row as Row);
+      }),
+    explained: (ide: IdeVariant, fromMs: number, toMs: number): Explained =>
+      guarded(() => {
+        const row = statements.explained.get(fromMs, toMs, ide);
+        return {
+          turns: Number(row?.["turns"] ?? 0),
+          creditsHundredths: Number(row?.["credits"] ?? 0),
+          unknownTurns: Number(row?.["unknown"] ?? 0),
+        };
+      }),
+    sweep: (nowMs) => guarded(() => atomic(() => sweepHistory(db, nowMs, keepDays))),
+    close: () => db.close(),
+  };
+}
+
+function prepare(db: DatabaseSync) {
+  const light = "ide, read_at_ms, build, shape, plan_name, windows, 'null' AS raw";
+  return {
+    insertTurn: db.prepare(
+      `INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source,
+         prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms,
+         outcome, reason, plan_window, plan_before)
+       VALUES (:turnId, :startedAtMs, :endedAtMs, :model, :dialect, :client, :project, :ide, :tokenSource,
+         :promptTokens, :completionTokens, :thinkingTokens, :cachedPromptTokens, :creditsHundredths, :firstTokenMs,
+         :outcome, :reason, :planWindow, :planBefore) ON CONFLICT DO NOTHING`,
+    ),
+    insertSnapshot: db.prepare(
+      `INSERT INTO usage_snapshots (ide, read_at_ms, build, shape, plan_name, windows, raw)
+       VALUES (:ide, :readAtMs, :build, :shape, :planName, :windows, :raw) ON CONFLICT DO NOTHING`,
+    ),
+    lastSnapshot: db.prepare(
+      `SELECT ${light} FROM usage_snapshots WHERE ide = ? AND read_at_ms <= ? ORDER BY read_at_ms DESC LIMIT 1`,
+    ),
+    latest: db.prepare(
+      `SELECT * FROM usage_snapshots s WHERE read_at_ms >= ?
+       AND read_at_ms = (SELECT max(read_at_ms) FROM usage_snapshots WHERE ide = s.ide) ORDER BY read_at_ms`,
+    ),
+    between: db.prepare(
+      `SELECT ${light} FROM usage_snapshots WHERE read_at_ms >= ? AND read_at_ms < ? AND (? IS NULL OR ide = ?)
+       ORDER BY read_at_ms`,
+    ),
+    raw: db.prepare("SELECT raw FROM usage_snapshots WHERE ide = ? AND read_at_ms = ?"),
+    turns: db.prepare(
+      "SELECT * FROM usage_turns WHERE ended_at_ms >= ? AND ended_at_ms < ? ORDER BY ended_at_ms DESC, turn_id DESC LIMIT ?",
+    ),
+    turn: db.prepare("SELECT * FROM usage_turns WHERE turn_id = ?"),
+    explained: db.prepare(
+      `SELECT count(*) AS turns, sum(credits_hundredths) AS credits, count(*) - count(credits_hundredths) AS unknown
+       FROM usage_turns WHERE ended_at_ms > ?1 AND ended_at_ms <= ?2 AND (ide = ?3 OR (ide IS NULL AND ?3 <> 'antigravity'))`,
+    ),
+    setAfter: db.prepare(
+      `UPDATE usage_turns SET plan_after = ? WHERE plan_window IS NOT NULL AND plan_after IS NULL AND ide = ?
+       AND plan_window = ? AND ended_at_ms >= ? AND ended_at_ms <= ?`,
+    ),
+  };
+}
+
+function snapshotOf(row: Row): LimitsSnapshot {
+  return {
+    ide: row["ide"] as LimitsSnapshot["ide"], // written from a snapshot, as all below
+    build: String(row["build"]),
+    readAtMs: Number(row["read_at_ms"]),
+    shape: row["shape"] as LimitsSnapshot["shape"], // as above
+    planName: row["plan_name"] === null ? undefined : String(row["plan_name"]),
+    windows: (JSON.parse(String(row["windows"])) as LimitsSnapshot["windows"]).map(withAbsent), // as above
+    raw: JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"], // as above
+  };
+}
+
+/** JSON drops undefined members; a window has them all. */
+function withAbsent(window: LimitsSnapshot["windows"][number]): LimitsSnapshot["windows"][number] {
+  const { used, limit, remaining, utilization, resetsAtMs, windowSeconds } = window;
+  return { ...window, used, limit, remaining, utilization, resetsAtMs, windowSeconds };
+}
+
+function turnOf(row: Row): TurnUse {
+  const number = (column: string) => (row[column] === null ? undefined : Number(row[column]));
+  const text = (column: string) => (row[column] === null ? undefined : String(row[column]));
+  return {
+    turnId: String(row["turn_id"]),
+    startedAtMs: Number(row["started_at_ms"]),
+    endedAtMs: Number(row["ended_at_ms"]),
+    model: String(row["model"]),
+    dialect: String(row["dialect"]),
+    client: text("client"),
+    project: text("project"),
+    ide: text("ide") as IdeVariant | undefined, // written from a turn, as those below
+    tokenSource: row["token_source"] as TurnUse["tokenSource"],
+    promptTokens: Number(row["prompt_tokens"]),
+    completionTokens: Number(row["completion_tokens"]),
+    thinkingTokens: Number(row["thinking_tokens"]),
+    cachedPromptTokens: Number(row["cached_prompt_tokens"]),
+    creditsHundredths: number("credits_hundredths"),
+    firstTokenMs: number("first_token_ms"),
+    outcome: row["outcome"] as TurnUse["outcome"],
+    reason: String(row["reason"]),
+    planWindow: text("plan_window"),
+    planBefore: number("plan_before"),
+    planAfter: number("plan_after"),
+  };
+}
+
+function translated<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    if (isMillraceError(cause)) throw cause;
+    throw new MillraceError("degraded", `The usage history in ${file} cannot be used.`, {
+      hint: "Free disk space or repair the file; answers still flow, but what they use is not recorded.",
+      cause,
+    });
+  }
+}
