@@ -22,18 +22,25 @@ export type CallFailureKind =
   | "unimplemented"
   | "refused";
 
-/** The cause of every `MillraceError` that a call throws: the kind of failure, with the transport's own error as cause. */
-export class CallFailure extends Error {
-  override readonly name = "CallFailure";
-  readonly kind: CallFailureKind;
-
-  constructor(kind: CallFailureKind, cause?: unknown) {
-    super(kind, cause === undefined ? undefined : { cause });
-    this.kind = kind;
-  }
-}
+/** By the reason in the error's details, as the translation of upstream errors puts it there; all others are refusals. */
+const kinds: Readonly<Record<string, CallFailureKind>> = {
+  connection_refused: "not_sent",
+  tls_refused: "not_sent",
+  connection_lost: "interrupted",
+  unavailable: "interrupted",
+  upstream_dropped: "interrupted",
+  answer_too_large: "interrupted",
+  csrf_refused: "unauthenticated",
+  panel_state_lost: "panel_state_missing",
+  cascade_unknown: "trajectory_missing",
+  not_implemented: "unimplemented",
+};
 
 /** How a call failed. `interrupted`, the careful answer, when the error does not say. */
 export function callFailure(error: unknown): CallFailureKind {
-  return isMillraceError(error) && error.cause instanceof CallFailure ? error.cause.kind : "interrupted";
+  if (!isMillraceError(error) || error.code === "upstream_timeout" || error.code === "cancelled") return "interrupted";
+  const { details } = error;
+  const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
+  if (typeof reason === "string") return kinds[reason] ?? "refused";
+  return error.code === "ide_not_running" ? "not_sent" : "interrupted";
 }
