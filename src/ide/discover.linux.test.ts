@@ -1,0 +1,281 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, symlinkSync } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../base/clock.ts";
+import { discover } from "./discover.ts";
+import { openLinuxHost } from "./linux/host.ts";
+import { type IdeOverrides, noOverrides } from "./overrides.ts";
+import {
+  onlyProcesses,
+  probeStandIn,
+  type StandIn,
+  type StandInOptions,
+  startStandIn,
+} from "./stand-in-process.fake.ts";
+import { verifyHolder } from "./verify-holder.ts";
+
+const token = "0f0e0d0c-1111-4222-8333-444455556666";
+const apiKey = "sk-ws-01-planted-key-that-must-not-appear";
+const installed = "/usr/share/windsurf/resources/app/extensions/windsurf/bin/language_server_linux_x64";
+const signal = new AbortController().signal;
+const uid = process.getuid?.() ?? -1;
+
+describe.runIf(process.platform === "linux")("discovery over real processes", () => {
+  let home: string;
+  let running: StandIn[];
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), "millrace-ide-"));
+    running = [];
+  });
+
+  afterEach(async () => {
+    for (const standIn of running) await standIn.stop();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  async function start(options: Partial<StandInOptions> & { flags: readonly string[] }): Promise<StandIn> {
+    const standIn = await startStandIn({ program: installed, environment: { HOME: home }, token, ...options });
+    running.push(standIn);
+    return standIn;
+  }
+
+  async function signIn(folder: string, key = apiKey): Promise<void> {
+    await mkdir(join(folder, "User", "globalStorage"), { recursive: true });
+    const database = new DatabaseSync(join(folder, "User", "globalStorage", "state.vscdb"));
+    database.exec("CREATE TABLE ItemTable(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
+    database.prepare("INSERT INTO ItemTable VALUES(?, ?)").run("windsurfAuthStatus", JSON.stringify({ apiKey: key }));
+    database.close();
+  }
+
+  const host = () => openLinuxHost({ home: "/nonexistent", uid, clock: systemClock });
+  async function look(overrides: Partial<IdeOverrides> = {}, pids = () => running.map(({ pid }) => pid)) {
+    const { ides, trace } = await discover(
+      {
+        host: onlyProcesses(host(), pids),
+        probe: probeStandIn,
+        overrides: { ...noOverrides, ...overrides },
+        lastGood: new Map(),
+      },
+      signal,
+    );
+    return { ides, trace: trace.entries };
+  }
+  const newTokenFlags = ["--ide_name", "windsurf", "--random_port", "--windsurf_version", "2.2.17"];
+
+  it("finds a new build by the token in its environment, and its key in the home that its environment names", async () => {
+    await signIn(join(home, ".config", "Windsurf"));
+    const standIn = await start({ flags: newTokenFlags, environment: { HOME: home, WINDSURF_CSRF_TOKEN: token } });
+    const { ides } = await look();
+    expect(ides).toHaveLength(1);
+    expect(ides[0]).toMatchObject({ variant: "windsurf", pid: standIn.pid, build: "2.2.17", signedIn: true });
+    expect(ides[0]?.endpoint).toMatchObject({ host: "127.0.0.1", port: standIn.ports[0] });
+    expect(ides[0]?.identity.apiKey.reveal()).toBe(apiKey);
+    expect(ides[0]?.startedAtMs).toBeGreaterThan(Date.now() - 600_000);
+  });
+
+  it.each([["--csrf_token", token], [`--csrf_token=${token}`]])(
+    "finds an old build by its %s argument",
+    async (...flag) => {
+      await signIn(join(home, ".config", "Windsurf"));
+      const standIn = await start({
+        flags: ["--ide_name=windsurf", "--extension_server_csrf_token", "wrong", ...flag],
+      });
+      const { ides } = await look();
+      expect(ides.map(({ pid }) => pid)).toEqual([standIn.pid]);
+    },
+  );
+
+  it("takes the argument when the token in the environment is refused", async () => {
+    const standIn = await start({
+      flags: ["--ide_name", "windsurf", "--csrf_token", token],
+      environment: { HOME: home, WINDSURF_CSRF_TOKEN: "left-over" },
+    });
+    const { ides, trace } = await look();
+    expect(ides[0]?.pid).toBe(standIn.pid);
+    expect(trace.map(({ rule }) => rule)).toContain("token_refused");
+  });
+
+  it("finds the remote server's layout and tells that its key is elsewhere", async () => {
+    const program = join(home, ".windsurf-server/bin/0123abcd/extensions/windsurf/bin/language_server_linux_arm");
+    await start({
+      program,
+      flags: ["--run_child", "--random_port"],
+      environment: { HOME: home, WINDSURF_CSRF_TOKEN: token },
+    });
+    const { ides, trace } = await look();
+    expect(ides[0]).toMatchObject({ variant: "windsurf", signedIn: false });
+    expect(trace.some(({ why }) => why.includes("no file of this IDE holds one"))).toBe(true);
+  });
+
+  it("reads the key of a Flatpak from the configuration folder that the process names", async () => {
+    const config = join(home, ".var/app/com.codeium.windsurf/config");
+    await signIn(join(config, "Windsurf"));
+    const environment = { HOME: home, XDG_CONFIG_HOME: config, WINDSURF_CSRF_TOKEN: token };
+    await start({
+      program: "/app/windsurf/resources/app/extensions/windsurf/bin/language_server_linux_x64",
+      flags: newTokenFlags,
+      environment,
+    });
+    expect((await look()).ides[0]?.identity.apiKey.reveal()).toBe(apiKey);
+  });
+
+  it("tells Windsurf, Windsurf Next and Antigravity apart and prefers them in this order", async () => {
+    await signIn(join(home, ".config", "Windsurf"));
+    await signIn(join(home, ".config", "Windsurf - Next"), "sk-ws-01-of-next");
+    const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
+    await start({ flags: newTokenFlags, environment });
+    await start({ flags: ["--ide_name", "windsurf-next"], environment });
+    const antigravity = "/opt/Antigravity/resources/app/extensions/antigravity/bin/language_server_linux_x64";
+    await start({ program: antigravity, flags: ["--app_data_dir", "antigravity", "--csrf_token", token] });
+    const { ides } = await look();
+    expect(ides.map(({ variant }) => variant)).toEqual(["windsurf", "windsurf-next", "antigravity"]);
+    expect(ides.map(({ identity }) => identity.apiKey.reveal())).toEqual([apiKey, "sk-ws-01-of-next", ""]);
+  });
+
+  it("puts the newest of two windows first", async () => {
+    const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
+    const first = await start({ flags: newTokenFlags, environment });
+    await new Promise((resolve) => setTimeout(resolve, 30)); // start times have a grain of 10 ms
+    const second = await start({ flags: newTokenFlags, environment });
+    expect((await look()).ides.map(({ pid }) => pid)).toEqual([second.pid, first.pid]);
+  });
+
+  it("rejects decoys, each with its reason", async () => {
+    const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
+    const cases = [
+      { flags: ["--ide_name", "jetbrains", "--random_port"], rule: "ide-name" },
+      { program: "/usr/bin/vim", flags: ["language_server_linux_x64.go"], rule: "not-a-server" },
+      { program: "/home/u/.codeium/bin/abc/language_server_linux_x64", flags: ["--enable_lsp"], rule: "no-marker" },
+      { flags: newTokenFlags, ports: 0, rule: "listening" },
+      { flags: newTokenFlags, address: "0.0.0.0", rule: "loopback" },
+      { flags: newTokenFlags, environment: { HOME: home }, rule: "csrf-none" },
+    ];
+    for (const { rule: _, ...options } of cases) await start({ environment, ...options });
+    const { ides, trace } = await look();
+    expect(ides).toEqual([]);
+    for (const [index, { rule }] of cases.entries()) {
+      const subjects = [`pid ${running[index]?.pid}`, ...(running[index]?.ports ?? []).map((port) => `port ${port}`)];
+      const own = trace.filter(({ subject, verdict }) => subjects.includes(subject) && verdict === "rejected");
+      expect(own.map((entry) => entry.rule)).toContain(rule);
+    }
+  });
+
+  it("rejects a zombie", async () => {
+    const program = join(home, "language_server_linux_x64");
+    symlinkSync("/bin/true", program);
+    // The shell starts the program, then becomes a sleep that never collects its children.
+    const parent = spawn("/bin/sh", ["-c", `${program} & echo $!; exec sleep 60`], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      const [line] = (await once(parent.stdout, "data")) as [Buffer];
+      const pid = Number(line.toString());
+      const row = async () => (await host().readProcess(pid, signal))?.zombie;
+      while ((await row()) !== true) await new Promise((resolve) => setTimeout(resolve, 5)); // until it has ended
+      const { ides, trace } = await look({}, () => [pid]);
+      expect(ides).toEqual([]);
+      expect(trace).toContainEqual(expect.objectContaining({ subject: `pid ${pid}`, verdict: "rejected" }));
+      expect(trace.some(({ why }) => why.includes("has ended"))).toBe(true);
+    } finally {
+      parent.kill("SIGKILL");
+    }
+  });
+
+  it.runIf(uid === 0)("gives nothing to another user's process", async () => {
+    const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
+    const standIn = await start({ flags: newTokenFlags, environment, uid: 65_534 });
+    const { ides, trace } = await look();
+    expect(ides).toEqual([]);
+    expect(trace).toContainEqual(
+      expect.objectContaining({ subject: `pid ${standIn.pid}`, rule: "owner", verdict: "rejected" }),
+    );
+  });
+
+  it("gives nothing to a squatter that took the port of an IDE that went away", async () => {
+    const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
+    const ide = await start({ flags: newTokenFlags, environment });
+    const [found] = (await look()).ides;
+    const holder = { pid: ide.pid, startedAtMs: found?.startedAtMs, host: "127.0.0.1", port: ide.ports[0] ?? 0 };
+    expect(await verifyHolder(host(), holder, signal)).toEqual({ ok: true, value: undefined });
+    await ide.stop();
+    const squatter = await start({ program: "squatter", flags: [], environment: {}, port: holder.port });
+    expect(squatter.ports[0]).toBe(holder.port);
+    expect(await verifyHolder(host(), holder, signal)).toMatchObject({ ok: false });
+    // Also when it had the luck to get the number of the process that it replaces.
+    expect(await verifyHolder(host(), { ...holder, pid: squatter.pid, startedAtMs: 1 }, signal)).toMatchObject({
+      ok: false,
+    });
+  });
+
+  it("gives nothing to an address that only the process next door listens on", async () => {
+    const ide = await start({ flags: newTokenFlags, environment: { HOME: home, WINDSURF_CSRF_TOKEN: token } });
+    const [found] = (await look()).ides;
+    const neighbour = createServer().listen(0, "127.0.0.1");
+    await once(neighbour, "listening");
+    const { port } = neighbour.address() as { port: number };
+    const verdict = await verifyHolder(
+      host(),
+      { pid: ide.pid, startedAtMs: found?.startedAtMs, host: "127.0.0.1", port },
+      signal,
+    );
+    neighbour.close();
+    expect(verdict).toEqual({ ok: false, why: "the process no longer listens on that port" });
+  });
+
+  it("keeps every secret out of the trace", async () => {
+    await signIn(join(home, ".config", "Windsurf"));
+    await start({
+      flags: [...newTokenFlags, "--csrf_token", "planted-argument-token"],
+      environment: { HOME: home, WINDSURF_CSRF_TOKEN: token },
+    });
+    const result = await look();
+    expect(result.ides).toHaveLength(1);
+    const text = JSON.stringify(result);
+    for (const secret of [token, apiKey, "planted-argument-token"]) expect(text).not.toContain(secret);
+  });
+
+  it("asks only the address set by hand, with the token file's credentials", async () => {
+    const standIn = await start({ program: "anything", flags: [], environment: {} });
+    const tokenFile = join(home, "token");
+    await writeFile(tokenFile, `${token}\n${apiKey}\n`);
+    const { ides } = await look({
+      endpoint: { host: "127.0.0.1", port: standIn.ports[0] ?? 0 },
+      tokenFile,
+      variant: "windsurf-next",
+    });
+    expect(ides[0]).toMatchObject({ variant: "windsurf-next", pid: undefined, signedIn: true });
+    expect(ides[0]?.identity.apiKey.reveal()).toBe(apiKey);
+  });
+
+  it("says what it looked at when nothing runs", async () => {
+    const { ides, trace } = await look();
+    expect(ides).toEqual([]);
+    expect(trace[0]).toMatchObject({ stage: "candidates", verdict: "note", subject: "/proc" });
+  });
+
+  it("survives a server that ends while it is examined", async () => {
+    const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
+    const standIn = await start({ flags: newTokenFlags, environment });
+    const dying = {
+      ...host(),
+      listListening: async (pid: number) => (await standIn.stop(), host().listListening(pid, signal)),
+    };
+    const { ides } = await discover(
+      {
+        host: onlyProcesses(dying, () => [standIn.pid]),
+        probe: probeStandIn,
+        overrides: noOverrides,
+        lastGood: new Map(),
+      },
+      signal,
+    );
+    expect(ides).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+import { deadline } from "../base/async.ts";
+import type { IdeVariant } from "../language-server/endpoint.ts";
+import { mapBounded } from "./bounded.ts";
+import { classify, looksLikeServer } from "./classify.ts";
+import type { DiscoverOptions, ExamineOptions } from "./discover-options.ts";
+import { examineServer } from "./examine.ts";
+import { examineOverride } from "./examine-override.ts";
+import type { Host, ProcessRow } from "./host.ts";
+import type { Ide } from "./ide.ts";
+import { readTokenFile } from "./token-file.ts";
+import { Trace } from "./trace.ts";
+import { checkOwner } from "./verify-holder.ts";
+
+const preference: Readonly<Record<IdeVariant, number>> = { windsurf: 0, "windsurf-next": 1, antigravity: 2 };
+const maxCandidates = 32;
+const width = 4;
+const serverLimitMs = 8_000;
+const allLimitMs = 15_000;
+
+/**
+ * One pass over the machine: candidates, classify, credentials, ports, probe. Every decision is in the trace, in the
+ * order of those stages for each candidate, newest candidate first.
+ *
+ * @throws MillraceError `invalid_request` for an override that makes no sense; the signal's reason.
+ */
+export async function discover(
+  options: DiscoverOptions,
+  signal: AbortSignal,
+): Promise<{ readonly ides: readonly Ide[]; readonly trace: Trace }> {
+  const trace = new Trace();
+  const { host, overrides } = options;
+  const given = overrides.tokenFile === undefined ? undefined : await readTokenFile(host, overrides.tokenFile, signal);
+  if (overrides.endpoint !== undefined && given !== undefined) {
+    const ide = await examineOverride(options, overrides.endpoint, given, trace, signal);
+    return { ides: ide === undefined ? [] : [ide], trace };
+  }
+  const rows = await listCandidates(host, trace, signal);
+  const results = await examineAll({ ...options, given }, rows, signal);
+  for (const { own } of results) trace.add(own);
+  const ides = results.map(({ ide }) => ide).filter((ide) => ide !== undefined);
+  if (ides.length === 0) await explainSurroundings(host, trace, signal);
+  return { ides: ides.toSorted((a, b) => preference[a.variant] - preference[b.variant] || newestFirst(a, b)), trace };
+}
+
+interface Examined {
+  readonly own: Trace;
+  readonly ide: Ide | undefined;
+}
+
+/** Each candidate has a time limit of its own, and all have one together, so that silent decoys cannot hide the IDE. */
+async function examineAll(
+  options: ExamineOptions,
+  rows: readonly ProcessRow[],
+  outer: AbortSignal,
+): Promise<readonly Examined[]> {
+  const all = deadline(outer, allLimitMs);
+  return mapBounded(rows, width, async (row) => {
+    const own = new Trace();
+    const limited = deadline(all, serverLimitMs);
+    try {
+      return { own, ide: await examine(options, row, own, limited) };
+    } catch (error) {
+      if (outer.aborted || !limited.aborted) throw error;
+      own.rejected("probe", `pid ${row.pid}`, "time", "did not answer in the time it was given");
+      return { own, ide: undefined };
+    }
+  });
+}
+
+async function listCandidates(host: Host, trace: Trace, signal: AbortSignal): Promise<readonly ProcessRow[]> {
+  const list = await host.listProcesses(looksLikeServer, signal);
+  if (!list.ok) {
+    trace.rejected("candidates", "process list", "processes", list.why);
+    return [];
+  }
+  const { processes, looked, source } = list.value;
+  trace.note(
+    "candidates",
+    source,
+    "processes",
+    `${looked} processes looked at, ${processes.length} worth a closer look`,
+  );
+  const newest = processes.toSorted(newestFirst);
+  if (newest.length > maxCandidates) {
+    trace.note("candidates", source, "bound", `only the ${maxCandidates} newest of ${newest.length} are examined`);
+  }
+  return newest.slice(0, maxCandidates);
+}
+
+async function examine(
+  options: ExamineOptions,
+  row: ProcessRow,
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Ide | undefined> {
+  const subject = `pid ${row.pid}`;
+  const owner = checkOwner(row);
+  const kind = classify(row.command);
+  if (kind.kind === "other") {
+    trace.rejected("classify", subject, kind.rule, row.zombie && !owner.ok ? owner.why : kind.why);
+    return undefined;
+  }
+  if (!owner.ok) {
+    trace.rejected("classify", subject, "owner", `${kind.variant}: ${owner.why}`);
+    return undefined;
+  }
+  const { variant } = options.overrides;
+  if (variant !== undefined && variant !== kind.variant) {
+    trace.rejected("classify", subject, "variant", `${kind.variant}, but only ${variant} was asked for`);
+    return undefined;
+  }
+  trace.kept("classify", subject, kind.rule, kind.variant);
+  return examineServer(options, { row, variant: kind.variant, flags: kind.flags }, trace, signal);
+}
+
+/** Nothing found: says what about this machine may be the reason. */
+async function explainSurroundings(host: Host, trace: Trace, signal: AbortSignal): Promise<void> {
+  for (const surrounding of await host.surroundings(signal))
+    trace.note("candidates", "this system", surrounding, explanations[surrounding]);
+}
+
+const override = "set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE";
+const explanations = {
+  wsl: `this is Linux inside Windows (WSL): an IDE whose window runs in Windows keeps its server there. Run millrace in Windows, or ${override}`,
+  container: `this is a container: an IDE outside of it cannot be seen from here. Run millrace outside, or ${override}`,
+  flatpak: `this runs inside a Flatpak sandbox: other processes cannot be seen from here. Run millrace outside, or ${override}`,
+} as const;
+
+function newestFirst(
+  a: { readonly startedAtMs: number | undefined; readonly pid: number | undefined },
+  b: { readonly startedAtMs: number | undefined; readonly pid: number | undefined },
+): number {
+  return (b.startedAtMs ?? 0) - (a.startedAtMs ?? 0) || (b.pid ?? 0) - (a.pid ?? 0);
+}

@@ -1,0 +1,101 @@
+import { Secret } from "../base/secret.ts";
+import type { IdeIdentity } from "../language-server/endpoint.ts";
+import { readAccount } from "./api-key.ts";
+import { describeBuild } from "./build.ts";
+import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
+import type { ExamineOptions } from "./discover-options.ts";
+import type { Ide } from "./ide.ts";
+import { listPorts } from "./ports.ts";
+import { probePorts } from "./probe-ports.ts";
+import type { ServerProcess } from "./server-process.ts";
+import { stateQuestion } from "./state-question.ts";
+import type { GivenTokens } from "./token-file.ts";
+import type { Trace } from "./trace.ts";
+
+const noToken: FoundToken = { token: new Secret(""), source: "argument" };
+
+/** Credentials, ports and probe of one server; the IDE if a port answered. */
+export async function examineServer(
+  options: ExamineOptions,
+  server: ServerProcess,
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Ide | undefined> {
+  const { host, overrides } = options;
+  const { row, variant, flags } = server;
+  const subject = `pid ${row.pid}`;
+  const id = `${variant}:${row.pid}:${row.startedAtMs ?? 0}`;
+
+  const lastGood = options.lastGood.get(id);
+  const environment = await host.readEnvironment(row, signal);
+  if (!environment.ok) trace.note("credentials", subject, "environment", environment.why);
+  const variables = environment.ok ? environment.value : undefined;
+  const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
+  if (tokens.length === 0) return undefined;
+
+  const ports = await listPorts(host, row, flags, lastGood?.port, trace, signal);
+  const fixed = overrides.endpoint;
+  const wanted =
+    fixed === undefined ? ports : ports.filter((port) => port.host === fixed.host && port.port === fixed.port);
+  if (fixed !== undefined && wanted.length === 0) {
+    trace.rejected("ports", subject, "override", `does not hold ${fixed.host}:${fixed.port}, which was asked for`);
+  }
+  const answer = await probePorts(options, variant, wanted, tokens, trace, signal);
+  if (answer === undefined) return undefined;
+
+  const account =
+    options.given?.apiKey === undefined
+      ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
+      : { apiKey: options.given.apiKey, signedIn: true };
+  const build = await describeBuild(host, row.command.program, flags, variables, signal);
+  const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
+  return {
+    variant,
+    id,
+    pid: row.pid,
+    startedAtMs: row.startedAtMs,
+    build: build.ideVersion,
+    endpoint: {
+      variant,
+      host: answer.host,
+      port: answer.port,
+      tls: answer.tls,
+      protocol: answer.protocol,
+      csrfToken: answer.token,
+    },
+    identity,
+    capabilities: undefined,
+    signedIn: account.signedIn,
+  };
+}
+
+function tokensOf(
+  { row, variant, flags }: ServerProcess,
+  variables: ReadonlyMap<string, string> | undefined,
+  given: GivenTokens | undefined,
+  lastGood: Secret | undefined,
+  trace: Trace,
+): readonly FoundToken[] {
+  const subject = `pid ${row.pid}`;
+  const found = [...(given === undefined ? [] : [given.csrf]), ...csrfTokens(variables, flags, lastGood)];
+  for (const { source } of found)
+    trace.kept("credentials", subject, `csrf-${source}`, `CSRF token from ${tokenSources[source]}`);
+  if (found.length > 0) return found;
+  if (variant === "antigravity") {
+    trace.note(
+      "credentials",
+      subject,
+      "csrf-none",
+      "names no CSRF token; its command-line tool takes calls without one",
+    );
+    return [noToken];
+  }
+  const why = "no CSRF token: neither WINDSURF_CSRF_TOKEN in its environment nor --csrf_token";
+  trace.rejected(
+    "credentials",
+    subject,
+    "csrf-none",
+    variables === undefined ? `${why}, and its environment cannot be read` : why,
+  );
+  return [];
+}

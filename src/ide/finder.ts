@@ -1,0 +1,135 @@
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
+import type { LanguageServer } from "../language-server/language-server.ts";
+import { discover } from "./discover.ts";
+import type { LastGood } from "./discover-options.ts";
+import type { Host } from "./host.ts";
+import type { DiscoveryResult, IdeFinder } from "./ide.ts";
+import { openLinks } from "./links.ts";
+import type { IdeOverrides } from "./overrides.ts";
+import type { Probe } from "./probe-port.ts";
+import { verifyHolder } from "./verify-holder.ts";
+
+export interface IdeFinderOptions {
+  readonly host: Host;
+  readonly clock: Clock;
+  /** Asks one port. */
+  readonly probe: Probe;
+  /** Opens a client; sends nothing by itself. */
+  readonly connect: (endpoint: Endpoint, identity: IdeIdentity) => LanguageServer;
+  readonly overrides: IdeOverrides;
+  /** Told after each scan what it found and how long it took. */
+  readonly onScan?: (result: DiscoveryResult, tookMs: number) => void;
+}
+
+/** How long a result with an IDE is believed: no process scan more often than this while all is well. */
+const believedMs = 30_000;
+/** The shortest time between the starts of two scans, whoever asks and whatever fails. */
+const shortestGapMs = 1_000;
+/** A wall clock that moved this much more than the steady one means the machine slept. */
+const sleepMarkMs = 5_000;
+
+interface Known {
+  readonly result: DiscoveryResult;
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+/**
+ * Opens the one finder of a gateway. Callers that ask during a scan share it; a result that holds an IDE is believed for
+ * 30 s unless a call failed, its process is gone, or the machine slept; a result without one for a second. Nothing runs
+ * while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
+ */
+export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
+  const { host, clock } = options;
+  const closing = new AbortController();
+  const lastGood = new Map<string, LastGood>();
+  const links = openLinks(options.connect, (pid) => host.isAlive(pid));
+  let known: Known | undefined;
+  let scanning: Promise<DiscoveryResult> | undefined;
+  let lastStartMs = Number.NEGATIVE_INFINITY;
+
+  function believed(): DiscoveryResult | undefined {
+    if (known === undefined) return undefined;
+    const wall = clock.now() - known.wallMs;
+    const steady = clock.monotonic() - known.steadyMs;
+    if (wall - steady > sleepMarkMs || wall < -sleepMarkMs) return undefined;
+    const { ides } = known.result;
+    if (ides.some((ide) => ide.pid !== undefined && !host.isAlive(ide.pid))) return undefined;
+    return steady < (ides.length === 0 ? shortestGapMs : believedMs) ? known.result : undefined;
+  }
+
+  async function scan(): Promise<DiscoveryResult> {
+    const wait = lastStartMs + shortestGapMs - clock.monotonic();
+    if (wait > 0) await clock.sleep(wait, closing.signal);
+    lastStartMs = clock.monotonic();
+    const { ides, trace } = await discover(
+      { host, probe: options.probe, overrides: options.overrides, lastGood },
+      closing.signal,
+    );
+    for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
+    for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
+    const result: DiscoveryResult = { ides, trace: trace.entries, atMs: clock.now() };
+    known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
+    links.keepOnly(ides);
+    options.onScan?.(result, clock.monotonic() - lastStartMs);
+    return result;
+  }
+
+  function shared(): Promise<DiscoveryResult> {
+    scanning ??= scan().finally(() => {
+      scanning = undefined;
+    });
+    return scanning;
+  }
+
+  return {
+    async find(signal) {
+      signal.throwIfAborted();
+      if (closing.signal.aborted) throw closed();
+      return believed() ?? (await withSignal(shared(), signal));
+    },
+
+    invalidate(ide) {
+      if (known?.result.ides.some((other) => other.id === ide.id) === true) known = undefined;
+    },
+
+    async connect(ide, signal) {
+      if (closing.signal.aborted) throw closed();
+      if (ide.pid !== undefined) {
+        const holder = { pid: ide.pid, startedAtMs: ide.startedAtMs, host: ide.endpoint.host, port: ide.endpoint.port };
+        const verdict = await verifyHolder(host, holder, signal);
+        if (!verdict.ok) {
+          known = undefined;
+          throw new MillraceError(
+            "ide_not_running",
+            `The ${ide.variant} found on port ${ide.endpoint.port} is gone: ${verdict.why}.`,
+            {
+              hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found.",
+            },
+          );
+        }
+      }
+      return links.open(ide);
+    },
+
+    close() {
+      closing.abort(closed());
+      links.close();
+    },
+  };
+}
+
+function closed(): MillraceError {
+  return new MillraceError("cancelled", "The gateway is shutting down.");
+}
+
+/** Waits for shared work no longer than this caller wants to; the work itself goes on for the others. */
+function withSignal<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -1,0 +1,105 @@
+import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { Platform } from "./host.ts";
+
+/** Names of a product's data folder, likeliest first. Source: facts/language-server.md, 5.1. */
+const dataFolders: Readonly<Record<IdeVariant, readonly string[]>> = {
+  windsurf: ["Windsurf"],
+  "windsurf-next": ["Windsurf - Next", "Windsurf Next"],
+  antigravity: ["Antigravity", "Antigravity IDE"],
+};
+
+const remoteFolders: Readonly<Record<IdeVariant, readonly string[]>> = {
+  windsurf: [".windsurf-server"],
+  "windsurf-next": [".windsurf-next-server"],
+  antigravity: [".antigravity-ide-server", ".antigravity-server"],
+};
+
+const stateFile = ["User", "globalStorage", "state.vscdb"] as const;
+
+/** Joins as the first part writes its paths, so that Windows paths stay so wherever this runs. */
+export function joinPath(base: string, ...parts: readonly string[]): string {
+  const separator = /^[A-Za-z]:|\\/.test(base) ? "\\" : "/";
+  return [base.replace(/[\\/]+$/, ""), ...parts].join(separator);
+}
+
+export interface StateQuestion {
+  readonly platform: Platform;
+  readonly variant: IdeVariant;
+  /** The process's own variables; undefined when the system hides them. */
+  readonly environment: ReadonlyMap<string, string> | undefined;
+  /** The one file to read, if the user named it. */
+  readonly stateFile: string | undefined;
+  /** `--user-data-dir` of the IDE that started the server, where it is known. */
+  readonly userDataDir: string | undefined;
+  /** Where to look when the process does not say whose home it lives in. */
+  readonly homes: readonly string[];
+  /** Names of the folders in `<home>/.var/app` (Flatpak) and `<home>/snap`, by home. */
+  readonly sandboxes: ReadonlyMap<string, { readonly flatpak: readonly string[]; readonly snap: readonly string[] }>;
+}
+
+/**
+ * Where this IDE's `state.vscdb` may be, likeliest first. What the process says of itself (its home, its configuration
+ * folder, a portable folder) comes first and, if it names its home, alone: a key from another home is another account's.
+ */
+export function stateFiles(question: StateQuestion): readonly string[] {
+  const { platform, variant, environment, userDataDir } = question;
+  if (question.stateFile !== undefined) return [question.stateFile];
+  const files: string[] = [];
+  if (userDataDir !== undefined) files.push(joinPath(userDataDir, ...stateFile));
+  const portable = nonEmpty(environment?.get("VSCODE_PORTABLE"));
+  if (portable !== undefined) files.push(joinPath(portable, "user-data", ...stateFile));
+  for (const folder of configFolders(question)) {
+    for (const name of dataFolders[variant]) files.push(joinPath(folder, name, ...stateFile));
+  }
+  for (const home of homesOf(platform, environment, question.homes)) {
+    for (const name of remoteFolders[variant]) files.push(joinPath(home, name, "data", ...stateFile));
+  }
+  return [...new Set(files)];
+}
+
+/** The folders that hold `.codeium`: the process's own home if it says so, else the ones given. */
+export function homesOf(
+  platform: Platform,
+  environment: ReadonlyMap<string, string> | undefined,
+  homes: readonly string[],
+): readonly string[] {
+  const own =
+    nonEmpty(environment?.get("HOME")) ??
+    (platform === "windows" ? nonEmpty(environment?.get("USERPROFILE")) : undefined);
+  return own === undefined ? homes : [own];
+}
+
+function configFolders(question: StateQuestion): readonly string[] {
+  const { platform, environment, sandboxes } = question;
+  const homes = homesOf(platform, environment, question.homes);
+  switch (platform) {
+    case "linux": {
+      const said = nonEmpty(environment?.get("XDG_CONFIG_HOME"));
+      const folders = said === undefined ? [] : [said];
+      folders.push(...homes.map((home) => joinPath(home, ".config")));
+      for (const home of homes) {
+        const boxes = sandboxes.get(home);
+        for (const app of boxes?.flatpak ?? []) folders.push(joinPath(home, ".var", "app", app, "config"));
+        for (const snap of boxes?.snap ?? []) folders.push(joinPath(home, "snap", snap, "current", ".config"));
+      }
+      return folders;
+    }
+    case "darwin":
+      return homes.map((home) => joinPath(home, "Library", "Application Support"));
+    case "windows": {
+      const said = nonEmpty(environment?.get("APPDATA"));
+      return said === undefined ? homes.map((home) => joinPath(home, "AppData", "Roaming")) : [said];
+    }
+    default:
+      return platform satisfies never;
+  }
+}
+
+/** The extension's folder, from the path of its binary: `<folder>/bin/language_server_…`; "" if the path has another form. */
+export function extensionFolderOf(program: string): string {
+  return /^(.+)[\\/]bin[\\/][^\\/]+$/.exec(program)?.[1] ?? "";
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}

@@ -1,0 +1,135 @@
+import { mapBounded, within } from "../bounded.ts";
+import { type CommonHostOptions, commonHost } from "../common-host.ts";
+import type { Answer, CommandLine, Host, ListeningSocket, ProcessList, ProcessRow, Surrounding } from "../host.ts";
+import * as parse from "./parse.ts";
+import { readProcFile, readProcFolder, readProcLink } from "./read-proc.ts";
+
+export interface LinuxHostOptions extends CommonHostOptions {
+  /** The user who runs us, as `process.getuid()` says. */
+  readonly uid: number;
+  /** `/proc`, or a folder that looks like it. */
+  readonly procRoot?: string;
+  /** The root of the file system, for the marks that containers leave there. */
+  readonly fileRoot?: string;
+}
+
+const scanLimitMs = 5_000;
+const askLimitMs = 2_000;
+const late = { ok: false, why: "the system did not answer in time" } as const;
+const width = 48;
+const maxEnvironBytes = 4 * 1024 * 1024;
+const maxTableBytes = 8 * 1024 * 1024; // listening sockets come first in the table
+const maxCmdlineBytes = 256 * 1024;
+
+/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: facts/language-server.md, 4.5. */
+export function openLinuxHost(options: LinuxHostOptions): Host {
+  const proc = options.procRoot ?? "/proc";
+  const root = options.fileRoot ?? "";
+  const read = (path: string, signal: AbortSignal, maxBytes = 65_536) =>
+    readProcFile(`${proc}/${path}`, maxBytes, signal);
+
+  async function readRow(
+    pid: number,
+    bootTime: number | undefined,
+    signal: AbortSignal,
+  ): Promise<ProcessRow | undefined> {
+    const stat = parse.parseStat((await read(`${pid}/stat`, signal)) ?? "");
+    if (stat === undefined) return undefined;
+    const uid = parse.parseUid((await read(`${pid}/status`, signal)) ?? "");
+    const command = parse.parseCmdline((await read(`${pid}/cmdline`, signal, maxCmdlineBytes)) ?? "");
+    const zombie = stat.state === "Z" || stat.state === "X";
+    return {
+      pid,
+      parentPid: stat.parentPid === 0 ? undefined : stat.parentPid,
+      owner: uid === undefined ? "unknown" : uid === options.uid ? "self" : "other",
+      startedAtMs: parse.startedAtMs(bootTime, stat.startTicks),
+      command: command.program === "" ? { program: stat.comm, args: [] } : command,
+      zombie,
+      elsewhere: zombie ? undefined : await otherNetwork(pid, signal),
+    };
+  }
+
+  async function otherNetwork(pid: number, signal: AbortSignal): Promise<string | undefined> {
+    const own = await readProcLink(`${proc}/self/ns/net`, signal);
+    const theirs = await readProcLink(`${proc}/${pid}/ns/net`, signal);
+    const differs = own !== undefined && theirs !== undefined && own !== theirs;
+    return differs ? "runs in a container with a network of its own" : undefined;
+  }
+
+  async function bootTime(signal: AbortSignal): Promise<number | undefined> {
+    return parse.parseBootTime((await read("stat", signal, 1024 * 1024)) ?? "");
+  }
+
+  return {
+    ...commonHost(options),
+    platform: "linux",
+
+    listProcesses: (select, outer) =>
+      within<Answer<ProcessList>>(outer, scanLimitMs, late, async (signal) => {
+        const names = await readProcFolder(proc, signal);
+        if (names === undefined) return { ok: false, why: `${proc} cannot be read` };
+        const pids = names.filter((name) => /^[1-9]\d{0,9}$/.test(name)).map(Number);
+        const boot = await bootTime(signal);
+        const rows = await mapBounded(pids, width, async (pid) => {
+          const text = await read(`${pid}/cmdline`, signal, maxCmdlineBytes);
+          if (text === undefined) return undefined;
+          if (text === "") return selectNameless(pid, select, boot, signal);
+          return select(parse.parseCmdline(text)) ? readRow(pid, boot, signal) : undefined;
+        });
+        const processes = rows.filter((row) => row !== undefined);
+        return { ok: true, value: { processes, looked: pids.length, source: proc } };
+      }),
+
+    readProcess: (pid, outer) =>
+      within(outer, askLimitMs, undefined, async (signal) => readRow(pid, await bootTime(signal), signal)),
+
+    readEnvironment: (process, outer) =>
+      within<Answer<ReadonlyMap<string, string>>>(outer, askLimitMs, late, async (signal) => {
+        const text = await read(`${process.pid}/environ`, signal, maxEnvironBytes);
+        if (text === undefined) return { ok: false, why: "the system does not let this user read its environment" };
+        return { ok: true, value: parse.parseEnviron(text) };
+      }),
+
+    listListening: (pid, outer) => within(outer, askLimitMs, late, (signal) => listListening(pid, signal)),
+
+    surroundings: (outer) =>
+      within<readonly Surrounding[]>(outer, askLimitMs, [], async (signal) => {
+        const found: Surrounding[] = [];
+        if (parse.isWsl((await read("sys/kernel/osrelease", signal)) ?? "")) found.push("wsl");
+        const mark = async (path: string) => (await readProcFile(`${root}${path}`, 16, signal)) !== undefined;
+        if ((await mark("/.dockerenv")) || (await mark("/run/.containerenv"))) found.push("container");
+        if (await mark("/.flatpak-info")) found.push("flatpak");
+        return found;
+      }),
+  };
+
+  async function listListening(pid: number, signal: AbortSignal): Promise<Answer<readonly ListeningSocket[]>> {
+    const [v4, v6] = await Promise.all([
+      read(`${pid}/net/tcp`, signal, maxTableBytes),
+      read(`${pid}/net/tcp6`, signal, maxTableBytes),
+    ]);
+    if (v4 === undefined && v6 === undefined) return { ok: false, why: "its socket table cannot be read" };
+    const rows = [...parse.parseTcpTable(v4 ?? ""), ...parse.parseTcpTable(v6 ?? "")];
+    const names = await readProcFolder(`${proc}/${pid}/fd`, signal);
+    if (names === undefined) return { ok: false, why: "the system does not let this user see which sockets it holds" };
+    const wanted = new Set(rows.map((row) => row.inode));
+    const own = new Set<string>();
+    await mapBounded(names, width, async (name) => {
+      const inode = parse.parseSocketLink((await readProcLink(`${proc}/${pid}/fd/${name}`, signal)) ?? "");
+      if (inode !== undefined && wanted.has(inode)) own.add(inode);
+    });
+    return { ok: true, value: parse.joinSockets(rows, own) };
+  }
+
+  /** A process without a command line is the kernel's, or a zombie: only of the latter we want to tell. */
+  async function selectNameless(
+    pid: number,
+    select: (command: CommandLine) => boolean,
+    boot: number | undefined,
+    signal: AbortSignal,
+  ): Promise<ProcessRow | undefined> {
+    const stat = parse.parseStat((await read(`${pid}/stat`, signal)) ?? "");
+    if (stat?.state !== "Z" || !select({ program: stat.comm, args: [] })) return undefined;
+    return readRow(pid, boot, signal);
+  }
+}

@@ -1,0 +1,42 @@
+import type { Secret } from "../base/secret.ts";
+import type { IdeVariant } from "../language-server/endpoint.ts";
+import { type FoundToken, tokenSources } from "./csrf-token.ts";
+import type { DiscoverOptions } from "./discover-options.ts";
+import type { Ide } from "./ide.ts";
+import type { CandidatePort } from "./ports.ts";
+import type { Trace } from "./trace.ts";
+
+const attemptMs = 1_000; // loopback: what takes longer is not answering
+
+/** A port that answered, how, and to which token. */
+export type Answered = CandidatePort & Pick<Ide["endpoint"], "tls" | "protocol"> & { readonly token: Secret };
+
+/** Asks port by port, each with each token, until one answers. */
+export async function probePorts(
+  options: DiscoverOptions,
+  variant: IdeVariant,
+  ports: readonly CandidatePort[],
+  tokens: readonly FoundToken[],
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Answered | undefined> {
+  for (const { host, port } of ports) {
+    for (const { token, source } of tokens) {
+      const verdict = await options.probe({ variant, host, port, csrfToken: token, attemptMs }, signal);
+      const subject = `port ${port}`;
+      if (verdict.ok) {
+        const wire = `${verdict.protocol} ${verdict.tls ? "over TLS" : "without TLS"}`;
+        trace.kept(
+          "probe",
+          subject,
+          "answered",
+          `the language server answers, ${wire}, with the token from ${tokenSources[source]}`,
+        );
+        return { host, port, tls: verdict.tls, protocol: verdict.protocol, token };
+      }
+      trace.rejected("probe", subject, verdict.reason, verdict.why);
+      if (verdict.reason !== "token_refused") break; // another token changes nothing
+    }
+  }
+  return undefined;
+}

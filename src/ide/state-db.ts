@@ -1,0 +1,130 @@
+import { open, stat } from "node:fs/promises";
+import type * as sqlite from "node:sqlite";
+import { pathToFileURL } from "node:url";
+
+/** What a read of `state.vscdb` gave. A key that is not there is absent from the map. */
+export type StateRead =
+  | { readonly kind: "read"; readonly values: ReadonlyMap<string, string> }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unreadable"; readonly why: string };
+
+/** How long SQLite itself waits for a lock per attempt, in ms: short, because it waits on the event loop. */
+const busyTimeoutMs = 50;
+const maxValueBytes = 8 * 1024 * 1024;
+const walMode = 2; // byte 18 of a database header: the file-format write version
+
+/**
+ * Reads keys of an IDE's `state.vscdb` while the IDE writes it, one attempt; `busy` asks for another one. The file is opened read-only, never
+ * copied (copies of a live database were stale or malformed), and nothing is left beside it: a cleanly closed WAL database
+ * would get `-shm` and `-wal` files from any ordinary reader, so that one form, which nobody has open, is read as immutable.
+ * Source: facts/toolbox.md, part 2.
+ */
+export async function readStateOnce(
+  path: string,
+  keys: readonly string[],
+): Promise<StateRead | { readonly kind: "busy" }> {
+  const form = await formOf(path);
+  if (form === "missing") return { kind: "missing" };
+  if (form === "other") return { kind: "unreadable", why: "is not a SQLite database" };
+  if (form === "forbidden") return { kind: "unreadable", why: "may not be read by this user" };
+  const { DatabaseSync: Database } = loadSqlite();
+  if (form === "closed-wal") {
+    const values = attempt(() =>
+      query(new Database(`${pathToFileURL(path).href}?mode=ro&immutable=1`, { readOnly: true }), keys),
+    );
+    // Valid only if nobody opened it meanwhile: then the ordinary way is right, and below.
+    if (values.ok && (await formOf(path)) === "closed-wal") return { kind: "read", values: values.value };
+    if (!values.ok && values.errcode !== undefined && (await formOf(path)) === "closed-wal") return failure(values);
+  }
+  const values = attempt(() => query(new Database(path, { readOnly: true, timeout: busyTimeoutMs }), keys));
+  return values.ok ? { kind: "read", values: values.value } : failure(values);
+}
+
+type Form = "missing" | "forbidden" | "other" | "rollback" | "open-wal" | "closed-wal";
+
+async function formOf(path: string): Promise<Form> {
+  try {
+    const info = await stat(path);
+    if (!info.isFile()) return "other";
+    const file = await open(path, "r");
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(20), 0, 20, 0);
+      if (bytesRead < 20 || buffer.toString("latin1", 0, 15) !== "SQLite format 3") return "other";
+      if (buffer[18] !== walMode) return "rollback";
+    } finally {
+      await file.close();
+    }
+    return (await exists(`${path}-wal`)) ? "open-wal" : "closed-wal";
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code; // fs rejects with nothing else
+    return code === "ENOENT" || code === "ENOTDIR" ? "missing" : "forbidden";
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false, // missing or forbidden: SQLite will say more when it opens it
+  );
+}
+
+function query(database: sqlite.DatabaseSync, keys: readonly string[]): ReadonlyMap<string, string> {
+  try {
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`); // the option of the same meaning is newer than the oldest Node we take
+    const statement = database.prepare("SELECT value FROM ItemTable WHERE key = ? AND length(value) <= ?");
+    const values = new Map<string, string>();
+    for (const key of keys) {
+      const value = statement.get(key, maxValueBytes)?.["value"];
+      if (typeof value === "string") values.set(key, value);
+      else if (value instanceof Uint8Array) values.set(key, Buffer.from(value).toString("utf8"));
+    }
+    return values;
+  } finally {
+    database.close();
+  }
+}
+
+type Attempt<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly errcode: number | undefined; readonly message: string };
+
+function attempt<T>(work: () => T): Attempt<T> {
+  try {
+    return { ok: true, value: work() };
+  } catch (error) {
+    const { errcode, message } = error as Error & { errcode?: number }; // node:sqlite throws Errors, with SQLite's code if it is one
+    return { ok: false, errcode, message };
+  }
+}
+
+function failure(failed: { readonly errcode: number | undefined }): StateRead | { readonly kind: "busy" } {
+  switch ((failed.errcode ?? 0) & 0xff) {
+    case 5: // SQLITE_BUSY
+    case 6: // SQLITE_LOCKED
+      return { kind: "busy" };
+    case 11: // SQLITE_CORRUPT
+    case 26: // SQLITE_NOTADB
+      return { kind: "unreadable", why: "is damaged" };
+    case 8: // SQLITE_READONLY: a journal of a crashed IDE waits to be rolled back
+      return { kind: "unreadable", why: "has an unfinished write of a crashed IDE; start the IDE once" };
+    default:
+      return { kind: "unreadable", why: `could not be read (SQLite code ${failed.errcode ?? "unknown"})` };
+  }
+}
+
+/**
+ * Loads `node:sqlite`: on Node 22 without the warning that it is experimental, and with every other warning. Loading is
+ * synchronous, so nothing else can warn in between.
+ */
+function loadSqlite(): typeof sqlite {
+  const descriptor = Object.getOwnPropertyDescriptor(process, "emitWarning");
+  const emit = process.emitWarning.bind(process) as (...all: unknown[]) => void; // handed on as they come
+  process.emitWarning = (...all: unknown[]) => {
+    if (!String(all[0]).includes("SQLite is an experimental feature")) emit(...all);
+  };
+  try {
+    return process.getBuiltinModule("node:sqlite");
+  } finally {
+    if (descriptor !== undefined) Object.defineProperty(process, "emitWarning", descriptor);
+  }
+}

@@ -1,0 +1,47 @@
+import { lastFlag, parseFlags } from "./command-line.ts";
+import type { DiscoverOptions } from "./discover-options.ts";
+import type { Host, ProcessRow } from "./host.ts";
+import { joinPath, type StateQuestion } from "./layouts.ts";
+import type { ServerProcess } from "./server-process.ts";
+
+/** Where this server's account may be read. The editor's `--user-data-dir` stands in the arguments of the server's parent. */
+export async function stateQuestion(
+  { host, overrides }: DiscoverOptions,
+  { row, variant }: ServerProcess,
+  environment: ReadonlyMap<string, string> | undefined,
+  signal: AbortSignal,
+): Promise<StateQuestion> {
+  const homes = [...new Set([host.home, ...overrides.homes])];
+  return {
+    platform: host.platform,
+    variant,
+    environment,
+    stateFile: overrides.stateFile,
+    userDataDir: host.platform === "linux" ? await userDataDirOf(host, row, signal) : undefined,
+    homes,
+    sandboxes: await listSandboxes(host, homes, signal),
+  };
+}
+
+async function userDataDirOf(host: Host, row: ProcessRow, signal: AbortSignal): Promise<string | undefined> {
+  const parent = row.parentPid === undefined ? undefined : await host.readProcess(row.parentPid, signal);
+  if (parent?.owner !== "self") return undefined;
+  return lastFlag(parseFlags(parent.command.args), "user-data-dir") || undefined;
+}
+
+async function listSandboxes(
+  host: Host,
+  homes: readonly string[],
+  signal: AbortSignal,
+): Promise<StateQuestion["sandboxes"]> {
+  const sandboxes = new Map<string, { readonly flatpak: readonly string[]; readonly snap: readonly string[] }>();
+  if (host.platform !== "linux") return sandboxes;
+  const ofInterest = (names: readonly string[]) =>
+    names.filter((name) => /windsurf|antigravity|codeium/i.test(name)).slice(0, 8);
+  for (const home of homes) {
+    const flatpak = ofInterest(await host.listFolder(joinPath(home, ".var", "app"), signal));
+    const snap = ofInterest(await host.listFolder(joinPath(home, "snap"), signal));
+    sandboxes.set(home, { flatpak, snap });
+  }
+  return sandboxes;
+}
