@@ -1,0 +1,226 @@
+import { z } from "zod";
+import type { Spend } from "./history/history.ts";
+import type { OutsideUse } from "./history/outside.ts";
+import type { LimitWindow } from "./limits.ts";
+import type { Limits, Reading, ReadingError, UsageReport } from "./meter.ts";
+import type { Pace } from "./pace.ts";
+
+/*
+ * The JSON of `GET /v1/limits` and `GET /v1/usage`, and of `millrace usage --json`: names in snake_case, instants as ISO
+ * strings, numbers in the unit that stands beside them or in their name, null for what is not known.
+ */
+
+const instant = z.iso.datetime();
+const maybeNumber = z.number().nullable();
+
+const paceSchema = z.object({
+  verdict: z.enum(["ahead", "tight", "runs_out", "exhausted", "too_early"]),
+  elapsed: maybeNumber,
+  used: maybeNumber,
+  projected: maybeNumber,
+  runs_out_at: instant.nullable(),
+  reason: z.enum(["unknown", "no_reset", "window_over", "just_started", "no_history"]).nullable(),
+});
+
+const windowSchema = z.object({
+  id: z.string(),
+  label: z.string(),
+  kind: z.enum(["consumption", "balance"]),
+  unit: z.enum(["credits", "percent", "usd"]),
+  state: z.enum(["metered", "unlimited", "unknown"]),
+  scope: z.enum(["plan", "pool", "model"]),
+  used: maybeNumber,
+  limit: maybeNumber,
+  remaining: maybeNumber,
+  utilization: maybeNumber,
+  resets_at: instant.nullable(),
+  window_seconds: maybeNumber,
+  pace: paceSchema.nullable(),
+});
+
+const limitsOfIdeSchema = z.object({
+  object: z.literal("limits"),
+  ide: z.enum(["windsurf", "windsurf-next", "antigravity"]),
+  build: z.string(),
+  shape: z.enum(["credits", "quota", "fractions", "pools", "unknown"]),
+  plan_name: z.string().nullable(),
+  fetched_at: instant,
+  expires_at: instant,
+  stale: z.boolean(),
+  windows: z.array(windowSchema),
+});
+
+const errorSchema = z.object({
+  ide: z.string().nullable(),
+  code: z.string(),
+  message: z.string(),
+  hint: z.string(),
+  at: instant,
+});
+
+export const limitsSchema = z.object({
+  object: z.literal("list"),
+  now: instant,
+  data: z.array(limitsOfIdeSchema),
+  errors: z.array(errorSchema),
+});
+
+const spendSchema = z.object({
+  key: z.string().nullable(),
+  turns: z.number(),
+  finished: z.number(),
+  failed: z.number(),
+  cancelled: z.number(),
+  prompt_tokens: z.number(),
+  completion_tokens: z.number(),
+  thinking_tokens: z.number(),
+  cached_prompt_tokens: z.number(),
+  estimated_turns: z.number(),
+  estimated_tokens: z.number(),
+  unknown_turns: z.number(),
+  credits: z.number(),
+  credits_known_turns: z.number(),
+  duration_ms: z.number(),
+  mean_first_token_ms: maybeNumber,
+});
+
+const outsideSchema = z.object({
+  ide: z.string(),
+  window: z.string(),
+  unit: z.enum(["credits", "percent", "usd"]),
+  from: instant,
+  to: instant,
+  lost: z.number(),
+  explained: maybeNumber,
+  used_outside: maybeNumber,
+  bound: z.enum(["exact", "at_most", "at_least", "unknown"]),
+});
+
+export const usageSchema = z.object({
+  object: z.literal("usage"),
+  since: instant,
+  until: instant,
+  by: z.enum(["model", "client", "project", "dialect", "day"]),
+  time_zone: z.string(),
+  data: z.array(spendSchema),
+  used_outside: z.array(outsideSchema),
+});
+
+export type LimitsEnvelope = z.infer<typeof limitsSchema>;
+export type LimitsOfIde = z.infer<typeof limitsOfIdeSchema>;
+export type LimitsWindowEnvelope = z.infer<typeof windowSchema>;
+export type PaceEnvelope = z.infer<typeof paceSchema>;
+export type UsageEnvelope = z.infer<typeof usageSchema>;
+export type SpendEnvelope = z.infer<typeof spendSchema>;
+
+export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelope {
+  return { object: "list", now: iso(nowMs), data: readings.map(encodeReading), errors: errors.map(encodeError) };
+}
+
+export function encodeUsage({ query, rows, outside }: UsageReport): UsageEnvelope {
+  return {
+    object: "usage",
+    since: iso(query.sinceMs),
+    until: iso(query.untilMs),
+    by: query.by,
+    time_zone: query.timeZone,
+    data: rows.map(encodeSpend),
+    used_outside: outside.map(encodeOutside),
+  };
+}
+
+function encodeReading({ snapshot, paces, expiresAtMs, stale }: Reading): LimitsOfIde {
+  return {
+    object: "limits",
+    ide: snapshot.ide,
+    build: snapshot.build,
+    shape: snapshot.shape,
+    plan_name: snapshot.planName ?? null,
+    fetched_at: iso(snapshot.readAtMs),
+    expires_at: iso(expiresAtMs),
+    stale,
+    windows: snapshot.windows.map((window) =>
+      encodeWindow(
+        window,
+        paces.find((pace) => pace.windowId === window.id),
+      ),
+    ),
+  };
+}
+
+function encodeWindow(window: LimitWindow, pace: Pace | undefined): LimitsWindowEnvelope {
+  const { id, label, kind, unit, state, scope } = window;
+  return {
+    id,
+    label,
+    kind,
+    unit,
+    state,
+    scope,
+    used: window.used ?? null,
+    limit: window.limit ?? null,
+    remaining: window.remaining ?? null,
+    utilization: window.utilization ?? null,
+    resets_at: maybeIso(window.resetsAtMs),
+    window_seconds: window.windowSeconds ?? null,
+    pace: pace === undefined ? null : encodePace(pace),
+  };
+}
+
+function encodePace(pace: Pace): PaceEnvelope {
+  return {
+    verdict: pace.verdict,
+    elapsed: pace.elapsedFraction ?? null,
+    used: pace.usedFraction ?? null,
+    projected: pace.projectedFraction ?? null,
+    runs_out_at: maybeIso(pace.runsOutAtMs),
+    reason: pace.why ?? null,
+  };
+}
+
+function encodeError({ ide, error, atMs }: ReadingError): LimitsEnvelope["errors"][number] {
+  return { ide: ide ?? null, code: error.code, message: error.message, hint: error.hint, at: iso(atMs) };
+}
+
+function encodeSpend(spend: Spend): SpendEnvelope {
+  return {
+    key: spend.key ?? null,
+    turns: spend.turns,
+    finished: spend.finished,
+    failed: spend.failed,
+    cancelled: spend.cancelled,
+    prompt_tokens: spend.promptTokens,
+    completion_tokens: spend.completionTokens,
+    thinking_tokens: spend.thinkingTokens,
+    cached_prompt_tokens: spend.cachedPromptTokens,
+    estimated_turns: spend.estimatedTurns,
+    estimated_tokens: spend.estimatedTokens,
+    unknown_turns: spend.unknownTurns,
+    credits: spend.creditsHundredths / 100,
+    credits_known_turns: spend.creditsKnownTurns,
+    duration_ms: spend.durationMs,
+    mean_first_token_ms: spend.firstTokenMs ?? null,
+  };
+}
+
+function encodeOutside(use: OutsideUse): UsageEnvelope["used_outside"][number] {
+  return {
+    ide: use.ide,
+    window: use.windowId,
+    unit: use.unit,
+    from: iso(use.fromMs),
+    to: iso(use.toMs),
+    lost: use.lost,
+    explained: use.explained ?? null,
+    used_outside: use.outside ?? null,
+    bound: use.bound,
+  };
+}
+
+function iso(atMs: number): string {
+  return new Date(atMs).toISOString();
+}
+
+function maybeIso(atMs: number | undefined): string | null {
+  return atMs === undefined ? null : iso(atMs);
+}

@@ -1,0 +1,221 @@
+import { deadline } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import { type ErrorRecord, MillraceError, toMillraceError } from "../base/errors.ts";
+import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { FinishedTurn } from "./history/finished-turn.ts";
+import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
+import { type OutsideUse, outsideUse } from "./history/outside.ts";
+import { payingWindow } from "./history/plan-standing.ts";
+import type { LimitsSnapshot } from "./limits.ts";
+import { type Pace, paceOf } from "./pace.ts";
+import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
+
+/** The last good reading of one IDE. */
+export interface Reading {
+  readonly snapshot: LimitsSnapshot;
+  readonly paces: readonly Pace[];
+  /** Epoch ms after which it is not believed any more. */
+  readonly expiresAtMs: number;
+  /** Older than that, read before a turn ended, or the IDE does not answer any more. */
+  readonly stale: boolean;
+}
+
+/** Why a reading failed. It stays beside the last good one until the next attempt. */
+export interface ReadingError {
+  /** Undefined when no IDE could be asked at all, or when the history cannot be written. */
+  readonly ide: IdeVariant | undefined;
+  readonly error: ErrorRecord;
+  readonly atMs: number;
+}
+
+export interface Limits {
+  readonly nowMs: number;
+  /** Windsurf, Windsurf Next, Antigravity, as far as there is a reading. */
+  readonly readings: readonly Reading[];
+  readonly errors: readonly ReadingError[];
+}
+
+/** Spending in a time, and what of the plan's use it does not explain. */
+export interface UsageReport {
+  readonly query: SpendQuery;
+  readonly rows: readonly Spend[];
+  readonly outside: readonly OutsideUse[];
+}
+
+export interface MeterOptions {
+  /** Asks every running IDE for its plan (some 170 KB each). Throws when none can be found. */
+  readonly readPlan: (signal: AbortSignal) => Promise<readonly PlanAnswer[]>;
+  readonly history: UsageHistory;
+  readonly clock: Clock;
+  readonly timing?: Partial<MeterTiming>;
+}
+
+/** All in ms. */
+export interface MeterTiming {
+  /** How long a reading is believed, and how often the background reads at most. */
+  readonly refreshMs: number;
+  /** The background reads only while something asked within this time. */
+  readonly askedMs: number;
+  /** An impatient asker gets a new reading no sooner than this after the last attempt. */
+  readonly shortestGapMs: number;
+  readonly readTimeoutMs: number;
+}
+
+const defaults: MeterTiming = { refreshMs: 300_000, askedMs: 3_600_000, shortestGapMs: 10_000, readTimeoutMs: 15_000 };
+const keptReadingMs = 24 * 3_600_000;
+const sweepEveryMs = 6 * 3_600_000;
+const order: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
+
+/** Knows what is left of the plans, and what turns used of them. */
+export interface Meter {
+  /**
+   * What is known. `wait: true` reads the plans first if the last reading is stale (it never throws: a failure is in
+   * `errors`); `wait: false` answers at once, for what is shown often. Either keeps the background reading for an hour.
+   */
+  limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
+  /** Puts an ended turn into the history (once, whoever tells it how often) and marks readings stale. */
+  recordTurn(turn: FinishedTurn): void;
+  /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
+  usage(query: SpendQuery): UsageReport;
+  readonly history: UsageHistory;
+  /** Reads in the background until the signal aborts; never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export function openMeter({ readPlan, history, clock, timing }: MeterOptions): Meter {
+  const { refreshMs, askedMs, shortestGapMs, readTimeoutMs } = { ...defaults, ...timing };
+  const newest = new Map(history.latestSnapshots(clock.now() - keptReadingMs).map((s) => [s.ide, s]));
+  let errors: readonly ReadingError[] = [];
+  let historyError: ReadingError | undefined;
+  let unanswered: ReadonlySet<IdeVariant> = new Set(newest.keys());
+  let turnEndedAtMs = Number.NEGATIVE_INFINITY;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  let triedAtMs = Number.NEGATIVE_INFINITY;
+  let sweptAtMs = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | undefined;
+
+  const isStale = (snapshot: LimitsSnapshot, nowMs: number) =>
+    nowMs - snapshot.readAtMs >= refreshMs || turnEndedAtMs >= snapshot.readAtMs || unanswered.has(snapshot.ide);
+
+  /** One reading at a time; whoever asks meanwhile waits for the same. */
+  function read(): Promise<void> {
+    reading ??= readAll().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  }
+
+  async function readAll(): Promise<void> {
+    triedAtMs = clock.now();
+    const failures: ReadingError[] = [];
+    const failed = (ide: IdeVariant | undefined, error: unknown) =>
+      failures.push({ ide, error: toMillraceError(error).toRecord(), atMs: clock.now() });
+    const answered = new Set<IdeVariant>();
+    try {
+      for (const answer of await readPlan(deadline(new AbortController().signal, readTimeoutMs))) {
+        if (answer.type === "failed") failed(answer.ide, answer.error);
+        else if (!answered.has(answer.ide)) {
+          try {
+            const snapshot = snapshotOfAnswer(answer, clock.now());
+            newest.set(answer.ide, snapshot);
+            answered.add(answer.ide);
+            remember(() => history.addSnapshot(snapshot));
+          } catch (error) {
+            failed(answer.ide, error);
+          }
+        }
+      }
+    } catch (error) {
+      failed(undefined, error instanceof DOMException ? timedOut(error) : error);
+    }
+    unanswered = new Set([...newest.keys()].filter((ide) => !answered.has(ide)));
+    errors = failures;
+  }
+
+  /** The history is for later: when it cannot be written, limits still flow, and readers are told. */
+  function remember(write: () => void): void {
+    try {
+      write();
+      historyError = undefined;
+    } catch (error) {
+      historyError = { ide: undefined, error: toMillraceError(error).toRecord(), atMs: clock.now() };
+    }
+  }
+
+  return {
+    history,
+    async limits({ wait }, signal) {
+      askedAtMs = clock.now();
+      const known = [...newest.values()];
+      const stale = known.length === 0 || known.some((snapshot) => isStale(snapshot, askedAtMs));
+      const gapMs = wait ? shortestGapMs : refreshMs;
+      if (stale && askedAtMs - triedAtMs >= gapMs) void read();
+      if (wait && reading !== undefined) await settled(reading, signal);
+      const nowMs = clock.now();
+      const recent = [...newest.values()].filter((snapshot) => nowMs - snapshot.readAtMs <= keptReadingMs);
+      const readings = recent
+        .sort((a, b) => order.indexOf(a.ide) - order.indexOf(b.ide))
+        .map((snapshot) => ({
+          snapshot,
+          paces: paceOf([...earlier(history, snapshot), snapshot], nowMs),
+          expiresAtMs: snapshot.readAtMs + refreshMs,
+          stale: isStale(snapshot, nowMs),
+        }));
+      return { nowMs, readings, errors: historyError === undefined ? errors : [...errors, historyError] };
+    },
+    recordTurn(turn) {
+      const paying = order.find((ide) => ide !== "antigravity" && newest.has(ide) && !unanswered.has(ide));
+      remember(() => {
+        if (history.addTurn({ ...turn, ide: turn.ide ?? paying })) turnEndedAtMs = clock.now();
+      });
+    },
+    usage(query) {
+      const rows = history.spend(query);
+      const outside = order.flatMap((ide) => {
+        const readings = history.snapshots({ ide, sinceMs: query.sinceMs, untilMs: query.untilMs });
+        const last = readings.at(-1);
+        const window = last === undefined ? undefined : payingWindow(last);
+        if (window === undefined) return [];
+        return outsideUse(readings, window.id, (fromMs, toMs) => history.explained(ide, fromMs, toMs)) ?? [];
+      });
+      return { query, rows, outside };
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        const nowMs = clock.now();
+        if (nowMs - sweptAtMs >= sweepEveryMs) {
+          sweptAtMs = nowMs;
+          remember(() => history.sweep(nowMs));
+        }
+        if (nowMs - askedAtMs <= askedMs && nowMs - triedAtMs >= refreshMs) await read();
+        const dueInMs = Math.max(1000, Math.min(refreshMs, triedAtMs + refreshMs - clock.now()));
+        await clock.sleep(dueInMs, signal).catch(() => undefined); // aborted: the loop ends
+      }
+    },
+  };
+}
+
+/** Earlier readings that a pace may need: only where a window does not tell its own length. */
+function earlier(history: UsageHistory, snapshot: LimitsSnapshot): readonly LimitsSnapshot[] {
+  const needed = snapshot.windows.some((w) => w.resetsAtMs !== undefined && w.windowSeconds === undefined);
+  if (!needed) return [];
+  const { ide, readAtMs } = snapshot;
+  return history.snapshots({ ide, sinceMs: readAtMs - 31 * 86_400_000, untilMs: readAtMs });
+}
+
+function timedOut(cause: DOMException): MillraceError {
+  return new MillraceError("upstream_timeout", "No IDE answered in time.", { cause });
+}
+
+/** Waits for the work, which never rejects, or for the signal: whoever goes away stops nothing. */
+async function settled(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
+    if (signal.aborted) return onAbort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    void work.finally(() => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,37 @@
+import type { MillraceError } from "../base/errors.ts";
+import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
+import { antigravitySnapshot } from "./antigravity-plan.ts";
+import type { LimitsSnapshot } from "./limits.ts";
+import { windsurfSnapshot } from "./windsurf-plan.ts";
+
+/** What one running IDE answered when it was asked for its plan, or why it did not. */
+export type PlanAnswer =
+  | {
+      readonly type: "windsurf";
+      readonly ide: "windsurf" | "windsurf-next";
+      readonly build: string;
+      readonly userStatus: UserStatus;
+    }
+  /** The JSON answers of GetUserStatus and RetrieveUserQuotaSummary; undefined for an RPC that the build lacks. */
+  | {
+      readonly type: "antigravity";
+      readonly ide: "antigravity";
+      readonly build: string;
+      readonly userStatus: unknown;
+      readonly quotaSummary: unknown;
+    }
+  | { readonly type: "failed"; readonly ide: IdeVariant; readonly error: MillraceError };
+
+/**
+ * The snapshot in an answer that was read at `readAtMs` (epoch ms).
+ *
+ * @throws MillraceError `upstream_failed` for an answer of a form that is not known.
+ */
+export function snapshotOfAnswer(
+  answer: Exclude<PlanAnswer, { readonly type: "failed" }>,
+  readAtMs: number,
+): LimitsSnapshot {
+  const source = { ide: answer.ide, build: answer.build, readAtMs };
+  return answer.type === "windsurf" ? windsurfSnapshot(answer.userStatus, source) : antigravitySnapshot(answer, source);
+}

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { parseSince } from "./since.ts";
+
+const now = Date.parse("2026-11-21T12:00:00Z");
+
+describe("a time in the past", () => {
+  it.each([
+    ["7d", now - 7 * 86_400_000],
+    ["36h", now - 36 * 3_600_000],
+    ["2w", now - 14 * 86_400_000],
+    ["90m", now - 90 * 60_000],
+    ["2026-11-01", new Date(2026, 10, 1).getTime()],
+    ["2026-11-01T10:30", new Date(2026, 10, 1, 10, 30).getTime()],
+    ["2026-11-01T23:30:00-05:00", Date.parse("2026-11-02T04:30:00Z")],
+  ])("may be written %s", (text, atMs) => {
+    expect(parseSince(text, now, "since")).toBe(atMs);
+  });
+
+  it.each(["", "yesterday", "7", "7y", "-3d", "2026-13-01", "2026-02-30", "2026-11-1", "1/2/2026"])(
+    "is not %j: the error says what would be one",
+    (text) => {
+      expect(() => parseSince(text, now, "since")).toThrow(
+        expect.objectContaining({ code: "invalid_request", param: "since", hint: expect.stringContaining("7d") }),
+      );
+    },
+  );
+
+  it("does not lie in the future", () => {
+    expect(() => parseSince("2026-12-01", now, "since")).toThrow("lies in the future");
+  });
+});

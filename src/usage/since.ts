@@ -1,0 +1,30 @@
+import { MillraceError } from "../base/errors.ts";
+
+const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+
+/**
+ * A time in the past as people write it: `7d`, `36h`, `2w` ago, a day (`2026-11-01`, from its
+ * midnight), an ISO instant. Without a zone, times are local ones.
+ *
+ * @param param the field or option, for the error.
+ * @returns epoch ms, never after `nowMs`.
+ * @throws MillraceError `invalid_request` for anything else, also for days that do not exist, and for the future.
+ */
+export function parseSince(text: string, nowMs: number, param: string): number {
+  const span = /^(\d{1,6})([mhdw])$/.exec(text.trim());
+  const unit = unitMs[span?.[2] ?? ""];
+  if (span?.[1] !== undefined && unit !== undefined) return nowMs - Number(span[1]) * unit;
+  const form = /^(\d{4}-\d{2}-(\d{2}))(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/.exec(text);
+  const isDay = form?.[1] === text;
+  const atMs = form === null ? Number.NaN : Date.parse(isDay ? `${text}T00:00` : text);
+  // JavaScript reads 31 April as 1 May; where a zone is given the day may differ rightly.
+  const exists = !Number.isNaN(atMs) && (form?.[3] !== undefined || new Date(atMs).getDate() === Number(form?.[2]));
+  if (!exists || atMs > nowMs) {
+    const why = exists ? "lies in the future" : "is not a time";
+    throw new MillraceError("invalid_request", `${param} ${JSON.stringify(text)} ${why}.`, {
+      param,
+      hint: "Give a span such as 7d, 36h or 2w, a day such as 2026-11-01, or an ISO instant.",
+    });
+  }
+  return atMs;
+}
