@@ -1,0 +1,40 @@
+import type { Clock } from "./clock.ts";
+
+export interface RetryPolicy {
+  /** How often the work is done at most, the first time included. */
+  readonly attempts: number;
+  /** Upper bound of the first pause, in ms; it doubles with each further one. */
+  readonly baseMs: number;
+  /** Upper bound of every pause, in ms. */
+  readonly capMs: number;
+}
+
+export interface RetryPorts {
+  readonly clock: Clock;
+  /** 0 (inclusive) to 1 (exclusive), as `Math.random`. */
+  readonly random: () => number;
+}
+
+/**
+ * Does work again while `mayRepeat` says that its failure may pass: bounded, with full jitter, abortable. The only place
+ * that repeats anything; each use is a row in `docs/retries.md`.
+ *
+ * @throws what the last attempt threw, or the signal's reason if it aborts during a pause.
+ */
+export async function retry<T>(
+  work: (attempt: number) => Promise<T>,
+  mayRepeat: (error: unknown) => boolean,
+  policy: RetryPolicy,
+  ports: RetryPorts,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work(attempt);
+    } catch (error) {
+      if (attempt >= policy.attempts || signal.aborted || !mayRepeat(error)) throw error;
+    }
+    const ceilingMs = Math.min(policy.capMs, policy.baseMs * 2 ** (attempt - 1));
+    await ports.clock.sleep(ports.random() * ceilingMs, signal);
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * One piece of work shared by everyone who asks for it while it runs. It is aborted when the last of them has left, so
+ * that one caller's abort never costs another its answer.
+ */
+export class SharedCall<T> {
+  #running: { readonly promise: Promise<T>; readonly stop: AbortController; callers: number } | undefined;
+
+  /**
+   * Joins the work that runs, or starts it.
+   *
+   * @throws what the work throws, or the signal's reason as soon as it aborts.
+   */
+  async join(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const running = this.#running ?? this.#start(work);
+    running.callers++;
+    let onAbort: (() => void) | undefined;
+    const left = new Promise<never>((_, reject) => {
+      onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+    try {
+      return await Promise.race([running.promise, left]);
+    } finally {
+      if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
+      running.callers--;
+      if (running.callers === 0 && this.#running === running) {
+        this.#running = undefined;
+        running.stop.abort(signal.reason);
+      }
+    }
+  }
+
+  #start(work: (signal: AbortSignal) => Promise<T>) {
+    const stop = new AbortController();
+    const running = { promise: work(stop.signal), stop, callers: 0 };
+    this.#running = running;
+    const forget = () => {
+      if (this.#running === running) this.#running = undefined;
+    };
+    running.promise.then(forget, forget); // also keeps a failure that nobody waits for any more from being unhandled
+    return running;
+  }
+}
