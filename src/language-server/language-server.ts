@@ -38,7 +38,10 @@ export interface LanguageServer {
   /** Once per CSRF token, shared by concurrent callers; `force` does it again after the server lost it. */
   ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void>;
   startCascade(signal: AbortSignal): Promise<CascadeId>;
-  /** Not repeated, whatever happens: the one call that costs credits. */
+  /**
+   * Not repeated, whatever happens: the one call that costs credits. Where it failed because the server lost its panel
+   * state (`upstreamReason(error)` is `panel_state_lost` or `untrusted_workspace`) the message was refused, not taken.
+   */
   sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void>;
   /** Steps from `stepOffset` (0-based, inclusive) on; earlier ones may have changed since. */
   getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal): Promise<readonly CortexTrajectoryStep[]>;
@@ -78,5 +81,6 @@ export interface Capabilities {
   readonly cascade: boolean;
   readonly steps: boolean;
   readonly transcript: boolean;
+  /** The path is there; a 2.x build has it too and refuses it from outside, so `cascade` goes first. */
   readonly rawChat: boolean;
 }

@@ -1,0 +1,94 @@
+import type { CallOptions } from "@connectrpc/connect";
+import { MillraceError } from "../base/errors.ts";
+import { type RetryPolicy, type RetryPorts, retry } from "../base/retry.ts";
+import { type ErrorContext, translateError, upstreamReason } from "./errors.ts";
+
+/** How long each kind of call may take, in ms. */
+export interface Deadlines {
+  readonly ping: number;
+  /** Steps, status, transcript, usage, capabilities, cancel, archive. */
+  readonly read: number;
+  /** The account with all its models. */
+  readonly userStatus: number;
+  readonly panelState: number;
+  readonly startCascade: number;
+  readonly sendUserMessage: number;
+  /** A whole raw chat answer. */
+  readonly rawChat: number;
+}
+
+export const defaultDeadlines: Deadlines = {
+  ping: 3_000,
+  read: 10_000,
+  userStatus: 20_000,
+  panelState: 20_000,
+  startCascade: 30_000,
+  sendUserMessage: 30_000,
+  rawChat: 600_000,
+};
+
+const readPolicy: RetryPolicy = { attempts: 3, baseMs: 100, capMs: 1_000 };
+
+/** Runs RPCs: a deadline on each, foreign errors made ours, reading ones repeated where a lost connection may pass. */
+export class Calls {
+  readonly #context: () => ErrorContext;
+  readonly #ports: RetryPorts;
+  #closed = false;
+
+  constructor(context: () => ErrorContext, ports: RetryPorts) {
+    this.#context = context;
+    this.#ports = ports;
+  }
+
+  /** From now on every call throws `cancelled`. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /** One attempt, whatever happens. */
+  async once<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+    this.check();
+    try {
+      return await rpc({ signal, timeoutMs });
+    } catch (error) {
+      throw this.translate(error, signal);
+    }
+  }
+
+  /** For calls that change nothing: done again, a few times, when the connection broke. A row of docs/retries.md. */
+  read<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
+    return this.again(() => this.once(rpc, timeoutMs, signal), connectionMayReturn, readPolicy, signal);
+  }
+
+  again<T>(
+    work: () => Promise<T>,
+    mayRepeat: (error: unknown) => boolean,
+    policy: RetryPolicy,
+    signal: AbortSignal,
+  ): Promise<T> {
+    return retry(work, (error) => !this.#closed && mayRepeat(error), policy, this.#ports, signal).catch(
+      (error: unknown) => {
+        throw this.translate(error, signal);
+      },
+    );
+  }
+
+  /** @throws `cancelled` once the connection has been closed here. */
+  check(): void {
+    if (this.#closed) throw closedError();
+  }
+
+  translate(error: unknown, signal: AbortSignal): MillraceError {
+    if (this.#closed && !signal.aborted) return closedError(error);
+    return translateError(error, this.#context(), signal);
+  }
+}
+
+function connectionMayReturn(error: unknown): boolean {
+  const reason = upstreamReason(error);
+  return reason === "connection_lost" || reason === "unavailable" || reason === "upstream_dropped";
+}
+
+function closedError(cause?: unknown): MillraceError {
+  return new MillraceError("cancelled", "The connection to the IDE's server has been closed.", { cause });
+}

@@ -1,0 +1,51 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { ConversationalPlannerMode, type Model } from "../proto/windsurf/exa/codeium_common_pb.ts";
+import { type CascadeConfigSchema, SectionOverrideMode } from "../proto/windsurf/exa/cortex_pb.ts";
+import type { SendMessage } from "./language-server.ts";
+
+/**
+ * The `cascade_config` of one message: a planner without tools, the model by every selector there is, and the
+ * instructions in the one section that is rendered in every planner mode.
+ *
+ * The section is overridden, not appended to: what the model is told is then what the caller wrote and nothing else.
+ * Besides the mode, every built-in tool with a side effect is switched off by name: no IDE tool ever runs.
+ *
+ * Source: facts/language-server.md, 1.3 (NO_TOOL, sections), 10.2 (selectors).
+ */
+export function cascadeConfig(message: SendMessage): MessageInitShape<typeof CascadeConfigSchema> {
+  const modelNumber = message.modelNumber as Model | undefined; // open enum: any number is a value of it
+  return {
+    plannerConfig: {
+      plannerTypeConfig: {
+        case: "conversational",
+        value: {
+          plannerMode: ConversationalPlannerMode.NO_TOOL,
+          ...(message.instructions === ""
+            ? {}
+            : {
+                additionalInstructionsSection: {
+                  mode: SectionOverrideMode.OVERRIDE,
+                  content: message.instructions,
+                },
+              }),
+        },
+      },
+      requestedModelUid: message.modelUid,
+      planModelUid: message.modelUid,
+      ...(modelNumber === undefined
+        ? {}
+        : {
+            planModelDeprecated: modelNumber,
+            requestedModelDeprecated: { choice: { case: "model", value: modelNumber } },
+          }),
+      ...(message.maxOutputTokens === undefined ? {} : { maxOutputTokens: message.maxOutputTokens }),
+      toolConfig: {
+        runCommand: { forceDisable: true },
+        mcp: { forceDisable: true },
+        memory: { forceDisable: true },
+        searchWeb: { forceDisable: true },
+        readUrlContent: { forceDisable: true },
+      },
+    },
+  };
+}

@@ -1,0 +1,182 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
+import type { Secret } from "../base/secret.ts";
+import type { CortexErrorDetails } from "../proto/windsurf/exa/cortex_pb.ts";
+import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
+import { parseResetTime, parseRetryAfter } from "./reset-time.ts";
+
+/** What translation needs to know of the call: the time, and what must never appear in a text. */
+export interface ErrorContext {
+  readonly nowMs: number;
+  readonly secrets: readonly Secret[];
+}
+
+/** `details` of an error that came from a language server. */
+export interface UpstreamDetails {
+  readonly reason: UpstreamReason;
+  /** What the server gave for its own support: error and trace id. */
+  readonly errorId?: string;
+  readonly traceId?: string;
+}
+
+/**
+ * Anything a call threw, as ours. Reads gRPC trailers, Connect errors and Node's socket errors; a signal that aborted
+ * wins over what it broke.
+ *
+ * Source: facts/language-server.md, 3.3, 3.4 and 3.8.
+ */
+export function translateError(error: unknown, context: ErrorContext, signal?: AbortSignal): MillraceError {
+  if (isMillraceError(error)) return error;
+  if (signal?.aborted === true) return abortError(signal.reason);
+  const nodeRow = nodeErrorRow(error);
+  if (nodeRow !== undefined) return fromRow(nodeRow, "", context, error);
+  const connectError = ConnectError.from(error);
+  const text = connectError.rawMessage;
+  const row = rowFor(connectError.code, text);
+  const retryAfter = connectError.metadata.get("retry-after");
+  return fromRow(row, text, context, error, retryAfter ?? undefined);
+}
+
+/**
+ * An error step of a trajectory (`error_message` step, or field 31 of any step), as ours.
+ *
+ * Source: facts/language-server.md, 2.2 and 2.3.
+ */
+export function errorFromDetails(details: CortexErrorDetails, context: ErrorContext): MillraceError {
+  const texts = [details.userErrorMessage, details.shortError, details.fullError, details.details];
+  const text = texts.find((candidate) => candidate !== "") ?? "";
+  const all = [...texts, ...details.structuredErrorParts.map(partText)].join("\n");
+  const error = fromRow(rowByText(all) ?? otherRow("upstream_failed"), text, context, undefined, undefined, all);
+  if (details.errorId === "" || error.details === undefined) return error;
+  return MillraceError.fromRecord({ ...error.toRecord(), details: { ...error.details, errorId: details.errorId } });
+}
+
+/** An in-band error text (`is_error` in a chat message with status 0), as ours. */
+export function errorFromText(text: string, context: ErrorContext): MillraceError {
+  return fromRow(rowByText(text) ?? otherRow("upstream_failed"), text, context, undefined);
+}
+
+/** Why a server failed, where one did: `undefined` for errors that come from elsewhere. */
+export function upstreamReason(error: unknown): UpstreamReason | undefined {
+  if (!isMillraceError(error) || typeof error.details !== "object" || error.details === null) return undefined;
+  return (error.details as Partial<UpstreamDetails>).reason; // only this module sets `reason` in details of an error
+}
+
+/** Whether the server seems gone or renewed, so that it has to be looked for again: new process, port, token. */
+export function serverMayHaveMoved(error: unknown): boolean {
+  const reason = upstreamReason(error);
+  return reason === "connection_refused" || reason === "connection_lost" || reason === "csrf_refused";
+}
+
+function partText(part: CortexErrorDetails["structuredErrorParts"][number]): string {
+  return part.part.case === "text" || part.part.case === "url" ? part.part.value : "";
+}
+
+function abortError(reason: unknown): MillraceError {
+  if (isMillraceError(reason)) return reason;
+  if (reason instanceof Error && reason.name === "TimeoutError") {
+    return new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause: reason });
+  }
+  return new MillraceError("cancelled", "The call was cancelled.", { cause: reason });
+}
+
+function nodeErrorRow(error: unknown): ErrorRow | undefined {
+  let current = error;
+  for (let depth = 0; current instanceof Error && depth < 8; depth++) {
+    const code: unknown = "code" in current ? current.code : undefined;
+    const row = typeof code === "string" ? nodeErrorTable.find((r) => r.pattern.test(code)) : undefined;
+    if (row !== undefined) return row;
+    const inner: unknown = current instanceof AggregateError ? current.errors[0] : undefined;
+    current = inner ?? current.cause;
+  }
+  return undefined;
+}
+
+/** Only the head of a text is searched: stack traces are long, and say it first. */
+function rowByText(text: string): ErrorRow | undefined {
+  const head = text.slice(0, 4096);
+  return errorTable.find((row) => row.pattern.test(head));
+}
+
+/** A status code alone says little; the text comes first, except where the code is the whole message. */
+function rowFor(code: Code, text: string): ErrorRow {
+  if (code === Code.Unimplemented || /^HTTP 404\b/.test(text)) return notImplementedRow;
+  const row = rowByText(text);
+  if (row !== undefined) return row;
+  if (code === Code.PermissionDenied && /\b(?:plan|tier|model|subscription)\b/i.test(text))
+    return rowNamed("plan_refused");
+  return rowByCode[code];
+}
+
+function rowNamed(reason: UpstreamReason): ErrorRow {
+  return errorTable.find((row) => row.reason === reason) ?? otherRow("internal");
+}
+
+const notImplementedRow = rowNamed("not_implemented");
+const csrfRow = rowNamed("csrf_refused");
+
+function otherRow(code: ErrorCode, reason: UpstreamReason = "other"): ErrorRow {
+  return { pattern: /^/, code, reason, message: "The IDE's server failed." };
+}
+
+const rowByCode: Readonly<Record<Code, ErrorRow>> = {
+  [Code.Canceled]: otherRow("upstream_failed", "upstream_dropped"),
+  [Code.Unknown]: otherRow("upstream_failed"),
+  [Code.InvalidArgument]: { ...otherRow("invalid_request"), message: "The IDE's server refused the request." },
+  [Code.DeadlineExceeded]: {
+    ...otherRow("upstream_timeout"),
+    message: "The IDE's server did not answer in time.",
+  },
+  [Code.NotFound]: otherRow("upstream_failed"),
+  [Code.AlreadyExists]: otherRow("upstream_failed"),
+  [Code.PermissionDenied]: csrfRow, // from a local server 7 and 16 mean the token, unless the text says otherwise
+  [Code.ResourceExhausted]: otherRow("rate_limited", "rate"),
+  [Code.FailedPrecondition]: otherRow("upstream_failed"),
+  [Code.Aborted]: otherRow("upstream_failed", "connection_lost"),
+  [Code.OutOfRange]: otherRow("upstream_failed"),
+  [Code.Unimplemented]: notImplementedRow,
+  [Code.Internal]: otherRow("upstream_failed"),
+  [Code.Unavailable]: otherRow("upstream_failed", "unavailable"),
+  [Code.DataLoss]: otherRow("upstream_failed"),
+  [Code.Unauthenticated]: csrfRow,
+};
+
+function fromRow(
+  row: ErrorRow,
+  text: string,
+  context: ErrorContext,
+  cause: unknown,
+  retryAfter?: string,
+  searched = text,
+): MillraceError {
+  const errorId = /error ID: ([\w-]{1,64})/i.exec(searched)?.[1];
+  const traceId = /trace ID: ([\w-]{1,64})/i.exec(searched)?.[1];
+  const details: UpstreamDetails = {
+    reason: row.reason,
+    ...(errorId === undefined ? {} : { errorId }),
+    ...(traceId === undefined ? {} : { traceId }),
+  };
+  const limited = row.code === "rate_limited" || row.code === "quota_exhausted";
+  const reset = limited
+    ? ((retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, context.nowMs)) ??
+      parseResetTime(searched, context.nowMs))
+    : undefined;
+  return new MillraceError(row.code, message(row, text, context.secrets), {
+    ...(row.hint === undefined ? {} : { hint: row.hint }),
+    ...reset,
+    details,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */
+function message(row: ErrorRow, text: string, secrets: readonly Secret[]): string {
+  if (text === "" || (row.reason !== "other" && row.reason !== "model_retired")) return row.message;
+  let line = text.replaceAll(/\s+/g, " ").trim();
+  for (const secret of secrets) {
+    const value = secret.reveal(); // only to take it out
+    if (value !== "") line = line.replaceAll(value, "[redacted]");
+  }
+  line = line.replaceAll(/\b(?:sk-ws-[\w-]+|devin-session-token\S+|cog_\w+|eyJ[\w-]+\.[\w.-]+)/g, "[redacted]");
+  return `${row.message} It says: "${line.length > 240 ? `${line.slice(0, 239)}…` : line}"`;
+}

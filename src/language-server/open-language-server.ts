@@ -1,0 +1,363 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import type { CascadeId } from "../base/ids.ts";
+import type { RetryPolicy } from "../base/retry.ts";
+import { SharedCall } from "../base/shared-call.ts";
+import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
+import type { MetadataSchema, UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
+import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/exa/cortex_pb.ts";
+import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
+import { type UnreadableCalls, unreadableCalls } from "./capabilities.ts";
+import { cascadeConfig } from "./cascade-config.ts";
+import type { Endpoint, IdeIdentity } from "./endpoint.ts";
+import type { UpstreamReason } from "./error-table.ts";
+import { errorFromText, upstreamReason } from "./errors.ts";
+import type { Capabilities, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
+import { type MachineIdentity, metadataFor, type WireIds } from "./metadata.ts";
+import { type OpenTransport, openTransport } from "./open-transport.ts";
+import { PanelState } from "./panel-state.ts";
+import { rawChatRequest } from "./raw-chat.ts";
+import { statusOnlyMethod } from "./status-only.ts";
+
+export interface LanguageServerOptions {
+  readonly clock: Clock;
+  /** One for the process: `createWireIds(clock)`. */
+  readonly ids: WireIds;
+  readonly machine?: MachineIdentity;
+  /** 0 (inclusive) to 1 (exclusive). */
+  readonly random?: () => number;
+  readonly deadlines?: Partial<Deadlines>;
+  readonly readMaxBytes?: number;
+  /** What builds offer, by `variant@version`; share one map to probe each build once. */
+  readonly builds?: Map<string, Capabilities>;
+  /** Ours with the field numbers of the build that is spoken to (`schema/`); ours as it is otherwise. */
+  readonly service?: typeof LanguageServerService;
+}
+
+const panelPolicy: RetryPolicy = { attempts: 6, baseMs: 500, capMs: 3_000 };
+const unknownMachine: MachineIdentity = { os: "", hardware: "", deviceFingerprint: "" };
+
+/** A client of one server. Nothing is sent until the first call; `close` when done with it. */
+export function openLanguageServer(
+  endpoint: Endpoint,
+  identity: IdeIdentity,
+  options: LanguageServerOptions,
+): LanguageServer {
+  return new RpcLanguageServer(endpoint, identity, options);
+}
+
+class RpcLanguageServer implements LanguageServer {
+  readonly endpoint: Endpoint;
+  readonly #identity: IdeIdentity;
+  readonly #options: LanguageServerOptions;
+  readonly #deadlines: Deadlines;
+  readonly #calls: Calls;
+  readonly #client;
+  readonly #statusClient;
+  readonly #unreadable: UnreadableCalls;
+  readonly #connection: OpenTransport;
+  readonly #panel = new PanelState((signal) => this.#initializePanel(signal));
+  readonly #probing = new SharedCall<Capabilities>();
+  readonly #started = new Set<CascadeId>();
+  #capabilities: Capabilities | undefined;
+
+  constructor(endpoint: Endpoint, identity: IdeIdentity, options: LanguageServerOptions) {
+    this.endpoint = endpoint;
+    this.#identity = identity;
+    this.#options = options;
+    this.#deadlines = { ...defaultDeadlines, ...options.deadlines };
+    const secrets = [identity.apiKey, endpoint.csrfToken];
+    this.#calls = new Calls(() => ({ nowMs: options.clock.now(), secrets }), {
+      clock: options.clock,
+      random: options.random ?? Math.random,
+    });
+    const service = options.service ?? LanguageServerService;
+    this.#connection = openTransport(
+      endpoint,
+      options.readMaxBytes === undefined ? {} : { readMaxBytes: options.readMaxBytes },
+    );
+    const { transport } = this.#connection;
+    this.#client = createClient(service, transport);
+    this.#statusClient = createClient(statusOnlyService(service), transport);
+    this.#unreadable = unreadableCalls(transport);
+  }
+
+  ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void> {
+    return this.#panel.ensure(options.force, signal);
+  }
+
+  async startCascade(signal: AbortSignal): Promise<CascadeId> {
+    this.#mayPrompt();
+    await this.#panel.ensure(false, signal);
+    const start = () =>
+      this.#calls.once(
+        (call) =>
+          this.#client.startCascade(
+            {
+              metadata: this.#metadata(), // and no base trajectory: never the conversation that the editor shows
+              source: CortexTrajectorySource.CASCADE_CLIENT,
+              trajectoryType: CortexTrajectoryType.CASCADE,
+            },
+            call,
+          ),
+        this.#deadlines.startCascade,
+        signal,
+      );
+    const { cascadeId } = await start().catch(async (error: unknown) => {
+      if (!lostPanel(error)) throw error;
+      await this.#panel.ensure(true, signal);
+      return start(); // the refusal says that nothing was started; once more, and no more. A row of docs/retries.md.
+    });
+    if (cascadeId === "") throw new MillraceError("upstream_failed", "The IDE's server started no conversation.");
+    const id = cascadeId as CascadeId; // this is where they come from
+    this.#started.add(id);
+    return id;
+  }
+
+  async sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void> {
+    this.#mayPrompt();
+    await this.#panel.ensure(false, signal);
+    const request = {
+      cascadeId: message.cascadeId,
+      items: [{ chunk: { case: "text" as const, value: message.text } }],
+      images: message.images.map((image) => ({ base64Data: image.base64, mimeType: image.mimeType })),
+      metadata: this.#metadata(),
+      cascadeConfig: cascadeConfig(message),
+    };
+    try {
+      await this.#calls.once(
+        (call) => this.#client.sendUserCascadeMessage(request, call),
+        this.#deadlines.sendUserMessage,
+        signal,
+      );
+    } catch (error) {
+      if (lostPanel(error)) this.#panel.forget(); // made anew before the next call; this one is not repeated
+      throw error;
+    }
+  }
+
+  async getSteps(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
+    const answer = await this.#calls.read(
+      (call) => this.#client.getCascadeTrajectorySteps({ cascadeId, stepOffset }, call),
+      this.#deadlines.read,
+      signal,
+    );
+    return answer.steps;
+  }
+
+  async getStatus(cascadeId: CascadeId, signal: AbortSignal) {
+    const answer = await this.#calls.read(
+      (call) => this.#statusClient.getCascadeTrajectory({ cascadeId }, call),
+      this.#deadlines.read,
+      signal,
+    );
+    return { status: answer.status, totalSteps: answer.numTotalSteps };
+  }
+
+  async getTranscript(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
+    const answer = await this.#calls.read(
+      (call) => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId, stepOffset }, call),
+      this.#deadlines.read,
+      signal,
+    );
+    return { transcript: answer.transcript, totalSteps: answer.numTotalSteps };
+  }
+
+  async getGeneratorMetadata(cascadeId: CascadeId, offset: number, signal: AbortSignal) {
+    const answer = await this.#calls.read(
+      (call) =>
+        this.#client.getCascadeTrajectoryGeneratorMetadata({ cascadeId, generatorMetadataOffset: offset }, call),
+      this.#deadlines.read,
+      signal,
+    );
+    return answer.generatorMetadata;
+  }
+
+  async cancel(cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
+    await this.#calls.read(
+      (call) => this.#client.cancelCascadeInvocation({ cascadeId }, call),
+      this.#deadlines.read,
+      signal,
+    );
+  }
+
+  async archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#calls.read(
+        (call) => this.#client.archiveCascadeTrajectory({ cascadeId, isArchived: true }, call),
+        this.#deadlines.read,
+        signal,
+      );
+    } catch (error) {
+      // Older builds cannot archive. Deleting is for good, so only what this very client started is deleted there.
+      if (upstreamReason(error) !== "not_implemented") throw error;
+      if (!this.#started.has(cascadeId)) return;
+      await this.#calls.read(
+        (call) => this.#client.deleteCascadeTrajectory({ cascadeId }, call),
+        this.#deadlines.read,
+        signal,
+      );
+    }
+    this.#started.delete(cascadeId);
+  }
+
+  async getUserStatus(signal: AbortSignal): Promise<UserStatus> {
+    const answer = await this.#calls.read(
+      (call) => this.#client.getUserStatus({ metadata: this.#metadata() }, call),
+      this.#deadlines.userStatus,
+      signal,
+    );
+    const status = answer.userStatus;
+    if (status === undefined) throw new MillraceError("not_signed_in", "The IDE's server knows no account.");
+    if (status.planStatus !== undefined && status.planStatus.planInfo === undefined && answer.planInfo !== undefined) {
+      status.planStatus.planInfo = answer.planInfo; // some builds give the plan beside the status
+    }
+    return status;
+  }
+
+  async ping(signal: AbortSignal): Promise<void> {
+    await this.#calls.once(
+      (call) => this.#client.getUnleashData({ metadata: this.#metadata() }, call),
+      this.#deadlines.ping,
+      signal,
+    );
+  }
+
+  async *rawChat(chat: RawChat, signal: AbortSignal): AsyncGenerator<RawChatMessage, void> {
+    this.#mayPrompt();
+    this.#calls.check();
+    const { ids, clock } = this.#options;
+    const request = rawChatRequest(chat, this.#metadata(), () => ids.newTriggerId(), clock.now());
+    const stop = new AbortController();
+    const call = { signal: AbortSignal.any([signal, stop.signal]), timeoutMs: this.#deadlines.rawChat };
+    try {
+      for await (const { deltaMessage } of this.#client.rawGetChatMessage(request, call)) {
+        if (deltaMessage === undefined) continue;
+        if (deltaMessage.isError) {
+          throw errorFromText(deltaMessage.text, {
+            nowMs: clock.now(),
+            secrets: [this.#identity.apiKey, this.endpoint.csrfToken],
+          });
+        }
+        yield deltaMessage;
+      }
+    } catch (error) {
+      throw this.#calls.translate(error, signal);
+    } finally {
+      stop.abort();
+    }
+  }
+
+  async capabilities(signal: AbortSignal): Promise<Capabilities> {
+    const { builds } = this.#options;
+    const build =
+      this.#identity.ideVersion === "" ? undefined : `${this.#identity.variant}@${this.#identity.ideVersion}`;
+    const known = this.#capabilities ?? (build === undefined ? undefined : builds?.get(build));
+    if (known !== undefined) return known;
+    const found = await this.#probing.join((shared) => this.#probeCapabilities(shared), signal);
+    this.#capabilities = found;
+    if (build !== undefined) builds?.set(build, found);
+    return found;
+  }
+
+  close(): void {
+    this.#calls.close();
+    this.#connection.close();
+  }
+
+  #metadata(): MessageInitShape<typeof MetadataSchema> {
+    const { machine, ids, clock } = this.#options;
+    return metadataFor(this.#identity, machine ?? unknownMachine, ids, clock);
+  }
+
+  #mayPrompt(): void {
+    if (this.endpoint.variant !== "antigravity") return;
+    throw new MillraceError("invalid_request", "Antigravity is metered only; nothing is ever sent to its models.", {
+      hint: "Start Windsurf and use its models.",
+    });
+  }
+
+  /** Until the server has its account: it may still be fetching it, or want to be handed it. A row of docs/retries.md. */
+  #initializePanel(signal: AbortSignal): Promise<void> {
+    const initialize = async () => {
+      await this.#calls.once(
+        (call) =>
+          this.#client.initializeCascadePanelState({ metadata: this.#metadata(), workspaceTrusted: true }, call),
+        this.#deadlines.panelState,
+        signal,
+      );
+    };
+    const initializeWithAccount = () =>
+      initialize().catch(async (error: unknown) => {
+        if (upstreamReason(error) === "account_not_loaded") await bestEffort(this.#pushUserStatus(signal));
+        throw error;
+      });
+    return this.#calls.again(initializeWithAccount, mayPassSoon, panelPolicy, signal);
+  }
+
+  async #pushUserStatus(signal: AbortSignal): Promise<void> {
+    const userStatus = await this.getUserStatus(signal);
+    await this.#calls.once(
+      (call) => this.#client.updatePanelStateWithUserStatus({ metadata: this.#metadata(), userStatus }, call),
+      this.#deadlines.panelState,
+      signal,
+    );
+  }
+
+  async #probeCapabilities(signal: AbortSignal): Promise<Capabilities> {
+    const cascadeId = this.#options.ids.newTriggerId(); // a conversation that nobody has
+    const timeoutMs = this.#deadlines.read;
+    const offers = async (rpc: () => Promise<unknown>) => {
+      try {
+        await this.#calls.read(rpc, timeoutMs, signal);
+        return true;
+      } catch (error) {
+        if (upstreamReason(error) === "not_implemented") return false;
+        if (answersAtAll(error)) return true;
+        throw error;
+      }
+    };
+    const call = { signal, timeoutMs };
+    const [start, status, steps, transcript, rawChat] = await Promise.all([
+      offers(() => this.#unreadable.startCascade(signal, timeoutMs)),
+      offers(() => this.#statusClient.getCascadeTrajectory({ cascadeId }, call)),
+      offers(() => this.#client.getCascadeTrajectorySteps({ cascadeId }, call)),
+      offers(() => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId }, call)),
+      offers(() => this.#unreadable.rawGetChatMessage(signal, timeoutMs)),
+    ]);
+    return { cascade: start && (steps || transcript), steps: steps && status, transcript, rawChat };
+  }
+}
+
+function statusOnlyService(service: typeof LanguageServerService): typeof LanguageServerService {
+  return statusOnlyMethod(service).parent as typeof LanguageServerService; // differs in one field of one answer
+}
+
+function lostPanel(error: unknown): boolean {
+  const reason = upstreamReason(error);
+  return reason === "panel_state_lost" || reason === "untrusted_workspace";
+}
+
+function mayPassSoon(error: unknown): boolean {
+  const reason = upstreamReason(error);
+  return reason === "account_not_loaded" || reason === "connection_lost" || reason === "unavailable";
+}
+
+/** Reasons that say nothing of the call that was asked for: no connection, a wrong token. */
+const provesNothing: ReadonlySet<UpstreamReason | undefined> = new Set([
+  undefined,
+  "connection_refused",
+  "connection_lost",
+  "unavailable",
+  "tls_refused",
+  "csrf_refused",
+] as const);
+
+/** A refusal by the call itself proves that it is there. */
+function answersAtAll(error: unknown): boolean {
+  return isMillraceError(error) && error.code !== "upstream_timeout" && !provesNothing.has(upstreamReason(error));
+}

@@ -1,0 +1,32 @@
+import { SharedCall } from "../base/shared-call.ts";
+
+/**
+ * The panel state of one server: made once, shared by concurrent callers, made anew on demand. A server is one CSRF
+ * token: after a restart there is another client, with another one of these.
+ *
+ * Source: facts/language-server.md, 9.1 and 9.6.
+ */
+export class PanelState {
+  readonly #initialize: (signal: AbortSignal) => Promise<void>;
+  readonly #call = new SharedCall<void>();
+  #ready = false;
+
+  constructor(initialize: (signal: AbortSignal) => Promise<void>) {
+    this.#initialize = initialize;
+  }
+
+  /** Resolves once the panel state is there. With `force` it is made again, once for all who ask meanwhile. */
+  async ensure(force: boolean, signal: AbortSignal): Promise<void> {
+    if (force) this.#ready = false;
+    if (this.#ready) return;
+    await this.#call.join(async (shared) => {
+      await this.#initialize(shared);
+      this.#ready = true;
+    }, signal);
+  }
+
+  /** The server says that it has none. */
+  forget(): void {
+    this.#ready = false;
+  }
+}
