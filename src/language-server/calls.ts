@@ -1,6 +1,7 @@
 import type { CallOptions } from "@connectrpc/connect";
-import { MillraceError } from "../base/errors.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { type RetryPolicy, type RetryPorts, retry } from "../base/retry.ts";
+import { CallFailure } from "./call-failure.ts";
 import { type ErrorContext, translateError, upstreamReason } from "./errors.ts";
 
 /** How long each kind of call may take, in ms. */
@@ -75,11 +76,12 @@ export class Calls {
 
   /** @throws `cancelled` once the connection has been closed here. */
   check(): void {
-    if (this.#closed) throw closedError();
+    if (this.#closed) throw closedError(new CallFailure("not_sent"));
   }
 
   translate(error: unknown, signal: AbortSignal): MillraceError {
-    if (this.#closed && !signal.aborted) return closedError(error);
+    if (this.#closed && !signal.aborted)
+      return isMillraceError(error) ? error : closedError(new CallFailure("interrupted", error));
     return translateError(error, this.#context(), signal);
   }
 }
@@ -89,6 +91,6 @@ function connectionMayReturn(error: unknown): boolean {
   return reason === "connection_lost" || reason === "unavailable" || reason === "upstream_dropped";
 }
 
-function closedError(cause?: unknown): MillraceError {
+function closedError(cause: CallFailure): MillraceError {
   return new MillraceError("cancelled", "The connection to the IDE's server has been closed.", { cause });
 }

@@ -2,8 +2,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { CortexErrorDetails } from "../proto/windsurf/exa/cortex_pb.ts";
+import { CallFailure, type CallFailureKind } from "./call-failure.ts";
 import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
-import { parseResetTime, parseRetryAfter } from "./reset-time.ts";
+import { parseResetTime, parseRetryAfter, type ResetTime } from "./reset-time.ts";
 
 /** What translation needs to know of the call: the time, and what must never appear in a text. */
 export interface ErrorContext {
@@ -29,12 +30,14 @@ export function translateError(error: unknown, context: ErrorContext, signal?: A
   if (isMillraceError(error)) return error;
   if (signal?.aborted === true) return abortError(signal.reason);
   const nodeRow = nodeErrorRow(error);
-  if (nodeRow !== undefined) return fromRow(nodeRow, "", context, error);
+  if (nodeRow !== undefined) return fromRow(nodeRow, "", context, { cause: failureOf(nodeRow, undefined, error) });
   const connectError = ConnectError.from(error);
   const text = connectError.rawMessage;
   const row = rowFor(connectError.code, text);
-  const retryAfter = connectError.metadata.get("retry-after");
-  return fromRow(row, text, context, error, retryAfter ?? undefined);
+  return fromRow(row, text, context, {
+    cause: failureOf(row, connectError.code, error),
+    retryAfter: connectError.metadata.get("retry-after") ?? undefined,
+  });
 }
 
 /**
@@ -46,14 +49,13 @@ export function errorFromDetails(details: CortexErrorDetails, context: ErrorCont
   const texts = [details.userErrorMessage, details.shortError, details.fullError, details.details];
   const text = texts.find((candidate) => candidate !== "") ?? "";
   const all = [...texts, ...details.structuredErrorParts.map(partText)].join("\n");
-  const error = fromRow(rowByText(all) ?? otherRow("upstream_failed"), text, context, undefined, undefined, all);
-  if (details.errorId === "" || error.details === undefined) return error;
-  return MillraceError.fromRecord({ ...error.toRecord(), details: { ...error.details, errorId: details.errorId } });
+  const row = rowByText(all) ?? otherRow("upstream_failed");
+  return fromRow(row, text, context, { searched: all, errorId: details.errorId || undefined });
 }
 
 /** An in-band error text (`is_error` in a chat message with status 0), as ours. */
 export function errorFromText(text: string, context: ErrorContext): MillraceError {
-  return fromRow(rowByText(text) ?? otherRow("upstream_failed"), text, context, undefined);
+  return fromRow(rowByText(text) ?? otherRow("upstream_failed"), text, context, { cause: new CallFailure("refused") });
 }
 
 /** Why a server failed, where one did: `undefined` for errors that come from elsewhere. */
@@ -74,10 +76,10 @@ function partText(part: CortexErrorDetails["structuredErrorParts"][number]): str
 
 function abortError(reason: unknown): MillraceError {
   if (isMillraceError(reason)) return reason;
-  if (reason instanceof Error && reason.name === "TimeoutError") {
-    return new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause: reason });
-  }
-  return new MillraceError("cancelled", "The call was cancelled.", { cause: reason });
+  const cause = new CallFailure("interrupted", reason);
+  return reason instanceof Error && reason.name === "TimeoutError"
+    ? new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause })
+    : new MillraceError("cancelled", "The call was cancelled.", { cause });
 }
 
 function nodeErrorRow(error: unknown): ErrorRow | undefined {
@@ -141,15 +143,65 @@ const rowByCode: Readonly<Record<Code, ErrorRow>> = {
   [Code.Unauthenticated]: csrfRow,
 };
 
-function fromRow(
-  row: ErrorRow,
-  text: string,
-  context: ErrorContext,
-  cause: unknown,
-  retryAfter?: string,
-  searched = text,
-): MillraceError {
-  const errorId = /error ID: ([\w-]{1,64})/i.exec(searched)?.[1];
+/** Whether the server may have acted on the call: only an answer that says no is a no. */
+function failureOf(row: ErrorRow, code: Code | undefined, cause: unknown): CallFailure {
+  const kind = failureByReason[row.reason];
+  const answeredNo = kind === "refused" && (code === undefined || !unsure.has(code) || !vague.has(row.reason));
+  return new CallFailure(kind !== "refused" || answeredNo ? kind : "interrupted", cause);
+}
+
+/** Statuses and reasons that leave open how far the server came. */
+const unsure: ReadonlySet<Code> = new Set([
+  Code.Canceled,
+  Code.Unknown,
+  Code.DeadlineExceeded,
+  Code.Aborted,
+  Code.Internal,
+  Code.Unavailable,
+  Code.DataLoss,
+]);
+const vague: ReadonlySet<UpstreamReason> = new Set(["other", "server_error", "schema_mismatch"]);
+
+const failureByReason: Readonly<Record<UpstreamReason, CallFailureKind>> = {
+  connection_refused: "not_sent",
+  tls_refused: "not_sent",
+  connection_lost: "interrupted",
+  unavailable: "interrupted",
+  upstream_dropped: "interrupted",
+  answer_too_large: "interrupted",
+  csrf_refused: "unauthenticated",
+  panel_state_lost: "panel_state_missing",
+  cascade_unknown: "trajectory_missing",
+  not_implemented: "unimplemented",
+  account_not_loaded: "refused",
+  api_key_missing: "refused",
+  untrusted_workspace: "refused",
+  session_refused: "refused",
+  schema_mismatch: "refused",
+  model_unknown: "refused",
+  model_retired: "refused",
+  plan_refused: "refused",
+  quota: "refused",
+  rate: "refused",
+  capacity: "refused",
+  prompt_too_long: "refused",
+  content_policy: "refused",
+  bad_tool_call: "refused",
+  server_error: "refused",
+  other: "refused",
+};
+
+interface RowExtras {
+  readonly cause?: CallFailure;
+  readonly retryAfter?: string | undefined;
+  readonly errorId?: string | undefined;
+  /** Where ids and reset times are looked for; the shown text otherwise. */
+  readonly searched?: string;
+}
+
+function fromRow(row: ErrorRow, text: string, context: ErrorContext, extras: RowExtras): MillraceError {
+  const searched = extras.searched ?? text;
+  const errorId = extras.errorId ?? /error ID: ([\w-]{1,64})/i.exec(searched)?.[1];
   const traceId = /trace ID: ([\w-]{1,64})/i.exec(searched)?.[1];
   const details: UpstreamDetails = {
     reason: row.reason,
@@ -157,16 +209,18 @@ function fromRow(
     ...(traceId === undefined ? {} : { traceId }),
   };
   const limited = row.code === "rate_limited" || row.code === "quota_exhausted";
-  const reset = limited
-    ? ((retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, context.nowMs)) ??
-      parseResetTime(searched, context.nowMs))
-    : undefined;
+  const reset = limited ? resetTime(searched, extras.retryAfter, context.nowMs) : undefined;
   return new MillraceError(row.code, message(row, text, context.secrets), {
     ...(row.hint === undefined ? {} : { hint: row.hint }),
     ...reset,
     details,
-    ...(cause === undefined ? {} : { cause }),
+    ...(extras.cause === undefined ? {} : { cause: extras.cause }),
   });
+}
+
+function resetTime(text: string, retryAfter: string | undefined, nowMs: number): ResetTime | undefined {
+  const byHeader = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
+  return byHeader ?? parseResetTime(text, nowMs);
 }
 
 /** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */

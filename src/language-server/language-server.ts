@@ -31,7 +31,8 @@ export interface RawChat {
  * A typed client of one language server. Every call has a deadline of its own and throws `MillraceError`:
  * `upstream_timeout`, `upstream_failed`, `unauthenticated`, `not_signed_in`, `ide_not_running` (connection refused) and,
  * where the server says so, `rate_limited`, `quota_exhausted`, `unknown_model`, `model_not_allowed`, `context_too_long`.
- * What the failure says of the server beyond its code is told by `callFailure(error)`. Only reading calls are repeated. Source: facts/language-server.md, 1.2, 1.7 and 3.8.
+ * What the failure says of the server beyond its code is told by `callFailure(error)`. Only reading calls are repeated.
+ * Source: facts/language-server.md, 1.2, 1.7 and 3.8.
  */
 export interface LanguageServer {
   readonly endpoint: Endpoint;
@@ -39,8 +40,8 @@ export interface LanguageServer {
   ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void>;
   startCascade(signal: AbortSignal): Promise<CascadeId>;
   /**
-   * Not repeated, whatever happens: the one call that costs credits. Where it failed because the server lost its panel
-   * state (`upstreamReason(error)` is `panel_state_lost` or `untrusted_workspace`) the message was refused, not taken.
+   * Not repeated, whatever happens: the one call that costs credits. After `panel_state_missing` the panel state is made
+   * anew by the next call that needs it.
    */
   sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void>;
   /** Steps from `stepOffset` (0-based, inclusive) on; earlier ones may have changed since. */

@@ -7,6 +7,7 @@ import type { CascadeId, ModelUid } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import { ConversationalPlannerMode } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import type { SendUserCascadeMessageRequest, StartCascadeRequest } from "../proto/windsurf/exa/language_server_pb.ts";
+import { callFailure } from "./call-failure.ts";
 import type { WireProtocol } from "./endpoint.ts";
 import { upstreamReason } from "./errors.ts";
 import type { Capabilities, LanguageServer, SendMessage } from "./language-server.ts";
@@ -173,6 +174,7 @@ describe("sendUserMessage", () => {
       await withServer(methods, async (server) => {
         const error = await failureOf(server.sendUserMessage(message, never));
         expect(upstreamReason(error)).toBe("panel_state_lost");
+        expect(callFailure(error)).toBe("panel_state_missing");
       });
       expect(sent).toBe(1);
     },
@@ -193,7 +195,8 @@ describe("sendUserMessage", () => {
       const sending = failureOf(server.sendUserMessage(message, never));
       await received.promise;
       rpc.dropConnections();
-      expect(upstreamReason(await sending)).toBe("connection_lost");
+      const error = await sending;
+      expect([upstreamReason(error), callFailure(error)]).toEqual(["connection_lost", "interrupted"]);
     });
     expect(sent).toBe(1);
   });
@@ -367,14 +370,23 @@ describe("reading calls", () => {
     expect(asked).toBe(1);
   });
 
-  it("drop the trajectory of a status and keep its numbers", async () => {
+  it("drop the steps of a status and keep its numbers and how executions ended", async () => {
     const methods: FakeMethods = {
-      getCascadeTrajectory: () => ({ status: 2, numTotalSteps: 7, trajectory: { steps: [{}, {}] } }),
+      getCascadeTrajectory: () => ({
+        status: 2,
+        numTotalSteps: 7,
+        trajectory: { steps: [{}, {}], executorMetadatas: [{ terminationReason: 4, lastStepIdx: 6 }] },
+      }),
     };
     for (const protocol of ["grpc", "connect-json"] as const) {
       await withServer(
         methods,
-        async (server) => expect(await server.getStatus(cascadeId, never)).toEqual({ status: 2, totalSteps: 7 }),
+        async (server) =>
+          expect(await server.getStatus(cascadeId, never)).toMatchObject({
+            status: 2,
+            totalSteps: 7,
+            executors: [{ terminationReason: 4, lastStepIdx: 6 }],
+          }),
         { protocol },
       );
     }

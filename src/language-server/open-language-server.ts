@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { RetryPolicy } from "../base/retry.ts";
 import { SharedCall } from "../base/shared-call.ts";
@@ -10,18 +10,19 @@ import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
 import type { MetadataSchema, UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/exa/cortex_pb.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { CallFailure } from "./call-failure.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
 import { type UnreadableCalls, unreadableCalls } from "./capabilities.ts";
 import { cascadeConfig } from "./cascade-config.ts";
 import type { Endpoint, IdeIdentity } from "./endpoint.ts";
 import type { UpstreamReason } from "./error-table.ts";
 import { errorFromText, upstreamReason } from "./errors.ts";
-import type { Capabilities, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
+import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { type MachineIdentity, metadataFor, type WireIds } from "./metadata.ts";
 import { type OpenTransport, openTransport } from "./open-transport.ts";
 import { PanelState } from "./panel-state.ts";
 import { rawChatRequest } from "./raw-chat.ts";
-import { statusOnlyMethod } from "./status-only.ts";
+import { statusOnlyService } from "./status-only.ts";
 
 export interface LanguageServerOptions {
   readonly clock: Clock;
@@ -112,7 +113,7 @@ class RpcLanguageServer implements LanguageServer {
       await this.#panel.ensure(true, signal);
       return start(); // the refusal says that nothing was started; once more, and no more. A row of docs/retries.md.
     });
-    if (cascadeId === "") throw new MillraceError("upstream_failed", "The IDE's server started no conversation.");
+    if (cascadeId === "") throw refusal("upstream_failed", "The IDE's server started no conversation.");
     const id = cascadeId as CascadeId; // this is where they come from
     this.#started.add(id);
     return id;
@@ -149,13 +150,17 @@ class RpcLanguageServer implements LanguageServer {
     return answer.steps;
   }
 
-  async getStatus(cascadeId: CascadeId, signal: AbortSignal) {
+  async getStatus(cascadeId: CascadeId, signal: AbortSignal): Promise<CascadeStatus> {
     const answer = await this.#calls.read(
       (call) => this.#statusClient.getCascadeTrajectory({ cascadeId }, call),
       this.#deadlines.read,
       signal,
     );
-    return { status: answer.status, totalSteps: answer.numTotalSteps };
+    return {
+      status: answer.status,
+      totalSteps: answer.numTotalSteps,
+      executors: answer.trajectory?.executorMetadatas ?? [],
+    };
   }
 
   async getTranscript(cascadeId: CascadeId, stepOffset: number, signal: AbortSignal) {
@@ -212,7 +217,7 @@ class RpcLanguageServer implements LanguageServer {
       signal,
     );
     const status = answer.userStatus;
-    if (status === undefined) throw new MillraceError("not_signed_in", "The IDE's server knows no account.");
+    if (status === undefined) throw refusal("not_signed_in", "The IDE's server knows no account.");
     if (status.planStatus !== undefined && status.planStatus.planInfo === undefined && answer.planInfo !== undefined) {
       status.planStatus.planInfo = answer.planInfo; // some builds give the plan beside the status
     }
@@ -278,6 +283,7 @@ class RpcLanguageServer implements LanguageServer {
     if (this.endpoint.variant !== "antigravity") return;
     throw new MillraceError("invalid_request", "Antigravity is metered only; nothing is ever sent to its models.", {
       hint: "Start Windsurf and use its models.",
+      cause: new CallFailure("not_sent"),
     });
   }
 
@@ -333,8 +339,8 @@ class RpcLanguageServer implements LanguageServer {
   }
 }
 
-function statusOnlyService(service: typeof LanguageServerService): typeof LanguageServerService {
-  return statusOnlyMethod(service).parent as typeof LanguageServerService; // differs in one field of one answer
+function refusal(code: ErrorCode, message: string): MillraceError {
+  return new MillraceError(code, message, { cause: new CallFailure("refused") });
 }
 
 function lostPanel(error: unknown): boolean {
