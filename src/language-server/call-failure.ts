@@ -1,4 +1,6 @@
 import { isMillraceError } from "../base/errors.ts";
+import type { UpstreamReason } from "./error-table.ts";
+import { upstreamReason } from "./errors.ts";
 
 /**
  * What a failed call tells of the server, beyond the error's code; decides whether it may have acted on the call.
@@ -22,25 +24,40 @@ export type CallFailureKind =
   | "unimplemented"
   | "refused";
 
-/** By the reason in the error's details, as the translation of upstream errors puts it there; all others are refusals. */
-const kinds: Readonly<Record<string, CallFailureKind>> = {
+const kinds: Readonly<Record<UpstreamReason, CallFailureKind>> = {
   connection_refused: "not_sent",
   tls_refused: "not_sent",
   connection_lost: "interrupted",
   unavailable: "interrupted",
   upstream_dropped: "interrupted",
   answer_too_large: "interrupted",
+  server_error: "interrupted",
+  unclear: "interrupted",
   csrf_refused: "unauthenticated",
   panel_state_lost: "panel_state_missing",
   cascade_unknown: "trajectory_missing",
   not_implemented: "unimplemented",
+  account_not_loaded: "refused",
+  api_key_missing: "refused",
+  untrusted_workspace: "refused",
+  session_refused: "refused",
+  schema_mismatch: "refused",
+  model_unknown: "refused",
+  model_retired: "refused",
+  plan_refused: "refused",
+  quota: "refused",
+  rate: "refused",
+  capacity: "refused",
+  prompt_too_long: "refused",
+  content_policy: "refused",
+  bad_tool_call: "refused",
+  other: "refused",
 };
 
-/** How a call failed. `interrupted`, the careful answer, when the error does not say. */
+/** How a call failed, by the reason in the error's details; `interrupted`, the careful answer, when the error does not say. */
 export function callFailure(error: unknown): CallFailureKind {
   if (!isMillraceError(error) || error.code === "upstream_timeout" || error.code === "cancelled") return "interrupted";
-  const { details } = error;
-  const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
-  if (typeof reason === "string") return kinds[reason] ?? "refused";
+  const reason = upstreamReason(error);
+  if (reason !== undefined) return kinds[reason];
   return error.code === "ide_not_running" ? "not_sent" : "interrupted";
 }

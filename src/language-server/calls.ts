@@ -1,7 +1,6 @@
 import type { CallOptions } from "@connectrpc/connect";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { type RetryPolicy, type RetryPorts, retry } from "../base/retry.ts";
-import { CallFailure } from "./call-failure.ts";
 import { type ErrorContext, translateError, upstreamReason } from "./errors.ts";
 
 /** How long each kind of call may take, in ms. */
@@ -76,12 +75,11 @@ export class Calls {
 
   /** @throws `cancelled` once the connection has been closed here. */
   check(): void {
-    if (this.#closed) throw closedError(new CallFailure("not_sent"));
+    if (this.#closed) throw closedError();
   }
 
   translate(error: unknown, signal: AbortSignal): MillraceError {
-    if (this.#closed && !signal.aborted)
-      return isMillraceError(error) ? error : closedError(new CallFailure("interrupted", error));
+    if (this.#closed && !signal.aborted) return isMillraceError(error) ? error : closedError(error);
     return translateError(error, this.#context(), signal);
   }
 }
@@ -91,6 +89,6 @@ function connectionMayReturn(error: unknown): boolean {
   return reason === "connection_lost" || reason === "unavailable" || reason === "upstream_dropped";
 }
 
-function closedError(cause: CallFailure): MillraceError {
+function closedError(cause?: unknown): MillraceError {
   return new MillraceError("cancelled", "The connection to the IDE's server has been closed.", { cause });
 }

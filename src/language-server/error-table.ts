@@ -27,6 +27,9 @@ export type UpstreamReason =
   | "content_policy"
   | "bad_tool_call"
   | "server_error"
+  /** The server failed in a way that leaves open how far it came. */
+  | "unclear"
+  /** It said no, in words that no row of the table knows. */
   | "other";
 
 export interface ErrorRow {

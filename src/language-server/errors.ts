@@ -2,7 +2,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { CortexErrorDetails } from "../proto/windsurf/exa/cortex_pb.ts";
-import { CallFailure, type CallFailureKind } from "./call-failure.ts";
 import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
 import { parseResetTime, parseRetryAfter, type ResetTime } from "./reset-time.ts";
 
@@ -30,12 +29,12 @@ export function translateError(error: unknown, context: ErrorContext, signal?: A
   if (isMillraceError(error)) return error;
   if (signal?.aborted === true) return abortError(signal.reason);
   const nodeRow = nodeErrorRow(error);
-  if (nodeRow !== undefined) return fromRow(nodeRow, "", context, { cause: failureOf(nodeRow, undefined, error) });
+  if (nodeRow !== undefined) return fromRow(nodeRow, "", context, { cause: error });
   const connectError = ConnectError.from(error);
   const text = connectError.rawMessage;
   const row = rowFor(connectError.code, text);
   return fromRow(row, text, context, {
-    cause: failureOf(row, connectError.code, error),
+    cause: error,
     retryAfter: connectError.metadata.get("retry-after") ?? undefined,
   });
 }
@@ -55,13 +54,14 @@ export function errorFromDetails(details: CortexErrorDetails, context: ErrorCont
 
 /** An in-band error text (`is_error` in a chat message with status 0), as ours. */
 export function errorFromText(text: string, context: ErrorContext): MillraceError {
-  return fromRow(rowByText(text) ?? otherRow("upstream_failed"), text, context, { cause: new CallFailure("refused") });
+  return fromRow(rowByText(text) ?? otherRow("upstream_failed"), text, context, {});
 }
 
 /** Why a server failed, where one did: `undefined` for errors that come from elsewhere. */
 export function upstreamReason(error: unknown): UpstreamReason | undefined {
   if (!isMillraceError(error) || typeof error.details !== "object" || error.details === null) return undefined;
-  return (error.details as Partial<UpstreamDetails>).reason; // only this module sets `reason` in details of an error
+  const { reason } = error.details as { readonly reason?: unknown }; // an object, seen above
+  return isReason(reason) ? reason : undefined;
 }
 
 /** Whether the server seems gone or renewed, so that it has to be looked for again: new process, port, token. */
@@ -70,16 +70,26 @@ export function serverMayHaveMoved(error: unknown): boolean {
   return reason === "connection_refused" || reason === "connection_lost" || reason === "csrf_refused";
 }
 
+const reasons: ReadonlySet<unknown> = new Set<UpstreamReason>([
+  ...[...errorTable, ...nodeErrorTable].map((row) => row.reason),
+  "unavailable",
+  "unclear",
+  "other",
+]);
+
+function isReason(value: unknown): value is UpstreamReason {
+  return reasons.has(value);
+}
+
 function partText(part: CortexErrorDetails["structuredErrorParts"][number]): string {
   return part.part.case === "text" || part.part.case === "url" ? part.part.value : "";
 }
 
 function abortError(reason: unknown): MillraceError {
   if (isMillraceError(reason)) return reason;
-  const cause = new CallFailure("interrupted", reason);
   return reason instanceof Error && reason.name === "TimeoutError"
-    ? new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause })
-    : new MillraceError("cancelled", "The call was cancelled.", { cause });
+    ? new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause: reason })
+    : new MillraceError("cancelled", "The call was cancelled.", { cause: reason });
 }
 
 function nodeErrorRow(error: unknown): ErrorRow | undefined {
@@ -123,10 +133,10 @@ function otherRow(code: ErrorCode, reason: UpstreamReason = "other"): ErrorRow {
 
 const rowByCode: Readonly<Record<Code, ErrorRow>> = {
   [Code.Canceled]: otherRow("upstream_failed", "upstream_dropped"),
-  [Code.Unknown]: otherRow("upstream_failed"),
+  [Code.Unknown]: otherRow("upstream_failed", "unclear"),
   [Code.InvalidArgument]: { ...otherRow("invalid_request"), message: "The IDE's server refused the request." },
   [Code.DeadlineExceeded]: {
-    ...otherRow("upstream_timeout"),
+    ...otherRow("upstream_timeout", "unclear"),
     message: "The IDE's server did not answer in time.",
   },
   [Code.NotFound]: otherRow("upstream_failed"),
@@ -137,62 +147,14 @@ const rowByCode: Readonly<Record<Code, ErrorRow>> = {
   [Code.Aborted]: otherRow("upstream_failed", "connection_lost"),
   [Code.OutOfRange]: otherRow("upstream_failed"),
   [Code.Unimplemented]: notImplementedRow,
-  [Code.Internal]: otherRow("upstream_failed"),
+  [Code.Internal]: otherRow("upstream_failed", "unclear"),
   [Code.Unavailable]: otherRow("upstream_failed", "unavailable"),
-  [Code.DataLoss]: otherRow("upstream_failed"),
+  [Code.DataLoss]: otherRow("upstream_failed", "unclear"),
   [Code.Unauthenticated]: csrfRow,
 };
 
-/** Whether the server may have acted on the call: only an answer that says no is a no. */
-function failureOf(row: ErrorRow, code: Code | undefined, cause: unknown): CallFailure {
-  const kind = failureByReason[row.reason];
-  const answeredNo = kind === "refused" && (code === undefined || !unsure.has(code) || !vague.has(row.reason));
-  return new CallFailure(kind !== "refused" || answeredNo ? kind : "interrupted", cause);
-}
-
-/** Statuses and reasons that leave open how far the server came. */
-const unsure: ReadonlySet<Code> = new Set([
-  Code.Canceled,
-  Code.Unknown,
-  Code.DeadlineExceeded,
-  Code.Aborted,
-  Code.Internal,
-  Code.Unavailable,
-  Code.DataLoss,
-]);
-const vague: ReadonlySet<UpstreamReason> = new Set(["other", "server_error", "schema_mismatch"]);
-
-const failureByReason: Readonly<Record<UpstreamReason, CallFailureKind>> = {
-  connection_refused: "not_sent",
-  tls_refused: "not_sent",
-  connection_lost: "interrupted",
-  unavailable: "interrupted",
-  upstream_dropped: "interrupted",
-  answer_too_large: "interrupted",
-  csrf_refused: "unauthenticated",
-  panel_state_lost: "panel_state_missing",
-  cascade_unknown: "trajectory_missing",
-  not_implemented: "unimplemented",
-  account_not_loaded: "refused",
-  api_key_missing: "refused",
-  untrusted_workspace: "refused",
-  session_refused: "refused",
-  schema_mismatch: "refused",
-  model_unknown: "refused",
-  model_retired: "refused",
-  plan_refused: "refused",
-  quota: "refused",
-  rate: "refused",
-  capacity: "refused",
-  prompt_too_long: "refused",
-  content_policy: "refused",
-  bad_tool_call: "refused",
-  server_error: "refused",
-  other: "refused",
-};
-
 interface RowExtras {
-  readonly cause?: CallFailure;
+  readonly cause?: unknown;
   readonly retryAfter?: string | undefined;
   readonly errorId?: string | undefined;
   /** Where ids and reset times are looked for; the shown text otherwise. */
@@ -223,9 +185,12 @@ function resetTime(text: string, retryAfter: string | undefined, nowMs: number):
   return byHeader ?? parseResetTime(text, nowMs);
 }
 
+/** Reasons whose own words say more than ours: unknown failures, and which model to take instead. */
+const quoted: ReadonlySet<UpstreamReason> = new Set(["other", "unclear", "model_retired"]);
+
 /** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */
 function message(row: ErrorRow, text: string, secrets: readonly Secret[]): string {
-  if (text === "" || (row.reason !== "other" && row.reason !== "model_retired")) return row.message;
+  if (text === "" || !quoted.has(row.reason)) return row.message;
   let line = text.replaceAll(/\s+/g, " ").trim();
   for (const secret of secrets) {
     const value = secret.reveal(); // only to take it out

@@ -10,7 +10,6 @@ import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
 import type { MetadataSchema, UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/exa/cortex_pb.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
-import { CallFailure } from "./call-failure.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
 import { type UnreadableCalls, unreadableCalls } from "./capabilities.ts";
 import { cascadeConfig } from "./cascade-config.ts";
@@ -283,7 +282,7 @@ class RpcLanguageServer implements LanguageServer {
     if (this.endpoint.variant !== "antigravity") return;
     throw new MillraceError("invalid_request", "Antigravity is metered only; nothing is ever sent to its models.", {
       hint: "Start Windsurf and use its models.",
-      cause: new CallFailure("not_sent"),
+      details: { reason: "other" },
     });
   }
 
@@ -340,7 +339,7 @@ class RpcLanguageServer implements LanguageServer {
 }
 
 function refusal(code: ErrorCode, message: string): MillraceError {
-  return new MillraceError(code, message, { cause: new CallFailure("refused") });
+  return new MillraceError(code, message, { details: { reason: "other" } });
 }
 
 function lostPanel(error: unknown): boolean {
