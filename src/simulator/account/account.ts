@@ -1,0 +1,44 @@
+import type { ClientModelConfig, UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+import type { ErrorName } from "../faults/error-texts.ts";
+import { accountModels, notCallable, retired, uidOfNumber } from "./models.ts";
+import { userStatus } from "./user-status.ts";
+
+/** The model of one request, or why there is none. */
+export interface ChosenModel {
+  readonly uid: string;
+  readonly config: ClientModelConfig | undefined;
+  readonly refusal: ErrorName | { readonly text: string } | undefined;
+}
+
+/** The person signed in: key, models, plan. */
+export class Account {
+  readonly apiKey: string;
+  readonly signedIn: boolean;
+  readonly models: readonly ClientModelConfig[] = accountModels();
+  readonly #spending = { promptCreditsHundredths: 0 };
+
+  constructor(apiKey: string, signedIn: boolean) {
+    this.apiKey = apiKey;
+    this.signedIn = signedIn;
+  }
+
+  status(nowMs: number): UserStatus {
+    return userStatus(this.models, this.#spending, nowMs);
+  }
+
+  spend(hundredths: number): void {
+    this.#spending.promptCreditsHundredths += hundredths;
+  }
+
+  /** Looks a model up by its UID or its enum number. Source of the texts: facts/language-server.md, 3.8. */
+  choose(uid: string, number: number): ChosenModel {
+    const name = uid === "" ? (uidOfNumber(number) ?? "") : uid;
+    const config = this.models.find((model) => model.modelUid === name);
+    const listedNumber = config?.modelOrAlias?.choice.case === "model" ? config.modelOrAlias.choice.value : number;
+    if (retired.has(listedNumber)) return { uid: name, config, refusal: "retired" };
+    if (config === undefined || notCallable.has(name)) {
+      return { uid: name, config, refusal: { text: `unknown model UID ${name}: model not found` } };
+    }
+    return { uid: name, config, refusal: config.disabled ? "permission" : undefined };
+  }
+}

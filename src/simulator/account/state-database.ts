@@ -1,0 +1,84 @@
+import { Buffer } from "node:buffer";
+import { DatabaseSync } from "node:sqlite";
+import { toBinary } from "@bufbuild/protobuf";
+import {
+  ClientModelConfigSchema,
+  type UserStatus,
+  UserStatusSchema,
+} from "../../proto/windsurf/exa/codeium_common_pb.ts";
+
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
+
+/**
+ * The editor's `state.vscdb`: one table of keys and values, in WAL mode, held open as the real one is, so that its
+ * newest rows are in the `-wal` file. Source: facts/language-server.md, 5.1 and 5.2.
+ */
+export class StateDatabase {
+  readonly #database: DatabaseSync;
+
+  constructor(path: string) {
+    this.#database = new DatabaseSync(path);
+    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 2000; PRAGMA wal_autocheckpoint = 0;");
+    this.#database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
+  }
+
+  /** Writes every key that the product keeps about the account; without a status, those of someone signed out. */
+  writeAccount(apiKey: string, status: UserStatus | undefined, productId: string, installationId: string): void {
+    this.#put("codeium.windsurf", {
+      "codeium.installationId": installationId,
+      apiServerUrl: "https://server.self-serve.windsurf.com",
+    });
+    if (status === undefined) {
+      this.#delete("windsurfAuthStatus");
+      this.#delete("windsurf.settings.cachedPlanInfo");
+      return;
+    }
+    this.#put("windsurfAuthStatus", {
+      apiKey,
+      allowedCommandModelConfigsProtoBinaryBase64: (status.cascadeModelConfigData?.clientModelConfigs ?? [])
+        .slice(0, 8)
+        .map((model) => base64(toBinary(ClientModelConfigSchema, model))),
+      userStatusProtoBinaryBase64: base64(toBinary(UserStatusSchema, status)),
+    });
+    this.#put("windsurf.settings.cachedPlanInfo", cachedPlanInfo(status));
+    this.#put(`windsurf_auth-${status.name}`, status.name);
+    this.#put("codeium.windsurf-windsurf_auth", status.name);
+    this.#put(`secret://{"extensionId":"${productId}","key":"windsurf_auth.sessions"}`, {
+      type: "Buffer",
+      data: [...Buffer.from("v11-sealed-by-the-keychain")],
+    });
+    this.#put("windsurfConfigurations", { theme: "dark" });
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #put(key: string, value: unknown): void {
+    this.#database.prepare("INSERT INTO ItemTable (key, value) VALUES (?, ?)").run(key, JSON.stringify(value));
+  }
+
+  #delete(key: string): void {
+    this.#database.prepare("DELETE FROM ItemTable WHERE key = ?").run(key);
+  }
+}
+
+function cachedPlanInfo(status: UserStatus) {
+  const plan = status.planStatus;
+  const messages = plan?.availablePromptCredits ?? 0;
+  const usedMessages = plan?.usedPromptCredits ?? 0;
+  return {
+    planName: plan?.planInfo?.planName ?? "Free",
+    startTimestamp: Number(plan?.planStart?.seconds ?? 0n) * 1000,
+    endTimestamp: Number(plan?.planEnd?.seconds ?? 0n) * 1000,
+    usage: {
+      messages,
+      usedMessages,
+      remainingMessages: messages - usedMessages,
+      flowActions: plan?.availableFlowCredits ?? 0,
+      usedFlowActions: plan?.usedFlowCredits ?? 0,
+      remainingFlowActions: (plan?.availableFlowCredits ?? 0) - (plan?.usedFlowCredits ?? 0),
+      flexCredits: plan?.availableFlexCredits ?? 0,
+    },
+  };
+}

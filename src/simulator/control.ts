@@ -1,0 +1,45 @@
+import type { RpcFault } from "./faults/rpc-fault.ts";
+import type { TurnPlan } from "./faults/turn-plan.ts";
+import type { SimulatorConfig } from "./options.ts";
+import type { Report } from "./report.ts";
+
+/** What the server process is told at its start, over the channel that ties it to its editor. */
+export interface StartOrder {
+  readonly kind: "start";
+  readonly config: SimulatorConfig;
+  readonly csrfToken: string;
+  readonly apiKey: string;
+  readonly stateDatabase: string;
+  readonly cascades: string;
+  readonly workspaceUri: string;
+  readonly installationId: string;
+  /** Faults and turn defaults that were set while an earlier process ran. */
+  readonly faults: readonly RpcFault[];
+  readonly turn: TurnPlan;
+}
+
+/** What can be asked of a running server process, by name: argument and answer. */
+export interface Calls {
+  readonly report: { readonly argument: { readonly newerThan?: number }; readonly answer: Report };
+  readonly setFaults: { readonly argument: readonly RpcFault[]; readonly answer: null };
+  readonly setTurn: { readonly argument: TurnPlan; readonly answer: null };
+}
+
+export type CallName = keyof Calls;
+
+/** From the editor's side to the server process. */
+export type Order =
+  | StartOrder
+  | { readonly kind: "call"; readonly id: number; readonly name: CallName; readonly argument: unknown };
+
+/** From the server process to the editor's side. */
+export type Notice =
+  | {
+      readonly kind: "ready";
+      readonly rpcPort: number;
+      readonly lspPort: number;
+      readonly chatClientPort: number;
+    }
+  | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }
+  | { readonly kind: "failed"; readonly id: number; readonly message: string }
+  | { readonly kind: "restart" };

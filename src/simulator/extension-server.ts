@@ -1,0 +1,28 @@
+import http from "node:http";
+
+/** The editor's own server, which the language server reports to. It is not the language server. */
+export interface ExtensionServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Opens it on loopback; whoever asks without its token is turned away. Source: facts/language-server.md, 3.4 and 4.3. */
+export async function startExtensionServer(): Promise<ExtensionServer> {
+  const server = http.createServer((_, response) => {
+    response.writeHead(403, { "content-type": "text/plain" }).end("Invalid CSRF token");
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the extension server has no port");
+  return {
+    port: address.port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,62 @@
+import { join, posix, win32 } from "node:path";
+import type { Profile } from "./profile.ts";
+
+export type Platform = "linux" | "darwin" | "win32";
+export type Arch = "x64" | "arm64";
+
+/** Where everything of one IDE lies below its user's home folder. All paths absolute. */
+export interface Layout {
+  /** `resources/app` of the product. */
+  readonly appRoot: string;
+  readonly extension: string;
+  /** The language server's program. */
+  readonly binary: string;
+  readonly userData: string;
+  readonly stateDatabase: string;
+  /** One file per conversation. */
+  readonly cascades: string;
+  readonly codeiumFolder: string;
+  readonly databaseFolder: string;
+}
+
+/** Source: facts/language-server.md, 4.1, 5.1 and 5.4; the product is unpacked below the home, not installed. */
+export function layoutOf(profile: Profile, home: string, platform: Platform, arch: Arch): Layout {
+  const appRoot =
+    platform === "darwin"
+      ? join(home, "Applications", `${profile.appFolder}.app`, "Contents", "Resources", "app")
+      : join(home, platform === "win32" ? "AppData/Local/Programs" : "apps", profile.appFolder, "resources", "app");
+  const extension = join(appRoot, "extensions", "windsurf");
+  const userData = join(home, userDataParent[platform], profile.productFolder);
+  const codeiumFolder = join(home, profile.codeiumFolder);
+  return {
+    appRoot,
+    extension,
+    binary: join(extension, "bin", binaryName(platform, arch)),
+    userData,
+    stateDatabase: join(userData, "User", "globalStorage", "state.vscdb"),
+    cascades: join(codeiumFolder, "cascade"),
+    codeiumFolder,
+    databaseFolder: join(codeiumFolder, "database", "9c0694567290725d9dcba14ade58e297"),
+  };
+}
+
+const userDataParent = {
+  linux: ".config",
+  darwin: "Library/Application Support",
+  win32: "AppData/Roaming",
+} as const;
+
+function binaryName(platform: Platform, arch: Arch): string {
+  if (platform === "win32") return "language_server_windows_x64.exe";
+  const system = platform === "darwin" ? "macos" : "linux";
+  return `language_server_${system}_${arch === "arm64" ? "arm" : "x64"}`;
+}
+
+/** `file_home_user_project`: the folder's URI with its separators replaced. */
+export function workspaceId(workspace: string): string {
+  const path = workspace.includes("\\") ? workspace.split(win32.sep) : workspace.split(posix.sep);
+  return `file_${path
+    .filter((part) => part !== "")
+    .join("_")
+    .replaceAll(/[^A-Za-z0-9_]/g, "_")}`;
+}

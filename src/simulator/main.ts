@@ -1,0 +1,82 @@
+import process from "node:process";
+import { systemClock } from "../base/clock.ts";
+import type { Calls, Notice, Order, StartOrder } from "./control.ts";
+import type { RpcFault } from "./faults/rpc-fault.ts";
+import type { TurnPlan } from "./faults/turn-plan.ts";
+import { type Server, startServer } from "./server.ts";
+
+/*
+ * The stand-in's language server as a process of its own. It is started by `startSimulator`, which is its editor: the
+ * channel between them is the parent pipe, and when it closes the server ends, as the real one does.
+ */
+
+let server: Promise<Server> | undefined;
+
+function tell(notice: Notice): void {
+  process.send?.(notice);
+}
+
+async function start(order: StartOrder): Promise<Server> {
+  const started = await startServer(order, systemClock, () => tell({ kind: "restart" }));
+  process.stderr.write(`Language server listening on random port at ${started.rpcPort}\n`);
+  tell({
+    kind: "ready",
+    rpcPort: started.rpcPort,
+    lspPort: started.lspPort,
+    chatClientPort: started.chatClientPort,
+  });
+  return started;
+}
+
+async function call(order: Exclude<Order, StartOrder>): Promise<unknown> {
+  if (server === undefined) throw new Error("the server has not been started");
+  const running = await server;
+  switch (order.name) {
+    case "report":
+      return await running.report((order.argument as Calls["report"]["argument"]).newerThan); // sent by our own parent
+    case "setFaults":
+      running.setFaults(order.argument as readonly RpcFault[]); // checked by the parent
+      return null;
+    case "setTurn":
+      running.setTurn(order.argument as TurnPlan); // checked by the parent
+      return null;
+    default:
+      return order.name satisfies never;
+  }
+}
+
+process.on("message", (order: Order) => {
+  if (order.kind === "start") {
+    server = start(order);
+    server.catch((error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+      process.exitCode = 1;
+      process.disconnect();
+    });
+    return;
+  }
+  call(order).then(
+    (answer) => tell({ kind: "answer", id: order.id, answer }),
+    (error: unknown) => tell({ kind: "failed", id: order.id, message: String(error) }),
+  );
+});
+
+async function end(): Promise<void> {
+  process.stderr.write("Language server shutting down\n");
+  await (await server)?.close();
+}
+
+process.on("disconnect", () => {
+  process.stderr.write(`Parent pipe closed on language server process ${process.pid}\n`);
+  end().then(
+    () => process.exit(),
+    () => process.exit(1),
+  );
+});
+// A terminal's Ctrl-C reaches the whole group; the editor decides when the server ends.
+process.on("SIGINT", () => {});
+
+if (process.send === undefined) {
+  process.stderr.write("This is the language server of the Millrace simulator; start it with: millrace simulate\n");
+  process.exitCode = 64;
+}

@@ -1,0 +1,35 @@
+import type { TurnPlan } from "../faults/turn-plan.ts";
+
+/** What reaches the model of one turn, exactly as it came over the wire. */
+export interface ModelPrompt {
+  readonly text: string;
+  /** The text without the directives for the simulator. */
+  readonly asked: string;
+  /** Instructions that the planner renders: the additional section, then the others that a client overrode. */
+  readonly instructions: string;
+  /** What this cascade holds already, oldest first. */
+  readonly history: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
+  readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
+  readonly modelUid: string;
+  readonly modelLabel: string;
+  readonly thinks: boolean;
+  readonly maxOutputTokens: number;
+  readonly plan: TurnPlan;
+}
+
+/** A piece of what the model says, in order. */
+export type ModelDelta =
+  | { readonly kind: "thinking" | "text"; readonly text: string }
+  | { readonly kind: "usage"; readonly inputTokens: number; readonly outputTokens: number };
+
+/** Whoever plays the model. Throws an `Error` whose message becomes the error step. */
+export interface Model {
+  /** Whether its deltas come at their own pace, so that the turn's rate does not apply. */
+  readonly live: boolean;
+  answer(prompt: ModelPrompt, signal: AbortSignal): AsyncIterable<ModelDelta>;
+}
+
+/** Tokens as the simulator counts them: four characters each, rounded up. */
+export function countTokens(text: string): number {
+  return Math.ceil(text.length / 4);
+}

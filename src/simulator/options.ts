@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { MillraceError } from "../base/errors.ts";
+import { rpcFaultSchema } from "./faults/rpc-fault.ts";
+import { turnPlanSchema } from "./faults/turn-plan.ts";
+import { profileNames } from "./profile.ts";
+
+/** Everything about a stand-in IDE that can be set, from a config file, the control API or code. Unknown keys are errors. */
+export const simulatorOptionsSchema = z.strictObject({
+  profile: z.enum(profileNames).default("windsurf-2"),
+  /** The home folder of the IDE's user; a temporary one, removed by `stop`, when absent. */
+  home: z.string().min(1).optional(),
+  platform: z.enum(["linux", "darwin", "win32"]).optional(),
+  arch: z.enum(["x64", "arm64"]).optional(),
+  /** Overrides the profile's build. */
+  ideVersion: z.string().optional(),
+  /** The account's key, in any known form; a random one when absent. */
+  apiKey: z.string().optional(),
+  /** Nobody is signed in: no key in the state database, no account in the server. */
+  signedOut: z.boolean().default(false),
+  /** The open folder; one language server per window. */
+  workspace: z.string().default("/home/user/project"),
+  /** Demand the metadata fields that the editor fills, not only the key. */
+  strictMetadata: z.boolean().default(false),
+  csrfCode: z.enum(["unauthenticated", "permission_denied"]).default("unauthenticated"),
+  /** Overrides what `RawGetChatMessage` does: answer, refuse in the trailer, refuse in a message with status 0. */
+  rawChat: z.enum(["answer", "trailer", "in-band"]).optional(),
+  /** What a second message for a running cascade meets. */
+  whileRunning: z.enum(["queue", "reject"]).default("queue"),
+  /** Which answers are compressed for a client that offers gzip. */
+  gzip: z.enum(["large", "always", "never"]).default("large"),
+  /** RPCs to leave out, on top of those the profile lacks. */
+  missing: z.array(z.string()).default([]),
+  /** The server accepts connections but answers nothing for this long after its start. */
+  slowStartMs: z.number().min(0).default(0),
+  /** Characters after which a transcript is cut without a sign. */
+  transcriptLimit: z.number().int().positive().default(200_000),
+  /** Size of a conversation's file: at its start, per step, after it was archived. Bytes. */
+  fileBytes: z
+    .strictObject({
+      start: z.number().int().min(0).default(4096),
+      perStep: z.number().int().min(0).default(2048),
+      archived: z.number().int().min(0).default(256),
+    })
+    .prefault({}),
+  /** How turns go unless their prompt says otherwise. */
+  turn: turnPlanSchema.default({}),
+  faults: z.array(rpcFaultSchema).default([]),
+  /** An OpenAI-compatible server that plays the model: `http://127.0.0.1:11434/v1`. */
+  modelUrl: z.url().optional(),
+  /** The model name to ask it for; the UID that the client chose when absent. */
+  modelName: z.string().optional(),
+  modelKey: z.string().optional(),
+});
+
+/** What a caller may give. */
+export type SimulatorOptions = z.input<typeof simulatorOptionsSchema>;
+/** The same with every default filled in. */
+export type SimulatorConfig = z.output<typeof simulatorOptionsSchema>;
+
+/** Checks options from outside. @throws MillraceError `invalid_request` that names the key at fault. */
+export function parseSimulatorOptions(value: unknown): SimulatorConfig {
+  const parsed = simulatorOptionsSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new MillraceError("invalid_request", `The simulator's options are wrong: ${z.prettifyError(parsed.error)}`, {
+    hint: "docs/simulator.md lists every option.",
+  });
+}

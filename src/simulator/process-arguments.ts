@@ -1,0 +1,65 @@
+import { type Layout, type Platform, workspaceId } from "./layout.ts";
+import type { Profile } from "./profile.ts";
+
+export interface ProcessFacts {
+  readonly profile: Profile;
+  readonly platform: Platform;
+  readonly layout: Layout;
+  readonly home: string;
+  readonly workspace: string;
+  readonly ideVersion: string;
+  readonly csrfToken: string;
+  readonly extensionServerPort: number;
+  /** 16 hex digits that name the pipe between editor and server. */
+  readonly pipeName: string;
+}
+
+/** The flags of the language server, in the order a real one shows them. Source: facts/language-server.md, 4.2. */
+export function processArguments(facts: ProcessFacts): string[] {
+  const { profile, layout } = facts;
+  const pipe = facts.platform === "win32" ? `\\\\.\\pipe\\server_${facts.pipeName}` : `/tmp/server_${facts.pipeName}`;
+  return [
+    "--api_server_url",
+    "https://server.self-serve.windsurf.com",
+    "--run_child",
+    "--enable_lsp",
+    "--extension_server_port",
+    String(facts.extensionServerPort),
+    "--ide_name",
+    profile.ideName,
+    ...(profile.csrfIn === "argument" ? ["--csrf_token", facts.csrfToken] : []),
+    "--random_port",
+    "--inference_api_server_url",
+    "https://inference.codeium.com",
+    "--database_dir",
+    layout.databaseFolder,
+    "--enable_index_service",
+    "--enable_local_search",
+    "--search_max_workspace_file_count",
+    "5000",
+    "--indexed_files_retention_period_days",
+    "30",
+    "--workspace_id",
+    workspaceId(facts.workspace),
+    "--sentry_telemetry",
+    "--sentry_environment",
+    "stable",
+    "--codeium_dir",
+    profile.codeiumFolder,
+    "--parent_pipe_path",
+    pipe,
+    "--windsurf_version",
+    facts.ideVersion,
+    ...(profile.stdinMetadata ? ["--stdin_initial_metadata"] : []),
+  ];
+}
+
+/** What the editor puts into the server's environment, with nothing of the caller's own. */
+export function processEnvironment(facts: ProcessFacts): Record<string, string> {
+  return {
+    HOME: facts.home,
+    ...(facts.platform === "win32" ? { USERPROFILE: facts.home } : {}),
+    CODEIUM_EDITOR_APP_ROOT: facts.layout.appRoot,
+    ...(facts.profile.csrfIn === "environment" ? { WINDSURF_CSRF_TOKEN: facts.csrfToken } : {}),
+  };
+}

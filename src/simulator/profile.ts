@@ -1,0 +1,102 @@
+/** Which product and build the stand-in plays. Antigravity is metered only. */
+export const profileNames = ["windsurf-2", "windsurf-next", "windsurf-1.9544", "windsurf-1.8"] as const;
+export type ProfileName = (typeof profileNames)[number];
+
+/** What differs between builds, as far as a client can see. Source: facts/language-server.md, 0.4, 4.2 and 10.1. */
+export interface Profile {
+  readonly name: ProfileName;
+  /** The value of `--ide_name`. */
+  readonly ideName: string;
+  /** The folder of user data below `~/.config`, `~/Library/Application Support` or `%APPDATA%`. */
+  readonly productFolder: string;
+  /** The folder the unpacked product lives in. */
+  readonly appFolder: string;
+  /** Below the home: conversations, code index, memories. */
+  readonly codeiumFolder: string;
+  readonly ideVersion: string;
+  readonly extensionVersion: string;
+  /** Where the CSRF token travels: command line (old) or environment (new). */
+  readonly csrfIn: "argument" | "environment";
+  readonly stdinMetadata: boolean;
+  /** Whether Send and Start demand a trusted workspace. */
+  readonly needsTrust: boolean;
+  /** What `RawGetChatMessage` does by default: answer, or refuse in the trailer. */
+  readonly rawChat: "answer" | "trailer";
+  /** RPCs this build does not have: their paths are unknown to it. */
+  readonly missing: readonly string[];
+}
+
+const cascadeRpcs = [
+  "InitializeCascadePanelState",
+  "StartCascade",
+  "SendUserCascadeMessage",
+  "QueueCascadeMessage",
+  "GetCascadeTrajectory",
+  "GetCascadeTrajectorySteps",
+  "GetCascadeTrajectoryGeneratorMetadata",
+  "GetCascadeTranscriptForTrajectoryId",
+  "GetAllCascadeTrajectories",
+  "CancelCascadeInvocation",
+  "ArchiveCascadeTrajectory",
+  "DeleteCascadeTrajectory",
+  "StreamCascadeReactiveUpdates",
+  "UpdatePanelStateWithUserStatus",
+];
+
+const windsurf = {
+  ideName: "windsurf",
+  productFolder: "Windsurf",
+  appFolder: "Windsurf",
+  codeiumFolder: ".codeium/windsurf",
+} as const;
+
+/** Every profile by its name. */
+export const profiles: Readonly<Record<ProfileName, Profile>> = {
+  "windsurf-2": {
+    ...windsurf,
+    name: "windsurf-2",
+    ideVersion: "2.2.17",
+    extensionVersion: "1.48.2",
+    csrfIn: "environment",
+    stdinMetadata: true,
+    needsTrust: false,
+    rawChat: "trailer",
+    missing: ["UpdateWorkspaceTrust"],
+  },
+  "windsurf-next": {
+    name: "windsurf-next",
+    ideName: "windsurf-next",
+    productFolder: "Windsurf - Next",
+    appFolder: "Windsurf - Next",
+    codeiumFolder: ".codeium/windsurf-next",
+    ideVersion: "2.3.102",
+    extensionVersion: "1.49.0",
+    csrfIn: "environment",
+    stdinMetadata: true,
+    needsTrust: false,
+    rawChat: "trailer",
+    missing: ["UpdateWorkspaceTrust"],
+  },
+  "windsurf-1.9544": {
+    ...windsurf,
+    name: "windsurf-1.9544",
+    ideVersion: "1.9544.35",
+    extensionVersion: "1.48.2",
+    csrfIn: "argument",
+    stdinMetadata: true,
+    needsTrust: true,
+    rawChat: "trailer",
+    missing: ["GetCascadeTranscriptForTrajectoryId", "ArchiveCascadeTrajectory"],
+  },
+  "windsurf-1.8": {
+    ...windsurf,
+    name: "windsurf-1.8",
+    ideVersion: "1.8.2",
+    extensionVersion: "1.40.1",
+    csrfIn: "argument",
+    stdinMetadata: false,
+    needsTrust: true,
+    rawChat: "answer",
+    missing: cascadeRpcs,
+  },
+};

@@ -1,0 +1,127 @@
+import type { CascadeId } from "../base/ids.ts";
+
+/** A user message that the server accepted, as it came over the wire. */
+export interface AcceptedMessage {
+  readonly cascadeId: CascadeId;
+  readonly text: string;
+  readonly instructions: string;
+  readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
+  readonly modelUid: string;
+  readonly plannerMode: number;
+  readonly maxOutputTokens: number;
+  readonly requestId: string;
+  readonly queued: boolean;
+}
+
+/** One conversation as it stands. */
+export interface CascadeReport {
+  readonly cascadeId: CascadeId;
+  readonly trajectoryId: string;
+  readonly status: "idle" | "running" | "canceling" | "busy";
+  readonly steps: number;
+  readonly messages: number;
+  /** Turns that came to an end, whichever. */
+  readonly turnsEnded: number;
+  readonly archived: boolean;
+}
+
+/** What the server has seen since its process started. Counts are of calls, not of bytes. */
+export interface Report {
+  /** Rises with every change. */
+  readonly version: number;
+  readonly startedCascades: number;
+  readonly messages: readonly AcceptedMessage[];
+  readonly cascades: readonly CascadeReport[];
+  readonly deletedCascades: readonly CascadeId[];
+  readonly cancels: readonly CascadeId[];
+  readonly archives: readonly CascadeId[];
+  /** Calls that reached an RPC, by its name; refused ones are in `refused`. */
+  readonly calls: Readonly<Record<string, number>>;
+  readonly refused: { readonly csrf: number; readonly path: number; readonly verb: number };
+  /** The most polls of one cascade that were ever answered at the same time. */
+  readonly mostPollsAtOnce: number;
+  /** Content types that calls came in. */
+  readonly contentTypes: Readonly<Record<string, number>>;
+  /** TCP connections accepted on the RPC port; open now. */
+  readonly connections: { readonly accepted: number; readonly open: number };
+  /** Calls whose metadata carried a key that is not the account's. */
+  readonly wrongKeys: number;
+  /** Highest request id seen; every one that did not rise above it. */
+  readonly requestIds: { readonly highest: string; readonly notRising: number };
+}
+
+/** Collects what a report tells. */
+export class Observations {
+  #version = 0;
+  #waiting = new Set<() => void>();
+  readonly messages: AcceptedMessage[] = [];
+  readonly cancels: CascadeId[] = [];
+  readonly archives: CascadeId[] = [];
+  readonly deletedCascades: CascadeId[] = [];
+  readonly calls: Record<string, number> = {};
+  readonly contentTypes: Record<string, number> = {};
+  readonly refused = { csrf: 0, path: 0, verb: 0 };
+  readonly connections = { accepted: 0, open: 0 };
+  startedCascades = 0;
+  wrongKeys = 0;
+  #polls = new Map<string, number>();
+  #mostPollsAtOnce = 0;
+  #highestRequestId = 0n;
+  #notRising = 0;
+
+  /** Something may be different now. */
+  changed(): void {
+    this.#version++;
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
+  }
+
+  call(rpc: string, contentType: string): void {
+    this.calls[rpc] = (this.calls[rpc] ?? 0) + 1;
+    this.contentTypes[contentType] = (this.contentTypes[contentType] ?? 0) + 1;
+    this.changed();
+  }
+
+  requestId(id: bigint): void {
+    if (id === 0n) return;
+    if (id > this.#highestRequestId) this.#highestRequestId = id;
+    else this.#notRising++;
+  }
+
+  /** Counts a poll of a cascade as in flight until the returned function is called. */
+  pollBegins(cascadeId: string): () => void {
+    const now = (this.#polls.get(cascadeId) ?? 0) + 1;
+    this.#polls.set(cascadeId, now);
+    this.#mostPollsAtOnce = Math.max(this.#mostPollsAtOnce, now);
+    return () => {
+      const left = (this.#polls.get(cascadeId) ?? 1) - 1;
+      if (left === 0) this.#polls.delete(cascadeId);
+      else this.#polls.set(cascadeId, left);
+    };
+  }
+
+  /** Resolves as soon as something is newer than `version`; at once if it is already. */
+  async changedSince(version: number): Promise<void> {
+    if (this.#version > version) return;
+    await new Promise<void>((resolve) => this.#waiting.add(resolve));
+  }
+
+  report(cascades: readonly CascadeReport[]): Report {
+    return {
+      version: this.#version,
+      startedCascades: this.startedCascades,
+      messages: [...this.messages],
+      cascades,
+      deletedCascades: [...this.deletedCascades],
+      cancels: [...this.cancels],
+      archives: [...this.archives],
+      calls: { ...this.calls },
+      refused: { ...this.refused },
+      mostPollsAtOnce: this.#mostPollsAtOnce,
+      contentTypes: { ...this.contentTypes },
+      connections: { ...this.connections },
+      wrongKeys: this.wrongKeys,
+      requestIds: { highest: String(this.#highestRequestId), notRising: this.#notRising },
+    };
+  }
+}

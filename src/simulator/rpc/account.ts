@@ -1,0 +1,51 @@
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
+import { rpcError } from "../faults/error-texts.ts";
+import { checkMetadata } from "./checks.ts";
+import type { RpcContext } from "./context.ts";
+
+/** Account, models, limits. Source: facts/language-server.md, 1.8 and 1.9. */
+export function accountRpcs(context: RpcContext) {
+  return {
+    getUserStatus(request) {
+      checkMetadata(context, request.metadata);
+      if (!context.account.signedIn) throw rpcError("user_status");
+      const userStatus = context.account.status(context.clock.now());
+      const planInfo = userStatus.planStatus?.planInfo;
+      return { userStatus, ...(planInfo === undefined ? {} : { planInfo }) };
+    },
+    getCascadeModelConfigs(request) {
+      if (!context.profile.needsTrust) {
+        throw new ConnectError(
+          "GetCascadeModelConfigs is not implemented; use GetUserStatus instead",
+          Code.Unimplemented,
+        );
+      }
+      checkMetadata(context, request.metadata);
+      const data = context.account.status(context.clock.now()).cascadeModelConfigData;
+      return {
+        clientModelConfigs: data?.clientModelConfigs ?? [],
+        clientModelSorts: data?.clientModelSorts ?? [],
+      };
+    },
+    checkUserMessageRateLimit: () => ({ hasCapacity: true, messagesRemaining: 40, maxMessages: 50 }),
+    checkChatCapacity: () => ({ hasCapacity: true, activeSessions: 1 }),
+  } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
+}
+
+/** The cheap calls that prove a server is there; they take any metadata. Source: facts/language-server.md, 1.9. */
+export function probeRpcs(context: RpcContext) {
+  return {
+    getUnleashData: (request) => ({
+      context: {
+        userId: "simulator",
+        sessionId: request.metadata?.sessionId ?? "",
+        properties: request.properties,
+      },
+    }),
+    heartbeat: () => ({ lastExtensionHeartbeat: timestampFromMs(context.clock.now()) }),
+    getProcesses: () => ({ lspPort: context.ports.lsp, chatClientPort: context.ports.chatClient }),
+    getStatus: () => ({ status: { level: 1, message: "OK" } }),
+  } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
+}

@@ -1,0 +1,28 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
+import { rpcError } from "../faults/error-texts.ts";
+import { checkMetadata } from "./checks.ts";
+import type { RpcContext } from "./context.ts";
+
+/** The panel's state: without it no cascade starts. It is lost with the process. Source: facts/language-server.md, 9.1. */
+export function panelRpcs(context: RpcContext) {
+  return {
+    initializeCascadePanelState(request) {
+      checkMetadata(context, request.metadata);
+      if (!context.account.signedIn) throw rpcError("user_status");
+      context.panel.initialized = true;
+      context.panel.trusted = request.workspaceTrusted;
+      return {};
+    },
+    updatePanelStateWithUserStatus(request) {
+      checkMetadata(context, request.metadata);
+      return {};
+    },
+    updateWorkspaceTrust(request) {
+      checkMetadata(context, request.metadata);
+      context.panel.trusted = request.workspaceTrusted;
+      return {};
+    },
+    addTrackedWorkspace: () => ({}),
+  } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
+}

@@ -1,0 +1,25 @@
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
+import { accountRpcs, probeRpcs } from "./account.ts";
+import { cascadeRpcs } from "./cascade.ts";
+import type { RpcContext } from "./context.ts";
+import { panelRpcs } from "./panel.ts";
+import { rawGetChatMessage } from "./raw-chat.ts";
+import { readingRpcs } from "./reading.ts";
+
+/** Puts every RPC that the stand-in answers on a router. Source: facts/language-server.md, 1.2 to 1.10. */
+export function languageServerRoutes(router: ConnectRouter, context: RpcContext): void {
+  router.service(LanguageServerService, {
+    ...panelRpcs(context),
+    ...cascadeRpcs(context),
+    ...readingRpcs(context),
+    ...accountRpcs(context),
+    ...probeRpcs(context),
+    rawGetChatMessage: (request, handler) => rawGetChatMessage(context, request, handler),
+    getChatMessage: () => {
+      throw new ConnectError("GetChatMessage is deprecated :)", Code.Unimplemented);
+    },
+    // Two independent clients saw no frame and a clean end.
+    async *streamCascadeReactiveUpdates() {},
+  });
+}

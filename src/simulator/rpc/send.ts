@@ -1,0 +1,101 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { ImageData, Metadata, TextOrScopeItem } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+import type { CascadeConfig, CortexTrajectoryStep } from "../../proto/windsurf/exa/cortex_pb.ts";
+import { readDirectives } from "../faults/directives.ts";
+import { type ErrorName, errorTexts, rpcError } from "../faults/error-texts.ts";
+import { mergePlans } from "../faults/turn-plan.ts";
+import type { TurnInput } from "../trajectory/turn.ts";
+import { checkMetadata, checkPanel } from "./checks.ts";
+import type { RpcContext } from "./context.ts";
+import { imagesOf, instructionsOf, plannerModeOf, selectorOf, textOfItems } from "./planner.ts";
+
+/** A user message, from whichever call brought it. */
+export interface IncomingMessage {
+  readonly metadata?: Metadata | undefined;
+  readonly cascadeId: string;
+  readonly items: TextOrScopeItem[];
+  readonly images: ImageData[];
+  readonly cascadeConfig?: CascadeConfig | undefined;
+  readonly blocking: boolean;
+  readonly additionalSteps: CortexTrajectoryStep[];
+}
+
+/**
+ * Accepts a message and starts its turn, or queues it behind the running one; gives the queue id then. Does not wait
+ * for the answer. Source: facts/language-server.md, 1.2 ("rules that bite") and 9.4.
+ */
+export function acceptMessage(context: RpcContext, message: IncomingMessage, mayQueue: boolean): string | undefined {
+  checkMetadata(context, message.metadata);
+  checkPanel(context);
+  const running = context.cascades.isRunning(message.cascadeId);
+  const planner = message.cascadeConfig?.plannerConfig;
+  if (message.cascadeConfig === undefined) throw rpcError("nil_message");
+  if (planner === undefined) throw rpcError("no_model");
+  if (running && !mayQueue && context.config.whileRunning === "reject") {
+    throw new ConnectError(`cascade ${message.cascadeId} is already running`, Code.FailedPrecondition);
+  }
+  const instructions = instructionsOf(planner);
+  const input = turnInput(context, message, instructions);
+  if (message.blocking && input.refusal !== undefined) throw refusalError(input.refusal);
+  if (input.prompt.plan.errorAt === "send" && input.prompt.plan.error !== undefined) {
+    throw rpcError(input.prompt.plan.error);
+  }
+  const queueId = context.cascades.send(message.cascadeId, input);
+  context.observations.messages.push({
+    cascadeId: context.cascades.get(message.cascadeId).cascadeId,
+    text: input.prompt.text,
+    instructions,
+    images: input.prompt.images,
+    modelUid: input.prompt.modelUid,
+    plannerMode: plannerModeOf(planner),
+    maxOutputTokens: planner.maxOutputTokens,
+    requestId: String(message.metadata?.requestId ?? 0n),
+    queued: queueId !== undefined,
+  });
+  context.observations.changed();
+  return queueId;
+}
+
+function turnInput(context: RpcContext, message: IncomingMessage, instructions: string): TurnInput {
+  const planner = message.cascadeConfig?.plannerConfig;
+  const selector = planner === undefined ? undefined : selectorOf(planner, context.profile.needsTrust);
+  const chosen = selector === undefined ? undefined : context.account.choose(selector.uid, selector.number);
+  const text = textOfItems(message.items);
+  const fromInstructions = readDirectives(instructions);
+  const fromText = readDirectives(text);
+  const problem = [...fromInstructions.problems, ...fromText.problems][0];
+  const knownKey = message.metadata?.apiKey === context.account.apiKey;
+  const refusal: TurnInput["refusal"] =
+    problem === undefined
+      ? chosen === undefined
+        ? "no_model"
+        : (chosen.refusal ?? (knownKey ? undefined : "internal"))
+      : { text: `simulator: a directive in the prompt is wrong: ${problem}` };
+  const { config } = chosen ?? {};
+  return {
+    prompt: {
+      text,
+      asked: fromText.text,
+      instructions,
+      history: [],
+      images: imagesOf(message.images),
+      modelUid: chosen?.uid ?? "",
+      modelLabel: config?.label ?? "an unknown model",
+      thinks: config?.modelInfo?.modelFeatures?.supportsThinking ?? false,
+      maxOutputTokens: planner?.maxOutputTokens || (config?.modelInfo?.maxOutputTokens ?? 8192),
+      plan: mergePlans(context.turnDefaults.current, fromInstructions.plan, fromText.plan),
+    },
+    items: message.items,
+    images: message.images,
+    requestedModelUid: selector?.uid ?? "",
+    additionalSteps: message.additionalSteps,
+    silent: planner?.plannerTypeConfig.case === undefined,
+    refusal,
+    costHundredths: Math.round((config?.creditMultiplier ?? 0) * 100),
+  };
+}
+
+/** A refusal as `blocking` callers see it: HTTP 500 with the text. Source: facts/language-server.md, 1.2. */
+function refusalError(refusal: ErrorName | { readonly text: string }): ConnectError {
+  return new ConnectError(typeof refusal === "string" ? errorTexts(refusal).text : refusal.text, Code.Internal);
+}

@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../base/clock.ts";
+import type { CallName, Calls, Notice, StartOrder } from "./control.ts";
+
+/** The running language server, seen from its editor. */
+export interface ServerProcess {
+  readonly pid: number;
+  readonly rpcPort: number;
+  readonly lspPort: number;
+  readonly chatClientPort: number;
+  /** Resolves when the process has ended, however it did. */
+  readonly exited: Promise<void>;
+  call<Name extends CallName>(name: Name, argument: Calls[Name]["argument"]): Promise<Calls[Name]["answer"]>;
+  /** Closes the parent pipe: the server ends in good order. */
+  end(): Promise<void>;
+  /** Ends it at once, as a crash would. */
+  kill(): Promise<void>;
+}
+
+export interface Spawn {
+  readonly binary: string;
+  readonly arguments: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly order: StartOrder;
+  /** The server asks to be replaced. */
+  readonly onRestartWanted: () => void;
+}
+
+const startLimitMs = 30_000;
+
+/** The entry of the server process: same folder, same extension as this module, so sources start sources. */
+const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./main.js", import.meta.url));
+
+/** Starts the server and waits until it listens. @throws Error with what it wrote when it ends before that. */
+export async function spawnServer(options: Spawn): Promise<ServerProcess> {
+  const child = spawn(options.binary, [entry, ...options.arguments], {
+    cwd: options.cwd,
+    env: options.environment,
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+    detached: false,
+    windowsHide: true,
+  });
+  let log = "";
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+    log = (log + text).slice(-4000);
+  });
+  const exited = new Promise<void>((resolve) => {
+    child.once("exit", () => resolve());
+    child.once("error", (error) => {
+      log += String(error);
+      resolve();
+    });
+  });
+  const channel = new Channel(child, options.onRestartWanted);
+  void exited.then(() => channel.close());
+  child.send(options.order, () => {}); // a child that is gone already says so by `exited`
+  const limit = new AbortController();
+  const ready = await Promise.race([
+    channel.ready,
+    exited.then(() => undefined),
+    systemClock.sleep(startLimitMs, limit.signal).catch(() => undefined),
+  ]);
+  limit.abort();
+  if (ready === undefined || child.pid === undefined) {
+    child.kill("SIGKILL");
+    throw new Error(`The simulated language server did not start. It wrote:\n${log}`);
+  }
+  return {
+    pid: child.pid,
+    rpcPort: ready.rpcPort,
+    lspPort: ready.lspPort,
+    chatClientPort: ready.chatClientPort,
+    exited,
+    call: (name, argument) => channel.call(name, argument),
+    async end() {
+      if (child.connected) child.disconnect();
+      await exited;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+}
+
+type Ready = Extract<Notice, { readonly kind: "ready" }>;
+
+/** Calls and their answers over the channel of one child. */
+class Channel {
+  readonly ready: Promise<Ready>;
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
+  #lastId = 0;
+
+  constructor(child: ChildProcess, onRestartWanted: () => void) {
+    this.#child = child;
+    this.ready = new Promise((resolve) => {
+      child.on("message", (notice: Notice) => {
+        switch (notice.kind) {
+          case "ready":
+            resolve(notice);
+            break;
+          case "restart":
+            onRestartWanted();
+            break;
+          case "answer":
+            this.#settle(notice.id)?.resolve(notice.answer);
+            break;
+          case "failed":
+            this.#settle(notice.id)?.reject(new Error(notice.message));
+            break;
+          default:
+            notice satisfies never;
+        }
+      });
+    });
+  }
+
+  call<Name extends CallName>(name: Name, argument: Calls[Name]["argument"]): Promise<Calls[Name]["answer"]> {
+    const id = ++this.#lastId;
+    return new Promise<unknown>((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      if (!this.#child.connected) this.#settle(id)?.reject(new Error("the simulated language server is not running"));
+      else this.#child.send({ kind: "call", id, name, argument }, () => {});
+    }) as Promise<Calls[Name]["answer"]>; // main.ts answers each name with its own type
+  }
+
+  close(): void {
+    for (const id of this.#waiting.keys()) this.#settle(id)?.reject(new Error("the simulated language server ended"));
+  }
+
+  #settle(id: number) {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    return waiting;
+  }
+}

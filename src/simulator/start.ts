@@ -1,0 +1,250 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { arch, platform, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+import { Secret } from "../base/secret.ts";
+import { type ExtensionServer, startExtensionServer } from "./extension-server.ts";
+import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
+import { type TurnPlan, turnPlanSchema } from "./faults/turn-plan.ts";
+import { install } from "./install.ts";
+import { type Arch, type Layout, layoutOf, type Platform } from "./layout.ts";
+import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } from "./options.ts";
+import { processArguments, processEnvironment } from "./process-arguments.ts";
+import { type Profile, profiles } from "./profile.ts";
+import type { Report } from "./report.ts";
+import { type ServerProcess, spawnServer } from "./server-process.ts";
+
+/** A stand-in IDE that runs: its own home folder, and a language server in a process of its own. */
+export interface Simulator extends AsyncDisposable {
+  readonly home: string;
+  readonly profile: Profile;
+  readonly layout: Layout;
+  readonly ideVersion: string;
+  readonly apiKey: Secret;
+  /** Of the process that runs now; these four change with every restart. */
+  readonly pid: number;
+  readonly port: number;
+  readonly csrfToken: Secret;
+  /** The ports of the process that speak something else. */
+  readonly otherPorts: readonly [lsp: number, chatClient: number];
+  /** The editor's own server, in this process. */
+  readonly extensionServerPort: number;
+  /** How often the server process has been started, the first time included. */
+  readonly starts: number;
+  /** What the server process has seen since its start. */
+  report(): Promise<Report>;
+  /** The first report that passes; waits for changes, not for time. Throws the signal's reason. */
+  until(passes: (report: Report) => boolean, signal: AbortSignal): Promise<Report>;
+  /** Replaces the faults of RPCs; they survive a restart. */
+  setFaults(faults: readonly RpcFault[]): Promise<void>;
+  /** Replaces how turns go by default; survives a restart. */
+  setTurn(plan: TurnPlan): Promise<void>;
+  /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
+  restart(options?: { readonly crash?: boolean }): Promise<void>;
+  /** Resolves when the server process was started the nth time and listens. */
+  untilStarted(times: number): Promise<void>;
+  /** Ends the server and leaves the home folder, as closing the editor does. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a stand-in IDE. It is its editor: keep it, and stop it at the end; when this process ends, the server ends too.
+ *
+ * @throws MillraceError `invalid_request` for wrong options; Error with the server's last words when it does not start.
+ * Source: facts/language-server.md, 4.3 and 10.1.
+ */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const config = parseSimulatorOptions(options);
+  const ownHome = config.home === undefined;
+  const home = resolve(config.home ?? (await mkdtemp(join(tmpdir(), "millrace-simulator-"))));
+  const profile = profiles[config.profile];
+  const ideVersion = config.ideVersion ?? profile.ideVersion;
+  const system = config.platform ?? systemOf(platform());
+  const layout = layoutOf(profile, home, system, config.arch ?? archOf(arch()));
+  await install({ profile, layout, ideVersion, node: process.execPath });
+  const extensionServer = await startExtensionServer();
+  const editor = new Editor({ config, home, ownHome, profile, ideVersion, system, layout, extensionServer });
+  try {
+    await editor.start();
+  } catch (error) {
+    await editor.stop();
+    throw error;
+  }
+  return editor;
+}
+
+interface EditorParts {
+  readonly config: SimulatorConfig;
+  readonly home: string;
+  readonly ownHome: boolean;
+  readonly profile: Profile;
+  readonly ideVersion: string;
+  readonly system: Platform;
+  readonly layout: Layout;
+  readonly extensionServer: ExtensionServer;
+}
+
+class Editor implements Simulator {
+  readonly #parts: EditorParts;
+  readonly apiKey: Secret;
+  readonly #installationId = randomUUID();
+  readonly #startWaiters = new Map<() => void, number>();
+  #server: ServerProcess | undefined;
+  #csrfToken = new Secret("");
+  #faults: readonly RpcFault[];
+  #turn: TurnPlan;
+  #starts = 0;
+  #stopped = false;
+  /** Restarts follow one another. */
+  #restarting: Promise<void> = Promise.resolve();
+
+  constructor(parts: EditorParts) {
+    this.#parts = parts;
+    this.apiKey = new Secret(parts.config.apiKey ?? `sk-ws-01-${randomBytes(32).toString("base64url")}`);
+    this.#faults = parts.config.faults;
+    this.#turn = parts.config.turn;
+  }
+
+  get home() {
+    return this.#parts.home;
+  }
+  get profile() {
+    return this.#parts.profile;
+  }
+  get layout() {
+    return this.#parts.layout;
+  }
+  get ideVersion() {
+    return this.#parts.ideVersion;
+  }
+  get extensionServerPort() {
+    return this.#parts.extensionServer.port;
+  }
+  get csrfToken() {
+    return this.#csrfToken;
+  }
+  get starts() {
+    return this.#starts;
+  }
+  get pid() {
+    return this.#running.pid;
+  }
+  get port() {
+    return this.#running.rpcPort;
+  }
+  get otherPorts() {
+    return [this.#running.lspPort, this.#running.chatClientPort] as const;
+  }
+
+  get #running(): ServerProcess {
+    if (this.#server === undefined) throw new Error("the simulator has been stopped");
+    return this.#server;
+  }
+
+  async start(): Promise<void> {
+    const { config, home, layout, profile, system, extensionServer, ideVersion } = this.#parts;
+    const csrfToken = randomUUID();
+    const facts = {
+      profile,
+      platform: system,
+      layout,
+      home,
+      workspace: config.workspace,
+      ideVersion,
+      csrfToken,
+      extensionServerPort: extensionServer.port,
+      pipeName: randomBytes(8).toString("hex"),
+    };
+    const server = await spawnServer({
+      binary: layout.binary,
+      arguments: processArguments(facts),
+      environment: processEnvironment(facts),
+      cwd: home,
+      order: {
+        kind: "start",
+        config,
+        csrfToken,
+        apiKey: this.apiKey.reveal(),
+        stateDatabase: layout.stateDatabase,
+        cascades: layout.cascades,
+        workspaceUri: pathToFileURL(config.workspace).href,
+        installationId: this.#installationId,
+        faults: this.#faults,
+        turn: this.#turn,
+      },
+      onRestartWanted: () => void this.restart({ crash: true }),
+    });
+    this.#csrfToken = new Secret(csrfToken);
+    this.#server = server;
+    this.#starts++;
+    for (const [wake, times] of this.#startWaiters) if (this.#starts >= times) wake();
+  }
+
+  async report(): Promise<Report> {
+    return await this.#running.call("report", {});
+  }
+
+  async until(passes: (report: Report) => boolean, signal: AbortSignal): Promise<Report> {
+    const aborted = new Promise<never>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }); // as the aborter gave it
+    });
+    for (let report = await this.report(); ; ) {
+      if (passes(report)) return report;
+      signal.throwIfAborted();
+      report = await Promise.race([this.#running.call("report", { newerThan: report.version }), aborted]);
+    }
+  }
+
+  async setFaults(faults: readonly RpcFault[]): Promise<void> {
+    this.#faults = rpcFaultSchema.array().parse(faults);
+    await this.#running.call("setFaults", this.#faults);
+  }
+
+  async setTurn(plan: TurnPlan): Promise<void> {
+    this.#turn = turnPlanSchema.parse(plan);
+    await this.#running.call("setTurn", this.#turn);
+  }
+
+  restart(options: { readonly crash?: boolean } = {}): Promise<void> {
+    const next = this.#replaceServer(this.#restarting, options.crash === true);
+    this.#restarting = next.catch(() => {}); // the caller gets the failure; the next restart starts anew
+    return next;
+  }
+
+  async #replaceServer(earlier: Promise<void>, crash: boolean): Promise<void> {
+    await earlier;
+    if (this.#stopped) return;
+    if (crash) await this.#running.kill();
+    else await this.#running.end();
+    await this.start();
+  }
+
+  async untilStarted(times: number): Promise<void> {
+    if (this.#starts >= times) return;
+    await new Promise<void>((wake) => this.#startWaiters.set(wake, times));
+  }
+
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    await this.#restarting;
+    await this.#server?.end();
+    this.#server = undefined;
+    await this.#parts.extensionServer.close();
+    if (this.#parts.ownHome) await rm(this.home, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+function systemOf(name: string): Platform {
+  return name === "darwin" || name === "win32" ? name : "linux";
+}
+
+function archOf(name: string): Arch {
+  return name === "arm64" ? "arm64" : "x64";
+}

@@ -1,0 +1,31 @@
+import { CortexStepTypeSchema, type CortexTrajectoryStep } from "../../proto/windsurf/exa/cortex_pb.ts";
+
+/**
+ * The flat text rendering of steps: blocks `=== MESSAGE <n> - <Role> ===`, numbered by their place in the whole
+ * trajectory, cut without a sign at `limit` characters. Only the text of the user and of the planner is in it; every
+ * other step is its type's name in brackets. Source: facts/language-server.md, 2.5.
+ */
+export function renderTranscript(
+  steps: readonly CortexTrajectoryStep[],
+  options: {
+    readonly offset: number;
+    readonly limit: number;
+    readonly quirks: { readonly shuffle: boolean; readonly jump: boolean };
+  },
+): string {
+  const blocks = steps.slice(options.offset).map((step, i) => {
+    const index = options.offset + i;
+    const { role, body } = render(step);
+    return `=== MESSAGE ${options.quirks.jump ? index * 3 : index} - ${role} ===\n${body}\n\n`;
+  });
+  if (options.quirks.shuffle && blocks.length > 2) blocks.splice(1, 0, ...blocks.splice(-2, 1));
+  return blocks.join("").slice(0, options.limit);
+}
+
+function render(step: CortexTrajectoryStep): { role: string; body: string } {
+  const { case: kind, value } = step.step;
+  if (kind === "userInput") return { role: "User", body: value.userResponse };
+  if (kind === "plannerResponse") return { role: "Assistant", body: value.modifiedResponse || value.response };
+  const type = CortexStepTypeSchema.values.find((one) => one.number === step.type);
+  return { role: "Tool", body: `[${type?.name ?? "CORTEX_STEP_TYPE_UNSPECIFIED"}]` };
+}
