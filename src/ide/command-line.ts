@@ -53,8 +53,10 @@ export function splitUnquoted(text: string): CommandLine {
   const line = text.slice(0, maxCommandLength);
   const starts: number[] = [];
   for (const match of line.matchAll(/ (?=--?[A-Za-z])/g)) starts.push(match.index);
-  const program = line.slice(0, starts[0] ?? line.length).trim();
-  const args: string[] = [];
+  const head = line.slice(0, starts[0] ?? line.length);
+  const operand = head.indexOf(" /"); // `vim /usr/…`: no folder's name ends with a blank
+  const program = (operand < 0 ? head : head.slice(0, operand)).trim();
+  const args: string[] = operand < 0 ? [] : [head.slice(operand + 1).trim()];
   for (const [index, start] of starts.entries()) {
     const piece = line.slice(start + 1, starts[index + 1] ?? line.length).trim();
     const blank = piece.indexOf(" ");

@@ -1,0 +1,130 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Secret } from "../base/secret.ts";
+import { apiKeyOfJson, parseApiKey, readAccount } from "./api-key.ts";
+import { parseFlags } from "./command-line.ts";
+import { csrfTokens } from "./csrf-token.ts";
+import { FakeHost } from "./host.fake.ts";
+import type { StateQuestion } from "./layouts.ts";
+import { Trace } from "./trace.ts";
+
+const signal = new AbortController().signal;
+const stateFile = "/home/me/.config/Windsurf/User/globalStorage/state.vscdb";
+const question: StateQuestion = {
+  platform: "linux",
+  variant: "windsurf",
+  environment: undefined,
+  stateFile: undefined,
+  userDataDir: undefined,
+  homes: ["/home/me"],
+  sandboxes: new Map(),
+};
+
+describe("CSRF tokens", () => {
+  const reveal = (...all: Parameters<typeof csrfTokens>) =>
+    csrfTokens(...all).map(({ token, source }) => `${source} ${token.reveal()}`);
+
+  it("come from the environment, the argument and memory, in this order and each once", () => {
+    const environment = new Map([["WINDSURF_CSRF_TOKEN", "e"]]);
+    const flags = parseFlags(["--extension_server_csrf_token=x", "--csrf_token", "a"]);
+    expect(reveal(environment, flags, new Secret("c"))).toEqual(["environment e", "argument a", "cache c"]);
+    expect(reveal(environment, parseFlags(["--csrf_token=e"]), new Secret("e"))).toEqual(["environment e"]);
+    expect(reveal(undefined, parseFlags(["--extension_server_csrf_token=x"]), undefined)).toEqual([]);
+  });
+
+  it("never hold what could break out of a header", () => {
+    const header = /^[\x21-\x7e]{1,512}$/;
+    const property = fc.property(fc.string({ unit: "binary" }), (value) => {
+      const found = csrfTokens(new Map([["WINDSURF_CSRF_TOKEN", value]]), new Map(), undefined);
+      return found.every(({ token }) => header.test(token.reveal()));
+    });
+    expect(() => fc.assert(property)).not.toThrow();
+    expect(reveal(new Map([["WINDSURF_CSRF_TOKEN", "a\r\nx: y"]]), new Map(), undefined)).toEqual([]);
+  });
+});
+
+describe("API keys", () => {
+  it.each([
+    ["2f6f0a30-7c1e-4b7e-9c54-6f1d2b0a9e11", "uuid"],
+    ["sk-ws-01-AbC_def", "sk-ws"],
+    ["devin-session-token$eyJhbGciOi.J9.x-_", "devin-session"],
+    ["cog_abcdef123", "cog"],
+    ["a-form-of-next-year", "unknown"],
+  ])("%s is of the form %s", (text, form) => {
+    const found = apiKeyOfJson(JSON.stringify({ apiKey: text, userStatusProtoBinaryBase64: "AA==" }));
+    expect(found?.form).toBe(form);
+    expect(found?.key.reveal()).toBe(text);
+  });
+
+  it.each(["", "[]", "null", "{}", '{"apiKey":""}', '{"apiKey":7}', '{"apiKey":"a b c d e f"}', "{"])(
+    "%s holds none",
+    (json) => {
+      expect(apiKeyOfJson(json)).toBeUndefined();
+    },
+  );
+
+  it("never crash the reader, whatever the value", () => {
+    const property = fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (text) => {
+      apiKeyOfJson(text);
+      parseApiKey(text);
+    });
+    expect(() => fc.assert(property)).not.toThrow();
+  });
+});
+
+describe("the account", () => {
+  async function read(host: FakeHost, changes: Partial<StateQuestion> = {}) {
+    const trace = new Trace();
+    const account = await readAccount(host, { ...question, ...changes }, trace, signal);
+    return {
+      key: account.apiKey.reveal(),
+      signedIn: account.signedIn,
+      file: account.file,
+      rules: trace.entries.map(({ rule, verdict }) => `${rule} ${verdict}`),
+    };
+  }
+
+  it("is read from the first database that is there", async () => {
+    const host = new FakeHost();
+    host.states.set(stateFile, { windsurfAuthStatus: '{"apiKey":"sk-ws-01-a"}' });
+    expect(await read(host)).toEqual({ key: "sk-ws-01-a", signedIn: true, file: stateFile, rules: ["state-db kept"] });
+  });
+
+  it("is nobody's when the database says so, even if an old file still holds a key", async () => {
+    const host = new FakeHost();
+    host.states.set(stateFile, { windsurfAuthStatus: "{}" });
+    host.texts.set("/home/me/.codeium/config.json", '{"apiKey":"old-old-old"}');
+    expect(await read(host)).toMatchObject({ key: "", signedIn: false });
+  });
+
+  it("of an older build is in its own file", async () => {
+    const host = new FakeHost();
+    host.states.set(stateFile, {});
+    host.texts.set("/home/me/.codeium/config.json", '{"apiKey":"2f6f0a30-7c1e-4b7e-9c54-6f1d2b0a9e11"}');
+    expect(await read(host)).toMatchObject({ signedIn: true, file: "/home/me/.codeium/config.json" });
+  });
+
+  it("never comes from another home than the one the process names", async () => {
+    const host = new FakeHost();
+    host.states.set(stateFile, { windsurfAuthStatus: '{"apiKey":"sk-ws-01-a"}' });
+    expect(await read(host, { environment: new Map([["HOME", "/home/demo"]]) })).toMatchObject({
+      key: "",
+      signedIn: false,
+    });
+  });
+
+  it("of Antigravity needs no key, and the one stored is not taken", async () => {
+    const host = new FakeHost();
+    host.states.set("/home/me/.config/Antigravity/User/globalStorage/state.vscdb", {
+      antigravityAuthStatus: '{"apiKey":"google-token"}',
+    });
+    expect(await read(host, { variant: "antigravity" })).toMatchObject({ key: "", signedIn: true });
+  });
+
+  it("is read from the file set by hand alone", async () => {
+    const host = new FakeHost();
+    host.states.set(stateFile, { windsurfAuthStatus: '{"apiKey":"sk-ws-01-a"}' });
+    host.states.set("/mnt/c/state.vscdb", { windsurfAuthStatus: '{"apiKey":"sk-ws-01-b"}' });
+    expect(await read(host, { stateFile: "/mnt/c/state.vscdb" })).toMatchObject({ key: "sk-ws-01-b" });
+  });
+});

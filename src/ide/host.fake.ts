@@ -1,0 +1,88 @@
+import type { Host, ListeningSocket, Platform, ProcessRow, Surrounding } from "./host.ts";
+import type { StateRead } from "./state-db.ts";
+
+/** A process of a fake machine. */
+export interface FakeProcess {
+  readonly row: ProcessRow;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly listening?: readonly ListeningSocket[];
+}
+
+/** A machine that a test sets up; it counts how often its processes were listed. */
+export class FakeHost implements Host {
+  readonly platform: Platform;
+  readonly home = "/home/me";
+  readonly processes = new Map<number, FakeProcess>();
+  readonly states = new Map<string, Readonly<Record<string, string>>>();
+  readonly texts = new Map<string, string>();
+  readonly around: Surrounding[] = [];
+  scans = 0;
+
+  constructor(platform: Platform = "linux") {
+    this.platform = platform;
+  }
+
+  add(process: FakeProcess): void {
+    this.processes.set(process.row.pid, process);
+  }
+
+  async listProcesses(...[select, signal]: Parameters<Host["listProcesses"]>): ReturnType<Host["listProcesses"]> {
+    signal.throwIfAborted();
+    this.scans++;
+    const processes = [...this.processes.values()].map(({ row }) => row).filter(({ command }) => select(command));
+    return { ok: true, value: { processes, looked: this.processes.size, source: "fake" } };
+  }
+
+  async readProcess(pid: number): Promise<ProcessRow | undefined> {
+    return this.processes.get(pid)?.row;
+  }
+
+  isAlive(pid: number): boolean {
+    return this.processes.has(pid);
+  }
+
+  async readEnvironment({ pid }: ProcessRow): ReturnType<Host["readEnvironment"]> {
+    const environment = this.processes.get(pid)?.environment;
+    if (environment === undefined) return { ok: false, why: "hidden" };
+    return { ok: true, value: new Map(Object.entries(environment)) };
+  }
+
+  async listListening(pid: number): ReturnType<Host["listListening"]> {
+    return { ok: true, value: this.processes.get(pid)?.listening ?? [] };
+  }
+
+  async surroundings(): Promise<readonly Surrounding[]> {
+    return this.around;
+  }
+
+  async readText(path: string): Promise<string | undefined> {
+    return this.texts.get(path);
+  }
+
+  async listFolder(): Promise<readonly string[]> {
+    return [];
+  }
+
+  async readState(path: string, keys: readonly string[]): Promise<StateRead> {
+    const state = this.states.get(path);
+    if (state === undefined) return { kind: "missing" };
+    return { kind: "read", values: new Map(Object.entries(state).filter(([key]) => keys.includes(key))) };
+  }
+}
+
+/** An ordinary Windsurf of this user, with its token in the environment and one loopback port. */
+export function fakeWindsurf(pid: number, port: number, token = `token-${pid}`): FakeProcess {
+  return {
+    row: {
+      pid,
+      parentPid: 1,
+      owner: "self",
+      startedAtMs: 1_750_000_000_000 + pid,
+      command: { program: "/opt/windsurf/bin/language_server_linux_x64", args: ["--ide_name", "windsurf"] },
+      zombie: false,
+      elsewhere: undefined,
+    },
+    environment: { HOME: "/home/me", WINDSURF_CSRF_TOKEN: token },
+    listening: [{ address: "127.0.0.1", port, shared: false }],
+  };
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import { extensionFolderOf, type StateQuestion, stateFiles } from "./layouts.ts";
+
+const base: StateQuestion = {
+  platform: "linux",
+  variant: "windsurf",
+  environment: undefined,
+  stateFile: undefined,
+  userDataDir: undefined,
+  homes: ["/home/me"],
+  sandboxes: new Map(),
+};
+const tail = "User/globalStorage/state.vscdb";
+
+describe("where state.vscdb may be", () => {
+  it("is the configuration folder on Linux, then the sandboxes, then the remote server's", () => {
+    const sandboxes = new Map([["/home/me", { flatpak: ["com.windsurf.Windsurf"], snap: ["windsurf"] }]]);
+    expect(stateFiles({ ...base, sandboxes })).toEqual([
+      `/home/me/.config/Windsurf/${tail}`,
+      `/home/me/.var/app/com.windsurf.Windsurf/config/Windsurf/${tail}`,
+      `/home/me/snap/windsurf/current/.config/Windsurf/${tail}`,
+      `/home/me/.windsurf-server/data/${tail}`,
+    ]);
+  });
+
+  it("is what the process says of itself, before anything else", () => {
+    const environment = new Map([
+      ["HOME", "/home/demo"],
+      ["XDG_CONFIG_HOME", "/home/demo/cfg"],
+      ["VSCODE_PORTABLE", "/usb/data"],
+    ]);
+    expect(stateFiles({ ...base, environment, userDataDir: "/tmp/ud" })).toEqual([
+      `/tmp/ud/${tail}`,
+      `/usb/data/user-data/${tail}`,
+      `/home/demo/cfg/Windsurf/${tail}`,
+      `/home/demo/.config/Windsurf/${tail}`,
+      `/home/demo/.windsurf-server/data/${tail}`,
+    ]);
+  });
+
+  it("is Application Support on macOS", () => {
+    const next = stateFiles({ ...base, platform: "darwin", variant: "windsurf-next", homes: ["/Users/me"] });
+    expect(next[0]).toBe(`/Users/me/Library/Application Support/Windsurf - Next/${tail}`);
+    const antigravity = stateFiles({ ...base, platform: "darwin", variant: "antigravity", homes: ["/Users/me"] });
+    expect(antigravity.slice(0, 2)).toEqual([
+      `/Users/me/Library/Application Support/Antigravity/${tail}`,
+      `/Users/me/Library/Application Support/Antigravity IDE/${tail}`,
+    ]);
+  });
+
+  it("is APPDATA on Windows, or the roaming folder of the home", () => {
+    const windows = String.raw`C:\Users\me\AppData\Roaming\Windsurf\User\globalStorage\state.vscdb`;
+    const appData = new Map([["APPDATA", String.raw`C:\Users\me\AppData\Roaming`]]);
+    expect(stateFiles({ ...base, platform: "windows", homes: [], environment: appData })[0]).toBe(windows);
+    expect(stateFiles({ ...base, platform: "windows", homes: [String.raw`C:\Users\me`] })[0]).toBe(windows);
+  });
+});
+
+it("the extension's folder is two above its binary, however the path is written", () => {
+  expect(extensionFolderOf("/a/extensions/windsurf/bin/language_server_linux_x64")).toBe("/a/extensions/windsurf");
+  expect(extensionFolderOf(String.raw`C:\a\windsurf\bin\language_server_windows_x64.exe`)).toBe(
+    String.raw`C:\a\windsurf`,
+  );
+  expect(extensionFolderOf("language_server")).toBe("");
+});
