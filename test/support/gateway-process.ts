@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+
+/** A real gateway in a process of its own. */
+export interface GatewayProcess {
+  readonly url: string;
+  readonly key: string;
+  readonly pid: number;
+  /** All it wrote to stderr so far. */
+  log(): string;
+  /** SIGTERM, then waits for its end; answers the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL: no clean-up of any kind. */
+  kill(): Promise<void>;
+}
+
+export interface GatewayProcessOptions {
+  /** The home of the user whose IDE is to be found, and where Millrace keeps its files. */
+  readonly home: string;
+  /** More arguments for `millrace serve`. */
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The command to run; the sources by default. */
+  readonly bin?: string;
+}
+
+/** Starts `millrace serve` and waits until it listens. Rejects with what it wrote if it ends first. */
+export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
+  const child = spawnMillrace(["serve", "--port", "0", "--json", ...(options.args ?? [])], options);
+  let log = "";
+  child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
+  const ready = await firstLine(child, () => log);
+  const { url, keyFile } = JSON.parse(ready) as { readonly url: string; readonly keyFile: string };
+  return {
+    url,
+    key: readFileSync(keyFile, "utf8").trim(),
+    pid: child.pid ?? -1,
+    log: () => log,
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
+      return child.exitCode;
+    },
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+  };
+}
+
+/** Runs any command line of Millrace in a process of its own, in an environment without the developer's own settings. */
+export function spawnMillrace(args: readonly string[], options: Omit<GatewayProcessOptions, "args">) {
+  const bin = options.bin ?? join(root, "src/cli/bin.ts");
+  return spawn(process.execPath, [bin, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: options.home,
+      USERPROFILE: options.home,
+      APPDATA: join(options.home, "AppData/Roaming"),
+      TMPDIR: process.env["TMPDIR"] ?? "/tmp",
+      NO_COLOR: "1",
+      ...options.env,
+    },
+  });
+}
+
+/** Runs a command line to its end. */
+export async function millrace(
+  args: readonly string[],
+  options: Omit<GatewayProcessOptions, "args">,
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+  const child = spawnMillrace(args, options);
+  const written = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => (written.stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (written.stderr += chunk.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, ...written };
+}
+
+async function firstLine(
+  child: ChildProcess & { readonly stdout: NodeJS.ReadableStream },
+  log: () => string,
+): Promise<string> {
+  let text = "";
+  return new Promise((resolve, reject) => {
+    const onEnd = (code: number | null) => reject(new Error(`millrace serve ended with ${code}:\n${text}\n${log()}`));
+    child.once("exit", onEnd);
+    child.stdout.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      const end = text.indexOf("\n");
+      if (end < 0) return;
+      child.off("exit", onEnd);
+      resolve(text.slice(0, end));
+    });
+  });
+}
