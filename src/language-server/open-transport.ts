@@ -1,4 +1,5 @@
 import { Agent as HttpAgent } from "node:http";
+import type { Http2Session } from "node:http2";
 import { Agent as HttpsAgent } from "node:https";
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import {
@@ -47,7 +48,7 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
         { ...tlsOptions, settings: { initialWindowSize: 4 * mebibyte }, maxSessionMemory: 256 },
       );
       return {
-        transport: createGrpcTransport({ ...common, sessionManager }),
+        transport: createGrpcTransport({ ...common, sessionManager: guarded(sessionManager) }),
         close: () => sessionManager.abort(),
       };
     }
@@ -68,6 +69,31 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
     default:
       return endpoint.protocol satisfies never;
   }
+}
+
+/**
+ * The same manager, with every session guarded: a session that fails while the manager is closed reports its error only
+ * once its socket has gone, when the manager no longer listens, and an error that nobody listens to ends the process. Also
+ * where the window of the whole connection is widened, which is 64 KiB however wide those of its streams are.
+ */
+function guarded(
+  manager: Http2SessionManager,
+): Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> {
+  const known = new WeakSet<Http2Session>();
+  return {
+    authority: manager.authority,
+    async request(method, path, headers, options) {
+      const stream = await manager.request(method, path, headers, options);
+      const { session } = stream;
+      if (session !== undefined && !known.has(session)) {
+        known.add(session);
+        session.on("error", () => {}); // the calls that ran on it have failed with it already
+        if (!session.destroyed) session.setLocalWindowSize(16 * mebibyte);
+      }
+      return stream;
+    },
+    notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
+  };
 }
 
 /** Whether a host is this machine's loopback: 127.0.0.0/8, `::1`, `localhost`. */

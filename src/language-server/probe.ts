@@ -122,6 +122,7 @@ function attemptFrom(error: ConnectError): Attempt {
   const reason = upstreamReason(translateError(error, { nowMs: 0, secrets: [] }));
   if (reason === "csrf_refused") return "token_refused";
   if (reason === "connection_refused") return "closed";
+  if (error.rawMessage === "HTTP 415") return "not_http"; // it is one, but takes another content type
   const answered = [...error.metadata.keys()].length > 0; // headers of a response; nothing local sets any
   if (answered) return error.code === Code.Unimplemented ? "not_found" : "answered";
   return error.code === Code.DeadlineExceeded ? "timeout" : "not_http";

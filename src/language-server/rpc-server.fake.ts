@@ -1,5 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2Server, createSecureServer } from "node:http2";
+import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
@@ -30,8 +31,13 @@ export async function startRpcServer(
   methods: FakeMethods,
   options: {
     readonly tls?: boolean;
+    /** The one HTTP version that is offered; both otherwise. */
     readonly alpn?: "h2" | "http/1.1";
+    readonly http?: "1.1";
+    /** The one content type that is taken. */
+    readonly only?: string;
     readonly token?: string;
+    /** A method that is not given: unimplemented, or not even a path. */
     readonly missing?: "stub" | "404";
   } = {},
 ): Promise<RpcServer> {
@@ -52,9 +58,14 @@ export async function startRpcServer(
   });
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     requests.push(`${request.method} ${request.url?.split("/").at(-1)} ${request.headers["content-type"]}`);
+    if (options.only !== undefined && request.headers["content-type"] !== options.only) {
+      response.writeHead(415, { "accept-post": options.only }).end();
+      return;
+    }
     handler(request, response);
   };
-  const server = tls ? secureServer(listener, options.alpn) : sniffingServer(listener);
+  const plain = options.http === "1.1" ? createHttpServer : sniffingServer;
+  const server = tls ? secureServer(listener, options.alpn) : plain(listener);
   server.on("connection", (socket: Socket) => {
     accepted++;
     sockets.add(socket);
@@ -97,13 +108,10 @@ function offer(router: ConnectRouter, method: DescMethod, methods: FakeMethods):
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 function secureServer(listener: Listener, alpn?: "h2" | "http/1.1"): Server {
+  const identity = { key: selfSignedKey, cert: selfSignedCertificate };
+  if (alpn === "http/1.1") return createHttpsServer(identity, listener);
   const secure = createSecureServer(
-    {
-      key: selfSignedKey,
-      cert: selfSignedCertificate,
-      allowHTTP1: alpn !== "h2",
-      ...(alpn === undefined ? {} : { ALPNProtocols: [alpn] }),
-    },
+    { ...identity, allowHTTP1: alpn === undefined },
     listener as never, // http2's compatibility objects are what the adapter takes
   );
   return secure;
