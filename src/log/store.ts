@@ -1,9 +1,9 @@
 import type { EventId, TurnId } from "../base/ids.ts";
-import type { TurnEvent, TurnEventBody } from "./event.ts";
+import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { TurnRequest } from "./request.ts";
 
-/** What is stored beside a turn's events: enough to adopt it after a restart and to join it. */
-export interface TurnRecord {
+/** What a client asked for, as it is stored when the turn begins: enough to adopt it after a restart and to join it. */
+export interface NewTurn {
   readonly turnId: TurnId;
   readonly createdAtMs: number;
   /** Which API it came through (`openai-chat`). */
@@ -22,12 +22,30 @@ export interface TurnRecord {
   readonly client: string | undefined;
   /** What the client says it works on (`X-Millrace-Project`); usage is told apart by it. */
   readonly project?: string | undefined;
+  /** How long the turn goes on with nobody reading; `Infinity`: to its end. */
+  readonly graceMs: number;
   /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
-  readonly ended: boolean;
 }
 
-export type NewTurn = Omit<TurnRecord, "ended">;
+/** What is known of a turn beside its events. */
+export interface TurnRecord extends NewTurn {
+  readonly ended: boolean;
+  /** How it ended; undefined while it runs. */
+  readonly outcome: TerminalEventType | undefined;
+  /** Whether a reader of the client that asked has passed the terminal event. */
+  readonly delivered: boolean;
+  /** Who asked for its end, where that was not carried out yet. */
+  readonly cancelRequested: CancelledBy | undefined;
+  /** The process that runs it, or ran it last. */
+  readonly owner: string;
+  /** The last event that the log holds, `startOfLog` when there is none. */
+  readonly lastEventId: EventId;
+  /** When a reader was last known to be there; the creation counts. Epoch ms. */
+  readonly attachedAtMs: number;
+  /** When the log stops being readable, epoch ms; for a running turn, when it would if it ended now. */
+  readonly expiresAtMs: number;
+}
 
 /** What a store can do, so that suites skip by capability, never by name. */
 export interface StoreCapabilities {
@@ -35,17 +53,48 @@ export interface StoreCapabilities {
   readonly sharedBetweenProcesses: boolean;
 }
 
+/** Events that are stored now; or why nothing was: another writer took the turn over, it has ended, it was removed. */
+export type Appended =
+  | { readonly outcome: "appended"; readonly events: readonly TurnEvent[] }
+  | { readonly outcome: "fenced" | "ended" | "removed" };
+
+/** The right to append to one turn. The newest claim has it; older ones are fenced off. */
+export interface LogWriter {
+  readonly turnId: TurnId;
+  /** Grows with each claim of the turn, from 1. */
+  readonly epoch: number;
+  /** Adds events in order, all or none. Resolved means durable. Throws `degraded`. */
+  append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended>;
+}
+
+export interface TurnFilter {
+  readonly open?: boolean;
+  readonly caller?: string;
+  readonly fingerprint?: string;
+  readonly session?: string;
+  readonly idempotencyKey?: string;
+  readonly limit: number;
+}
+
 /**
- * The append-only event log of every turn. One writer per turn, any number of readers. An append that resolved is as
- * durable as the store gets. Throws `degraded` when the medium is full, locked or gone.
+ * The append-only event log of every turn. One writer per turn, any number of readers.
+ *
+ * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
+ * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
  */
 export interface LogStore {
   readonly capabilities: StoreCapabilities;
-  /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic. */
-  create(turn: NewTurn): Promise<{ readonly record: TurnRecord; readonly created: boolean }>;
-  /** Adds events in order and answers them with their ids. Throws `internal` after a terminal event or on an unknown turn. */
-  append(turnId: TurnId, bodies: readonly TurnEventBody[], atMs: number): Promise<readonly TurnEvent[]>;
-  /** Events strictly after the cursor, at most `limit`; `ended` when nothing can follow the last of them. */
+  /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
+  create(
+    turn: NewTurn,
+    owner: string,
+  ): Promise<{ readonly record: TurnRecord; readonly writer: LogWriter | undefined; readonly degraded: boolean }>;
+  /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
+  claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined>;
+  /**
+   * Events strictly after the cursor, at most `limit`; `ended` when nothing can follow the last of them. Throws
+   * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
+   */
   readAfter(
     turnId: TurnId,
     after: EventId,
@@ -53,15 +102,25 @@ export interface LogStore {
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
   /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
+  /** Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. */
+  requestCancel(turnId: TurnId, by: CancelledBy): Promise<void>;
+  /** Resolves once somebody asked for the turn's end (at once if so). Rejects with the signal's reason. */
+  untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
+  /** A reader attached at `atMs`, or still is: the expiry slides. */
+  noteAttached(turnId: TurnId, atMs: number): Promise<void>;
+  /** The answer reached the client that asked for it, whole. */
+  noteDelivered(turnId: TurnId): Promise<void>;
+  /** Undefined when unknown. */
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
-  /** Newest first. */
-  list(filter: {
-    readonly open?: boolean;
-    readonly caller?: string;
-    readonly fingerprint?: string;
-    readonly limit: number;
-  }): Promise<readonly TurnRecord[]>;
+  /** Newest first, without the expired ones. */
+  list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;
+  /** Says that this owner's process lives until then at least; turns of owners that are overdue may be claimed. */
+  renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
+  /** Every owner that ever renewed and has not been forgotten, with its time. */
+  owners(): Promise<ReadonlyMap<string, number>>;
+  /** Erases what has expired, and tombstones past their time. */
+  sweep(nowMs: number): Promise<void>;
   close(): Promise<void>;
 }

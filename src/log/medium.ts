@@ -1,0 +1,106 @@
+import type { TurnId } from "../base/ids.ts";
+import type { CancelledBy, TerminalEventType, TurnEventBody } from "./event.ts";
+import type { StoreCapabilities } from "./store.ts";
+
+/** A turn as a medium keeps it: what it must look up or change in the open, and sealed bytes that it cannot read. */
+export interface TurnRow {
+  readonly turnId: TurnId;
+  readonly createdAtMs: number;
+  readonly caller: string;
+  /** What the idempotency key, the fingerprint and the session are looked up by. */
+  readonly keyIndex: string | undefined;
+  readonly matchIndex: string;
+  readonly sessionIndex: string | undefined;
+  /** The rest of the turn's description, sealed. */
+  readonly header: Uint8Array;
+  /** The turn's own key, wrapped; empty when nothing is sealed. */
+  readonly wrappedKey: Uint8Array;
+  readonly owner: string;
+  readonly epoch: number;
+  /** How many events there are; the last one has this number. */
+  readonly lastSeq: number;
+  readonly lastMac: Uint8Array;
+  readonly outcome: TerminalEventType | undefined;
+  readonly endedAtMs: number | undefined;
+  readonly attachedAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly delivered: boolean;
+  readonly cancelRequested: CancelledBy | undefined;
+  /** When the content was erased and the tombstone began. */
+  readonly erasedAtMs: number | undefined;
+  /** Grows with every append, claim and cancel request: what a waiter compares. */
+  readonly version: number;
+}
+
+/** One log record. `seq` counts from 1 without gaps. */
+export interface EventRow {
+  readonly seq: number;
+  readonly epoch: number;
+  readonly kind: TurnEventBody["type"];
+  readonly atMs: number;
+  readonly payload: Uint8Array;
+  readonly mac: Uint8Array;
+}
+
+export interface AppendRows {
+  /** The claim under which the writer writes, and the event that it believes to be the last. */
+  readonly epoch: number;
+  readonly afterSeq: number;
+  readonly events: readonly EventRow[];
+  readonly end:
+    | { readonly outcome: TerminalEventType; readonly atMs: number; readonly expiresAtMs: number }
+    | undefined;
+}
+
+export interface RowFilter {
+  readonly open?: boolean;
+  readonly caller?: string;
+  readonly matchIndex?: string;
+  readonly sessionIndex?: string;
+  readonly keyIndex?: string;
+  readonly limit: number;
+}
+
+/** What `mark` changes; a cancel request only if there was none and the turn runs. */
+export interface RowChange {
+  readonly attachedAtMs?: number;
+  readonly expiresAtMs?: number;
+  readonly delivered?: true;
+  readonly cancelRequested?: CancelledBy;
+}
+
+/**
+ * Where the log's bytes live: memory, SQLite, Redis. Knows rows, not events; every method is one atomic step, and a
+ * resolved one is durable. Throws `degraded` when the medium is full, locked or gone.
+ */
+export interface LogMedium {
+  readonly capabilities: StoreCapabilities;
+  /** Inserts the row, or answers the one with the same caller and `keyIndex` (tombstones too). */
+  create(row: TurnRow): Promise<{ readonly row: TurnRow; readonly created: boolean }>;
+  /** Raises the epoch of a running turn and names its owner; undefined when it has ended or is unknown. */
+  claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined>;
+  append(turnId: TurnId, rows: AppendRows): Promise<"appended" | "fenced" | "ended" | "removed">;
+  /** The turn, the record at `afterSeq` (for its MAC), and those after it, from one state of the medium. */
+  read(
+    turnId: TurnId,
+    afterSeq: number,
+    limit: number,
+  ): Promise<
+    | { readonly row: TurnRow; readonly previousMac: Uint8Array | undefined; readonly events: readonly EventRow[] }
+    | undefined
+  >;
+  /** Resolves once the turn's version differs from `seenVersion` (at once if it does) or it is gone. */
+  untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void>;
+  mark(turnId: TurnId, change: RowChange): Promise<void>;
+  get(turnId: TurnId): Promise<TurnRow | undefined>;
+  /** Newest first, without tombstones. */
+  list(filter: RowFilter): Promise<readonly TurnRow[]>;
+  /** Drops header, key and events; the tombstone stays. */
+  erase(turnId: TurnId, atMs: number): Promise<void>;
+  remove(turnId: TurnId): Promise<void>;
+  /** Erases every row that expired, and removes tombstones that began at or before `tombstonesUpToMs`. */
+  sweep(nowMs: number, tombstonesUpToMs: number): Promise<void>;
+  renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
+  owners(): Promise<ReadonlyMap<string, number>>;
+  close(): Promise<void>;
+}

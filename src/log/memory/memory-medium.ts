@@ -1,0 +1,148 @@
+import type { TurnId } from "../../base/ids.ts";
+import type { AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { StoreCapabilities } from "../store.ts";
+import { Waiters } from "../waiters.ts";
+
+interface Entry {
+  row: TurnRow;
+  events: EventRow[];
+}
+
+const nothing = new Uint8Array(0);
+
+/** Rows in this process's memory: for tests, and for turns that no other store would take. */
+export class MemoryMedium implements LogMedium {
+  readonly capabilities: StoreCapabilities = { survivesRestart: false, sharedBetweenProcesses: false };
+  readonly #entries = new Map<TurnId, Entry>();
+  readonly #byKey = new Map<string, TurnId>();
+  readonly #owners = new Map<string, number>();
+  readonly #waiters = new Waiters<TurnId>();
+
+  async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
+    const key = keyOf(row);
+    const holder = key === undefined ? undefined : this.#byKey.get(key);
+    const entry = holder === undefined ? undefined : this.#entries.get(holder);
+    if (entry !== undefined) return { row: entry.row, created: false };
+    this.#entries.set(row.turnId, { row, events: [] });
+    if (key !== undefined) this.#byKey.set(key, row.turnId);
+    return { row, created: true };
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined || entry.row.outcome !== undefined) return undefined;
+    return this.#change(entry, { owner, epoch: entry.row.epoch + 1 });
+  }
+
+  async append(
+    turnId: TurnId,
+    { epoch, afterSeq, events, end }: AppendRows,
+  ): Promise<"appended" | "fenced" | "ended" | "removed"> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined) return "removed";
+    if (entry.row.epoch !== epoch) return "fenced";
+    if (entry.row.outcome !== undefined) return "ended";
+    if (entry.row.lastSeq !== afterSeq) return "fenced";
+    entry.events.push(...events);
+    this.#change(entry, {
+      lastSeq: afterSeq + events.length,
+      lastMac: events.at(-1)?.mac ?? entry.row.lastMac,
+      ...(end === undefined ? {} : { outcome: end.outcome, endedAtMs: end.atMs, expiresAtMs: end.expiresAtMs }),
+    });
+    return "appended";
+  }
+
+  async read(
+    turnId: TurnId,
+    afterSeq: number,
+    limit: number,
+  ): Promise<{ row: TurnRow; previousMac: Uint8Array | undefined; events: readonly EventRow[] } | undefined> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined) return undefined;
+    return {
+      row: entry.row,
+      previousMac: entry.events[afterSeq - 1]?.mac,
+      events: entry.events.slice(afterSeq, afterSeq + limit),
+    };
+  }
+
+  async untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined || entry.row.version !== seenVersion) return;
+    await this.#waiters.wait(turnId, signal);
+  }
+
+  async mark(turnId: TurnId, change: RowChange): Promise<void> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined) return;
+    const { cancelRequested, ...rest } = change;
+    if (Object.keys(rest).length > 0) entry.row = { ...entry.row, ...rest };
+    if (cancelRequested === undefined || entry.row.outcome !== undefined) return;
+    if (entry.row.cancelRequested === undefined) this.#change(entry, { cancelRequested });
+  }
+
+  async get(turnId: TurnId): Promise<TurnRow | undefined> {
+    return this.#entries.get(turnId)?.row;
+  }
+
+  async list({ open, caller, matchIndex, sessionIndex, keyIndex, limit }: RowFilter): Promise<readonly TurnRow[]> {
+    return [...this.#entries.values()]
+      .map(({ row }) => row)
+      .filter(
+        (row) =>
+          row.erasedAtMs === undefined &&
+          (open === undefined || (row.outcome === undefined) === open) &&
+          (caller === undefined || row.caller === caller) &&
+          (matchIndex === undefined || row.matchIndex === matchIndex) &&
+          (sessionIndex === undefined || row.sessionIndex === sessionIndex) &&
+          (keyIndex === undefined || row.keyIndex === keyIndex),
+      )
+      .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.turnId < b.turnId ? 1 : -1))
+      .slice(0, limit);
+  }
+
+  async erase(turnId: TurnId, atMs: number): Promise<void> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined || entry.row.erasedAtMs !== undefined) return;
+    entry.events = [];
+    this.#change(entry, { header: nothing, wrappedKey: nothing, erasedAtMs: atMs });
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    const entry = this.#entries.get(turnId);
+    if (entry === undefined) return;
+    this.#entries.delete(turnId);
+    const key = keyOf(entry.row);
+    if (key !== undefined) this.#byKey.delete(key);
+    this.#waiters.wake(turnId);
+  }
+
+  async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    for (const { row } of this.#entries.values()) {
+      if (row.erasedAtMs !== undefined && row.erasedAtMs <= tombstonesUpToMs) await this.remove(row.turnId);
+      else if (row.expiresAtMs !== undefined && row.expiresAtMs <= nowMs) await this.erase(row.turnId, nowMs);
+    }
+  }
+
+  async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+    this.#owners.set(owner, aliveUntilMs);
+  }
+
+  async owners(): Promise<ReadonlyMap<string, number>> {
+    return new Map(this.#owners);
+  }
+
+  async close(): Promise<void> {
+    this.#waiters.wakeAll();
+  }
+
+  #change(entry: Entry, change: Partial<TurnRow>): TurnRow {
+    entry.row = { ...entry.row, ...change, version: entry.row.version + 1 };
+    this.#waiters.wake(entry.row.turnId);
+    return entry.row;
+  }
+}
+
+function keyOf({ caller, keyIndex }: TurnRow): string | undefined {
+  return keyIndex === undefined ? undefined : JSON.stringify([caller, keyIndex]);
+}

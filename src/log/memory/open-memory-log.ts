@@ -1,0 +1,17 @@
+import type { Clock } from "../../base/clock.ts";
+import { clearCodec } from "../codec.ts";
+import { openLog } from "../open-log.ts";
+import { defaultRetention, type Retention } from "../retention.ts";
+import type { LogStore } from "../store.ts";
+import { MemoryMedium } from "./memory-medium.ts";
+
+/** A log that ends with this process. */
+export function openMemoryLog({
+  clock,
+  retention = defaultRetention,
+}: {
+  readonly clock: Clock;
+  readonly retention?: Retention;
+}): LogStore {
+  return openLog({ medium: new MemoryMedium(), codec: clearCodec, clock, retention });
+}

@@ -1,0 +1,234 @@
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { LogCodec, TurnCodec } from "./codec.ts";
+import type { CancelledBy, TurnEvent } from "./event.ts";
+import { eventIdOf, seqOf } from "./event-id.ts";
+import { decodeHeader, encodeHeader } from "./header.ts";
+import { MediumWriter } from "./log-writer.ts";
+import type { LogMedium, TurnRow } from "./medium.ts";
+import { damagedLog, decodeRecord } from "./record-text.ts";
+import { expiryOf, hasExpired, type Retention } from "./retention.ts";
+import type { LogStore, LogWriter, NewTurn, StoreCapabilities, TurnFilter, TurnRecord } from "./store.ts";
+
+export interface LogOptions {
+  readonly medium: LogMedium;
+  readonly codec: LogCodec;
+  readonly clock: Clock;
+  readonly retention: Retention;
+}
+
+/** The event log over any medium: encodes and checks records, counts expiry; the medium only keeps bytes. */
+export function openLog(options: LogOptions): LogStore {
+  return new Log(options);
+}
+
+class Log implements LogStore {
+  readonly capabilities: StoreCapabilities;
+  readonly #medium: LogMedium;
+  readonly #codec: LogCodec;
+  readonly #clock: Clock;
+  readonly #retention: Retention;
+
+  constructor({ medium, codec, clock, retention }: LogOptions) {
+    this.capabilities = medium.capabilities;
+    this.#medium = medium;
+    this.#codec = codec;
+    this.#clock = clock;
+    this.#retention = retention;
+  }
+
+  async create(
+    turn: NewTurn,
+    owner: string,
+  ): Promise<{ record: TurnRecord; writer: LogWriter | undefined; degraded: boolean }> {
+    const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId);
+    const { turnId, createdAtMs, caller, ...header } = turn;
+    const key = turn.idempotencyKey;
+    const { row, created } = await this.#medium.create({
+      turnId,
+      createdAtMs,
+      caller,
+      keyIndex: key === undefined ? undefined : this.#codec.index(`key:${key}`),
+      matchIndex: this.#codec.index(`body:${turn.fingerprint}`),
+      sessionIndex: turn.session === undefined ? undefined : this.#codec.index(`session:${turn.session}`),
+      header: codec.encodeHeader(encodeHeader(header)),
+      wrappedKey,
+      owner,
+      epoch: 1,
+      lastSeq: 0,
+      lastMac: new Uint8Array(0),
+      outcome: undefined,
+      endedAtMs: undefined,
+      attachedAtMs: createdAtMs,
+      expiresAtMs: undefined,
+      delivered: false,
+      cancelRequested: undefined,
+      erasedAtMs: undefined,
+      version: 1,
+    });
+    if (created) {
+      const writer = new MediumWriter(this.#medium, codec, this.#retention, row);
+      return { record: this.#recordOf(row, codec), writer, degraded: false };
+    }
+    await this.#refuseExpired(row);
+    return { record: this.#recordOf(row, this.#codecOf(row)), writer: undefined, degraded: false };
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined> {
+    const row = await this.#medium.claim(turnId, owner);
+    return row === undefined ? undefined : new MediumWriter(this.#medium, this.#codecOf(row), this.#retention, row);
+  }
+
+  async readAfter(
+    turnId: TurnId,
+    after: EventId,
+    { limit }: { readonly limit: number },
+  ): Promise<{ events: readonly TurnEvent[]; ended: boolean }> {
+    const afterSeq = seqOf(after);
+    const found = await this.#medium.read(turnId, afterSeq, limit);
+    if (found === undefined) throw unknownTurn();
+    const { row, events: rows } = found;
+    await this.#refuseExpired(row);
+    if (afterSeq > row.lastSeq) throw pastTheEnd();
+    if (afterSeq > 0 && found.previousMac === undefined) throw damagedLog();
+    if (rows.length !== Math.min(limit, row.lastSeq - afterSeq)) throw damagedLog();
+    const codec = this.#codecOf(row);
+    let seq = afterSeq;
+    let mac = found.previousMac ?? new Uint8Array(0);
+    const events: TurnEvent[] = [];
+    for (const record of rows) {
+      seq += 1;
+      if (record.seq !== seq) throw damagedLog();
+      const body = decodeRecord(codec.decode(record, mac), seq, mac);
+      events.push({ ...body, eventId: eventIdOf(seq), atMs: record.atMs });
+      mac = record.mac;
+    }
+    return { events, ended: row.outcome !== undefined && seq === row.lastSeq };
+  }
+
+  async untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void> {
+    const seq = seqOf(cursor);
+    for (;;) {
+      const row = await this.#rowOf(turnId);
+      if (row.lastSeq > seq || row.outcome !== undefined) return;
+      await this.#medium.untilChanged(turnId, row.version, signal);
+    }
+  }
+
+  async requestCancel(turnId: TurnId, by: CancelledBy): Promise<void> {
+    await this.#rowOf(turnId);
+    await this.#medium.mark(turnId, { cancelRequested: by });
+  }
+
+  async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
+    for (;;) {
+      const row = await this.#rowOf(turnId);
+      if (row.cancelRequested !== undefined) return row.cancelRequested;
+      await this.#medium.untilChanged(turnId, row.version, signal);
+    }
+  }
+
+  async noteAttached(turnId: TurnId, atMs: number): Promise<void> {
+    const { endedAtMs } = await this.#rowOf(turnId);
+    const expiry = endedAtMs === undefined ? {} : { expiresAtMs: expiryOf(endedAtMs, atMs, this.#retention) };
+    await this.#medium.mark(turnId, { attachedAtMs: atMs, ...expiry });
+  }
+
+  async noteDelivered(turnId: TurnId): Promise<void> {
+    await this.#medium.mark(turnId, { delivered: true });
+  }
+
+  async get(turnId: TurnId): Promise<TurnRecord | undefined> {
+    const row = await this.#medium.get(turnId);
+    if (row === undefined) return undefined;
+    await this.#refuseExpired(row);
+    return this.#recordOf(row, this.#codecOf(row));
+  }
+
+  async list({ fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnRecord[]> {
+    const rows = await this.#medium.list({
+      ...filter,
+      ...(fingerprint === undefined ? {} : { matchIndex: this.#codec.index(`body:${fingerprint}`) }),
+      ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
+      ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
+    });
+    const records: TurnRecord[] = [];
+    for (const row of rows) {
+      const codec = this.#codec.openTurn(row);
+      if (codec !== undefined && !hasExpired(row, this.#clock.now())) records.push(this.#recordOf(row, codec));
+    }
+    return records;
+  }
+
+  remove(turnId: TurnId): Promise<void> {
+    return this.#medium.remove(turnId);
+  }
+
+  renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+    return this.#medium.renewOwner(owner, aliveUntilMs);
+  }
+
+  owners(): Promise<ReadonlyMap<string, number>> {
+    return this.#medium.owners();
+  }
+
+  sweep(nowMs: number): Promise<void> {
+    return this.#medium.sweep(nowMs, nowMs - this.#retention.tombstoneMs);
+  }
+
+  close(): Promise<void> {
+    return this.#medium.close();
+  }
+
+  async #rowOf(turnId: TurnId): Promise<TurnRow> {
+    const row = await this.#medium.get(turnId);
+    if (row === undefined) throw unknownTurn();
+    await this.#refuseExpired(row);
+    return row;
+  }
+
+  #codecOf(row: TurnRow): TurnCodec {
+    const codec = this.#codec.openTurn(row);
+    if (codec === undefined) throw unknownTurn(); // another key: as if it were not there
+    return codec;
+  }
+
+  /** Once seen expired it is erased, so that a clock that goes back cannot bring it to life. */
+  async #refuseExpired(row: TurnRow): Promise<void> {
+    const now = this.#clock.now();
+    if (!hasExpired(row, now)) return;
+    if (row.erasedAtMs === undefined) await this.#medium.erase(row.turnId, now);
+    throw new MillraceError("expired", "The answer to this request is no longer kept.");
+  }
+
+  #recordOf(row: TurnRow, codec: TurnCodec): TurnRecord {
+    const atMs = this.#clock.now();
+    return {
+      ...decodeHeader(codec.decodeHeader(row.header)),
+      turnId: row.turnId,
+      createdAtMs: row.createdAtMs,
+      caller: row.caller,
+      ended: row.outcome !== undefined,
+      outcome: row.outcome,
+      delivered: row.delivered,
+      cancelRequested: row.outcome === undefined ? row.cancelRequested : undefined,
+      owner: row.owner,
+      lastEventId: row.lastSeq === 0 ? startOfLog : eventIdOf(row.lastSeq),
+      attachedAtMs: row.attachedAtMs,
+      expiresAtMs: row.expiresAtMs ?? expiryOf(atMs, atMs, this.#retention),
+    };
+  }
+}
+
+function unknownTurn(): MillraceError {
+  return new MillraceError("invalid_request", "There is no such turn.", {
+    hint: "Check the turn's id; `GET /v1/turns` lists the turns that are kept.",
+  });
+}
+
+function pastTheEnd(): MillraceError {
+  return new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", {
+    hint: 'Send back the id of an event that this turn sent, or "0" to read from the start.',
+  });
+}

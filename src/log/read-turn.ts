@@ -1,0 +1,29 @@
+import type { EventId, TurnId } from "../base/ids.ts";
+import type { TurnEvent } from "./event.ts";
+import type { LogStore } from "./store.ts";
+
+const batch = 256;
+
+/**
+ * Every event of a turn after the cursor, live ones too, until the terminal one. Reads at the consumer's pace and holds at
+ * most 256 events. Throws what `LogStore.readAfter` throws, and the signal's reason while it waits.
+ * Source: style.md, 2.5.
+ */
+export async function* readTurn(
+  log: Pick<LogStore, "readAfter" | "untilPast">,
+  turnId: TurnId,
+  after: EventId,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, void> {
+  let cursor = after;
+  for (;;) {
+    signal.throwIfAborted();
+    const { events, ended } = await log.readAfter(turnId, cursor, { limit: batch });
+    for (const event of events) {
+      yield event; // suspends until the consumer has room
+      cursor = event.eventId; // moves only once the consumer came back for more
+    }
+    if (ended) return; // also when `after` was already the last event
+    if (events.length === 0) await log.untilPast(turnId, cursor, signal);
+  }
+}

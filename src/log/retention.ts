@@ -1,0 +1,25 @@
+import type { TurnRow } from "./medium.ts";
+
+/** How long an ended turn's log can be read, and how long its tombstone answers `expired` after that; all in ms. */
+export interface Retention {
+  /** Since the end or the last attach, whichever is later. */
+  readonly windowMs: number;
+  /** Since the end, whoever attaches. */
+  readonly capMs: number;
+  readonly tombstoneMs: number;
+}
+
+const hourMs = 3_600_000;
+
+/** Two hours, which is how far back clients look; a day of tombstone. Source: facts/idempotent-streams.md, A13 and R13. */
+export const defaultRetention: Retention = { windowMs: 2 * hourMs, capMs: 2 * hourMs, tombstoneMs: 24 * hourMs };
+
+/** When a turn that ended then, and was last attached to then, stops being readable; epoch ms. */
+export function expiryOf(endedAtMs: number, attachedAtMs: number, { windowMs, capMs }: Retention): number {
+  return Math.min(Math.max(endedAtMs, attachedAtMs) + windowMs, endedAtMs + capMs);
+}
+
+/** Whether the row's content may no longer be shown. A running turn never expires. */
+export function hasExpired(row: TurnRow, nowMs: number): boolean {
+  return row.erasedAtMs !== undefined || (row.expiresAtMs !== undefined && row.expiresAtMs <= nowMs);
+}

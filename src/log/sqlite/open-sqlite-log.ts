@@ -1,0 +1,30 @@
+import type { Clock } from "../../base/clock.ts";
+import { clearCodec, type LogCodec } from "../codec.ts";
+import { openLog } from "../open-log.ts";
+import { defaultRetention, type Retention } from "../retention.ts";
+import type { LogStore } from "../store.ts";
+import { openDatabase } from "./open-database.ts";
+import { SqliteMedium } from "./sqlite-medium.ts";
+
+export interface SqliteLogOptions {
+  /** The file; its folder is made if needed. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly codec?: LogCodec;
+  readonly retention?: Retention;
+}
+
+/**
+ * A log in a SQLite file (WAL). `setAside` names the copy of a damaged file that stood there.
+ *
+ * @throws MillraceError `degraded` when the file cannot be used: full, not writable, locked, from a newer version.
+ */
+export async function openSqliteLog({
+  path,
+  clock,
+  codec = clearCodec,
+  retention = defaultRetention,
+}: SqliteLogOptions): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
+  const { database, setAside } = await openDatabase(path, String(clock.now()));
+  return { store: openLog({ medium: new SqliteMedium(database, clock), codec, clock, retention }), setAside };
+}

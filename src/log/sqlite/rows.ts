@@ -1,0 +1,114 @@
+import type { SQLOutputValue } from "node:sqlite";
+import type { TurnId } from "../../base/ids.ts";
+import type { EventRow, TurnRow } from "../medium.ts";
+
+type Columns = Readonly<Record<string, SQLOutputValue>>;
+
+/** The columns of `turns`, in the order of `turnValues`. */
+export const turnColumns = [
+  "turn_id",
+  "created_at_ms",
+  "caller",
+  "key_index",
+  "match_index",
+  "session_index",
+  "header",
+  "wrapped_key",
+  "owner",
+  "epoch",
+  "last_seq",
+  "last_mac",
+  "outcome",
+  "ended_at_ms",
+  "attached_at_ms",
+  "expires_at_ms",
+  "delivered",
+  "cancel_requested",
+  "erased_at_ms",
+  "version",
+] as const;
+
+export function turnValues(row: TurnRow): (string | number | null | Uint8Array)[] {
+  return [
+    row.turnId,
+    row.createdAtMs,
+    row.caller,
+    row.keyIndex ?? null,
+    row.matchIndex,
+    row.sessionIndex ?? null,
+    row.header,
+    row.wrappedKey,
+    row.owner,
+    row.epoch,
+    row.lastSeq,
+    row.lastMac,
+    row.outcome ?? null,
+    row.endedAtMs ?? null,
+    row.attachedAtMs,
+    row.expiresAtMs ?? null,
+    row.delivered ? 1 : 0,
+    row.cancelRequested ?? null,
+    row.erasedAtMs ?? null,
+    row.version,
+  ];
+}
+
+/** A row of `turns` as it was stored; its words were written from the same unions. */
+export function turnRowOf(columns: Columns): TurnRow {
+  return {
+    turnId: text(columns, "turn_id") as TurnId, // stored as one
+    createdAtMs: number(columns, "created_at_ms"),
+    caller: text(columns, "caller"),
+    keyIndex: optionalText(columns, "key_index"),
+    matchIndex: text(columns, "match_index"),
+    sessionIndex: optionalText(columns, "session_index"),
+    header: bytes(columns, "header"),
+    wrappedKey: bytes(columns, "wrapped_key"),
+    owner: text(columns, "owner"),
+    epoch: number(columns, "epoch"),
+    lastSeq: number(columns, "last_seq"),
+    lastMac: bytes(columns, "last_mac"),
+    outcome: optionalText(columns, "outcome") as TurnRow["outcome"], // stored from this union
+    endedAtMs: optionalNumber(columns, "ended_at_ms"),
+    attachedAtMs: number(columns, "attached_at_ms"),
+    expiresAtMs: optionalNumber(columns, "expires_at_ms"),
+    delivered: number(columns, "delivered") === 1,
+    cancelRequested: optionalText(columns, "cancel_requested") as TurnRow["cancelRequested"], // stored from this union
+    erasedAtMs: optionalNumber(columns, "erased_at_ms"),
+    version: number(columns, "version"),
+  };
+}
+
+export function eventRowOf(columns: Columns): EventRow {
+  return {
+    seq: number(columns, "seq"),
+    epoch: number(columns, "epoch"),
+    kind: text(columns, "kind") as EventRow["kind"], // stored from this union
+    atMs: number(columns, "at_ms"),
+    payload: bytes(columns, "payload"),
+    mac: bytes(columns, "mac"),
+  };
+}
+
+function text(columns: Columns, name: string): string {
+  return optionalText(columns, name) ?? "";
+}
+
+function optionalText(columns: Columns, name: string): string | undefined {
+  const value = columns[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+function number(columns: Columns, name: string): number {
+  return optionalNumber(columns, name) ?? 0;
+}
+
+function optionalNumber(columns: Columns, name: string): number | undefined {
+  const value = columns[name];
+  return typeof value === "number" ? value : undefined;
+}
+
+function bytes(columns: Columns, name: string): Uint8Array {
+  const value = columns[name];
+  return value instanceof Uint8Array ? value : new Uint8Array(0);
+}

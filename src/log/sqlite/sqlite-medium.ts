@@ -1,0 +1,271 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { StoreCapabilities } from "../store.ts";
+import { Waiters } from "../waiters.ts";
+import { eventRowOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
+import { translateSqliteError } from "./sqlite-errors.ts";
+
+/** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
+const lookEveryMs = 50;
+
+/**
+ * Rows in one SQLite file, which several processes may share. A transaction that admits something (a new turn, a claim, a
+ * cancel, `started`, the end) is on the disk before it resolves; deltas between survive the process's death, not a power
+ * cut, after which the chain of what is left still holds.
+ */
+export class SqliteMedium implements LogMedium {
+  readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+  readonly #database: DatabaseSync;
+  readonly #clock: Clock;
+  readonly #statements = new Map<string, StatementSync>();
+  readonly #waiters = new Waiters<TurnId>();
+  readonly #closing = new AbortController();
+  #looking: Promise<void> | undefined;
+  #flushed: boolean | undefined;
+
+  constructor(database: DatabaseSync, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
+    return this.#write(true, () => {
+      const held =
+        row.keyIndex === undefined
+          ? undefined
+          : this.#one("SELECT * FROM turns WHERE caller = ? AND key_index = ?", row.caller, row.keyIndex);
+      if (held !== undefined) return { row: turnRowOf(held), created: false };
+      const places = turnColumns.map(() => "?").join(", ");
+      this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
+      return { row, created: true };
+    });
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
+    const claimed = this.#write(true, () => {
+      const sql = `UPDATE turns SET owner = ?, epoch = epoch + 1, version = version + 1
+        WHERE turn_id = ? AND outcome IS NULL RETURNING *`;
+      const row = this.#one(sql, owner, turnId);
+      return row === undefined ? undefined : turnRowOf(row);
+    });
+    this.#waiters.wake(turnId);
+    return claimed;
+  }
+
+  async append(
+    turnId: TurnId,
+    { epoch, afterSeq, events, end }: AppendRows,
+  ): Promise<"appended" | "fenced" | "ended" | "removed"> {
+    const admits = end !== undefined || events.some(({ kind }) => kind === "started");
+    const outcome = this.#write(admits, () => {
+      const row = this.#one("SELECT epoch, last_seq, outcome FROM turns WHERE turn_id = ?", turnId);
+      if (row === undefined) return "removed";
+      if (row["epoch"] !== epoch) return "fenced";
+      if (row["outcome"] !== null) return "ended";
+      if (row["last_seq"] !== afterSeq) return "fenced";
+      for (const event of events) this.#insertEvent(turnId, event);
+      const mac = events.at(-1)?.mac ?? new Uint8Array(0);
+      this.#run(
+        "UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1 WHERE turn_id = ?",
+        afterSeq + events.length,
+        mac,
+        turnId,
+      );
+      if (end !== undefined) {
+        this.#run(
+          "UPDATE turns SET outcome = ?, ended_at_ms = ?, expires_at_ms = ? WHERE turn_id = ?",
+          end.outcome,
+          end.atMs,
+          end.expiresAtMs,
+          turnId,
+        );
+      }
+      return "appended";
+    });
+    if (outcome === "appended") this.#waiters.wake(turnId);
+    return outcome;
+  }
+
+  async read(
+    turnId: TurnId,
+    afterSeq: number,
+    limit: number,
+  ): Promise<{ row: TurnRow; previousMac: Uint8Array | undefined; events: readonly EventRow[] } | undefined> {
+    return this.#translated(() => {
+      this.#statement("BEGIN").run();
+      try {
+        const row = this.#one("SELECT * FROM turns WHERE turn_id = ?", turnId);
+        if (row === undefined) return undefined;
+        const previous = this.#one("SELECT mac FROM events WHERE turn_id = ? AND seq = ?", turnId, afterSeq);
+        const sql = "SELECT * FROM events WHERE turn_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+        const events = this.#statement(sql).all(turnId, afterSeq, limit).map(eventRowOf);
+        const mac = previous?.["mac"];
+        return { row: turnRowOf(row), previousMac: mac instanceof Uint8Array ? mac : undefined, events };
+      } finally {
+        this.#statement("COMMIT").run();
+      }
+    });
+  }
+
+  async untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void> {
+    const both = AbortSignal.any([signal, this.#closing.signal]);
+    const waiting = this.#waiters.wait(turnId, both);
+    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the file cannot be read
+    this.#looking ??= this.#lookForOthers();
+    const version = this.#translated(
+      () => this.#one("SELECT version FROM turns WHERE turn_id = ?", turnId)?.["version"],
+    );
+    if (version !== seenVersion) this.#waiters.wake(turnId);
+    await waiting;
+  }
+
+  async mark(turnId: TurnId, { attachedAtMs, expiresAtMs, delivered, cancelRequested }: RowChange): Promise<void> {
+    this.#write(cancelRequested !== undefined, () => {
+      if (attachedAtMs !== undefined)
+        this.#run("UPDATE turns SET attached_at_ms = ? WHERE turn_id = ?", attachedAtMs, turnId);
+      if (expiresAtMs !== undefined)
+        this.#run("UPDATE turns SET expires_at_ms = ? WHERE turn_id = ?", expiresAtMs, turnId);
+      if (delivered === true) this.#run("UPDATE turns SET delivered = 1 WHERE turn_id = ?", turnId);
+      if (cancelRequested === undefined) return;
+      this.#run(
+        `UPDATE turns SET cancel_requested = ?, version = version + 1
+          WHERE turn_id = ? AND outcome IS NULL AND cancel_requested IS NULL`,
+        cancelRequested,
+        turnId,
+      );
+    });
+    if (cancelRequested !== undefined) this.#waiters.wake(turnId);
+  }
+
+  async get(turnId: TurnId): Promise<TurnRow | undefined> {
+    const row = this.#translated(() => this.#one("SELECT * FROM turns WHERE turn_id = ?", turnId));
+    return row === undefined ? undefined : turnRowOf(row);
+  }
+
+  async list({ open, caller, matchIndex, sessionIndex, keyIndex, limit }: RowFilter): Promise<readonly TurnRow[]> {
+    const where = ["erased_at_ms IS NULL"];
+    const values: SQLInputValue[] = [];
+    if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
+    const equal = { caller, match_index: matchIndex, session_index: sessionIndex, key_index: keyIndex };
+    for (const [column, value] of Object.entries(equal)) {
+      if (value === undefined) continue;
+      where.push(`${column} = ?`);
+      values.push(value);
+    }
+    const sql = `SELECT * FROM turns WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turn_id DESC LIMIT ?`;
+    return this.#translated(() => this.#statement(sql).all(...values, limit)).map(turnRowOf);
+  }
+
+  async erase(turnId: TurnId, atMs: number): Promise<void> {
+    this.#write(true, () => this.#erase(turnId, atMs));
+    this.#waiters.wake(turnId);
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    this.#write(true, () => {
+      this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
+      this.#run("DELETE FROM turns WHERE turn_id = ?", turnId);
+    });
+    this.#waiters.wake(turnId);
+  }
+
+  async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    this.#write(true, () => {
+      const sql = "SELECT turn_id FROM turns WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
+      for (const { turn_id } of this.#statement(sql).all(nowMs)) this.#erase(String(turn_id), nowMs);
+      this.#run("DELETE FROM turns WHERE erased_at_ms <= ?", tombstonesUpToMs);
+      this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
+    });
+  }
+
+  async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+    this.#write(false, () => {
+      const sql = `INSERT INTO owners (owner, alive_until_ms) VALUES (?, ?)
+        ON CONFLICT (owner) DO UPDATE SET alive_until_ms = excluded.alive_until_ms`;
+      this.#run(sql, owner, aliveUntilMs);
+    });
+  }
+
+  async owners(): Promise<ReadonlyMap<string, number>> {
+    const rows = this.#translated(() => this.#statement("SELECT owner, alive_until_ms FROM owners").all());
+    return new Map(rows.map((row) => [String(row["owner"]), Number(row["alive_until_ms"])]));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the log was closed"));
+    await this.#looking;
+    this.#database.close();
+  }
+
+  #erase(turnId: string, atMs: number): void {
+    this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
+    const sql = `UPDATE turns SET header = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
+      WHERE turn_id = ? AND erased_at_ms IS NULL`;
+    this.#run(sql, atMs, turnId);
+  }
+
+  #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac }: EventRow): void {
+    const sql = "INSERT INTO events (turn_id, seq, epoch, kind, at_ms, payload, mac) VALUES (?, ?, ?, ?, ?, ?, ?)";
+    this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac);
+  }
+
+  /** One transaction. `flush`: on the disk when it returns, with everything before it. */
+  #write<T>(flush: boolean, work: () => T): T {
+    return this.#translated(() => {
+      if (flush !== this.#flushed) {
+        this.#database.exec(`PRAGMA synchronous = ${flush ? "FULL" : "NORMAL"}`);
+        this.#flushed = flush;
+      }
+      this.#statement("BEGIN IMMEDIATE").run();
+      try {
+        const result = work();
+        this.#statement("COMMIT").run();
+        return result;
+      } catch (error) {
+        if (this.#database.isTransaction) this.#statement("ROLLBACK").run();
+        throw error;
+      }
+    });
+  }
+
+  #translated<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw translateSqliteError(error, "The log's file");
+    }
+  }
+
+  #run(sql: string, ...values: SQLInputValue[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  #one(sql: string, ...values: SQLInputValue[]) {
+    return this.#statement(sql).get(...values);
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  /** While anybody waits, wakes them all whenever another connection has written. */
+  async #lookForOthers(): Promise<void> {
+    const version = () => this.#one("PRAGMA data_version")?.["data_version"];
+    let seen = version();
+    while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {
+      await bestEffort(this.#clock.sleep(lookEveryMs, this.#closing.signal));
+      if (this.#closing.signal.aborted) break;
+      const now = version();
+      if (now !== seen) this.#waiters.wakeAll();
+      seen = now;
+    }
+    this.#looking = undefined;
+  }
+}

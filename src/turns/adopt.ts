@@ -1,0 +1,85 @@
+import type { Backend, Backends, RunOptions } from "../backends/backend.ts";
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import type { CascadeId } from "../base/ids.ts";
+import type { BackendKind, TurnEventBody } from "../log/event.ts";
+import type { LogStore, LogWriter, TurnRecord } from "../log/store.ts";
+import { stateOf } from "./decide.ts";
+import { readAll } from "./read-all.ts";
+import { answerOf, reconcile } from "./reconcile.ts";
+import { Runner } from "./runner.ts";
+import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
+
+/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
+const waitForIdeMs = 60_000;
+const lookEveryMs = 1_000;
+
+export interface AdoptOptions {
+  readonly store: LogStore;
+  readonly backends: Backends;
+  readonly planning: Planning;
+  readonly clock: Clock;
+  readonly run: RunOptions;
+}
+
+/**
+ * A runner that goes on with a turn whose process is gone. Nothing sent yet: the prompt is sent. Else the backend is asked
+ * for the whole answer again, and what the log lacks is added to it. A turn that somebody asked to end is ended.
+ */
+export async function adopt(
+  record: TurnRecord,
+  writer: LogWriter,
+  options: AdoptOptions,
+): Promise<{ readonly runner: Runner; readonly cleanUp: () => Promise<void> }> {
+  const { store, backends, planning, clock } = options;
+  const events = await readAll(store, record.turnId);
+  const logged = answerOf(events);
+  const started = events.find((event) => event.type === "started");
+  const open = async (signal: AbortSignal): Promise<AsyncIterable<TurnEventBody>> => {
+    const prompt = promptOf(planning, record);
+    const backend = await whenThere(backends, clock, signal);
+    if (started === undefined) return backend.run(prompt, options.run, signal);
+    if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
+    // the whole answer again: transforms have changed what the log holds, so only they can say where it stands
+    const { cascadeId, fromStep } = started;
+    const from = { cascadeId, text: "", thinking: "", ...(fromStep === undefined ? {} : { fromStep }) };
+    return backend.resume(prompt, from, options.run, signal);
+  };
+  const transforms = [...transformsOf(planning, record), reconcile(logged)];
+  const runner = new Runner({ writer, state: stateOf(events), open, transforms, clock });
+  const cancelled = record.cancelRequested;
+  if (cancelled !== undefined) runner.stop({ type: "cancel", by: cancelled });
+  const cleanUp = async () => {
+    if (cancelled === undefined || started?.cascadeId === undefined) return;
+    await archive(backends, started.cascadeId);
+  };
+  return { runner, cleanUp };
+}
+
+async function archive(backends: Backends, cascadeId: CascadeId): Promise<void> {
+  const signal = AbortSignal.timeout(lookEveryMs * 5);
+  await bestEffort(backends.current(signal).then((backend) => backend.archive(cascadeId, signal)));
+}
+
+/** The backend of the IDE that runs, once one does. Only finding is repeated: nothing has been sent. */
+async function whenThere(backends: Backends, clock: Clock, signal: AbortSignal): Promise<Backend> {
+  const giveUpAtMs = clock.monotonic() + waitForIdeMs;
+  for (;;) {
+    try {
+      return await backends.current(signal);
+    } catch (error) {
+      const mayCome = isMillraceError(error) && (error.code === "ide_not_running" || error.code === "not_signed_in");
+      if (!mayCome || clock.monotonic() >= giveUpAtMs) throw error;
+    }
+    await clock.sleep(lookEveryMs, signal);
+  }
+}
+
+function anotherIde(was: BackendKind, is: BackendKind): MillraceError {
+  return new MillraceError(
+    "upstream_failed",
+    `The answer began in an IDE that speaks ${was}; the one that runs now speaks ${is}.`,
+    { hint: "What was received is kept; send the request again for a whole answer." },
+  );
+}

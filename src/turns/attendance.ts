@@ -1,0 +1,93 @@
+import type { Clock } from "../base/clock.ts";
+
+/** Who reads one turn in this process, and since when nobody does. */
+export class Attendance {
+  readonly #clock: Clock;
+  #present = 0;
+  #emptySinceMs: number;
+  readonly #changes = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#emptySinceMs = clock.now();
+  }
+
+  get present(): number {
+    return this.#present;
+  }
+
+  /** Somebody is there until the answered function is called; calling it twice is calling it once. */
+  enter(): () => void {
+    this.#present += 1;
+    this.#announce();
+    let here = true;
+    return () => {
+      if (!here) return;
+      here = false;
+      this.#present -= 1;
+      this.#emptySinceMs = this.#clock.now();
+      this.#announce();
+    };
+  }
+
+  /**
+   * Resolves once nobody has been here for `graceMs`, nor anywhere else: `seenElsewhereAtMs` is asked at that moment and
+   * moves the end on. Never with `Infinity`. Rejects with the signal's reason.
+   */
+  async untilAbandoned(graceMs: number, seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
+    let quietSinceMs = this.#emptySinceMs;
+    for (;;) {
+      if (this.#present > 0 || graceMs === Infinity) {
+        await this.#changed(signal);
+        quietSinceMs = this.#emptySinceMs;
+        continue;
+      }
+      quietSinceMs = Math.max(quietSinceMs, this.#emptySinceMs);
+      const leftMs = quietSinceMs + graceMs - this.#clock.now();
+      if (leftMs > 0) {
+        await this.#changedWithin(leftMs, signal);
+        continue;
+      }
+      const elsewhere = await seenElsewhereAtMs();
+      if (this.#present > 0) continue;
+      if (elsewhere <= quietSinceMs || elsewhere + graceMs <= this.#clock.now()) return;
+      quietSinceMs = elsewhere;
+    }
+  }
+
+  #announce(): void {
+    for (const change of this.#changes) change();
+  }
+
+  #changed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason as Error); // passed on as the aborter gave it
+        return;
+      }
+      const leave = () => {
+        this.#changes.delete(change);
+        signal.removeEventListener("abort", onAbort);
+      };
+      const change = () => {
+        leave();
+        resolve();
+      };
+      const onAbort = () => {
+        leave();
+        reject(signal.reason as Error); // as above
+      };
+      this.#changes.add(change);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  async #changedWithin(ms: number, signal: AbortSignal): Promise<void> {
+    const either = new AbortController();
+    const both = AbortSignal.any([signal, either.signal]);
+    const quiet = (promise: Promise<void>) => promise.catch(() => undefined);
+    await Promise.race([quiet(this.#changed(both)), quiet(this.#clock.sleep(ms, both))]);
+    either.abort();
+    signal.throwIfAborted();
+  }
+}

@@ -1,0 +1,106 @@
+import type { Backend, Backends, Prompt, ResumePoint, RunOptions } from "../backends/backend.ts";
+import type { CascadeId } from "../base/ids.ts";
+import type { BackendKind, TurnEventBody } from "../log/event.ts";
+
+export const fakeCascade = "cascade-1" as CascadeId; // any text will do for the fake
+
+/** One answer that a test feeds event by event, and what the runner asked of it. */
+export class FakeAnswer {
+  readonly prompt: Prompt;
+  readonly resumedFrom: ResumePoint | undefined;
+  readonly options: RunOptions;
+  /** Whether the event after `started` was asked for, which is when a real backend sends the prompt. */
+  promptSent = false;
+  /** Why it was told to stop, once it was. */
+  stoppedBy: unknown;
+  /** Whether it has cleaned up. */
+  closed = false;
+  readonly #queue: TurnEventBody[] = [];
+  #ended = false;
+  #wake: () => void = () => {};
+
+  constructor(prompt: Prompt, resumedFrom: ResumePoint | undefined, options: RunOptions) {
+    this.prompt = prompt;
+    this.resumedFrom = resumedFrom;
+    this.options = options;
+  }
+
+  /** The next events, all ready at once, as if one poll had answered them. */
+  emit(...bodies: TurnEventBody[]): void {
+    this.options.onAlive();
+    this.#queue.push(...bodies);
+    this.#wake();
+  }
+
+  text(...deltas: string[]): void {
+    this.emit(...deltas.map((delta): TurnEventBody => ({ type: "text", delta })));
+  }
+
+  finish(text: string): void {
+    this.emit({ type: "finished", reason: { unified: "stop", raw: undefined }, text });
+    this.end();
+  }
+
+  /** No more events. */
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *events(kind: BackendKind, signal: AbortSignal): AsyncGenerator<TurnEventBody, void> {
+    signal.addEventListener("abort", () => this.#wake(), { once: true });
+    try {
+      if (this.resumedFrom === undefined) {
+        yield { type: "started", modelUid: this.prompt.modelUid, backend: kind, cascadeId: fakeCascade };
+      }
+      this.promptSent = true;
+      while (!signal.aborted) {
+        const next = this.#queue.shift();
+        if (next !== undefined) yield next;
+        else if (this.#ended) return;
+        else await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
+    } finally {
+      this.stoppedBy = signal.aborted ? signal.reason : undefined;
+      this.closed = true;
+    }
+  }
+}
+
+/** A backend whose answers a test writes. */
+export class FakeBackend implements Backend, Backends {
+  readonly kind = "cascade";
+  readonly answers: FakeAnswer[] = [];
+  readonly archived: CascadeId[] = [];
+  /** Thrown by `current` while set. */
+  missing: Error | undefined;
+
+  async current(): Promise<Backend> {
+    if (this.missing !== undefined) throw this.missing;
+    return this;
+  }
+
+  run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+    return this.#answer(new FakeAnswer(prompt, undefined, options), signal);
+  }
+
+  resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+    return this.#answer(new FakeAnswer(prompt, from, options), signal);
+  }
+
+  async archive(cascadeId: CascadeId): Promise<void> {
+    this.archived.push(cascadeId);
+  }
+
+  /** The answer that was begun last. */
+  get last(): FakeAnswer {
+    const answer = this.answers.at(-1);
+    if (answer === undefined) throw new Error("no answer was begun");
+    return answer;
+  }
+
+  #answer(answer: FakeAnswer, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+    this.answers.push(answer);
+    return answer.events(this.kind, signal);
+  }
+}

@@ -1,0 +1,33 @@
+import { MillraceError } from "../base/errors.ts";
+import type { TurnRecord } from "../log/store.ts";
+import type { StartTurn } from "./turns.ts";
+
+/** Throws `idempotency_conflict` when the turn that holds the request's key was started by another request. */
+export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick<TurnRecord, "fingerprint">): void {
+  if (held.fingerprint === asked.fingerprint) return;
+  throw new MillraceError("idempotency_conflict", "This idempotency key was used for a different request.");
+}
+
+/** What is known of an earlier turn of the same caller with the same fingerprint. */
+export interface Twin {
+  readonly record: TurnRecord;
+  /** Whether a reader of it is there now, as far as this process can tell. */
+  readonly attended: boolean;
+}
+
+/**
+ * The earlier turn that a request without a key is most likely a repetition of: same session, and either still running
+ * with no reader, or finished while its reader was gone. Never one that failed or was cancelled (its repetition deserves
+ * another try), nor one whose answer was delivered whole: asking the same thing twice is a right. A request that says it
+ * is a retry joins a running turn although its reader seems to be there. Source: design.md, decision 11.
+ */
+export function implicitTwin(
+  asked: Pick<StartTurn, "session" | "retry">,
+  twins: readonly Twin[],
+): TurnRecord | undefined {
+  return twins.find(({ record, attended }) => {
+    if (record.session !== asked.session || record.idempotencyKey !== undefined || record.delivered) return false;
+    if (record.ended) return record.outcome === "finished" && !attended;
+    return record.cancelRequested === undefined && (!attended || asked.retry === true);
+  })?.record;
+}

@@ -1,0 +1,525 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { FakeClock } from "../base/clock.fake.ts";
+import { MillraceError } from "../base/errors.ts";
+import { startOfLog, type TurnId } from "../base/ids.ts";
+import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import type { LogStore } from "../log/store.ts";
+import { plainRequest } from "../log/turn.fake.ts";
+import { FakeBackend, fakeCascade } from "./backend.fake.ts";
+import type { TurnsOptions } from "./open-turns.ts";
+import { asking, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
+import type { Turns } from "./turns.ts";
+
+const never = new AbortController().signal;
+const open: Turns[] = [];
+
+function begin(overrides: Partial<TurnsOptions> = {}): FakeTurns {
+  const made = fakeTurns(overrides);
+  open.push(made.turns);
+  return made;
+}
+
+/** Lets everything that is ready happen. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 200; i++) await Promise.resolve();
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((turns) => turns.stop()));
+});
+
+describe("a turn", () => {
+  test("is read live from its start to its one terminal event", async () => {
+    const { turns, backend } = begin();
+    const { turnId, joined, degraded } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    backend.last.text("Hel", "lo");
+    await settle();
+    expect(reader.types).toEqual(["started", "text"]);
+    backend.last.finish("Hello");
+    await reader.done;
+    expect(reader.text).toBe("Hello");
+    expect(reader.types).toEqual(["started", "text", "finished"]);
+    expect({ joined, degraded }).toEqual({ joined: "no", degraded: false });
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "finished", delivered: true });
+  });
+
+  test("sends the prompt only once `started` is stored", async () => {
+    const clock = new FakeClock();
+    const store = openMemoryLog({ clock });
+    let release: () => void = () => {};
+    const held: LogStore = {
+      ...bound(store),
+      create: async (turn, owner) => {
+        const created = await store.create(turn, owner);
+        const { writer } = created;
+        if (writer === undefined) return created;
+        const append: typeof writer.append = async (bodies, atMs) => {
+          await new Promise<void>((resolve) => (release = resolve));
+          return writer.append(bodies, atMs);
+        };
+        return { ...created, writer: { turnId: writer.turnId, epoch: writer.epoch, append } };
+      },
+    };
+    const { turns, backend } = begin({ store: held });
+    await turns.start(asking(), never);
+    await settle();
+    expect(backend.last.promptSent).toBe(false);
+    release();
+    await settle();
+    expect(backend.last.promptSent).toBe(true);
+    void turns.stop();
+    await settle();
+    release();
+  });
+
+  test("gives late readers and slow readers the same events, from any cursor", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    await settle();
+    const slow = turns.read(turnId, startOfLog, never);
+    const first = await slow.next();
+    for (let i = 0; i < 50; i++) {
+      backend.last.text(String(i));
+      await settle();
+    }
+    backend.last.finish("");
+    const late = new FakeReader(turns, turnId);
+    await late.done;
+    const rest = [first.value];
+    for await (const event of slow) rest.push(event);
+    expect(rest).toEqual(late.events);
+    const middle = late.events[20];
+    const resumed = new FakeReader(turns, turnId, middle?.eventId);
+    await resumed.done;
+    expect(resumed.events).toEqual(late.events.slice(21));
+  });
+
+  test("fails as `upstream_failed` when the backend ends without an end", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    backend.last.text("half");
+    backend.last.end();
+    await reader.done;
+    expect(reader.events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+    expect(reader.text).toBe("half");
+  });
+
+  test("is not stored when no backend is there", async () => {
+    const { turns, backend } = begin();
+    backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+    await expect(turns.start(asking(), never)).rejects.toMatchObject({ code: "ide_not_running" });
+    expect(await turns.list({ limit: 5 })).toEqual([]);
+  });
+
+  test("knows when the upstream last answered, while it runs", async () => {
+    const { turns, backend, clock } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    expect(turns.lastAliveAtMs(turnId)).toBeUndefined();
+    await settle();
+    await clock.advance(500);
+    backend.last.text("a");
+    expect(turns.lastAliveAtMs(turnId)).toBe(clock.now());
+  });
+
+  test("that nobody knows cannot be read or cancelled", async () => {
+    const { turns } = begin();
+    const unknown = "turn_none" as TurnId;
+    await expect(turns.read(unknown, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });
+    await expect(turns.cancel(unknown, "client")).rejects.toMatchObject({ code: "invalid_request" });
+    await turns.remove(unknown);
+  });
+});
+
+describe("a stop sequence", () => {
+  test("ends the turn across deltas and stops the upstream", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking({ request: { ...plainRequest, stop: ["END"] } }), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    backend.last.text("one E");
+    await settle();
+    expect(reader.text).toBe("one ");
+    backend.last.text("ND two");
+    await reader.done;
+    await settle();
+    expect(reader.events.at(-1)).toMatchObject({ type: "finished", reason: { unified: "stop" }, text: "one " });
+    expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
+  });
+});
+
+describe("cancel", () => {
+  test("ends the turn once, stops the upstream, and is nothing the second time", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    backend.last.text("a");
+    await settle();
+    await turns.cancel(turnId, "client");
+    await turns.cancel(turnId, "superseded");
+    await reader.done;
+    expect(reader.events.at(-1)).toMatchObject({ type: "cancelled", by: "client" });
+    expect(reader.types.filter((type) => type === "cancelled")).toHaveLength(1);
+    expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
+  });
+
+  test("after the end changes nothing", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    await settle();
+    backend.last.finish("");
+    await settle();
+    await turns.cancel(turnId, "client");
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "finished" });
+    expect(backend.last.stoppedBy).toBeUndefined();
+  });
+
+  test("comes through the store too, from another process", async () => {
+    const { turns, store, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    await settle();
+    await store.requestCancel(turnId, "client");
+    await settle();
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(backend.last.stoppedBy).toBe("cancel");
+  });
+});
+
+describe("a disconnect", () => {
+  test("is not a cancel: the turn goes on for its grace time, then is abandoned upstream", async () => {
+    const { turns, backend, clock } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    await reader.leave();
+    await clock.advance(119_999);
+    expect(await turns.get(turnId)).toMatchObject({ ended: false });
+    await clock.advance(1);
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(backend.last.stoppedBy).toBe("cancel");
+  });
+
+  test("followed by a return within the grace time costs nothing", async () => {
+    const { turns, backend, clock } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const first = new FakeReader(turns, turnId);
+    await settle();
+    backend.last.text("a");
+    await settle();
+    await first.leave();
+    await clock.advance(100_000);
+    backend.last.text("b");
+    const second = new FakeReader(turns, turnId, first.events.at(-1)?.eventId);
+    await clock.advance(1_000_000);
+    backend.last.finish("ab");
+    await second.done;
+    expect(first.text + second.text).toBe("ab");
+  });
+
+  test("with grace 0 ends the turn at once, but not before the first read", async () => {
+    const { turns, clock } = begin();
+    const { turnId } = await turns.start(asking({ graceMs: 0 }), never);
+    await clock.advance(1_000);
+    expect(await turns.get(turnId)).toMatchObject({ ended: false });
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    await reader.leave();
+    await settle();
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+  });
+
+  test("before the first read counts from the moment the client vanished", async () => {
+    const { turns, clock } = begin();
+    const client = new AbortController();
+    const { turnId } = await turns.start(asking({ graceMs: 1_000 }), client.signal);
+    await clock.advance(10_000);
+    expect(await turns.get(turnId)).toMatchObject({ ended: false });
+    client.abort();
+    await clock.advance(1_000);
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+  });
+
+  test("never ends a turn that was to go on to its end", async () => {
+    const { turns, clock, backend } = begin();
+    const { turnId } = await turns.start(asking({ graceMs: Infinity }), never);
+    await clock.advance(100_000_000);
+    backend.last.finish("done");
+    await settle();
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "finished", delivered: false });
+  });
+
+  test("of an onlooker means nothing, nor does its presence", async () => {
+    const { turns, clock } = begin();
+    const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
+    const reader = new FakeReader(turns, turnId);
+    const onlooker = turns.follow(turnId, startOfLog, never);
+    await onlooker.next();
+    await settle();
+    await reader.leave();
+    await clock.advance(1_000);
+    const types: string[] = [];
+    for await (const event of onlooker) types.push(event.type);
+    expect(types).toEqual(["cancelled"]);
+    expect(await turns.get(turnId)).toMatchObject({ delivered: false });
+  });
+});
+
+describe("an idempotency key", () => {
+  test("with the same request joins the turn, running or finished", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const first = await turns.start(keyed, never);
+    const second = await turns.start(keyed, never);
+    expect(second).toMatchObject({ turnId: first.turnId, joined: "key" });
+    await settle();
+    backend.last.finish("x");
+    await new FakeReader(turns, first.turnId).done;
+    backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+    expect(await turns.start(keyed, never)).toMatchObject({ turnId: first.turnId, joined: "key" });
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("sent twice at the same moment starts one turn", async () => {
+    const { turns, backend } = begin();
+    const keyed = asking({ idempotencyKey: "k" });
+    const [a, b] = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
+    expect(a.turnId).toBe(b.turnId);
+    expect([a.joined, b.joined].sort()).toEqual(["key", "no"]);
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("with another request is a conflict", async () => {
+    const { turns } = begin();
+    await turns.start(asking({ idempotencyKey: "k" }), never);
+    const other = asking({ idempotencyKey: "k", fingerprint: "body-2" });
+    await expect(turns.start(other, never)).rejects.toMatchObject({ code: "idempotency_conflict" });
+  });
+
+  test("of another caller is another key", async () => {
+    const { turns } = begin();
+    const mine = await turns.start(asking({ idempotencyKey: "k" }), never);
+    const theirs = await turns.start(asking({ idempotencyKey: "k", caller: "caller-2" }), never);
+    expect(theirs).toMatchObject({ joined: "no" });
+    expect(theirs.turnId).not.toBe(mine.turnId);
+  });
+});
+
+describe("the same request again without a key", () => {
+  test("joins its twin that runs with nobody reading", async () => {
+    const { turns } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    await reader.leave();
+    expect(await turns.start(asking(), never)).toMatchObject({ turnId: first.turnId, joined: "implicit" });
+  });
+
+  test("joins its twin that finished while its reader was gone, and replays it", async () => {
+    const { turns, backend } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    await reader.leave();
+    backend.last.text("answer");
+    backend.last.finish("answer");
+    await settle();
+    const again = await turns.start(asking(), never);
+    expect(again).toMatchObject({ turnId: first.turnId, joined: "implicit" });
+    const replay = new FakeReader(turns, again.turnId);
+    await replay.done;
+    expect(replay.text).toBe("answer");
+  });
+
+  test("is a new turn where the answer was delivered whole, failed, or is being read", async () => {
+    const { turns, backend } = begin();
+    const delivered = await turns.start(asking(), never);
+    await settle();
+    backend.last.finish("x");
+    await new FakeReader(turns, delivered.turnId).done;
+    const failed = await turns.start(asking(), never);
+    expect(failed.joined).toBe("no");
+    await settle();
+    backend.last.end();
+    await settle();
+    const read = await turns.start(asking(), never);
+    expect(read.joined).toBe("no");
+    const reader = new FakeReader(turns, read.turnId);
+    await settle();
+    expect((await turns.start(asking(), never)).joined).toBe("no");
+    await reader.leave();
+  });
+
+  test("that says it is a retry joins although the first reader seems to be there", async () => {
+    const { turns } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    expect(await turns.start(asking({ retry: true }), never)).toMatchObject({
+      turnId: first.turnId,
+      joined: "implicit",
+    });
+    await reader.leave();
+  });
+
+  test.each([
+    ["another caller", asking({ caller: "caller-2" })],
+    ["another body", asking({ fingerprint: "body-2" })],
+    ["another session", asking({ session: "s2" })],
+  ])("of %s is a new turn", async (_, other) => {
+    const { turns } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    await reader.leave();
+    expect((await turns.start(other, never)).joined).toBe("no");
+  });
+
+  test("is a new turn where implicit joins are off", async () => {
+    const { turns } = begin({ implicitJoins: false });
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    await reader.leave();
+    expect((await turns.start(asking(), never)).joined).toBe("no");
+  });
+});
+
+describe("a new request of the same session", () => {
+  test("ends the turn that the client left behind, and only that one", async () => {
+    const { turns } = begin();
+    const left = await turns.start(asking({ session: "s" }), never);
+    const reader = new FakeReader(turns, left.turnId);
+    const read = await turns.start(asking({ session: "s", fingerprint: "title" }), never);
+    const other = new FakeReader(turns, read.turnId);
+    const background = await turns.start(asking({ session: "s", fingerprint: "bg", graceMs: Infinity }), never);
+    const gone = new FakeReader(turns, background.turnId);
+    await settle();
+    await gone.leave();
+    await reader.leave();
+    await turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
+    expect(await turns.get(left.turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(await turns.get(read.turnId)).toMatchObject({ ended: false });
+    expect(await turns.get(background.turnId)).toMatchObject({ ended: false });
+    await other.leave();
+  });
+});
+
+describe("a stop of the gateway", () => {
+  test("ends turns that only memory holds, and their readers see it", async () => {
+    const { turns, backend } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    await turns.stop();
+    await reader.done;
+    expect(reader.events.at(-1)).toMatchObject({ type: "cancelled", by: "shutdown" });
+    expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
+  });
+
+  test("hands over turns that a durable log holds; the next process adopts them and adds what is missing", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const backend = new FakeBackend();
+    const first = begin({ store, clock, backends: backend, owner: "owner-1" });
+    const { turnId } = await first.turns.start(asking(), never);
+    const reader = new FakeReader(first.turns, turnId);
+    await settle();
+    backend.last.text("Hello ");
+    await settle();
+    await first.turns.stop();
+    await expect(reader.done).rejects.toMatchObject({ code: "cancelled" });
+    expect(backend.last).toMatchObject({ stoppedBy: "detach" });
+    expect(await store.get(turnId)).toMatchObject({ ended: false });
+
+    const second = begin({ store, clock, backends: backend, owner: "owner-2" });
+    await settle();
+    expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "" });
+    const resumed = new FakeReader(second.turns, turnId, reader.events.at(-1)?.eventId);
+    backend.last.text("Hel", "lo wor");
+    await settle();
+    backend.last.text("ld");
+    backend.last.finish("Hello world");
+    await resumed.done;
+    expect(reader.text + resumed.text).toBe("Hello world");
+    expect(resumed.types).not.toContain("rewritten");
+    expect(resumed.types).not.toContain("started");
+  });
+
+  test("leaves a turn that never got its prompt to the next process, which sends it", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const crashed = await store.create({ ...record(clock), request: plainRequest }, "gone");
+    const { backend, turns } = begin({ store, clock });
+    await settle();
+    expect(backend.last.resumedFrom).toBeUndefined();
+    backend.last.finish("x");
+    await settle();
+    expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
+  });
+
+  test("with a cancel not yet carried out leaves it to the next process, which ends and archives the turn", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    if (writer === undefined) throw new Error("not created");
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer.append([started], clock.now());
+    await store.requestCancel(writer.turnId, "client");
+    const { backend, turns } = begin({ store, clock });
+    await settle();
+    expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
+    expect(backend.archived).toEqual([fakeCascade]);
+    expect(backend.answers).toHaveLength(0);
+  });
+
+  test("of another process that lives leaves its turns alone until its lease is over", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    await store.renewOwner("neighbour", clock.now() + 10_000);
+    await store.create(record(clock), "neighbour");
+    const { backend } = begin({ store, clock });
+    await clock.advance(9_000);
+    expect(backend.answers).toHaveLength(0);
+    await clock.advance(3_000);
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("makes an adopted turn wait for the IDE, and fail in its words when none comes", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { record: left } = await store.create(record(clock), "gone");
+    const backend = new FakeBackend();
+    backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+    const { turns } = begin({ store, clock, backends: backend });
+    await clock.advance(29_000);
+    expect(await turns.get(left.turnId)).toMatchObject({ ended: false });
+    const reader = new FakeReader(turns, left.turnId);
+    await clock.advance(32_000);
+    await reader.done;
+    expect(reader.events.at(-1)).toMatchObject({ type: "failed", error: { code: "ide_not_running" } });
+  });
+});
+
+function record(clock: FakeClock) {
+  return {
+    ...asking(),
+    turnId: "turn_left" as TurnId,
+    createdAtMs: clock.now(),
+    graceMs: 120_000,
+  };
+}
+
+/** A memory log that says it outlives the process: what a test needs of a restart without a disk. */
+function durable(store: LogStore): LogStore {
+  return { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: true } };
+}
+
+function bound(store: LogStore): LogStore {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== "constructor");
+  const copy = Object.fromEntries(methods.map((name) => [name, Reflect.get(store, name).bind(store)]));
+  return { ...copy, capabilities: store.capabilities } as LogStore; // every method of it, bound
+}

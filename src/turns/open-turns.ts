@@ -1,0 +1,248 @@
+import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import { type EventId, newTurnId, type TurnId } from "../base/ids.ts";
+import type { CancelledBy, TurnEvent } from "../log/event.ts";
+import { readTurn } from "../log/read-turn.ts";
+import type { LogStore, LogWriter, TurnRecord } from "../log/store.ts";
+import { adopt } from "./adopt.ts";
+import { implicitTwin, refuseConflict } from "./join.ts";
+import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
+import { Presence } from "./presence.ts";
+import { orphans } from "./recovery.ts";
+import { Runner } from "./runner.ts";
+import { RunningTurns, type TurnProblem } from "./running-turns.ts";
+import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
+import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
+import { upkeep } from "./upkeep.ts";
+
+export interface TurnsOptions extends Planning {
+  /** Stays open when the turns stop; whoever opened it closes it. */
+  readonly store: LogStore;
+  readonly backends: Backends;
+  readonly clock: Clock;
+  /** How long a turn goes on with nobody reading, where the request does not say; ms. */
+  readonly graceMs: number;
+  /** Whether a repeated request without a key may join its twin. */
+  readonly implicitJoins: boolean;
+  /** Names this process among those that share the store; never used twice. */
+  readonly owner: string;
+  /** Whether another owner's process is known to be gone, before its lease says so. */
+  readonly ownerIsGone?: (owner: string) => boolean;
+  readonly onProblem?: (problem: TurnProblem) => void;
+}
+
+/** How many earlier turns with the same fingerprint are looked at for an implicit join. */
+const twinsLookedAt = 8;
+/** An adopted turn goes on at least this long without readers: theirs were cut off with the process. */
+const adoptedGraceMs = 30_000;
+
+/** Turns over a log store and a backend; adopts at once whatever an earlier process left running there. */
+export function openTurns(options: TurnsOptions): Turns {
+  return new Engine(options);
+}
+
+class Engine implements Turns {
+  readonly #options: TurnsOptions;
+  readonly #store: LogStore;
+  readonly #clock: Clock;
+  readonly #presence: Presence;
+  readonly #running: RunningTurns;
+  readonly #stopping = new AbortController();
+  readonly #upkeep: Promise<void>;
+
+  constructor(options: TurnsOptions) {
+    const { store, clock, owner, onProblem = () => {} } = options;
+    this.#options = options;
+    this.#store = store;
+    this.#clock = clock;
+    this.#presence = new Presence(clock);
+    this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem });
+    const failed = (error: unknown) => onProblem({ event: "turn_upkeep_failed", turnId: undefined, error });
+    this.#upkeep = upkeep(
+      { store, clock, owner, adoptOrphans: () => this.#adoptOrphans(), onProblem: failed },
+      this.#stopping.signal,
+    );
+  }
+
+  async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+    signal.throwIfAborted();
+    const twin = await this.#twinOf(asked);
+    if (twin !== undefined) return this.#joined(twin, asked, signal);
+    const { caller, session, project, wire, graceMs = this.#options.graceMs } = asked;
+    const prompt = promptOf(this.#options, asked);
+    const backend = await this.#options.backends.current(signal);
+    if (session !== undefined) await this.#supersede(caller, session);
+    const createdAtMs = this.#clock.now();
+    const { record, writer, degraded } = await this.#store.create(
+      {
+        turnId: newTurnId(createdAtMs),
+        createdAtMs,
+        dialect: asked.dialect,
+        request: asked.request,
+        modelUid: asked.modelUid,
+        modelNumber: asked.modelNumber,
+        caller,
+        fingerprint: asked.fingerprint,
+        idempotencyKey: asked.idempotencyKey,
+        session,
+        client: asked.client,
+        graceMs,
+        ...(project === undefined ? {} : { project }),
+        ...(wire === undefined ? {} : { wire }),
+      },
+      this.#options.owner,
+    );
+    if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
+    this.#presence.expect(record.turnId, signal);
+    this.#run(record, writer, backend, prompt);
+    const continuity = Promise.resolve(prompt.continues === undefined ? "fresh" : "continued");
+    return { turnId: record.turnId, joined: "no", continuity, degraded, expiresAtMs: record.expiresAtMs };
+  }
+
+  read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    return this.#readAsClient(turnId, after, signal);
+  }
+
+  follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    return this.#readUntilStopped(turnId, after, signal);
+  }
+
+  lastAliveAtMs(turnId: TurnId): number | undefined {
+    return this.#running.lastAliveAtMs(turnId);
+  }
+
+  async cancel(turnId: TurnId, by: CancelledBy): Promise<void> {
+    await this.#store.requestCancel(turnId, by);
+    await this.#running.get(turnId)?.cancel(by);
+  }
+
+  get(turnId: TurnId): Promise<TurnRecord | undefined> {
+    return this.#store.get(turnId);
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    await this.#running.get(turnId)?.cancel("client");
+    await this.#store.remove(turnId);
+  }
+
+  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]> {
+    return this.#store.list(filter);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#upkeep;
+    const outlives = this.#store.capabilities.survivesRestart;
+    await this.#running.stop(outlives ? "detach" : "cancel");
+    await this.#presence.close();
+    if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
+  }
+
+  async #twinOf(asked: StartTurn): Promise<TurnRecord | undefined> {
+    const { caller, fingerprint, idempotencyKey } = asked;
+    if (idempotencyKey !== undefined) return (await this.#store.list({ caller, idempotencyKey, limit: 1 }))[0];
+    if (!this.#options.implicitJoins) return undefined;
+    const records = await this.#store.list({ caller, fingerprint, limit: twinsLookedAt });
+    return implicitTwin(
+      asked,
+      records.map((record) => ({ record, attended: this.#isAttended(record) })),
+    );
+  }
+
+  /** Readers here are known; one in another process says so every few seconds. */
+  #isAttended(record: TurnRecord): boolean {
+    if (this.#presence.isAttended(record.turnId)) return true;
+    if (record.owner === this.#options.owner) return false;
+    return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
+  }
+
+  #joined(record: TurnRecord, asked: StartTurn, signal: AbortSignal): StartedTurn {
+    refuseConflict(asked, record);
+    this.#presence.expect(record.turnId, signal);
+    return {
+      turnId: record.turnId,
+      joined: asked.idempotencyKey === undefined ? "implicit" : "key",
+      continuity: Promise.resolve("joined"),
+      degraded: false,
+      expiresAtMs: record.expiresAtMs,
+    };
+  }
+
+  /** The client asked something else in the same session: what it left behind is ended, unless it was to go on to its end. */
+  async #supersede(caller: string, session: string): Promise<void> {
+    for (const record of await this.#store.list({ caller, session, open: true, limit: 64 })) {
+      if (record.graceMs === Infinity || this.#isAttended(record)) continue;
+      await this.cancel(record.turnId, "superseded");
+    }
+  }
+
+  #run(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt): void {
+    const run = this.#runOptions(record.turnId);
+    const runner = new Runner({
+      writer,
+      state: "created",
+      open: async (signal) => backend.run(prompt, run, signal),
+      transforms: transformsOf(this.#options, record),
+      clock: this.#clock,
+    });
+    this.#running.add(record.turnId, runner, record.graceMs);
+  }
+
+  async #adoptOrphans(): Promise<void> {
+    const { owner, ownerIsGone = () => false, backends, onProblem = () => {} } = this.#options;
+    const left = await orphans(this.#store, owner, this.#clock.now(), ownerIsGone);
+    for (const record of left) {
+      const { turnId } = record;
+      if (this.#stopping.signal.aborted) return;
+      try {
+        const writer = await this.#store.claim(turnId, owner);
+        if (writer === undefined) continue; // ended, or taken by another, since it was listed
+        const { runner, cleanUp } = await adopt(record, writer, {
+          store: this.#store,
+          backends,
+          planning: this.#options,
+          clock: this.#clock,
+          run: this.#runOptions(turnId),
+        });
+        this.#running.add(turnId, runner, Math.max(record.graceMs, adoptedGraceMs), cleanUp);
+      } catch (error) {
+        onProblem({ event: "turn_adopt_failed", turnId, error });
+      }
+    }
+  }
+
+  #runOptions(turnId: TurnId): RunOptions {
+    return { keep: false, onAlive: () => this.#running.noteAlive(turnId) };
+  }
+
+  async *#readAsClient(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    const leave = this.#presence.enter(turnId);
+    const reading = new AbortController();
+    let noting: Promise<void> | undefined;
+    try {
+      await this.#store.noteAttached(turnId, this.#clock.now());
+      if (this.#running.get(turnId) === undefined)
+        noting = noteWhileReading(this.#store, turnId, this.#clock, reading.signal);
+      yield* this.#readUntilStopped(turnId, after, signal);
+      await this.#store.noteDelivered(turnId);
+    } finally {
+      leave();
+      reading.abort();
+      await noting;
+      if (this.#running.get(turnId) === undefined) this.#presence.forget(turnId);
+    }
+  }
+
+  async *#readUntilStopped(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    const handedOver = this.#store.capabilities.survivesRestart ? this.#stopping.signal : undefined;
+    try {
+      yield* readTurn(this.#store, turnId, after, AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]));
+    } catch (error) {
+      if (signal.aborted || handedOver?.aborted !== true) throw error;
+      throw new MillraceError("cancelled", "The gateway is stopping; the turn goes on when it runs again.", {
+        hint: "Send the same request again, or read the turn from the last event that you have.",
+      });
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import type { TurnId } from "../base/ids.ts";
+import { Attendance } from "./attendance.ts";
+
+/** How long a client that started a turn counts as present before its first read. */
+const firstReadMs = 30_000;
+
+/** Who is present at which turn in this process: readers, and clients that started a turn and are about to read. */
+export class Presence {
+  readonly #clock: Clock;
+  readonly #turns = new Map<TurnId, Attendance>();
+  readonly #expected = new Map<TurnId, Set<AbortController>>();
+  readonly #waits = new Set<Promise<void>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The turn's attendance, made when first asked for. */
+  of(turnId: TurnId): Attendance {
+    const known = this.#turns.get(turnId);
+    if (known !== undefined) return known;
+    const attendance = new Attendance(this.#clock);
+    this.#turns.set(turnId, attendance);
+    return attendance;
+  }
+
+  isAttended(turnId: TurnId): boolean {
+    return (this.#turns.get(turnId)?.present ?? 0) > 0;
+  }
+
+  /** Forgets the attendance of a turn that is over, unless somebody still reads it. */
+  forget(turnId: TurnId): void {
+    if (!this.isAttended(turnId)) this.#turns.delete(turnId);
+  }
+
+  /** The client that started or joined the turn counts as there until it reads, goes away (its signal), or half a minute. */
+  expect(turnId: TurnId, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const leave = this.of(turnId).enter();
+    const arrived = new AbortController();
+    const expected = this.#expected.get(turnId) ?? new Set();
+    this.#expected.set(turnId, expected.add(arrived));
+    const wait = this.#untilArrived(turnId, arrived, signal, leave);
+    this.#waits.add(wait);
+    void wait.finally(() => this.#waits.delete(wait));
+  }
+
+  /** A reader is there until the answered function is called. Clients that were expected have come. */
+  enter(turnId: TurnId): () => void {
+    const leave = this.of(turnId).enter();
+    for (const arrived of this.#expected.get(turnId) ?? []) arrived.abort();
+    return leave;
+  }
+
+  /** Never rejects. */
+  async #untilArrived(turnId: TurnId, arrived: AbortController, signal: AbortSignal, leave: () => void): Promise<void> {
+    await bestEffort(this.#clock.sleep(firstReadMs, AbortSignal.any([signal, arrived.signal])));
+    const expected = this.#expected.get(turnId);
+    expected?.delete(arrived);
+    if (expected?.size === 0) this.#expected.delete(turnId);
+    leave();
+  }
+
+  /** Gives up on everyone who is expected. */
+  async close(): Promise<void> {
+    for (const expected of this.#expected.values()) for (const arrived of expected) arrived.abort();
+    await Promise.all(this.#waits);
+  }
+}

@@ -1,0 +1,55 @@
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { CancelledBy } from "../log/event.ts";
+import type { LogStore } from "../log/store.ts";
+import type { Attendance } from "./attendance.ts";
+import type { Runner } from "./runner.ts";
+
+export interface RunningTurnOptions {
+  readonly turnId: TurnId;
+  readonly runner: Runner;
+  readonly attendance: Attendance;
+  readonly graceMs: number;
+  readonly store: LogStore;
+  readonly clock: Clock;
+}
+
+/** A turn that this process runs: its runner, and what may end it early (a cancel request, nobody reading). */
+export class RunningTurn {
+  readonly graceMs: number;
+  /** Resolves when the runner is done and the backend has cleaned up. Rejects with what the log throws. */
+  readonly done: Promise<void>;
+  readonly #runner: Runner;
+
+  constructor({ turnId, runner, attendance, graceMs, store, clock }: RunningTurnOptions) {
+    this.graceMs = graceMs;
+    this.#runner = runner;
+    const watching = new AbortController();
+    const seenElsewhere = async () => (await store.get(turnId))?.attachedAtMs ?? clock.now();
+    const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
+    // both end with the run; a store that cannot be asked only costs what other processes would have told
+    const watches = [
+      bestEffort(store.untilCancelRequested(turnId, watching.signal).then(cancel)),
+      bestEffort(attendance.untilAbandoned(graceMs, seenElsewhere, watching.signal).then(() => cancel("abandoned"))),
+    ];
+    void runner.over.then(() => watching.abort());
+    this.done = (async () => {
+      try {
+        await runner.run();
+      } finally {
+        await Promise.all(watches);
+      }
+    })();
+  }
+
+  /** Resolves when the turn has ended, not when the backend has cleaned up. */
+  async cancel(by: CancelledBy): Promise<void> {
+    this.#runner.stop({ type: "cancel", by });
+    await this.#runner.over;
+  }
+
+  detach(): void {
+    this.#runner.stop({ type: "detach" });
+  }
+}

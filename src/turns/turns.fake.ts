@@ -1,0 +1,109 @@
+import type { Prompt } from "../backends/backend.ts";
+import { FakeClock } from "../base/clock.fake.ts";
+import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
+import type { TurnEvent } from "../log/event.ts";
+import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import type { TurnRequest } from "../log/request.ts";
+import type { LogStore } from "../log/store.ts";
+import { plainRequest } from "../log/turn.fake.ts";
+import { FakeBackend } from "./backend.fake.ts";
+import { openTurns, type TurnsOptions } from "./open-turns.ts";
+import type { PlannedModel } from "./turn-plan.ts";
+import type { StartTurn, Turns } from "./turns.ts";
+
+/** The last message as the whole prompt. */
+export function plainLayout(request: TurnRequest, model: PlannedModel): Prompt {
+  const text =
+    request.messages
+      .at(-1)
+      ?.parts.map((part) => (part.type === "text" ? part.text : ""))
+      .join("") ?? "";
+  return {
+    modelUid: model.uid,
+    modelNumber: model.number,
+    instructions: "",
+    text,
+    messages: [{ role: "user", text }],
+    images: [],
+    maxOutputTokens: request.maxOutputTokens,
+    continues: undefined,
+  };
+}
+
+/** A request as a dialect would hand it over. */
+export function asking(overrides: Partial<StartTurn> = {}): StartTurn {
+  return {
+    dialect: "openai-chat",
+    request: plainRequest,
+    modelUid: "some-model" as ModelUid, // any text will do here
+    modelNumber: undefined,
+    caller: "caller-1",
+    fingerprint: "body-1",
+    idempotencyKey: undefined,
+    session: undefined,
+    client: undefined,
+    graceMs: undefined,
+    ...overrides,
+  };
+}
+
+export interface FakeTurns {
+  readonly turns: Turns;
+  readonly clock: FakeClock;
+  readonly store: LogStore;
+  readonly backend: FakeBackend;
+}
+
+/** The real turns over a memory log, a clock that a test moves and a backend that it writes. */
+export function fakeTurns(overrides: Partial<TurnsOptions> = {}): FakeTurns {
+  const clock = new FakeClock();
+  const backend = new FakeBackend();
+  const store = overrides.store ?? openMemoryLog({ clock });
+  const turns = openTurns({
+    store,
+    backends: backend,
+    clock,
+    graceMs: 120_000,
+    implicitJoins: true,
+    owner: "owner-1",
+    layout: plainLayout,
+    transforms: () => [],
+    countTokens: (text) => Math.ceil(text.length / 4),
+    ...overrides,
+  });
+  return { turns, clock, store, backend };
+}
+
+/** A reader that takes all there is, until the end or `leave`. */
+export class FakeReader {
+  readonly events: TurnEvent[] = [];
+  readonly done: Promise<void>;
+  readonly #signal = new AbortController();
+
+  constructor(turns: Turns, turnId: TurnId, after: EventId = startOfLog) {
+    this.done = (async () => {
+      try {
+        for await (const event of turns.read(turnId, after, this.#signal.signal)) this.events.push(event);
+      } catch (error) {
+        if (!this.#signal.signal.aborted) throw error;
+      }
+    })();
+    this.done.catch(() => undefined); // a test that expects a failure awaits `done` itself
+  }
+
+  get text(): string {
+    return this.events.reduce(
+      (text, event) => (event.type === "text" ? text + event.delta : event.type === "rewritten" ? event.text : text),
+      "",
+    );
+  }
+
+  get types(): readonly string[] {
+    return this.events.map(({ type }) => type);
+  }
+
+  async leave(): Promise<void> {
+    this.#signal.abort();
+    await this.done;
+  }
+}
