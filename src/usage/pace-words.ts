@@ -12,7 +12,10 @@ const reasons = {
 } as const satisfies Record<NonNullable<Pace["why"]>, string>;
 
 /** A pace in plain words: `ahead, 38 % to spare`, `runs out 22 Nov 14:20`. */
-export function paceInWords(pace: Pace, formatInstant: FormatInstant): string {
+export function paceInWords(
+  pace: Pick<Pace, "verdict" | "projectedFraction" | "runsOutAtMs" | "why">,
+  formatInstant: FormatInstant,
+): string {
   switch (pace.verdict) {
     case "ahead":
       return `ahead, ${percentLeft(pace)} to spare`;
@@ -29,7 +32,7 @@ export function paceInWords(pace: Pace, formatInstant: FormatInstant): string {
   }
 }
 
-function percentLeft(pace: Pace): string {
+function percentLeft(pace: Pick<Pace, "projectedFraction">): string {
   return `${Math.round(Math.max(0, 1 - (pace.projectedFraction ?? 0)) * 100)} %`;
 }
 

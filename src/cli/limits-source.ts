@@ -1,0 +1,70 @@
+import { MillraceError } from "../base/errors.ts";
+import {
+  encodeLimits,
+  encodeUsage,
+  type LimitsEnvelope,
+  limitsSchema,
+  type UsageEnvelope,
+  usageSchema,
+} from "../usage/envelope.ts";
+import type { SpendDimension } from "../usage/history/history.ts";
+import type { Meter } from "../usage/meter.ts";
+import type { CommandContext } from "./command.ts";
+import { callGateway, findGateway, type GatewayClient } from "./gateway-client.ts";
+
+/** Where a command has limits and history from: the running gateway, or the IDEs and the store themselves. */
+export interface LimitsSource {
+  limits(signal: AbortSignal): Promise<LimitsEnvelope>;
+  usage(
+    query: { readonly sinceMs: number; readonly by: SpendDimension; readonly timeZone: string },
+    signal: AbortSignal,
+  ): Promise<UsageEnvelope>;
+  close(): void;
+}
+
+/** A meter of this process, for when no gateway runs. */
+export interface LocalMeter {
+  readonly meter: Meter;
+  close(): void;
+}
+
+export type OpenLimitsSource = (context: CommandContext) => Promise<LimitsSource>;
+
+/** The running gateway's meter if there is a gateway, else one that `openLocal` opens. */
+export function limitsSource(openLocal: (context: CommandContext) => LocalMeter): OpenLimitsSource {
+  return async (context) => {
+    const gateway = await findGateway(context.settings, context.signal);
+    return gateway === undefined ? ofMeter(openLocal(context), context) : ofGateway(gateway);
+  };
+}
+
+function ofGateway(gateway: GatewayClient): LimitsSource {
+  const read = async (path: string, signal: AbortSignal): Promise<unknown> =>
+    (await callGateway(gateway, path, { signal })).json();
+  return {
+    limits: async (signal) => understood(limitsSchema.safeParse(await read("/v1/limits", signal))),
+    async usage({ sinceMs, by, timeZone }, signal) {
+      const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
+      return understood(usageSchema.safeParse(await read(`/v1/usage?${query.toString()}`, signal)));
+    },
+    close() {},
+  };
+}
+
+function ofMeter({ meter, ...local }: LocalMeter, { io }: CommandContext): LimitsSource {
+  return {
+    limits: async (signal) => encodeLimits(await meter.limits({ wait: true }, signal)),
+    usage: (query) => Promise.resolve(encodeUsage(meter.usage({ ...query, untilMs: io.clock.now() + 1 }))),
+    close: () => local.close(),
+  };
+}
+
+function understood<T>(
+  result: { readonly success: true; readonly data: T } | { readonly success: false; readonly error: unknown },
+): T {
+  if (result.success) return result.data;
+  throw new MillraceError("upstream_failed", "The gateway answered in a form that this command does not know.", {
+    hint: "It is of another version: stop it and start it again with `millrace serve`.",
+    cause: result.error,
+  });
+}

@@ -1,0 +1,41 @@
+import { isMillraceError } from "../base/errors.ts";
+import { type StatusLineFormat, statusLineFormats } from "../usage/status-line.ts";
+import { drawStatusLine } from "./draw-status-line.ts";
+import { readSettings } from "./settings.ts";
+
+/**
+ * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs
+ * more than all it does. Answers the line, or undefined for anything but a plain success, which the full command then
+ * says properly.
+ *
+ * @param argv what follows the word `statusline`.
+ */
+export function statuslineFast(
+  argv: readonly string[],
+  world: {
+    readonly env: Readonly<Record<string, string | undefined>>;
+    readonly homeFolder: string;
+    readonly nowMs: number;
+  },
+): string | undefined {
+  const given = new Map<string, string>();
+  for (let index = 0; index < argv.length; index++) {
+    const match = /^--(format|template|ide|window)(?:=(.*))?$/s.exec(argv[index] ?? "");
+    const value = match?.[2] ?? argv[++index];
+    if (match?.[1] === undefined || value === undefined) return undefined;
+    given.set(match[1], value);
+  }
+  const format = given.get("format") ?? "plain";
+  if (!isFormat(format)) return undefined;
+  const options = { format, template: given.get("template"), ide: given.get("ide"), window: given.get("window") };
+  try {
+    return drawStatusLine(readSettings(world).folder, options, world.nowMs);
+  } catch (error) {
+    if (isMillraceError(error)) return undefined;
+    throw error;
+  }
+}
+
+function isFormat(text: string): text is StatusLineFormat {
+  return statusLineFormats.some((format) => format === text);
+}

@@ -1,0 +1,143 @@
+import { MillraceError } from "../base/errors.ts";
+import type { LimitsEnvelope } from "../usage/envelope.ts";
+import { spendDimensions } from "../usage/history/history.ts";
+import { parseSince } from "../usage/since.ts";
+import { type Command, type CommandContext, defineCommand } from "./command.ts";
+import { csv } from "./csv.ts";
+import type { LimitsSource, OpenLimitsSource } from "./limits-source.ts";
+import { choice, flag, text } from "./options.ts";
+import { spendTable } from "./spend-table.ts";
+import { limitsTable } from "./usage-table.ts";
+
+const watchEveryMs = 5_000;
+
+interface UsageOptions {
+  readonly json: boolean;
+  readonly csv: boolean;
+  readonly watch: boolean;
+  readonly models: boolean;
+  readonly since: string | undefined;
+  readonly by: (typeof spendDimensions)[number] | undefined;
+}
+
+/** `millrace usage`: what is left, whether it lasts, and with `--since` or `--by` who spent it. */
+export function usageCommand(openSource: OpenLimitsSource): Command {
+  return defineCommand({
+    name: "usage",
+    summary: "Show what is left of the plan, whether it lasts, and who spent it",
+    description:
+      "Limits of every IDE that runs, with the reset and the pace in words; the tick in a bar is where an even pace would stand. With --since or --by: what turns through the gateway used. `~` marks numbers that are estimated in part; an estimate is never shown as a measurement.",
+    group: "Look",
+    options: {
+      since: text("report turns since then: 7d, 36h, 2w, 2026-11-01", "<time>"),
+      by: choice("tell turns apart by", spendDimensions, undefined, { defaultText: "model" }),
+      models: flag("show the limits of single models too"),
+      watch: flag("show again every five seconds, in place"),
+      csv: flag("print CSV"),
+      json: flag("print JSON, as GET /v1/limits and /v1/usage answer it"),
+    },
+    examples: [
+      ["millrace usage", "limits now"],
+      ["millrace usage --since 7d --by project", "what each project cost this week"],
+      ["millrace usage --since 30d --by day --csv", "for a spreadsheet"],
+    ],
+    async run({ options }, context) {
+      checkOptions(options, context);
+      const source = await openSource(context);
+      try {
+        if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
+        else if (options.watch) await watch(options, source, context);
+        else show(options, await limitsOf(source, context), context);
+      } finally {
+        source.close();
+      }
+    },
+  });
+}
+
+function checkOptions(options: UsageOptions, { out }: CommandContext): void {
+  const clash = (message: string, hint: string) => new MillraceError("invalid_request", message, { hint });
+  if (options.json && options.csv) throw clash("--json and --csv exclude each other.", "Give one of them.");
+  if (!options.watch) return;
+  if (options.since !== undefined || options.by !== undefined)
+    throw clash("--watch shows limits; --since and --by report history.", "Leave --watch out.");
+  if (options.json || options.csv || !out.isTerminal)
+    throw clash("--watch needs a terminal.", "Run `millrace usage --json` now and then instead.");
+}
+
+/** The limits; throws why there are none when there is nothing to show. */
+async function limitsOf(source: LimitsSource, { signal }: CommandContext): Promise<LimitsEnvelope> {
+  const limits = await source.limits(signal);
+  const [error] = limits.errors;
+  if (limits.data.length > 0) return limits;
+  if (error === undefined)
+    throw new MillraceError("ide_not_running", "No IDE answered, so there are no limits to show.");
+  throw MillraceError.fromRecord({ ...error, code: error.code as MillraceError["code"] }); // codes are ours
+}
+
+function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandContext): void {
+  const { out, io } = context;
+  if (options.json) out.json(limits);
+  else if (options.csv) out.write(limitsCsv(limits));
+  else {
+    const nowMs = io.clock.now();
+    for (const line of limitsTable(limits, out, { models: options.models, nowMs, formatInstant })) out.line(line);
+    for (const error of limits.errors) out.note(`${error.ide ?? "limits"}: ${error.message} ${error.hint}`);
+  }
+}
+
+async function watch(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
+  const { out, io, signal } = context;
+  let drawn = 0;
+  while (!signal.aborted) {
+    const limits = await limitsOf(source, context);
+    const nowMs = io.clock.now();
+    const lines = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });
+    // Up to where the last picture began, and everything from there on away.
+    out.write(drawn === 0 ? "" : `\u001B[${drawn}A\u001B[J`);
+    for (const line of lines) out.line(line);
+    drawn = lines.length;
+    await io.clock.sleep(watchEveryMs, signal).catch(() => undefined); // Ctrl-C ends the watch, not in error
+  }
+}
+
+async function report(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
+  const { out, io, signal } = context;
+  const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
+  const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
+  if (options.json) return out.json(usage);
+  if (options.csv) return out.write(csv(usage.data, Object.keys(usage.data[0] ?? { key: null })));
+  if (usage.data.length === 0) {
+    out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
+    out.note("Turns are counted once a tool uses the gateway: `millrace serve`, then point the tool at it.");
+    return;
+  }
+  for (const line of spendTable(usage, out)) out.line(line);
+}
+
+function limitsCsv(limits: LimitsEnvelope): string {
+  const rows = limits.data.flatMap((of) =>
+    of.windows.map(({ pace, ...window }) => ({
+      ide: of.ide,
+      plan: of.plan_name,
+      fetched_at: of.fetched_at,
+      stale: of.stale,
+      ...window,
+      verdict: pace?.verdict ?? null,
+      runs_out_at: pace?.runs_out_at ?? null,
+    })),
+  );
+  return csv(rows, Object.keys(rows[0] ?? { ide: null }));
+}
+
+/** `22 Nov 14:20`, in the reader's time zone. */
+function formatInstant(atMs: number): string {
+  const text = new Date(atMs).toLocaleString("en-GB", {
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
+  return text.replace(",", "");
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { antigravitySnapshot } from "./antigravity-plan.ts";
+import { encodeLimits, type LimitsEnvelope } from "./envelope.ts";
+import type { LimitsSnapshot } from "./limits.ts";
+import { paceOf } from "./pace.ts";
+import { fixture, windsurfFixture } from "./snapshot.fake.ts";
+import { type StatusLineOptions, statusLine } from "./status-line.ts";
+import { windsurfSnapshot } from "./windsurf-plan.ts";
+
+const now = Date.parse("2026-02-24T12:00:00Z");
+const plain: StatusLineOptions = { format: "plain", template: undefined, ide: undefined, window: undefined };
+
+function limits(...snapshots: readonly LimitsSnapshot[]): LimitsEnvelope {
+  const readings = snapshots.map((snapshot) => ({
+    snapshot,
+    paces: paceOf([snapshot], now),
+    expiresAtMs: now + 1,
+    stale: snapshot.ide === "antigravity",
+  }));
+  return encodeLimits({ nowMs: now, readings, errors: [] });
+}
+
+const windsurf = (name: string) =>
+  windsurfSnapshot(windsurfFixture(name), { ide: "windsurf", build: "2.3.15", readAtMs: now });
+const antigravity = () =>
+  antigravitySnapshot(
+    { userStatus: fixture("fractions"), quotaSummary: fixture("pools") },
+    { ide: "antigravity", build: "1.14.2", readAtMs: now },
+  );
+
+describe("the status line", () => {
+  it.each([
+    ["quota", "Windsurf daily 62% · weekly 81%"],
+    ["quota-exhausted", "Windsurf daily 0%! · weekly 44%"],
+    ["quota-hidden-daily", "Windsurf weekly 5%!"],
+    ["credits", "Windsurf credits 376 · flex 300"],
+    ["credits-unlimited", "Windsurf credits ∞"],
+    ["credits-unknown", "Windsurf credits ?"],
+  ])("of %s is %s", (name, line) => {
+    expect(statusLine(limits(windsurf(name)), plain, now)).toBe(line);
+  });
+
+  it("names every IDE, marks a reading that is not fresh, and warns of what will not last", () => {
+    expect(statusLine(limits(windsurf("quota"), antigravity()), plain, now)).toBe(
+      "Windsurf daily 62% · weekly 81%  Antigravity~ gemini weekly 55% · gemini 5h 100% · 3p weekly 25%! · 3p 5h 90%",
+    );
+  });
+
+  it("does not show a window that is over as if it were current", () => {
+    const later = Date.parse("2026-02-25T00:00:01Z");
+    expect(statusLine(limits(windsurf("quota")), plain, later)).toBe("Windsurf daily ? · weekly 81%");
+  });
+
+  it("is empty when nothing is known, or nothing of what is asked for", () => {
+    expect(statusLine(limits(), plain, now)).toBe("");
+    expect(statusLine(limits(windsurf("quota")), { ...plain, ide: "antigravity" }, now)).toBe("");
+  });
+
+  it("fills a template for the limit that is nearest to its end, or the one that is asked for", () => {
+    const both = limits(windsurf("quota"), antigravity());
+    const template = "{ide}/{window} {percent_left}% in {resets_in}{stale}";
+    expect(statusLine(both, { ...plain, template }, now)).toBe("antigravity/3p-weekly 25% in 2 d 21 h~");
+    expect(statusLine(both, { ...plain, template, window: "daily" }, now)).toBe("windsurf/daily 62% in 12 h");
+    expect(() => statusLine(both, { ...plain, template: "{colour}" }, now)).toThrow(
+      expect.objectContaining({ code: "invalid_request", hint: expect.stringContaining("{resets_in}") }),
+    );
+  });
+
+  it("speaks each bar's own language", () => {
+    const exhausted = limits(windsurf("quota-exhausted"));
+    const as = (format: StatusLineOptions["format"]) => statusLine(exhausted, { ...plain, format }, now);
+    expect(as("claude-code")).toBe("Windsurf \u001B[31mdaily 0%!\u001B[0m · \u001B[32mweekly 44%\u001B[0m");
+    expect(as("tmux")).toBe("Windsurf #[fg=red]daily 0%!#[default] · #[fg=green]weekly 44%#[default]");
+    expect(as("starship")).toBe("Windsurf daily 0%! · weekly 44%");
+    expect(as("swiftbar").split("\n")).toEqual([
+      "Windsurf daily 0%! · weekly 44%",
+      "---",
+      "Windsurf, Daily quota: 0%! left, resets in 12 h | color=red",
+      "Windsurf, Weekly quota: 44% left, resets in 2 d 12 h | color=green",
+    ]);
+    expect(JSON.parse(as("waybar"))).toEqual({
+      text: "Windsurf daily 0%! · weekly 44%",
+      tooltip: expect.stringContaining("Weekly quota: 44% left"),
+      class: "bad",
+      percentage: 0,
+    });
+    expect(JSON.parse(statusLine(limits(), { ...plain, format: "waybar" }, now))).toMatchObject({ class: "unknown" });
+  });
+
+  it("lets no text of a plan become a bar's command", () => {
+    const snapshot = windsurf("quota");
+    const named = { ...snapshot, planName: "#(rm -rf) <b>", windows: snapshot.windows };
+    const tmux = statusLine(limits(named), { ...plain, format: "tmux", template: "{plan}" }, now);
+    expect(tmux).toBe("#[fg=green]##(rm -rf) <b>#[default]");
+    expect(statusLine(limits(named), { ...plain, format: "waybar", template: "{plan}" }, now)).toContain("&lt;b&gt;");
+  });
+});

@@ -1,0 +1,175 @@
+import { MillraceError } from "../base/errors.ts";
+import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
+import { durationInWords } from "./pace-words.ts";
+
+/** Who shows the line: each wants its own colours, or a form of its own. */
+export const statusLineFormats = ["plain", "claude-code", "tmux", "starship", "swiftbar", "waybar"] as const;
+export type StatusLineFormat = (typeof statusLineFormats)[number];
+
+export interface StatusLineOptions {
+  readonly format: StatusLineFormat;
+  /** `{percent_left} {resets_in}` and the like, filled in for the window that is nearest to its end. */
+  readonly template: string | undefined;
+  /** Only this IDE or window; all of the plan otherwise. */
+  readonly ide: string | undefined;
+  readonly window: string | undefined;
+}
+
+type Mood = "good" | "warn" | "bad" | "unknown";
+interface Entry {
+  readonly of: LimitsOfIde;
+  readonly window: LimitsWindowEnvelope;
+  readonly mood: Mood;
+}
+
+const shortNames: Readonly<Record<string, string>> = {
+  windsurf: "Windsurf",
+  "windsurf-next": "Next",
+  antigravity: "Antigravity",
+};
+
+/**
+ * The limits as one line (two and more for SwiftBar, whose further lines are its menu). Pure, and light: it loads nothing
+ * that a status bar would have to wait for. Instants in the envelope are ISO; `nowMs` is epoch ms.
+ *
+ * @returns an empty text when nothing is known.
+ * @throws MillraceError `invalid_request` for a placeholder that does not exist.
+ */
+export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, nowMs: number): string {
+  const entries = entriesOf(limits, options, nowMs);
+  if (entries.length === 0)
+    return options.format === "waybar" ? waybar("", "No reading yet", "unknown", undefined) : "";
+  const worst = entries.toSorted((a, b) => urgency(b) - urgency(a))[0];
+  const paint = painters[options.format];
+  const text =
+    options.template === undefined || worst === undefined
+      ? lineOf(entries, nowMs, paint)
+      : paint(fill(options.template, worst, nowMs), worst.mood);
+  if (options.format === "swiftbar") return [text, "---", ...entries.map((entry) => menuLine(entry, nowMs))].join("\n");
+  if (options.format !== "waybar") return text;
+  const tooltip = entries.map((entry) => menuText(entry, nowMs)).join("\n");
+  return waybar(text, tooltip, worst?.mood ?? "unknown", worst?.window.utilization ?? undefined);
+}
+
+/** The windows of a plan or pool that can run out; of single models only the one that is asked for. */
+function entriesOf(limits: LimitsEnvelope, options: StatusLineOptions, nowMs: number): readonly Entry[] {
+  return limits.data
+    .filter((of) => options.ide === undefined || of.ide === options.ide)
+    .flatMap((of) =>
+      of.windows
+        .filter((window) =>
+          options.window === undefined
+            ? window.kind === "consumption" && window.scope !== "model"
+            : window.id === options.window,
+        )
+        .map((window) => ({ of, window, mood: moodOf(window, nowMs) })),
+    );
+}
+
+function isOver(window: LimitsWindowEnvelope, nowMs: number): boolean {
+  return window.resets_at !== null && Date.parse(window.resets_at) <= nowMs;
+}
+
+function moodOf(window: LimitsWindowEnvelope, nowMs: number): Mood {
+  if (window.state === "unlimited") return "good";
+  if (window.state === "unknown" || isOver(window, nowMs)) return "unknown";
+  if (window.pace?.verdict === "exhausted" || window.utilization === 1) return "bad";
+  if (window.pace?.verdict === "runs_out") return (window.utilization ?? 0) >= 0.9 ? "bad" : "warn";
+  return (window.utilization ?? 0) >= 0.9 ? "warn" : "good";
+}
+
+function urgency({ window, mood }: Entry): number {
+  return { bad: 300, warn: 200, good: 100, unknown: 0 }[mood] + (window.utilization ?? 0);
+}
+
+function lineOf(entries: readonly Entry[], nowMs: number, paint: Paint): string {
+  const byIde = Map.groupBy(entries, ({ of }) => of);
+  return [...byIde]
+    .map(([of, ofIde]) => {
+      const windows = ofIde.map((entry) => paint(`${nameOf(entry.window)} ${leftOf(entry, nowMs)}`, entry.mood));
+      return `${shortNames[of.ide] ?? of.ide}${of.stale ? "~" : ""} ${windows.join(" · ")}`;
+    })
+    .join("  ");
+}
+
+/** `weekly`, `credits`, `gemini 5h`: the id is short and stable, the label is for tables. */
+function nameOf(window: LimitsWindowEnvelope): string {
+  return window.id.replace("prompt-credits", "credits").replace("flex-credits", "flex").replace("-", " ");
+}
+
+function leftOf({ window, mood }: Entry, nowMs: number): string {
+  if (window.state === "unlimited") return "∞";
+  if (window.state === "unknown" || isOver(window, nowMs)) return "?";
+  if (window.kind === "balance") return `${window.remaining ?? "?"} ${window.unit}`;
+  const left = window.unit === "credits" ? `${Math.floor(window.remaining ?? 0)}` : `${percentLeft(window)}%`;
+  return mood === "bad" || mood === "warn" ? `${left}!` : left;
+}
+
+/** Whole percent, cut down: 0.4 % left is not 1 %, and 99.6 % is not all. */
+function percentLeft(window: LimitsWindowEnvelope): string {
+  return window.utilization === null ? "?" : `${Math.floor((1 - window.utilization) * 100 + 1e-6)}`;
+}
+
+const placeholders: Readonly<Record<string, (entry: Entry, nowMs: number) => string>> = {
+  ide: ({ of }) => of.ide,
+  plan: ({ of }) => of.plan_name ?? "",
+  window: ({ window }) => window.id,
+  label: ({ window }) => window.label,
+  left: (entry, nowMs) => leftOf(entry, nowMs),
+  percent_left: ({ window }) => percentLeft(window),
+  percent_used: ({ window }) => (window.utilization === null ? "?" : `${Math.ceil(window.utilization * 100 - 1e-6)}`),
+  remaining: ({ window }) => `${window.remaining ?? "?"}`,
+  limit: ({ window }) => `${window.limit ?? "?"}`,
+  resets_in: ({ window }, nowMs) =>
+    window.resets_at === null ? "?" : durationInWords(Date.parse(window.resets_at) - nowMs),
+  verdict: ({ window }) => window.pace?.verdict ?? "",
+  stale: ({ of }) => (of.stale ? "~" : ""),
+};
+
+function fill(template: string, entry: Entry, nowMs: number): string {
+  return template.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const placeholder = Object.hasOwn(placeholders, name) ? placeholders[name] : undefined;
+    if (placeholder !== undefined) return placeholder(entry, nowMs);
+    throw new MillraceError("invalid_request", `The template has an unknown placeholder {${name}}.`, {
+      hint: `There are ${Object.keys(placeholders)
+        .map((known) => `{${known}}`)
+        .join(", ")}.`,
+    });
+  });
+}
+
+type Paint = (text: string, mood: Mood) => string;
+const ansi: Readonly<Record<Mood, string>> = { good: "32", warn: "33", bad: "31", unknown: "2" };
+const tmuxColours: Readonly<Record<Mood, string>> = { good: "green", warn: "yellow", bad: "red", unknown: "colour244" };
+const bare: Paint = (text) => text;
+const painters: Readonly<Record<StatusLineFormat, Paint>> = {
+  plain: bare,
+  starship: bare,
+  waybar: bare,
+  swiftbar: bare,
+  "claude-code": (text, mood) => `\u001B[${ansi[mood]}m${text}\u001B[0m`,
+  // tmux expands what a # begins; a doubled one is itself.
+  tmux: (text, mood) => `#[fg=${tmuxColours[mood]}]${text.replaceAll("#", "##")}#[default]`,
+};
+
+function menuText(entry: Entry, nowMs: number): string {
+  const { of, window } = entry;
+  const reset = window.resets_at === null ? "" : `, resets in ${durationInWords(Date.parse(window.resets_at) - nowMs)}`;
+  return `${shortNames[of.ide] ?? of.ide}, ${window.label}: ${leftOf(entry, nowMs)} left${reset}`;
+}
+
+/** SwiftBar reads what follows a bar as parameters. */
+function menuLine(entry: Entry, nowMs: number): string {
+  const colours = { good: "green", warn: "orange", bad: "red", unknown: "gray" } as const;
+  return `${menuText(entry, nowMs).replaceAll("|", "/")} | color=${colours[entry.mood]}`;
+}
+
+function waybar(text: string, tooltip: string, mood: Mood, utilization: number | undefined): string {
+  const percentage = utilization === undefined ? {} : { percentage: Math.floor((1 - utilization) * 100 + 1e-6) };
+  return JSON.stringify({ text: escapeMarkup(text), tooltip: escapeMarkup(tooltip), class: mood, ...percentage });
+}
+
+/** Waybar reads Pango markup. */
+function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
