@@ -1,0 +1,37 @@
+import type { TurnEventBody } from "../log/event.ts";
+
+/** Text and thinking of an answer: as they were handed on, or as the server shows them now. */
+export interface Answer {
+  readonly text: string;
+  readonly thinking: string;
+}
+
+export const emptyAnswer: Answer = { text: "", thinking: "" };
+
+/**
+ * The events that lead from what was handed on (`sent`) to what the server shows (`now`), and what has been handed on then.
+ *
+ * Text that grew is a delta; any other change is `rewritten`. Text that is merely shorter is taken for a rewrite only
+ * when `settled`: until then it may grow back, as it does when a server restarts or a model begins again. Thinking cannot
+ * be taken back: it goes on once what the server shows begins with what was sent, and is silent otherwise.
+ */
+export function answerDiff(
+  sent: Answer,
+  now: Answer,
+  settled: boolean,
+): { readonly events: readonly TurnEventBody[]; readonly sent: Answer } {
+  const events: TurnEventBody[] = [];
+  let { text, thinking } = sent;
+  if (now.thinking.length > thinking.length && now.thinking.startsWith(thinking)) {
+    events.push({ type: "thinking", delta: now.thinking.slice(thinking.length) });
+    thinking = now.thinking;
+  }
+  if (now.text.length > text.length && now.text.startsWith(text)) {
+    events.push({ type: "text", delta: now.text.slice(text.length) });
+    text = now.text;
+  } else if (now.text !== text && (settled || !text.startsWith(now.text))) {
+    events.push({ type: "rewritten", text: now.text });
+    text = now.text;
+  }
+  return events.length === 0 ? { events, sent } : { events, sent: { text, thinking } };
+}

@@ -1,0 +1,78 @@
+import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
+import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
+import type { TurnView } from "./turn-view.ts";
+
+/** What an execution's end means: a finish reason, or the way in which the turn went wrong. */
+type Ending = FinishReason["unified"] | "failed" | "cancelled" | "blocked";
+
+const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> = {
+  UNSPECIFIED: "stop",
+  ERROR: "failed",
+  USER_CANCELED: "cancelled",
+  MAX_INVOCATIONS: "length",
+  NO_TOOL_CALL: "stop",
+  HALTED_STEP: "stop",
+  HOOK_BLOCKED: "blocked",
+  ARENA_INVOCATION_CAP: "length",
+};
+
+/**
+ * The terminal event of a turn that is over. What the trajectory shows goes before what the executor says: an error step
+ * names its cause, the termination reason does not. Source: facts/language-server.md, 1.5 and 9.5.
+ */
+export function conclude(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): TurnEventBody {
+  if (view.tool !== undefined) return failed(toolMessage(view.tool), toolHint);
+  if (view.cut) return failed(cutMessage, cutHint);
+  if (view.error?.details !== undefined) return { type: "failed", error: errorOf(view.error.details).toRecord() };
+  if (view.error !== undefined) return failed("The IDE reports an error for this turn and does not say which.");
+  const { raw, ending } = endingOf(run);
+  if (view.phase === "cancelled" || ending === "cancelled") return { type: "cancelled", by: "ide" };
+  if (view.phase === "broken" || ending === "failed") return failed("The IDE's server gave up on this turn.");
+  if (ending === "blocked") return failed("A Cascade hook set up in the IDE blocked this turn.", hookHint);
+  if (view.phase === "open") return failed(unfinishedMessage(run));
+  const marked = view.checkpoint || (run?.executors.length ?? 0) > 0;
+  if (view.phase === "none" && !marked) return failed(unansweredMessage(view, run));
+  return { type: "finished", reason: { unified: ending, raw }, text: view.answer.text };
+}
+
+function endingOf(run: RunSnapshot | undefined): { readonly ending: Ending; readonly raw: string | undefined } {
+  const reason = run?.executors.at(-1)?.terminationReason;
+  for (const [name, number] of Object.entries(ExecutorTerminationReason)) {
+    if (number !== reason || number === ExecutorTerminationReason.UNSPECIFIED) continue;
+    // entries() of the enum's own object: its keys are the enum's names
+    return { ending: endings[name as keyof typeof ExecutorTerminationReason], raw: name.toLowerCase() };
+  }
+  return { ending: "stop", raw: undefined };
+}
+
+const toolHint =
+  "Millrace asks the IDE for answers only and stops its agent. Try again, or pick another model if this one keeps doing it.";
+const hookHint = "Look at the Cascade hooks in the IDE's settings, or ask whoever set them up.";
+
+const cutMessage =
+  "The answer grew past the 200,000 characters that this IDE's transcript shows; what had arrived was kept.";
+const cutHint = "Ask for a shorter answer, or update the IDE: newer versions show answers of any length.";
+
+function toolMessage(tool: string): string {
+  return `The IDE's agent began to use a tool of its own (${tool}), so the turn was stopped before it could.`;
+}
+
+function unfinishedMessage(run: RunSnapshot | undefined): string {
+  return run?.restarted === true
+    ? "The IDE's server restarted while the answer was being written; what had arrived was kept."
+    : "The IDE's server stopped in the middle of the answer; what had arrived was kept.";
+}
+
+function unansweredMessage(view: TurnView, run: RunSnapshot | undefined): string {
+  if (run?.restarted === true) return "The IDE's server restarted before it answered.";
+  return view.prompted
+    ? "The IDE's server took the prompt and ended the turn without an answer."
+    : "The IDE's server took the prompt but never began to work on it.";
+}
+
+function failed(message: string, hint?: string): { readonly type: "failed"; readonly error: ErrorRecord } {
+  const error = new MillraceError("upstream_failed", message, hint === undefined ? {} : { hint });
+  return { type: "failed", error: error.toRecord() };
+}

@@ -1,0 +1,132 @@
+import type { Clock } from "../../base/clock.ts";
+import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import { callFailure } from "../../language-server/call-failure.ts";
+import { isTerminal, type TurnEventBody } from "../../log/event.ts";
+import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { Reach } from "../reach.ts";
+import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
+import type { RunSnapshot } from "./run-snapshot.ts";
+import { wantsRun } from "./turn-progress.ts";
+
+/** How a turn is followed. */
+export interface FollowOptions {
+  readonly clock: Clock;
+  readonly pace: PollPace;
+  /** Without any sign of life for this long, the turn is given up. */
+  readonly silenceMs: number;
+  readonly onAlive: () => void;
+}
+
+/**
+ * Polls a turn to its end and gives its events; the last one is terminal. One poll at a time; each asks for what may have
+ * changed. Rejects with the signal's reason when it aborts, wherever that meets it.
+ */
+export async function* followTurn<State extends FollowerState, Snapshot>(
+  follower: Follower<State, Snapshot>,
+  from: StartPoint,
+  cascadeId: CascadeId,
+  reach: Reach,
+  { clock, pace, silenceMs, onAlive }: FollowOptions,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEventBody, void> {
+  let state = follower.start(from);
+  let history: PollHistory = noPolls;
+  let detours = 0;
+  const now = () => clock.monotonic();
+  const startedAtMs = now();
+  for (;;) {
+    const askedAtMs = now();
+    const before = state.progress.changedAtMs;
+    const events: TurnEventBody[] = [];
+    let failure: unknown;
+    try {
+      const followed = follower.follow(state, await follower.read(reach.server, cascadeId, state, now, signal));
+      events.push(...followed.events);
+      state = followed.state;
+      if (!state.astray && wantsRun(state.progress, now())) {
+        state = follower.follow(state, await readRun(from, cascadeId, reach, now, signal)).state;
+      }
+      onAlive();
+    } catch (error) {
+      signal.throwIfAborted();
+      failure = error;
+    }
+    yield* events;
+    if (events.some(isTerminal)) return;
+
+    let waitMs: number;
+    if (failure === undefined) {
+      const answered = { changed: state.progress.changedAtMs !== before, tookMs: now() - askedAtMs };
+      ({ history, waitMs } = afterAnswer(history, answered, pace));
+      detours = state.astray ? detours + 1 : 0;
+      if (state.progress.phase === "closing" || (state.astray && detours < 4)) continue;
+      if (now() - (state.progress.changedAtMs ?? startedAtMs) >= silenceMs) {
+        yield { type: "failed", error: silenceError(silenceMs) };
+        return;
+      }
+    } else {
+      const retry = afterFailure(history, callFailure(failure), now(), pace);
+      if (retry === undefined) {
+        yield { type: "failed", error: lostError(failure, reach) };
+        return;
+      }
+      ({ history, waitMs } = retry);
+    }
+    await clock.sleep(waitMs, signal);
+    if (failure !== undefined && isOutage(callFailure(failure))) await lookAgain(reach, signal);
+  }
+}
+
+async function readRun(
+  from: StartPoint,
+  cascadeId: CascadeId,
+  reach: Reach,
+  now: () => number,
+  signal: AbortSignal,
+): Promise<RunSnapshot> {
+  const { restarted } = reach;
+  try {
+    const { status, executors } = await reach.server.getStatus(cascadeId, signal);
+    const ended = executors.filter(
+      (executor) =>
+        executor.terminationReason !== ExecutorTerminationReason.UNSPECIFIED &&
+        (from.fresh || executor.lastStepIdx >= from.fromStep),
+    );
+    return { kind: "run", atMs: now(), status, executors: ended, restarted };
+  } catch (error) {
+    if (callFailure(error) !== "unimplemented") throw error;
+    return { kind: "run", atMs: now(), status: undefined, executors: [], restarted };
+  }
+}
+
+/** A server that cannot be found yet is no failure of its own: the next poll fails, and its budget counts. */
+async function lookAgain(reach: Reach, signal: AbortSignal): Promise<void> {
+  try {
+    await reach.again(signal);
+  } catch {
+    signal.throwIfAborted();
+  }
+}
+
+function silenceError(silenceMs: number): ErrorRecord {
+  const minutes = Math.round(silenceMs / 60_000);
+  const span = minutes > 0 ? `${minutes} min` : `${silenceMs} ms`;
+  const message = `The IDE's server answered, but the turn showed no sign of life for ${span}, so it was given up.`;
+  return new MillraceError("upstream_timeout", message).toRecord();
+}
+
+function lostError(failure: unknown, reach: Reach): ErrorRecord {
+  const kind = callFailure(failure);
+  if (kind === "trajectory_missing") {
+    const why = reach.restarted ? "restarted and no longer knows" : "no longer knows";
+    const message = `The IDE's server ${why} this conversation; what had arrived of the answer was kept.`;
+    return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
+  }
+  if (isOutage(kind)) {
+    const message = "The IDE's server went away while it answered and did not come back; what had arrived was kept.";
+    return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
+  }
+  return toMillraceError(failure).toRecord();
+}

@@ -1,0 +1,49 @@
+import type { CascadeId } from "../../base/ids.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { Answer } from "../answer-diff.ts";
+import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
+import type { TurnProgress } from "./turn-progress.ts";
+
+/** Where a follower begins. */
+export interface StartPoint {
+  /** How many steps the trajectory held before this turn; 0 on a fresh one. */
+  readonly fromStep: number;
+  /** Nothing of another turn can be in the trajectory. */
+  readonly fresh: boolean;
+  /** What was handed on before: nothing, or what the log holds. */
+  readonly sent: Answer;
+  /** The prompt as it was sent, which the transcript repeats. */
+  readonly prompt: string;
+  readonly errorOf: ErrorOf;
+}
+
+export interface Followed<State> {
+  readonly events: readonly TurnEventBody[];
+  readonly state: State;
+}
+
+/** What every follower's state says to the one who drives it. */
+export interface FollowerState {
+  readonly progress: TurnProgress;
+  /** From which step the next poll reads. */
+  readonly offset: number;
+  /** What was read does not fit what was known: read again from `offset`, at once. */
+  readonly astray: boolean;
+}
+
+/**
+ * One way to read a turn from its trajectory. `follow` is pure; the terminal event is the last it ever gives, and
+ * `progress.phase` is `ended` then.
+ */
+export interface Follower<State extends FollowerState, Snapshot> {
+  start(from: StartPoint): State;
+  read(
+    server: LanguageServer,
+    cascadeId: CascadeId,
+    state: State,
+    now: () => number,
+    signal: AbortSignal,
+  ): Promise<Snapshot>;
+  follow(state: State, snapshot: Snapshot | RunSnapshot): Followed<State>;
+}

@@ -1,0 +1,17 @@
+import type { MillraceError } from "../../base/errors.ts";
+import type { CascadeRunStatus, CortexErrorDetails, ExecutorMetadata } from "../../proto/windsurf/exa/cortex_pb.ts";
+
+/** What the run status of a cascade said. `status` is undefined where this build does not tell. */
+export interface RunSnapshot {
+  readonly kind: "run";
+  /** Monotonic ms. */
+  readonly atMs: number;
+  readonly status: CascadeRunStatus | undefined;
+  /** The executions of this turn that ended, oldest first. */
+  readonly executors: readonly ExecutorMetadata[];
+  /** The server restarted while the turn ran: what is idle now has nobody left to go on with it. */
+  readonly restarted: boolean;
+}
+
+/** How the text of an error in a trajectory becomes one of the taxonomy; lives in `language-server/errors.ts`. */
+export type ErrorOf = (details: CortexErrorDetails) => MillraceError;

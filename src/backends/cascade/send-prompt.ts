@@ -1,0 +1,116 @@
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import { callFailure } from "../../language-server/call-failure.ts";
+import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { Prompt } from "../backend.ts";
+import type { Reach } from "../reach.ts";
+import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
+
+/**
+ * Sends a prompt, once. `unknown`: the connection broke or the deadline passed, and the server may have it or not. Sent again
+ * in one case only, "panel state not found", an answer that shows that the server did not take it; a row in `docs/retries.md`.
+ *
+ * @throws MillraceError when the server certainly did not take it.
+ */
+export async function sendPrompt(
+  reach: Reach,
+  cascadeId: CascadeId,
+  prompt: Prompt,
+  signal: AbortSignal,
+): Promise<"accepted" | "unknown"> {
+  const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = prompt;
+  const message = { cascadeId, text, instructions, images, modelUid, modelNumber, maxOutputTokens };
+  try {
+    await reach.server.sendUserMessage(message, signal);
+    return "accepted";
+  } catch (error) {
+    signal.throwIfAborted();
+    if (callFailure(error) !== "panel_state_missing") return unknownOr(error);
+  }
+  await reach.server.ensurePanelState({ force: true }, signal);
+  try {
+    await reach.server.sendUserMessage(message, signal);
+    return "accepted";
+  } catch (error) {
+    signal.throwIfAborted();
+    return unknownOr(error);
+  }
+}
+
+function unknownOr(error: unknown): "unknown" {
+  if (callFailure(error) === "interrupted") return "unknown";
+  throw error;
+}
+
+export interface AcceptanceOptions {
+  readonly clock: Clock;
+  readonly pace: PollPace;
+  /** How long a trajectory must stay without a trace of the message before it is believed that there is none. */
+  readonly graceMs: number;
+  readonly onAlive: () => void;
+}
+
+const betweenLooksMs = 100;
+const leastLooks = 4;
+
+/**
+ * Whether the server took this turn's prompt, by what its trajectory shows: a user message, on a fresh trajectory any step, or
+ * a run status that is not idle. A message that was taken shows within a second; `absent` is said only after `graceMs` of
+ * answers that show nothing. Source: facts/language-server.md, 9.2.
+ *
+ * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
+ */
+export async function wasAccepted<State extends FollowerState, Snapshot>(
+  follower: Follower<State, Snapshot>,
+  from: StartPoint,
+  cascadeId: CascadeId,
+  reach: Reach,
+  { clock, pace, graceMs, onAlive }: AcceptanceOptions,
+  signal: AbortSignal,
+): Promise<"accepted" | "absent"> {
+  const now = () => clock.monotonic();
+  let history: PollHistory = noPolls;
+  let firstAnswerAtMs: number | undefined;
+  for (let looks = 1; ; ) {
+    try {
+      const state = follower.start(from);
+      const snapshot = await follower.read(reach.server, cascadeId, state, now, signal);
+      const { view } = follower.follow(state, snapshot).state.progress;
+      if (view.prompted || (from.fresh && view.entries > 0)) return "accepted";
+      if (!(await isIdle(reach, cascadeId, signal))) return "accepted";
+      onAlive();
+      history = noPolls;
+      firstAnswerAtMs ??= now();
+      if (looks >= leastLooks && now() - firstAnswerAtMs >= graceMs) return "absent";
+      looks++;
+      await clock.sleep(betweenLooksMs, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      const kind = callFailure(error);
+      const retry = afterFailure(history, kind, now(), pace);
+      if (retry === undefined) throw goneError(error);
+      history = retry.history;
+      await clock.sleep(retry.waitMs, signal);
+      if (isOutage(kind)) await reach.again(signal).catch(() => signal.throwIfAborted()); // the next look counts it
+    }
+  }
+}
+
+async function isIdle(reach: Reach, cascadeId: CascadeId, signal: AbortSignal): Promise<boolean> {
+  try {
+    const { status } = await reach.server.getStatus(cascadeId, signal);
+    return status === CascadeRunStatus.IDLE || status === CascadeRunStatus.UNSPECIFIED;
+  } catch (error) {
+    if (callFailure(error) === "unimplemented") return true; // then the steps alone must tell
+    throw error;
+  }
+}
+
+function goneError(error: unknown): unknown {
+  if (callFailure(error) !== "trajectory_missing") return error;
+  const message =
+    "The IDE's server no longer knows this conversation, so it cannot be told whether the prompt arrived; it was not sent again.";
+  return new MillraceError("upstream_failed", message, { cause: error });
+}

@@ -1,0 +1,105 @@
+import {
+  type CortexStepPlannerResponse,
+  CortexStepStatus,
+  type CortexTrajectoryStep,
+} from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { Followed, Follower, StartPoint } from "./follower.ts";
+import type { RunSnapshot } from "./run-snapshot.ts";
+import { kindOf, stepName } from "./step-kinds.ts";
+import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
+import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+import type { AnswerPhase } from "./turn-view.ts";
+
+/** The steps from `offset` (0-based, inclusive) to the end of the trajectory, as one poll answered. */
+export interface StepsSnapshot {
+  readonly kind: "steps";
+  /** Monotonic ms. */
+  readonly atMs: number;
+  readonly offset: number;
+  readonly steps: readonly CortexTrajectoryStep[];
+}
+
+export interface StepsState {
+  readonly start: StartPoint;
+  /** Index in the trajectory of `entries[0]`. */
+  readonly firstIndex: number;
+  readonly entries: readonly Entry[];
+  readonly progress: TurnProgress;
+  readonly offset: number;
+  readonly astray: boolean;
+}
+
+/** Where to begin: one step before the turn's first, because the last step of the turn before may still change. */
+export function startSteps(start: StartPoint): StepsState {
+  const firstIndex = Math.max(0, start.fromStep - 1);
+  const progress = startProgress(start.sent);
+  return { start, firstIndex, entries: [], progress, offset: firstIndex, astray: false };
+}
+
+/**
+ * The events between what was known and one more snapshot. Pure. A poll reads from the last answer on; the steps before
+ * it are read again when they moved, and once more when the turn closes. Source: facts/language-server.md, 2.3 and 9.2.
+ */
+export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnapshot): Followed<StepsState> {
+  if (snapshot.kind === "run") {
+    const progress = report(state.progress, snapshot);
+    const offset = progress.phase === "closing" ? state.firstIndex : state.offset;
+    return { events: [], state: { ...state, progress, offset } };
+  }
+  const keep = snapshot.offset - state.firstIndex;
+  const entries = spliceTail(state.entries, keep, snapshot.steps.map(entryOf));
+  if (entries === undefined) return { events: [], state: { ...state, offset: state.firstIndex, astray: true } };
+  const { start, firstIndex } = state;
+  const { view, lastAnswer } = viewOf(entries, start.fromStep - firstIndex, start.fresh);
+  const { events, progress } = advance(state.progress, view, snapshot.atMs, keep === 0, start.errorOf);
+  const offset = progress.phase === "closing" ? firstIndex : firstIndex + (lastAnswer ?? 0);
+  return { events, state: { ...state, entries, progress, offset, astray: false } };
+}
+
+/** Reads a turn from the typed steps of its trajectory. */
+export const stepsFollower: Follower<StepsState, StepsSnapshot> = {
+  start: startSteps,
+  follow: followSteps,
+  async read(server, cascadeId, { offset }, now, signal) {
+    const steps = await server.getSteps(cascadeId, offset, signal);
+    return { kind: "steps", atMs: now(), offset, steps };
+  },
+};
+
+function entryOf(step: CortexTrajectoryStep): Entry {
+  const kind = kindOf(step);
+  const content = step.step;
+  if (content.case === "plannerResponse") return answerEntry(step, content.value);
+  if (kind === "error") {
+    const details = (content.case === "errorMessage" ? content.value.error : undefined) ?? step.error;
+    return { ...plainEntry(kind), error: details?.isBenign === true ? undefined : { details } };
+  }
+  return plainEntry(kind, kind === "tool" ? stepName(step) : undefined);
+}
+
+function answerEntry(step: CortexTrajectoryStep, planner: CortexStepPlannerResponse): Entry {
+  const { error, status } = step;
+  const phase = phases.get(status) ?? "open";
+  const rewritten = status === CortexStepStatus.DONE && planner.modifiedResponse !== "";
+  const call = planner.toolCalls.find((c) => c.name !== "" && c.invalidJsonStr === "");
+  const waits = status === CortexStepStatus.WAITING;
+  return {
+    kind: "answer",
+    id: planner.messageId,
+    answer: { text: rewritten ? planner.modifiedResponse : planner.response, thinking: planner.thinking },
+    phase,
+    error: phase === "broken" && error?.isBenign === false ? { details: error } : undefined,
+    tool: call?.name ?? (waits ? stepName(step) : undefined),
+  };
+}
+
+/** What a planner step's status says of its text; all others leave it open. */
+const phases: ReadonlyMap<CortexStepStatus, AnswerPhase> = new Map([
+  [CortexStepStatus.DONE, "done"],
+  [CortexStepStatus.CLEARED, "done"],
+  [CortexStepStatus.HALTED, "done"],
+  [CortexStepStatus.SKIPPING, "done"],
+  [CortexStepStatus.CANCELED, "cancelled"],
+  [CortexStepStatus.ERROR, "broken"],
+  [CortexStepStatus.INVALID, "broken"],
+] as const);

@@ -1,0 +1,130 @@
+import type { Followed, Follower, StartPoint } from "./follower.ts";
+import type { RunSnapshot } from "./run-snapshot.ts";
+import { kindOfTypeName } from "./step-kinds.ts";
+import { readTranscript, type TranscriptBlock } from "./transcript-blocks.ts";
+import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
+import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
+
+/** The transcript from step `offset` (0-based, inclusive) on, as one poll answered, and how many steps there are in all. */
+export interface TranscriptSnapshot {
+  readonly kind: "transcript";
+  /** Monotonic ms. */
+  readonly atMs: number;
+  readonly offset: number;
+  readonly transcript: string;
+  readonly totalSteps: number;
+}
+
+export interface TranscriptState {
+  readonly start: StartPoint;
+  /** Step behind `entries[0]`. */
+  readonly firstIndex: number;
+  readonly entries: readonly Entry[];
+  readonly progress: TurnProgress;
+  readonly offset: number;
+  readonly astray: boolean;
+  /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
+  readonly wholeFrom: number;
+  /** Steps and messages were not one to one: nothing but the whole can be asked for. */
+  readonly uneven: boolean;
+}
+
+/** A transcript this long (UTF-16 units, or bytes of UTF-8) that does not end as one should was cut; they are at about 200,000. */
+const cutLength = 190_000;
+
+export function startTranscript(start: StartPoint): TranscriptState {
+  const firstIndex = Math.max(0, start.fromStep - 1);
+  const progress = startProgress(start.sent);
+  return {
+    start,
+    firstIndex,
+    entries: [],
+    progress,
+    offset: firstIndex,
+    astray: false,
+    wholeFrom: firstIndex,
+    uneven: false,
+  };
+}
+
+/**
+ * The events between what was known and one more transcript. Pure. The fallback where a build does not answer typed steps: no
+ * thinking, no step status, no error texts, and nothing past 200,000 characters from the step asked for; an answer that
+ * grows past that fails the turn by name. Source: facts/language-server.md, 2.5.
+ */
+export function followTranscript(
+  state: TranscriptState,
+  snapshot: TranscriptSnapshot | RunSnapshot,
+): Followed<TranscriptState> {
+  if (snapshot.kind === "run") {
+    const progress = report(state.progress, snapshot);
+    const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
+    return { events: [], state: { ...state, progress, offset } };
+  }
+  const { start, firstIndex } = state;
+  const asked = Math.max(0, snapshot.totalSteps - snapshot.offset);
+  const { blocks, missing } = readTranscript(snapshot.transcript, asked, start.prompt);
+  const cut = looksCut(snapshot.transcript, missing);
+  if (missing > 0 && !cut && !state.uneven) {
+    return { events: [], state: { ...state, uneven: true, offset: firstIndex, wholeFrom: firstIndex, astray: true } };
+  }
+  const keep = snapshot.offset - firstIndex;
+  const entries = spliceTail(state.entries, keep, blocks.map(entryOf));
+  if (entries === undefined) return { events: [], state: { ...state, offset: state.wholeFrom, astray: true } };
+
+  const from = state.uneven ? 0 : start.fromStep - firstIndex;
+  const { view, lastAnswer } = viewOf(entries, from, start.fresh);
+  const answerAt = lastAnswer === undefined ? undefined : firstIndex + lastAnswer;
+  const lastIsAnswer = answerAt === firstIndex + entries.length - 1;
+  const alone = blocks.length === 1 || state.uneven;
+  if (cut && missing > 0 && !state.uneven) {
+    const wholeFrom = lastIsAnswer && !alone ? answerAt : firstIndex + entries.length;
+    return { events: [], state: { ...state, entries, wholeFrom, offset: wholeFrom, astray: true } };
+  }
+  const whole = snapshot.offset <= state.wholeFrom;
+  const tooLong = cut && lastIsAnswer && alone;
+  const { events, progress } = advance(state.progress, { ...view, cut: tooLong }, snapshot.atMs, whole, start.errorOf);
+  const wholeFrom = cut && lastIsAnswer ? answerAt : state.wholeFrom;
+  const tail = state.uneven ? firstIndex : Math.max(wholeFrom, answerAt ?? wholeFrom);
+  const offset = progress.phase === "closing" ? wholeFrom : tail;
+  return { events, state: { ...state, entries, progress, offset, wholeFrom, astray: false } };
+}
+
+/** Reads a turn from the flat text of its trajectory. */
+export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> = {
+  start: startTranscript,
+  follow: followTranscript,
+  async read(server, cascadeId, { offset }, now, signal) {
+    const { transcript, totalSteps } = await server.getTranscript(cascadeId, offset, signal);
+    return { kind: "transcript", atMs: now(), offset, transcript, totalSteps };
+  },
+};
+
+/** A transcript ends with the blank line of its last message; a cut one ends anywhere, or lacks messages. */
+function looksCut(transcript: string, missing: number): boolean {
+  if (transcript.length * 3 < cutLength) return false;
+  const long = transcript.length >= cutLength || new TextEncoder().encode(transcript).length >= cutLength;
+  return long && (missing > 0 || !transcript.endsWith("\n\n"));
+}
+
+const marker = /^\[CORTEX_STEP_TYPE_([A-Z0-9_]+)\]$/;
+
+function entryOf(block: TranscriptBlock, index: number, blocks: readonly TranscriptBlock[]): Entry {
+  switch (block.role) {
+    case "User":
+      return plainEntry("user");
+    case "Assistant": {
+      // a message after it shows that the planner has moved on; without one, only the run status can tell
+      const phase = index < blocks.length - 1 ? "done" : "unmarked";
+      return { ...plainEntry("answer"), answer: { text: block.body, thinking: "" }, phase };
+    }
+    case "System":
+      return plainEntry("quiet");
+    case "Tool": {
+      const name = marker.exec(block.body)?.[1];
+      const kind = name === undefined ? "quiet" : (kindOfTypeName(name) ?? "quiet");
+      if (kind === "error") return { ...plainEntry(kind), error: { details: undefined } };
+      return plainEntry(kind === "answer" || kind === "user" ? "quiet" : kind, kind === "tool" ? name : undefined);
+    }
+  }
+}

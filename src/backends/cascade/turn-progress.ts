@@ -1,0 +1,126 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
+import { type Answer, answerDiff } from "../answer-diff.ts";
+import { conclude } from "./conclusion.ts";
+import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
+import { emptyView, sameView, type TurnView } from "./turn-view.ts";
+
+/**
+ * How far a turn is, whichever way its trajectory is read.
+ *
+ * `following` → `closing` once the server is believed to have ended the turn → `ended` once the whole turn was read a last
+ * time (the server rewrites text at the end, and may have written between two answers of one poll). `closing` goes back
+ * to `following` when that last reading shows an answer that grows again.
+ */
+export interface TurnProgress {
+  readonly phase: "following" | "closing" | "ended";
+  readonly sent: Answer;
+  readonly view: TurnView;
+  readonly run: RunSnapshot | undefined;
+  /** Monotonic ms of the last sign of life; of the first snapshot before any. */
+  readonly changedAtMs: number | undefined;
+  /** Run reports in a row that said idle while the view stayed the same, and since when. */
+  readonly idleReports: number;
+  readonly idleSinceMs: number;
+}
+
+export interface Advanced {
+  readonly events: readonly TurnEventBody[];
+  readonly progress: TurnProgress;
+}
+
+/** After an answer is done, idle for this long (and twice in a row) is believed. Source: facts/language-server.md, 9.2. */
+const quietIdleMs = 400;
+/** The same while an answer is missing or open: a server is idle for up to 600 ms after a send, and one client waits 8 s. */
+const lostIdleMs = 10_000;
+const lostIdleReports = 4;
+/** The same after a restart of the server. */
+const restartedIdleMs = 1_000;
+/** Without any sign of life for this long, the run status is asked at every poll. */
+const askAfterMs = 1_000;
+
+/** A turn of which `sent` was handed on before (nothing, or what the log holds). */
+export function startProgress(sent: Answer): TurnProgress {
+  return {
+    phase: "following",
+    sent,
+    view: emptyView,
+    run: undefined,
+    changedAtMs: undefined,
+    idleReports: 0,
+    idleSinceMs: 0,
+  };
+}
+
+/** Takes in what the trajectory shows now. `whole`: the turn was read from its start, so a closing turn can end. */
+export function advance(
+  progress: TurnProgress,
+  view: TurnView,
+  atMs: number,
+  whole: boolean,
+  errorOf: ErrorOf,
+): Advanced {
+  if (progress.phase === "ended") return { events: [], progress };
+  const changed = progress.changedAtMs === undefined || !sameView(progress.view, view);
+  const reopened = changed && growing(view) && view.error === undefined && !view.overtaken;
+  const closing = progress.phase === "closing" && !reopened;
+  const ends = (closing && whole) || view.tool !== undefined || view.cut;
+  const conclusion = ends ? conclude(view, progress.run, errorOf) : undefined;
+  const diff = answerDiff(progress.sent, view.answer, conclusion?.type === "finished");
+  return {
+    events: conclusion === undefined ? diff.events : [...diff.events, conclusion],
+    progress: {
+      ...progress,
+      phase: ends ? "ended" : closing ? "closing" : "following",
+      sent: diff.sent,
+      view,
+      changedAtMs: changed ? atMs : progress.changedAtMs,
+      ...(changed ? { idleReports: 0 } : {}),
+    },
+  };
+}
+
+/** Takes in what the server says of the run; decides whether the turn is over. */
+export function report(progress: TurnProgress, run: RunSnapshot): TurnProgress {
+  if (progress.phase !== "following") return progress;
+  const idle = run.status === undefined ? looksOver(progress.view) : run.status === CascadeRunStatus.IDLE;
+  if (!idle) {
+    const phase = progress.view.overtaken ? "closing" : "following";
+    return { ...progress, phase, run, idleReports: 0 };
+  }
+  const idleSinceMs = progress.idleReports === 0 ? run.atMs : progress.idleSinceMs;
+  const next = { ...progress, run, idleReports: progress.idleReports + 1, idleSinceMs };
+  return isOver(next, run) ? { ...next, phase: "closing" } : next;
+}
+
+/** Whether the run status is worth a call now: it carries the whole trajectory, so not while text flows. */
+export function wantsRun(progress: TurnProgress, atMs: number): boolean {
+  if (progress.phase !== "following") return false;
+  return looksOver(progress.view) || atMs - (progress.changedAtMs ?? atMs) >= askAfterMs;
+}
+
+function looksOver(view: TurnView): boolean {
+  if (view.overtaken || view.checkpoint || view.error !== undefined) return view.phase !== "open";
+  return view.phase !== "none" && !growing(view);
+}
+
+function growing(view: TurnView): boolean {
+  return view.phase === "open" || view.phase === "unmarked";
+}
+
+function isOver(progress: TurnProgress, run: RunSnapshot): boolean {
+  const { view, idleReports } = progress;
+  const idleMs = run.atMs - progress.idleSinceMs;
+  const unfinished = view.phase === "open" || view.phase === "none";
+  if (view.overtaken) return true;
+  if (run.status !== undefined) {
+    if (view.error !== undefined && view.phase !== "open") return true;
+    const marked = view.checkpoint || run.executors.length > 0;
+    if (marked && view.prompted && view.phase !== "open") return true;
+    if (marked && view.phase === "open" && idleReports >= 2 && idleMs >= quietIdleMs) return true;
+  }
+  if (!unfinished || (run.status === undefined && looksOver(view))) return idleReports >= 2 && idleMs >= quietIdleMs;
+  return run.restarted
+    ? idleReports >= 2 && idleMs >= restartedIdleMs
+    : idleReports >= lostIdleReports && idleMs >= lostIdleMs;
+}

@@ -1,0 +1,62 @@
+import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { Answer } from "../answer-diff.ts";
+
+/**
+ * How far the last answer of a turn is. `open`: it may still grow; `unmarked`: it may, but nothing in the trajectory will
+ * say when it does not (the transcript); `broken`: the step itself says that it failed.
+ */
+export type AnswerPhase = "none" | "open" | "unmarked" | "done" | "cancelled" | "broken";
+
+/** An error that the trajectory shows; `details` is absent where only a marker can be read (the transcript). */
+export interface ShownError {
+  readonly details: CortexErrorDetails | undefined;
+}
+
+/** What a trajectory shows of one turn, whichever way it was read. Nothing of earlier or later turns is in it. */
+export interface TurnView {
+  /** The user's message is there: the server accepted the prompt. */
+  readonly prompted: boolean;
+  readonly answer: Answer;
+  readonly phase: AnswerPhase;
+  /** A checkpoint follows the last answer; the end of the turn if the server is idle too. */
+  readonly checkpoint: boolean;
+  /** An error that no answer follows. */
+  readonly error: ShownError | undefined;
+  /** The IDE's agent wants to use, or uses, this tool of its own. */
+  readonly tool: string | undefined;
+  /** The answer goes on past what this way of reading can show. */
+  readonly cut: boolean;
+  /** Another user message follows: nothing more can come for this turn. */
+  readonly overtaken: boolean;
+  /** How many entries of the trajectory belong to the turn, so that a new one counts as a sign of life. */
+  readonly entries: number;
+}
+
+/** A turn of which nothing is to be seen yet. */
+export const emptyView: TurnView = {
+  prompted: false,
+  answer: { text: "", thinking: "" },
+  phase: "none",
+  checkpoint: false,
+  error: undefined,
+  tool: undefined,
+  cut: false,
+  overtaken: false,
+  entries: 0,
+};
+
+/** Whether two snapshots show the same: no sign of life between them. */
+export function sameView(a: TurnView, b: TurnView): boolean {
+  return (
+    a.answer.text === b.answer.text &&
+    a.answer.thinking === b.answer.thinking &&
+    a.phase === b.phase &&
+    a.entries === b.entries &&
+    a.prompted === b.prompted &&
+    a.checkpoint === b.checkpoint &&
+    a.overtaken === b.overtaken &&
+    a.tool === b.tool &&
+    a.cut === b.cut &&
+    (a.error === undefined) === (b.error === undefined)
+  );
+}

@@ -1,0 +1,46 @@
+import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { Prompt, RunOptions } from "../backend.ts";
+import { estimatedUsage } from "../turn-usage.ts";
+import { followStream, startStream } from "./stream-follower.ts";
+
+/**
+ * One turn as one server stream: the contract of `Backend.run`. The turn ends when the stream does, and closing it, which an
+ * abort does, is the only way to cancel. A stream that breaks is not opened again: that would be a second prompt.
+ */
+export async function* runRawChat(
+  server: LanguageServer,
+  prompt: Prompt,
+  { onAlive }: RunOptions,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEventBody, void> {
+  if (signal.aborted) return;
+  if (prompt.images.length > 0) {
+    const hint = "Leave the images out, or update the IDE.";
+    const error = new MillraceError("invalid_request", "This version of the IDE takes no images.", { hint });
+    yield { type: "failed", error: error.toRecord() };
+    return;
+  }
+  const { modelUid, modelNumber, instructions, messages } = prompt;
+  yield { type: "started", modelUid, backend: "raw_chat", cascadeId: undefined };
+  if (signal.aborted) return;
+  let state = startStream;
+  try {
+    for await (const message of server.rawChat({ instructions, messages, modelNumber, modelName: modelUid }, signal)) {
+      onAlive();
+      const followed = followStream(state, message);
+      state = followed.state;
+      yield* followed.events;
+    }
+    signal.throwIfAborted();
+    if (state.last === "") {
+      throw new MillraceError("upstream_failed", "The IDE's server ended the stream without an answer.");
+    }
+    yield estimatedUsage(prompt, state.sent);
+    yield { type: "finished", reason: { unified: "stop", raw: undefined }, text: state.sent.text };
+  } catch (error) {
+    if (signal.aborted) return;
+    yield { type: "failed", error: toMillraceError(error).toRecord() };
+  }
+}

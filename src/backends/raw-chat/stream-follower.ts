@@ -1,0 +1,67 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import type { RawChatMessage } from "../../proto/windsurf/exa/chat_pb.ts";
+import { ChatMessageSource } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+import { type Answer, answerDiff, emptyAnswer } from "../answer-diff.ts";
+
+/** How the messages of one stream relate. `unknown` until the second one that has text. */
+type Manner = "unknown" | "growing" | "deltas";
+
+export interface StreamState {
+  readonly sent: Answer;
+  /** Text of the messages before the current one, by message id. */
+  readonly earlier: string;
+  readonly messageId: string;
+  readonly manner: Manner;
+  /** The last text as it came, and all texts of this message put together (empty once growth is proven). */
+  readonly last: string;
+  readonly joined: string;
+}
+
+export const startStream: StreamState = {
+  sent: emptyAnswer,
+  earlier: "",
+  messageId: "",
+  manner: "unknown",
+  last: "",
+  joined: "",
+};
+
+/** A text this long that grew is no coincidence any more: from here on a text that does not begin with it was rewritten. */
+const provenLength = 24;
+
+/**
+ * The events between what was known and one more message of the stream. Pure.
+ *
+ * The messages of an answer hold either its text so far or what came since; no field says which, and builds differ. As
+ * long as each text begins with the one before, they are taken as growing; once one does not, all are deltas and put
+ * together (`rewritten`, if something else was shown before; only the first characters can be so, as in "ha", "haha"). A long
+ * text that grew is proof. The last message (`in_progress` false) repeats the whole text in some builds: it replaces what it
+ * begins with. Source: facts/language-server.md, 1.7.
+ */
+export function followStream(
+  state: StreamState,
+  message: RawChatMessage,
+): { readonly events: readonly TurnEventBody[]; readonly state: StreamState } {
+  const { text, messageId } = message;
+  if (message.source === ChatMessageSource.USER || text === "") return { events: [], state };
+  const another = messageId !== state.messageId && state.last !== "";
+  const from = another ? { ...startStream, sent: state.sent, earlier: state.earlier + textOf(state) } : state;
+  const next = { ...take(from, text, message.inProgress), messageId };
+  const diff = answerDiff(state.sent, { text: next.earlier + textOf(next), thinking: "" }, true);
+  return { events: diff.events, state: { ...next, sent: diff.sent } };
+}
+
+function take(state: StreamState, text: string, inProgress: boolean): StreamState {
+  const { manner, last, joined } = state;
+  if (last === "") return { ...state, last: text, joined: text };
+  if (manner !== "deltas" && text.startsWith(last)) {
+    return { ...state, manner: "growing", last: text, joined: last.length >= provenLength ? "" : joined + text };
+  }
+  if (manner === "growing" && joined === "") return { ...state, last: text };
+  const whole = !inProgress && text.length > 1 && text.startsWith(joined);
+  return { ...state, manner: "deltas", last: text, joined: whole ? text : joined + text };
+}
+
+function textOf({ manner, last, joined }: StreamState): string {
+  return manner === "deltas" ? joined : last;
+}

@@ -1,0 +1,57 @@
+import { callFailure } from "../language-server/call-failure.ts";
+import type { LanguageServer } from "../language-server/language-server.ts";
+
+/** How a backend gets at the server of the IDE that runs now. */
+export interface ServerSource {
+  /** Throws `ide_not_running`, `not_signed_in`, `upstream_failed`. */
+  find(signal: AbortSignal): Promise<LanguageServer>;
+  /** A call to this server failed as if it were gone: `find` must look again. */
+  forget(server: LanguageServer): void;
+}
+
+/** The server that a turn talks to, which is another one after the IDE restarted it. */
+export class Reach {
+  readonly #source: ServerSource;
+  #server: LanguageServer;
+  #restarted = false;
+
+  constructor(source: ServerSource, server: LanguageServer) {
+    this.#source = source;
+    this.#server = server;
+  }
+
+  get server(): LanguageServer {
+    return this.#server;
+  }
+
+  /** Whether the server is another one than at first. */
+  get restarted(): boolean {
+    return this.#restarted;
+  }
+
+  /** Looks for the server again; a new one gets its panel state. Throws what looking throws. */
+  async again(signal: AbortSignal): Promise<void> {
+    this.#source.forget(this.#server);
+    const server = await this.#source.find(signal);
+    if (server === this.#server) return;
+    this.#server = server;
+    this.#restarted = true;
+    await server.ensurePanelState({ force: false }, signal);
+  }
+
+  /**
+   * Makes a call that may be made twice: a second time, on the server that is there now, when the first failed as if the
+   * server were gone. A row in `docs/retries.md`; bounded by one, no wait.
+   */
+  async twice<T>(call: (server: LanguageServer) => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await call(this.#server);
+    } catch (error) {
+      const kind = callFailure(error);
+      if (signal.aborted || (kind !== "not_sent" && kind !== "interrupted" && kind !== "unauthenticated")) throw error;
+      this.#source.forget(this.#server);
+      this.#server = await this.#source.find(signal);
+      return await call(this.#server);
+    }
+  }
+}

@@ -1,0 +1,13 @@
+import type { TurnEventBody } from "../log/event.ts";
+import { type Answer, emptyAnswer } from "./answer-diff.ts";
+
+/** What a reader of events holds. */
+export function replay(events: readonly TurnEventBody[], from: Answer = emptyAnswer): Answer {
+  let { text, thinking } = from;
+  for (const event of events) {
+    if (event.type === "text") text += event.delta;
+    if (event.type === "rewritten") text = event.text;
+    if (event.type === "thinking") thinking += event.delta;
+  }
+  return { text, thinking };
+}

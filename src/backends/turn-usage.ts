@@ -1,0 +1,56 @@
+import type { TurnEventBody } from "../log/event.ts";
+import type { CortexStepGeneratorMetadata } from "../proto/windsurf/exa/cortex_pb.ts";
+import type { Answer } from "./answer-diff.ts";
+import type { Prompt } from "./backend.ts";
+
+type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
+
+/**
+ * The tokens and credits of one turn, summed over its calls of the model; undefined when the server reports none. Input,
+ * cache-read and cache-write tokens are separate counters there and one here. Thinking is part of the output there, and not
+ * told apart. Source: facts/language-server.md, 1.6.
+ */
+export function reportedUsage(
+  entries: readonly CortexStepGeneratorMetadata[],
+  fromStep: number,
+): UsageEvent | undefined {
+  let [prompt, cached, completion, credits] = [0, 0, 0, 0];
+  for (const { metadata, stepIndices } of entries) {
+    if (metadata.case !== "chatModel") continue;
+    if (fromStep > 0 && !stepIndices.some((index) => index >= fromStep)) continue;
+    const { usage, creditCost } = metadata.value;
+    credits += creditCost;
+    if (usage === undefined) continue;
+    prompt += Number(usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens);
+    cached += Number(usage.cacheReadTokens);
+    completion += Number(usage.outputTokens);
+  }
+  if (prompt === 0 && completion === 0) return undefined;
+  return {
+    type: "usage",
+    promptTokens: prompt,
+    completionTokens: completion,
+    thinkingTokens: 0,
+    ...(cached === 0 ? {} : { cachedPromptTokens: cached }),
+    ...(credits === 0 ? {} : { creditsHundredths: credits }),
+    estimated: false,
+  };
+}
+
+const charactersPerToken = 4;
+
+/** A guess from lengths, four characters a token, for a server that reports nothing. */
+export function estimatedUsage(prompt: Prompt, answer: Answer): UsageEvent {
+  const thinkingTokens = tokens(answer.thinking);
+  return {
+    type: "usage",
+    promptTokens: tokens(prompt.instructions) + tokens(prompt.text),
+    completionTokens: thinkingTokens + tokens(answer.text),
+    thinkingTokens,
+    estimated: true,
+  };
+}
+
+function tokens(text: string): number {
+  return Math.ceil(text.length / charactersPerToken);
+}
