@@ -48,13 +48,13 @@ export async function send(
   options: { readonly cascadeId?: string; readonly model?: string; readonly instructions?: string } = {},
 ): Promise<string> {
   const client = clientOf(simulator);
-  const metadata = metadataOf(simulator);
-  await client.initializeCascadePanelState({ metadata, workspaceTrusted: true });
+  await client.initializeCascadePanelState({ metadata: metadataOf(simulator), workspaceTrusted: true });
   const cascadeId =
-    options.cascadeId ?? (await client.startCascade({ metadata, source: 1, trajectoryType: 4 })).cascadeId;
+    options.cascadeId ??
+    (await client.startCascade({ metadata: metadataOf(simulator), source: 1, trajectoryType: 4 })).cascadeId;
   await client.sendUserCascadeMessage({
     cascadeId,
-    metadata,
+    metadata: metadataOf(simulator),
     items: [{ chunk: { case: "text", value: text } }],
     cascadeConfig: {
       plannerConfig: {

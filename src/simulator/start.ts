@@ -187,14 +187,11 @@ class Editor implements Simulator {
   }
 
   async until(passes: (report: Report) => boolean, signal: AbortSignal): Promise<Report> {
-    const aborted = new Promise<never>((_, reject) => {
-      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }); // as the aborter gave it
-    });
-    for (let report = await this.report(); ; ) {
-      if (passes(report)) return report;
-      signal.throwIfAborted();
-      report = await Promise.race([this.#running.call("report", { newerThan: report.version }), aborted]);
+    let report = await this.report();
+    while (!passes(report)) {
+      report = await orAborted(this.#running.call("report", { newerThan: report.version }), signal);
     }
+    return report;
   }
 
   async setFaults(faults: readonly RpcFault[]): Promise<void> {
@@ -239,6 +236,16 @@ class Editor implements Simulator {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
+}
+
+/** What `work` gives, unless the signal aborts before; then its reason is thrown and the work is left alone. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  return await new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error); // as the aborter gave it
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
 }
 
 function systemOf(name: string): Platform {

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -39,7 +39,7 @@ export class TrajectoryFiles {
     const write = this.#queue(cascadeId, () => {
       const work = this.#work.get(cascadeId);
       if (work !== undefined) work.waiting = undefined;
-      return writeFile(this.#path(cascadeId), this.#encode(trajectory));
+      return writeWhole(this.#path(cascadeId), this.#encode(trajectory));
     });
     const work = this.#work.get(cascadeId);
     if (work !== undefined) work.waiting = write;
@@ -96,6 +96,12 @@ export class TrajectoryFiles {
       : this.#sizes.start + trajectory.steps.length * this.#sizes.perStep;
     return Buffer.concat([lengths, ...parts, this.#random(filler)]);
   }
+}
+
+/** A process that is killed in between leaves the old file, not half of the new one. */
+async function writeWhole(path: string, content: Uint8Array): Promise<void> {
+  await writeFile(`${path}.tmp`, content);
+  await rename(`${path}.tmp`, path);
 }
 
 function decode(content: Buffer): Trajectory | undefined {

@@ -1,0 +1,63 @@
+import { type ParseError, parse as parseJsonc, printParseErrorCode } from "jsonc-parser";
+import { MillraceError } from "../base/errors.ts";
+import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } from "./options.ts";
+
+/** What `millrace simulate` takes on its command line; what is undefined was not given. */
+export interface SimulateFlags {
+  readonly profile?: string | undefined;
+  readonly home?: string | undefined;
+  readonly workspace?: string | undefined;
+  /** Characters a second, or `instant`. */
+  readonly rate?: string | undefined;
+  /** Time to the planner's first output. */
+  readonly firstMs?: number | undefined;
+  readonly modelUrl?: string | undefined;
+  readonly modelName?: string | undefined;
+  readonly signedOut?: boolean | undefined;
+  readonly strictMetadata?: boolean | undefined;
+}
+
+/**
+ * The options that the flags and the text of a config file (JSON, comments allowed) ask for; flags win.
+ *
+ * @throws MillraceError `invalid_request` that names the flag, key or line at fault.
+ */
+export function simulateOptionsOf(flags: SimulateFlags, configText: string | undefined): SimulatorConfig {
+  const { rate, firstMs, ...plain } = flags;
+  const file: Partial<SimulatorOptions> = configText === undefined ? {} : parseConfig(configText);
+  const given = Object.entries(plain).filter(([, value]) => value !== undefined && value !== false);
+  return parseSimulatorOptions({
+    ...file,
+    ...Object.fromEntries(given),
+    turn: {
+      ...file.turn,
+      ...(rate === undefined ? {} : { rate: parseRate(rate) }),
+      ...(firstMs === undefined ? {} : { firstMs }),
+    },
+  });
+}
+
+function parseRate(text: string): number | "instant" {
+  if (text === "instant") return text;
+  const rate = Number(text);
+  if (text.trim() !== "" && Number.isFinite(rate) && rate > 0) return rate;
+  throw new MillraceError(
+    "invalid_request",
+    `--rate takes characters a second or instant, not ${JSON.stringify(text)}.`,
+  );
+}
+
+function parseConfig(text: string): Partial<SimulatorOptions> {
+  const errors: ParseError[] = [];
+  const value: unknown = parseJsonc(text, errors, { allowTrailingComma: true });
+  const first = errors[0];
+  if (first !== undefined) {
+    const line = text.slice(0, first.offset).split("\n").length;
+    const what = printParseErrorCode(first.error);
+    throw new MillraceError("invalid_request", `The config file is not JSON: line ${line}, ${what}.`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new MillraceError("invalid_request", "The config file must hold one JSON object.");
+  }
+  return value; // its keys are checked with everything else
+}

@@ -1,0 +1,138 @@
+import http from "node:http";
+import { z } from "zod";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { rpcFaultSchema } from "./faults/rpc-fault.ts";
+import { turnPlanSchema } from "./faults/turn-plan.ts";
+import type { Simulator } from "./start.ts";
+
+/** The HTTP way to steer a running simulator from another process. */
+export interface ControlServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const maxBodyBytes = 1024 * 1024;
+const restartSchema = z.strictObject({ crash: z.boolean().optional() });
+
+type Route = (simulator: Simulator, body: unknown) => Promise<unknown>;
+
+/** Every route, by method and path. All bodies and answers are JSON. */
+const routes: Readonly<Record<string, Route>> = {
+  "GET /": async (simulator) => describe(simulator),
+  "GET /report": (simulator) => simulator.report(),
+  "PUT /turn": async (simulator, body) => {
+    await simulator.setTurn(check(turnPlanSchema, body));
+    return {};
+  },
+  "PUT /faults": async (simulator, body) => {
+    await simulator.setFaults(check(rpcFaultSchema.array(), body));
+    return {};
+  },
+  "POST /restart": async (simulator, body) => {
+    const { crash } = check(restartSchema, body ?? {});
+    await simulator.restart(crash === undefined ? {} : { crash });
+    return describe(simulator);
+  },
+};
+
+/** Where everything of a running simulator is, without its secrets. */
+export function describe(simulator: Simulator) {
+  return {
+    profile: simulator.profile.name,
+    ideVersion: simulator.ideVersion,
+    home: simulator.home,
+    pid: simulator.pid,
+    port: simulator.port,
+    otherPorts: simulator.otherPorts,
+    extensionServerPort: simulator.extensionServerPort,
+    stateDatabase: simulator.layout.stateDatabase,
+    cascades: simulator.layout.cascades,
+    extension: simulator.layout.extension,
+    starts: simulator.starts,
+  };
+}
+
+/**
+ * Opens the control API on loopback. A browser is turned away: any request that carries an Origin, or a Host that is
+ * not loopback, is refused.
+ *
+ * @param port 0 for any free one.
+ */
+export async function startControlServer(simulator: Simulator, port: number): Promise<ControlServer> {
+  const server = http.createServer((request, response) => {
+    void serve(simulator, request, response);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the control server has no port");
+  return {
+    port: address.port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function serve(
+  simulator: Simulator,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
+  try {
+    const { status, body } = await answer(simulator, request);
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  } catch {
+    response.destroy(); // the peer went away while it wrote, or wrote without end
+  }
+}
+
+async function answer(
+  simulator: Simulator,
+  request: http.IncomingMessage,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const host = (request.headers.host ?? "").replace(/:\d+$/, "");
+  if (request.headers.origin !== undefined || !["127.0.0.1", "localhost", "[::1]"].includes(host)) {
+    return { status: 403, body: { error: "The control API takes requests from programs on this machine only." } };
+  }
+  const text = await readBody(request);
+  const route = routes[`${request.method ?? ""} ${request.url ?? ""}`];
+  if (route === undefined) {
+    return { status: 404, body: { error: "No such route.", routes: Object.keys(routes) } };
+  }
+  try {
+    return { status: 200, body: await route(simulator, text === "" ? undefined : parseJson(text)) };
+  } catch (error) {
+    const wrong = isMillraceError(error) && error.code === "invalid_request";
+    return { status: wrong ? 400 : 500, body: { error: error instanceof Error ? error.message : String(error) } };
+  }
+}
+
+async function readBody(request: http.IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > maxBodyBytes) throw new Error("the body is too large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new MillraceError("invalid_request", "The body is not JSON.", { cause });
+  }
+}
+
+function check<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new MillraceError("invalid_request", z.prettifyError(parsed.error));
+}

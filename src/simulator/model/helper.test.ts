@@ -1,0 +1,82 @@
+import { describe, expect, it } from "vitest";
+import type { TurnPlan } from "../faults/turn-plan.ts";
+import { helper } from "./helper.ts";
+import { lastUserMessage } from "./last-message.ts";
+import type { ModelPrompt } from "./model.ts";
+
+async function ask(text: string, plan: TurnPlan = {}, more: Partial<ModelPrompt> = {}): Promise<string> {
+  let answer = "";
+  const prompt: ModelPrompt = {
+    text,
+    asked: text,
+    instructions: "Be brief.",
+    history: [],
+    images: [],
+    modelUid: "swe-1-6",
+    modelLabel: "SWE-1.6",
+    thinks: true,
+    maxOutputTokens: 1000,
+    plan,
+    ...more,
+  };
+  for await (const delta of helper.answer(prompt, new AbortController().signal)) {
+    if (delta.kind === "text") answer += delta.text;
+  }
+  return answer;
+}
+
+describe("the default model", () => {
+  it.each([
+    ["count to 5", "1, 2, 3, 4, 5"],
+    ["Please count from 7 to 9.", "7, 8, 9"],
+    ["list 3 things", "1. apple\n2. birch\n3. cedar"],
+    ["echo: hello\nworld", "hello\nworld"],
+  ])("answers %j", async (question, answer) => {
+    expect(await ask(question)).toBe(answer);
+  });
+
+  it("knows what it is", async () => {
+    expect(await ask("Who are you?")).toMatch(/Millrace simulator, playing SWE-1\.6 \(swe-1-6\)/);
+  });
+
+  it("writes text of an exact length, whole lines of code, and Markdown", async () => {
+    expect(await ask("write 1234 characters of prose")).toHaveLength(1234);
+    const code = await ask("write 40 lines of python code");
+    expect(code.split("\n")).toHaveLength(42);
+    expect(code).toMatch(/^```python\n/);
+    expect(await ask("write 2000 characters of markdown")).toMatch(/^# .*[\s\S]*\n\| gate \| flow \|/);
+  });
+
+  it("gives back everything that reached it", async () => {
+    const history = [{ role: "user", text: "before" }] as const;
+    expect(await ask("echo-prompt now", {}, { history, images: [{ mimeType: "image/png", base64: "AAAA" }] })).toBe(
+      [
+        "--- instructions ---",
+        "Be brief.",
+        "--- history user ---",
+        "before",
+        "--- prompt ---",
+        "echo-prompt now",
+        "--- image image/png 4 ---",
+      ].join("\n"),
+    );
+  });
+
+  it("says the same thing every time", async () => {
+    expect(await ask("something unheard of")).toBe(await ask("something unheard of"));
+  });
+});
+
+describe("the last user message", () => {
+  it.each([
+    ["just this", "just this"],
+    ["User: one\n\nAssistant: two\n\nUser: three", "three"],
+    ["Human: one\n\nAssistant: two\n\nHuman: three", "three"],
+    ["<user>\none\n</user>\n<assistant>\ntwo\n</assistant>\n<user>\nthree\n</user>", "three"],
+    ["## User\none\n## Assistant\ntwo\n## User\nthree", "three"],
+    ["[user]: one\n[assistant]: two\n[user]: three", "three"],
+    ["User: one\nAssistant: two\nUser: three\nAssistant:", "three"],
+  ])("of %j is %j", (text, last) => {
+    expect(lastUserMessage(text)).toBe(last);
+  });
+});
