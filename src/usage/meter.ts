@@ -48,6 +48,10 @@ export interface MeterOptions {
   readonly history: UsageHistory;
   readonly clock: Clock;
   readonly timing?: Partial<MeterTiming>;
+  /** Told what is known after each reading, and when a turn's end made it stale: for readers outside this process. */
+  readonly onChange?: (limits: Limits) => void;
+  /** When somebody last looked at what `onChange` wrote, epoch ms: it counts as asking. */
+  readonly askedElsewhereAtMs?: () => number | undefined;
 }
 
 /** All in ms. */
@@ -82,7 +86,8 @@ export interface Meter {
   run(signal: AbortSignal): Promise<void>;
 }
 
-export function openMeter({ readPlan, history, clock, timing }: MeterOptions): Meter {
+export function openMeter(options: MeterOptions): Meter {
+  const { readPlan, history, clock, timing, onChange = () => {}, askedElsewhereAtMs = () => undefined } = options;
   const { refreshMs, askedMs, shortestGapMs, readTimeoutMs } = { ...defaults, ...timing };
   const newest = new Map(history.latestSnapshots(clock.now() - keptReadingMs).map((s) => [s.ide, s]));
   let errors: readonly ReadingError[] = [];
@@ -130,6 +135,29 @@ export function openMeter({ readPlan, history, clock, timing }: MeterOptions): M
     }
     unanswered = new Set([...newest.keys()].filter((ide) => !answered.has(ide)));
     errors = failures;
+    notify();
+  }
+
+  function known(): Limits {
+    const nowMs = clock.now();
+    const recent = [...newest.values()].filter((snapshot) => nowMs - snapshot.readAtMs <= keptReadingMs);
+    const readings = recent
+      .sort((a, b) => order.indexOf(a.ide) - order.indexOf(b.ide))
+      .map((snapshot) => ({
+        snapshot,
+        paces: paceOf([...earlier(history, snapshot), snapshot], nowMs),
+        expiresAtMs: snapshot.readAtMs + refreshMs,
+        stale: isStale(snapshot, nowMs),
+      }));
+    return { nowMs, readings, errors: historyError === undefined ? errors : [...errors, historyError] };
+  }
+
+  function notify(): void {
+    try {
+      onChange(known());
+    } catch {
+      // a reader outside this process sees older limits; nothing here depends on it
+    }
   }
 
   /** The history is for later: when it cannot be written, limits still flow, and readers are told. */
@@ -146,27 +174,19 @@ export function openMeter({ readPlan, history, clock, timing }: MeterOptions): M
     history,
     async limits({ wait }, signal) {
       askedAtMs = clock.now();
-      const known = [...newest.values()];
-      const stale = known.length === 0 || known.some((snapshot) => isStale(snapshot, askedAtMs));
+      const snapshots = [...newest.values()];
+      const stale = snapshots.length === 0 || snapshots.some((snapshot) => isStale(snapshot, askedAtMs));
       const gapMs = wait ? shortestGapMs : refreshMs;
       if (stale && askedAtMs - triedAtMs >= gapMs) void read();
       if (wait && reading !== undefined) await settled(reading, signal);
-      const nowMs = clock.now();
-      const recent = [...newest.values()].filter((snapshot) => nowMs - snapshot.readAtMs <= keptReadingMs);
-      const readings = recent
-        .sort((a, b) => order.indexOf(a.ide) - order.indexOf(b.ide))
-        .map((snapshot) => ({
-          snapshot,
-          paces: paceOf([...earlier(history, snapshot), snapshot], nowMs),
-          expiresAtMs: snapshot.readAtMs + refreshMs,
-          stale: isStale(snapshot, nowMs),
-        }));
-      return { nowMs, readings, errors: historyError === undefined ? errors : [...errors, historyError] };
+      return known();
     },
     recordTurn(turn) {
       const paying = order.find((ide) => ide !== "antigravity" && newest.has(ide) && !unanswered.has(ide));
       remember(() => {
-        if (history.addTurn({ ...turn, ide: turn.ide ?? paying })) turnEndedAtMs = clock.now();
+        if (!history.addTurn({ ...turn, ide: turn.ide ?? paying })) return;
+        turnEndedAtMs = clock.now();
+        notify();
       });
     },
     usage(query) {
@@ -187,7 +207,8 @@ export function openMeter({ readPlan, history, clock, timing }: MeterOptions): M
           sweptAtMs = nowMs;
           remember(() => history.sweep(nowMs));
         }
-        if (nowMs - askedAtMs <= askedMs && nowMs - triedAtMs >= refreshMs) await read();
+        const lookedAtMs = Math.max(askedAtMs, askedElsewhereAtMs() ?? Number.NEGATIVE_INFINITY);
+        if (nowMs - lookedAtMs <= askedMs && nowMs - triedAtMs >= refreshMs) await read();
         const dueInMs = Math.max(1000, Math.min(refreshMs, triedAtMs + refreshMs - clock.now()));
         await clock.sleep(dueInMs, signal).catch(() => undefined); // aborted: the loop ends
       }
@@ -200,7 +221,11 @@ function earlier(history: UsageHistory, snapshot: LimitsSnapshot): readonly Limi
   const needed = snapshot.windows.some((w) => w.resetsAtMs !== undefined && w.windowSeconds === undefined);
   if (!needed) return [];
   const { ide, readAtMs } = snapshot;
-  return history.snapshots({ ide, sinceMs: readAtMs - 31 * 86_400_000, untilMs: readAtMs });
+  try {
+    return history.snapshots({ ide, sinceMs: readAtMs - 31 * 86_400_000, untilMs: readAtMs });
+  } catch {
+    return []; // without a history a pace is "too early to say"; that the store is broken is told where it is written
+  }
 }
 
 function timedOut(cause: DOMException): MillraceError {

@@ -1,0 +1,82 @@
+import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { TurnEvent } from "../log/event.ts";
+import type { TurnRecord } from "../log/store.ts";
+import { finishedTurn } from "./history/finished-turn.ts";
+import type { Meter } from "./meter.ts";
+
+/** What the recorder reads turns from, as an onlooker: it keeps no turn alive and delivers none. */
+export interface TurnSource {
+  get(turnId: TurnId): Promise<TurnRecord | undefined>;
+  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
+  follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+}
+
+/** Puts every turn that ends into the usage history. */
+export interface UsageRecorder {
+  /** Follows a turn to its end; nothing happens if it is followed already. */
+  watch(turnId: TurnId): void;
+  /** Resolves once nothing is followed any more. What had not ended is recorded after the next start. */
+  stop(): Promise<void>;
+}
+
+/** How many ended turns a start looks back at: those that ended while no recorder ran. */
+const lookedBack = 1000;
+
+/**
+ * Opens the recorder. It first catches up with turns that run, and with turns that ended unrecorded when a process died
+ * between a turn's end and its record. `onProblem` is told what could not be read; the turn is tried again at the next start.
+ */
+export function openUsageRecorder(options: {
+  readonly turns: TurnSource;
+  readonly meter: Pick<Meter, "recordTurn" | "history">;
+  readonly onProblem: (error: unknown) => void;
+}): UsageRecorder {
+  const { turns, meter, onProblem } = options;
+  const stopping = new AbortController();
+  const watched = new Map<TurnId, Promise<void>>();
+
+  async function record(turnId: TurnId): Promise<void> {
+    const found = await turns.get(turnId);
+    if (found === undefined) return;
+    const kept: TurnEvent[] = [];
+    let hasDelta = false;
+    for await (const event of turns.follow(turnId, startOfLog, stopping.signal)) {
+      const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
+      if (!isDelta || !hasDelta) kept.push(event); // of the answer only the first moment counts, not its text
+      hasDelta ||= isDelta;
+    }
+    const turn = finishedTurn(found, kept, undefined);
+    if (turn !== undefined) meter.recordTurn(turn);
+  }
+
+  function watch(turnId: TurnId): void {
+    if (watched.has(turnId) || stopping.signal.aborted) return;
+    const work = record(turnId)
+      .catch((error: unknown) => {
+        if (!stopping.signal.aborted) onProblem(error);
+      })
+      .finally(() => watched.delete(turnId));
+    watched.set(turnId, work);
+  }
+
+  async function catchUp(): Promise<void> {
+    for (const { turnId } of await turns.list({ open: true, limit: lookedBack })) watch(turnId);
+    for (const { turnId } of await turns.list({ open: false, limit: lookedBack })) {
+      if (stopping.signal.aborted) return;
+      if (meter.history.turn(turnId) !== undefined) continue;
+      watch(turnId);
+      await watched.get(turnId); // one after the other: nobody waits for these
+    }
+  }
+
+  const caughtUp = catchUp().catch((error: unknown) => {
+    if (!stopping.signal.aborted) onProblem(error);
+  });
+  return {
+    watch,
+    async stop() {
+      stopping.abort();
+      await Promise.all([caughtUp, ...watched.values()]);
+    },
+  };
+}
