@@ -1,0 +1,34 @@
+const methods = "GET, POST, DELETE, OPTIONS";
+const exposed =
+  "x-request-id, request-id, retry-after, x-should-retry, x-millrace-turn, x-millrace-joined, x-millrace-degraded, " +
+  "x-millrace-expires, x-millrace-model, x-millrace-model-asked, x-millrace-model-rule, x-millrace-continuity";
+
+/** What lets a page of an allowed origin read an answer; empty for everybody else. Never a wildcard. */
+export function corsHeaders(origin: string | null): Readonly<Record<string, string>> {
+  if (origin === null) return {};
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": exposed, vary: "origin" };
+}
+
+/**
+ * The answer to a preflight whose origin the guard let pass. Requested headers are echoed (the SDKs send a dozen
+ * `x-stainless-*`), each checked to be a header name. Source: client-contract row 55.
+ */
+export function preflight(headers: Headers): Response {
+  const origin = headers.get("origin");
+  if (origin === null) return new Response(null, { status: 204, headers: { allow: methods } });
+  const asked = (headers.get("access-control-request-headers") ?? "")
+    .split(",")
+    .map((name) => name.trim().toLowerCase());
+  const names = asked.filter((name) => /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)).slice(0, 100);
+  const answer = new Headers({
+    ...corsHeaders(origin),
+    "access-control-allow-methods": methods,
+    "access-control-allow-headers": names.join(", "),
+    "access-control-max-age": "600",
+    vary: "origin, access-control-request-headers, access-control-request-private-network",
+  });
+  if (headers.get("access-control-request-private-network") === "true") {
+    answer.set("access-control-allow-private-network", "true");
+  }
+  return new Response(null, { status: 204, headers: answer });
+}

@@ -1,0 +1,255 @@
+import type { ErrorRecord } from "../../base/errors.ts";
+import type { CancelledBy, FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { afterRewrite, commonStart } from "./rewrite.ts";
+
+/** Visible text, or the model's thinking. */
+export interface TextBlock<Kind extends "text" | "thinking"> {
+  readonly kind: Kind;
+  readonly index: number;
+  text: string;
+}
+
+export interface ToolCallBlock {
+  readonly kind: "tool_call";
+  readonly index: number;
+  /** Counts tool calls only, from 0. */
+  readonly callIndex: number;
+  readonly callId: string;
+  readonly name: string;
+  readonly freeform: boolean;
+  arguments: string;
+}
+
+/** A piece of an answer. Blocks follow each other: one is closed before the next opens. `index` counts from 0 over all kinds. */
+export type Block = TextBlock<"text"> | TextBlock<"thinking"> | ToolCallBlock;
+
+/** How an answer ended. `finished` carries the reason that the content bears out: `tool_calls` if and only if there are calls. */
+export type AnswerEnd =
+  | { readonly type: "finished"; readonly reason: FinishReason }
+  | { readonly type: "failed"; readonly error: ErrorRecord }
+  | { readonly type: "cancelled"; readonly by: CancelledBy };
+
+/** An answer as far as the events go. */
+export interface Answer {
+  readonly blocks: readonly Block[];
+  readonly usage: Usage | undefined;
+  readonly end: AnswerEnd | undefined;
+}
+
+/**
+ * What one event changed. `rewritten`: text already sent is no longer true; `text` is the whole visible text as it
+ * stands after this step, `delta` what is still sent so that the end is complete (see `afterRewrite`).
+ */
+export type AnswerStep =
+  | { readonly type: "open" | "close"; readonly block: Block }
+  | { readonly type: "delta"; readonly block: Block; readonly delta: string }
+  | { readonly type: "rewritten"; readonly block: Block; readonly delta: string; readonly text: string }
+  | { readonly type: "end"; readonly end: AnswerEnd };
+
+type ToolCallEvent = Extract<TurnEventBody, { type: "tool_call" }>;
+type ContentEvent = Extract<TurnEventBody, { type: "text" | "thinking" | "rewritten" | "tool_call" }>;
+
+/**
+ * Puts a turn's events in the order that every API can carry: blocks one after the other, calls never interleaved, text
+ * rewritten upstream told apart from text appended. What belongs to a later block waits while a call is open. Every
+ * encoder reads steps, every non-streamed answer reads `answer`: so both say the same.
+ */
+export class AnswerFold {
+  readonly #blocks: Block[] = [];
+  readonly #freeform: ReadonlySet<string>;
+  readonly #calls = new Set<string>();
+  #open: Block | undefined;
+  #waiting: ContentEvent[] = [];
+  #usage: Usage | undefined;
+  #end: AnswerEnd | undefined;
+
+  constructor(request: Pick<TurnRequest, "tools">) {
+    this.#freeform = new Set(request.tools.filter((tool) => tool.kind === "freeform").map((tool) => tool.name));
+  }
+
+  get answer(): Answer {
+    return {
+      blocks: this.#blocks.filter((b) => b.kind === "tool_call" || b.text !== ""),
+      usage: this.#usage,
+      end: this.#end,
+    };
+  }
+
+  /** The visible text as it stands: all text blocks, joined. */
+  get text(): string {
+    let text = "";
+    for (const block of this.#blocks) if (block.kind === "text") text += block.text;
+    return text;
+  }
+
+  push(event: TurnEventBody): readonly AnswerStep[] {
+    if (this.#end !== undefined) return [];
+    const steps: AnswerStep[] = [];
+    switch (event.type) {
+      case "started":
+        break;
+      case "usage":
+        this.#usage = event;
+        break;
+      case "text":
+      case "thinking":
+      case "rewritten":
+      case "tool_call":
+        this.#content(event, steps);
+        break;
+      case "finished":
+        this.#drain(steps, "all");
+        if (event.text !== this.text) this.#rewrite(event.text, steps);
+        this.#close(steps);
+        this.#finish({ type: "finished", reason: this.#reason(event.reason) }, steps);
+        break;
+      case "failed":
+      case "cancelled":
+        this.#drain(steps, "all");
+        this.#close(steps);
+        this.#finish(
+          event.type === "failed" ? { type: "failed", error: event.error } : { type: "cancelled", by: event.by },
+          steps,
+        );
+        break;
+      default:
+        event satisfies never;
+    }
+    return steps;
+  }
+
+  #content(event: ContentEvent, steps: AnswerStep[]): void {
+    const open = this.#open;
+    const waits = open?.kind === "tool_call" && !(event.type === "tool_call" && event.callId === open.callId);
+    if (waits) {
+      this.#waiting.push(event);
+      return;
+    }
+    this.#apply(event, steps);
+    this.#drain(steps, "while closed");
+  }
+
+  #apply(event: ContentEvent, steps: AnswerStep[]): void {
+    if (event.type === "rewritten") this.#rewrite(event.text, steps);
+    else if (event.type === "tool_call") this.#call(event, steps);
+    else if (event.delta !== "") {
+      const block = this.#textBlock(event.type, steps);
+      block.text += event.delta;
+      steps.push({ type: "delta", block, delta: event.delta });
+    }
+  }
+
+  /** Applies what waited: until a call stays open, or to the last when the answer ends. */
+  #drain(steps: AnswerStep[], how: "while closed" | "all"): void {
+    while (this.#waiting.length > 0) {
+      const open = this.#open;
+      if (open?.kind !== "tool_call") {
+        const next = this.#waiting.shift();
+        if (next !== undefined) this.#apply(next, steps);
+        continue;
+      }
+      const own = this.#waiting.findIndex((e) => e.type === "tool_call" && e.callId === open.callId);
+      const [next] = own === -1 ? [] : this.#waiting.splice(own, 1);
+      if (next !== undefined) this.#apply(next, steps);
+      else if (how === "all") this.#close(steps);
+      else return;
+    }
+  }
+
+  #call(event: ToolCallEvent, steps: AnswerStep[]): void {
+    let block = this.#open;
+    if (block?.kind !== "tool_call") {
+      if (this.#calls.has(event.callId)) return; // a call that is done takes no more
+      this.#close(steps);
+      const opened: ToolCallBlock = {
+        kind: "tool_call",
+        index: this.#blocks.length,
+        callIndex: this.#calls.size,
+        callId: event.callId,
+        name: event.name,
+        freeform: this.#freeform.has(event.name),
+        arguments: "",
+      };
+      this.#calls.add(event.callId);
+      this.#start(opened, steps);
+      block = opened;
+    }
+    this.#append(block, event.argumentsDelta, steps);
+    if (event.done) this.#close(steps);
+  }
+
+  #append(block: ToolCallBlock, delta: string, steps: AnswerStep[]): void {
+    if (delta === "") return;
+    block.arguments += delta;
+    steps.push({ type: "delta", block, delta });
+  }
+
+  #rewrite(text: string, steps: AnswerStep[]): void {
+    const before = this.text;
+    if (text === before) return;
+    const block = this.#textBlock("text", steps);
+    if (text.startsWith(before)) {
+      const delta = text.slice(before.length);
+      block.text += delta;
+      steps.push({ type: "delta", block, delta });
+      return;
+    }
+    this.#spread(text, block);
+    steps.push({ type: "rewritten", block, delta: afterRewrite(before, text), text });
+  }
+
+  /** Shares the new text out: every earlier text block keeps what is still true of it, the last one takes the rest. */
+  #spread(text: string, last: Block): void {
+    let position = 0;
+    let diverged = false;
+    for (const block of this.#blocks) {
+      if (block.kind !== "text") continue;
+      if (block === last) block.text = text.slice(position);
+      else if (diverged) block.text = "";
+      else if (text.startsWith(block.text, position)) position += block.text.length;
+      else {
+        diverged = true;
+        block.text = commonStart(block.text, text.slice(position));
+        position += block.text.length;
+      }
+    }
+  }
+
+  #textBlock(kind: "text" | "thinking", steps: AnswerStep[]): TextBlock<"text"> | TextBlock<"thinking"> {
+    const open = this.#open;
+    if (open !== undefined && open.kind !== "tool_call" && open.kind === kind) return open;
+    this.#close(steps);
+    const block = { kind, index: this.#blocks.length, text: "" } as TextBlock<"text"> | TextBlock<"thinking">; // one per kind
+    this.#start(block, steps);
+    return block;
+  }
+
+  #start(block: Block, steps: AnswerStep[]): void {
+    this.#blocks.push(block);
+    this.#open = block;
+    steps.push({ type: "open", block });
+  }
+
+  #close(steps: AnswerStep[]): void {
+    const block = this.#open;
+    if (block === undefined) return;
+    this.#open = undefined;
+    // A call without parameters is a call with none: "{}" is what its client parses. Source: client-contract row 10.
+    if (block.kind === "tool_call" && !block.freeform && block.arguments.trim() === "")
+      this.#append(block, "{}", steps);
+    steps.push({ type: "close", block });
+  }
+
+  #reason(reason: FinishReason): FinishReason {
+    const called = this.#calls.size > 0;
+    if (called && reason.unified === "stop") return { ...reason, unified: "tool_calls" };
+    if (!called && reason.unified === "tool_calls") return { ...reason, unified: "stop" };
+    return reason;
+  }
+
+  #finish(end: AnswerEnd, steps: AnswerStep[]): void {
+    this.#end = end;
+    steps.push({ type: "end", end });
+  }
+}

@@ -1,0 +1,67 @@
+import type { ErrorRecord } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { TurnEvent } from "../../log/event.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import type { Answer } from "./answer.ts";
+
+/** One server-sent event of an API: its name where the API names its events, and one line of data (JSON or `[DONE]`). */
+export interface WireEvent {
+  readonly name?: string;
+  readonly data: string;
+}
+
+/** An error as an API answers it before the first byte. */
+export interface WireError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** A body that was understood. `wire` is plain JSON that the dialect wants back with the turn's record. */
+export interface ParsedTurn {
+  readonly request: TurnRequest;
+  readonly stream: boolean;
+  readonly wire?: unknown;
+}
+
+/**
+ * What an encoder knows beside the events. All of it comes from the turn's record, so that every reader of a turn, now
+ * or after a restart, gets the same bytes; only `parsed` may come from the reader's own request.
+ */
+export interface EncodeContext {
+  readonly turnId: TurnId;
+  readonly createdAtMs: number;
+  readonly parsed: ParsedTurn;
+  readonly requestId: string;
+  /** About how many tokens the prompt is: what usage says where the upstream reported none. At least 1. */
+  readonly promptTokens: number;
+  /** The one estimator of the gateway: tokens of a text, about. */
+  readonly estimateTokens: (text: string) => number;
+}
+
+/**
+ * Turn events in, wire events out: a state machine that yields a legal stream of its API for any legal sequence of
+ * events. It is called once per event, in order, and holds no clock: equal events give equal bytes.
+ */
+export interface Encoder {
+  /** What the stream starts with, before any event. */
+  open(): readonly WireEvent[];
+  encode(event: TurnEvent): readonly WireEvent[];
+  /** A real event of this API that changes nothing, for silence while the upstream is known alive. */
+  heartbeat(): readonly WireEvent[];
+  /** The log could not be read to its end: an error that no client takes for a complete answer. */
+  broken(error: ErrorRecord): readonly WireEvent[];
+}
+
+export type DialectName = "openai-chat" | "openai-completions" | "openai-responses" | "anthropic-messages";
+
+/** One API: pure functions between bodies and turns. Knows no IDE, no clock, no network. Source: design.md, "A turn is a log". */
+export interface Dialect {
+  readonly name: DialectName;
+  /** Throws `invalid_request` with the path of the field at fault. */
+  parse(body: unknown): ParsedTurn;
+  encoder(context: EncodeContext): Encoder;
+  /** The whole answer as one body; what a client accumulates from the stream. Only for an answer that finished. */
+  encodeAnswer(context: EncodeContext, answer: Answer): unknown;
+  encodeError(error: ErrorRecord, requestId: string): WireError;
+}

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { ParsedTurn } from "../dialect.ts";
+import { parseBody, refuse } from "../parse-body.ts";
+import { messagesSchema, parseMessages } from "./messages.ts";
+import {
+  functionCallSchema,
+  functionsSchema,
+  parseToolChoice,
+  parseTools,
+  toolChoiceSchema,
+  toolsSchema,
+} from "./tools.ts";
+
+const jsonSchemaFormat = z.object({
+  type: z.literal("json_schema"),
+  json_schema: z.object({
+    name: z.string().nullish(),
+    schema: z.record(z.string(), z.unknown()).nullish(),
+    strict: z.boolean().nullish(),
+  }),
+});
+const responseFormatSchema = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("text") }),
+    z.object({ type: z.literal("json_object") }),
+    jsonSchemaFormat,
+  ])
+  .nullish();
+
+/** What every OpenAI surface calls effort. */
+export const effortSchema = z.enum(["none", "minimal", "low", "medium", "high", "xhigh", "max"]).nullish();
+
+/** `stop`: one text or up to four; empty ones mean nothing. */
+export const stopSchema = z
+  .union([z.string(), z.array(z.string()).max(4, "At most 4 stop sequences are supported.")])
+  .nullish();
+
+const positiveTokens = z.number().int().positive().nullish();
+
+const chatBody = z.object({
+  model: z.string().min(1, "Name a model; GET /v1/models lists them."),
+  messages: messagesSchema,
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+  max_tokens: positiveTokens,
+  max_completion_tokens: positiveTokens,
+  stop: stopSchema,
+  tools: toolsSchema,
+  functions: functionsSchema,
+  tool_choice: toolChoiceSchema,
+  function_call: functionCallSchema,
+  parallel_tool_calls: z.boolean().nullish(),
+  response_format: responseFormatSchema,
+  reasoning_effort: effortSchema,
+  n: z.number().nullish(),
+  logprobs: z.unknown().optional(),
+  top_logprobs: z.unknown().optional(),
+  modalities: z.array(z.string()).nullish(),
+  audio: z.unknown().optional(),
+});
+
+/** What a reader of the stream asked of it, beside the answer itself. */
+export interface ChatWire {
+  readonly includeUsage: boolean;
+}
+
+/**
+ * A chat completion request. Refused by name: what would change the answer and cannot be done (`n`, `logprobs`, audio);
+ * ignored: hints (`store`, `metadata`, `temperature`, `seed`, `user` and whatever is new).
+ *
+ * @throws MillraceError `invalid_request`. Source: client-contract rows 11-16 and 22-26.
+ */
+export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: ChatWire } {
+  const parsed = parseBody(chatBody, body);
+  refuseUnsupported(parsed);
+  const offered = parseTools(parsed.tools, parsed.functions);
+  const { choice, tools } = parseToolChoice(parsed.tool_choice, parsed.function_call, offered);
+  const maxOutputTokens = parsed.max_completion_tokens ?? parsed.max_tokens;
+  const request: TurnRequest = {
+    model: parsed.model,
+    messages: parseMessages(parsed.messages),
+    tools,
+    toolChoice: choice,
+    parallelToolCalls: parsed.parallel_tool_calls ?? true,
+    responseFormat: parseResponseFormat(parsed.response_format),
+    stop: parseStop(parsed.stop),
+    ...(maxOutputTokens ? { maxOutputTokens } : {}),
+    ...(parsed.reasoning_effort ? { reasoningEffort: parsed.reasoning_effort } : {}),
+  };
+  const includeUsage = parsed.stream_options?.include_usage ?? false;
+  return { request, stream: parsed.stream ?? false, wire: { includeUsage } };
+}
+
+export function parseStop(stop: z.infer<typeof stopSchema>): string[] {
+  return (typeof stop === "string" ? [stop] : (stop ?? [])).filter((text) => text !== "");
+}
+
+function refuseUnsupported(body: z.infer<typeof chatBody>): void {
+  if (body.n !== undefined && body.n !== null && body.n !== 1) {
+    throw refuse("n", "Only one choice per request is supported.", "Send `n: 1`, or one request per choice.");
+  }
+  if (body.logprobs !== undefined && body.logprobs !== null && body.logprobs !== false) {
+    throw refuse("logprobs", "Log probabilities are not available from these models.");
+  }
+  if (body.top_logprobs !== undefined && body.top_logprobs !== null && body.top_logprobs !== 0) {
+    throw refuse("top_logprobs", "Log probabilities are not available from these models.");
+  }
+  if (body.modalities?.some((modality) => modality !== "text"))
+    throw refuse("modalities", "Only text can be answered.");
+  if (body.audio !== undefined && body.audio !== null) throw refuse("audio", "Only text can be answered.");
+}
+
+function parseResponseFormat(format: z.infer<typeof responseFormatSchema>): ResponseFormat {
+  if (!format) return { type: "text" };
+  if (format.type !== "json_schema") return { type: format.type };
+  const { name, schema, strict } = format.json_schema;
+  return { type: "json_schema", name: name ?? "answer", schema: schema ?? {}, strict: strict ?? false };
+}

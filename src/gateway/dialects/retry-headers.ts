@@ -1,0 +1,35 @@
+import type { ErrorCode, ErrorRecord } from "../../base/errors.ts";
+
+/** Longest wait that is announced: clients ignore longer ones and retry by their own, much shorter plan. */
+const longestWaitSeconds = 60;
+
+/** What gets no better by sending the same request again soon: an exhausted plan, a bug of ours, a turn that was ended. */
+const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
+  ide_not_running: false,
+  not_signed_in: true,
+  unauthenticated: true,
+  unknown_model: true,
+  model_not_allowed: true,
+  quota_exhausted: true,
+  rate_limited: false,
+  context_too_long: true,
+  invalid_request: true,
+  idempotency_conflict: true,
+  upstream_failed: false,
+  upstream_timeout: false,
+  cancelled: true,
+  degraded: false,
+  expired: true,
+  internal: true,
+};
+
+/**
+ * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain. An exhausted quota says
+ * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: client-contract row 57.
+ */
+export function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
+  if (notWorthRepeating[error.code]) return { "x-should-retry": "false" };
+  if (error.retryAfterMs === undefined) return {};
+  const seconds = Math.min(longestWaitSeconds, Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  return { "retry-after": String(seconds) };
+}

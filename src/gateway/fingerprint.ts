@@ -1,0 +1,18 @@
+import { createHash } from "node:crypto";
+
+/** What says how to deliver an answer, not which answer: a client that gives up streaming asks for the same one without. */
+const delivery = new Set(["stream", "stream_options"]);
+
+/**
+ * Digest of what a body asks for, per API: byte-identical repeats have the same one, and so has the repeat without
+ * streaming that Claude Code falls back to. Source: facts/toolbox.md, 5.
+ */
+export function fingerprintOf(dialect: string, body: unknown): string {
+  const asked = JSON.stringify(body, (key, value: unknown) => (key === "" ? withoutDelivery(value) : value));
+  return createHash("sha256").update(dialect).update("\0").update(asked).digest("hex");
+}
+
+function withoutDelivery(body: unknown): unknown {
+  if (typeof body !== "object" || body === null) return body;
+  return Object.fromEntries(Object.entries(body).filter(([key]) => !delivery.has(key)));
+}

@@ -1,0 +1,63 @@
+import { FakeClock } from "../base/clock.fake.ts";
+import { Secret } from "../base/secret.ts";
+import { FakeModels } from "../models/models.fake.ts";
+import { type OpenGateway, openGateway } from "./open-gateway.ts";
+import type { GatewayOptions } from "./options.ts";
+import { ScriptedTurns } from "./scripted-turns.fake.ts";
+
+export const fakeKey = "mr-test-key-0123456789abcdef";
+export const guestKey = "mr-guest-key-0123456789abcdef";
+
+/** A gateway over fake turns and models and a clock that stands still, with its log lines kept. */
+export interface FakeGateway {
+  readonly gateway: OpenGateway;
+  readonly turns: ScriptedTurns;
+  readonly models: FakeModels;
+  readonly clock: FakeClock;
+  readonly logged: {
+    readonly level: string;
+    readonly event: string;
+    readonly fields: Readonly<Record<string, unknown>>;
+  }[];
+  /** Asks with the owner's key and a loopback Host, unless `init` says otherwise. A plain object as `json` is the body. */
+  readonly request: (path: string, init?: RequestInit & { readonly json?: unknown }) => Promise<Response>;
+}
+
+export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway {
+  const clock = new FakeClock();
+  const turns = new ScriptedTurns(options.clock ?? clock);
+  const models = new FakeModels();
+  const logged: FakeGateway["logged"] = [];
+  const gateway = openGateway({
+    turns,
+    models,
+    clock,
+    log: { write: (level, event, fields) => void logged.push({ level, event, fields }) },
+    keys: [
+      { name: "owner", key: new Secret(fakeKey) },
+      { name: "guest", key: new Secret(guestKey) },
+    ],
+    version: "0.0.0-test",
+    instance: "instance-test",
+    ...options,
+  });
+  return {
+    gateway,
+    turns,
+    models,
+    clock,
+    logged,
+    async request(path, { json, ...init } = {}) {
+      const headers = new Headers({ host: "127.0.0.1:42100", authorization: `Bearer ${fakeKey}` });
+      for (const [name, value] of new Headers(init.headers)) {
+        if (value === "") headers.delete(name);
+        else headers.set(name, value);
+      }
+      const body = json === undefined ? init.body : JSON.stringify(json);
+      const method = init.method ?? (json === undefined ? "GET" : "POST");
+      return gateway.app(
+        new Request(`http://gateway${path}`, { ...init, method, headers, ...(body == null ? {} : { body }) }),
+      );
+    },
+  };
+}

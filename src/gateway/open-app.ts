@@ -1,0 +1,83 @@
+import { Hono } from "hono";
+import { MillraceError } from "../base/errors.ts";
+import { sortableId } from "../base/ids.ts";
+import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./context.ts";
+import { preflight } from "./cors.ts";
+import { openAiChat } from "./dialects/openai-chat/dialect.ts";
+import { authenticate, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
+import { mountModels } from "./models-routes.ts";
+import { foldPath } from "./paths.ts";
+import { mountPlain, openRoutes, routeNotFound } from "./plain-routes.ts";
+import { headerSafe } from "./request-headers.ts";
+import { onRouteError, turnRoute } from "./turn-route.ts";
+import { mountTurns } from "./turns-routes.ts";
+
+/** The gateway as a function from request to response: guard, then routes. `policy` may gain origins later. */
+export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv> {
+  const app = new Hono<GatewayEnv>({ getPath: (request) => foldPath(new URL(request.url).pathname) });
+  app.use(async (c, next) => {
+    const startedAt = gateway.clock.monotonic();
+    const requestId = requestIdOf(c.req.raw.headers, gateway.clock.now());
+    c.set("requestId", requestId);
+    c.set("logFields", {});
+    const refused = guard(policy, c);
+    if (refused === undefined) await next();
+    else c.res = refused;
+    finish(c, requestId);
+    logRequest(gateway, c, gateway.clock.monotonic() - startedAt);
+  });
+  app.options("*", (c) => preflight(c.req.raw.headers));
+  mountPlain(app, gateway);
+  mountModels(app, gateway);
+  mountTurns(app, gateway);
+  app.post("/v1/chat/completions", turnRoute(gateway, openAiChat));
+  app.notFound(routeNotFound);
+  app.onError(onRouteError(gateway));
+  return app;
+}
+
+/** Host and Origin on every request; the key on all but the open routes and preflights. */
+function guard(policy: GuardPolicy, c: GatewayContext): Response | undefined {
+  const { headers } = c.req.raw;
+  const foreign = refuseForeign(policy, headers);
+  if (foreign !== undefined) return respondError(c, MillraceError.fromRecord(foreign.error), foreign.status);
+  const caller = authenticate(policy, headers);
+  c.set("caller", caller);
+  const { method, path } = c.req;
+  const open = method === "OPTIONS" || openRoutes.some((route) => route.method === method && route.path === path);
+  if (caller !== undefined || open) return undefined;
+  const refusal = unauthenticated();
+  const response = respondError(c, MillraceError.fromRecord(refusal.error), refusal.status);
+  response.headers.set("www-authenticate", 'Bearer realm="millrace"');
+  return response;
+}
+
+/** What every response carries: the id that is also in the log, and CORS for an allowed origin (the guard stopped the others). */
+function finish(c: GatewayContext, requestId: string): void {
+  const { headers } = c.res;
+  headers.set("x-request-id", requestId);
+  headers.set("request-id", requestId);
+  headers.set("x-content-type-options", "nosniff");
+  if (c.res.status !== 403 && c.req.method !== "OPTIONS") addCors(headers, c.req.header("origin") ?? null);
+}
+
+/** The client's own request id where it is a plain one, ours otherwise. */
+function requestIdOf(headers: Headers, nowMs: number): string {
+  const given = headers.get("x-request-id") ?? headers.get("x-client-request-id");
+  return given !== null && /^[\w.:-]{8,100}$/.test(given) ? given : `req_${sortableId(nowMs)}`;
+}
+
+function logRequest(gateway: Gateway, c: GatewayContext, ms: number): void {
+  const { status } = c.res;
+  const quiet = openRoutes.some((route) => route.path === c.req.path);
+  const level = status >= 500 ? "warn" : quiet ? "debug" : "info";
+  gateway.log.write(level, "request", {
+    requestId: c.var.requestId,
+    method: c.req.method,
+    path: headerSafe(c.req.path),
+    status,
+    ms: Math.round(ms),
+    caller: c.var.caller?.name,
+    ...c.var.logFields,
+  });
+}

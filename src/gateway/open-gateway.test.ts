@@ -1,0 +1,323 @@
+import { describe, expect, it } from "vitest";
+import { MillraceError } from "../base/errors.ts";
+import { Secret } from "../base/secret.ts";
+import type { TurnEventBody } from "../log/event.ts";
+import { fakeModelOf } from "../models/models.fake.ts";
+import { fakeGateway, fakeKey, guestKey } from "./gateway.fake.ts";
+import { openGateway } from "./open-gateway.ts";
+
+const chat = { model: "test-model", messages: [{ role: "user", content: "Hello" }] };
+const answer: TurnEventBody[] = [
+  { type: "text", delta: "Hi." },
+  { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi." },
+];
+const path = "/v1/chat/completions";
+
+describe("the guard", () => {
+  it.each([
+    ["GET", "/health"],
+    ["GET", "/"],
+    ["POST", path],
+    ["OPTIONS", path],
+    ["GET", "/v1/models"],
+  ])("turns a foreign Host away from %s %s, with or without the key", async (method, route) => {
+    const { request } = fakeGateway();
+    const response = await request(route, { method, headers: { host: "evil.example" } });
+    expect(response.status).toBe(403);
+    expect(await response.json()).toMatchObject({ error: { code: "invalid_request" } });
+  });
+
+  it.each(["127.0.0.1", "127.0.0.1:42100", "localhost:1", "LOCALHOST", "[::1]:8080"])(
+    "serves Host %s",
+    async (host) => {
+      const { request } = fakeGateway();
+      expect((await request("/health", { headers: { host } })).status).toBe(200);
+    },
+  );
+
+  it.each(["localhost.evil.example", "127.0.0.1.nip.io", "localhost@evil.example", "0.0.0.0", "[::1].evil"])(
+    "does not serve Host %s",
+    async (host) => {
+      const { request } = fakeGateway();
+      expect((await request("/health", { headers: { host } })).status).toBe(403);
+    },
+  );
+
+  it("turns every origin away that is not allowed by name, also one equal to the Host", async () => {
+    const { request } = fakeGateway({ allowedOrigins: ["https://app.example"] });
+    const from = async (origin: string) => (await request("/v1/models", { headers: { origin } })).status;
+    expect(await from("https://app.example")).toBe(200);
+    expect(await from("https://evil.example")).toBe(403);
+    expect(await from("http://127.0.0.1:42100")).toBe(403);
+    expect(await from("null")).toBe(403);
+  });
+
+  it("never answers with a wildcard, and names an allowed origin only to itself", async () => {
+    const { request } = fakeGateway({ allowedOrigins: ["https://app.example"] });
+    const origins = [{}, { origin: "https://app.example" }, { origin: "https://evil.example" }];
+    const names = await Promise.all(
+      origins.map(async (headers) =>
+        (await request("/health", { headers })).headers.get("access-control-allow-origin"),
+      ),
+    );
+    expect(names).toEqual([null, "https://app.example", null]);
+  });
+
+  it("takes the key as a bearer token or as x-api-key", async () => {
+    const { request } = fakeGateway();
+    const withHeaders = async (headers: Record<string, string>) =>
+      (await request("/v1/models", { headers: { authorization: "", ...headers } })).status;
+    expect(await withHeaders({ authorization: `Bearer ${fakeKey}` })).toBe(200);
+    expect(await withHeaders({ authorization: `bearer  ${guestKey}` })).toBe(200);
+    expect(await withHeaders({ "x-api-key": fakeKey })).toBe(200);
+    expect(await withHeaders({ authorization: "Bearer placeholder", "x-api-key": fakeKey })).toBe(200);
+  });
+
+  it.each([
+    {},
+    { authorization: "Bearer " },
+    { authorization: `Basic ${fakeKey}` },
+    { "x-api-key": `${fakeKey}x` },
+    { authorization: `Bearer ${fakeKey.slice(1)}` },
+  ])("answers %j the same 401", async (headers) => {
+    const { request } = fakeGateway();
+    const response = await request("/v1/models", { headers: { authorization: "", ...headers } });
+    expect(response.status).toBe(401);
+    const { error } = (await response.json()) as { error: Record<string, unknown> };
+    expect({ ...error, request_id: "" }).toMatchInlineSnapshot(`
+        {
+          "code": "invalid_api_key",
+          "hint": "Send the gateway's key as a bearer token; \`millrace key\` prints where it is.",
+          "message": "The request carries no valid key of this gateway. Send the gateway's key as a bearer token; \`millrace key\` prints where it is.",
+          "millrace": {
+            "code": "unauthenticated",
+            "message": "The request carries no valid key of this gateway.",
+          },
+          "param": null,
+          "request_id": "",
+          "type": "authentication_error",
+        }
+      `);
+  });
+
+  it("takes no key from the query", async () => {
+    const { request } = fakeGateway();
+    expect(
+      (await request(`/v1/models?key=${fakeKey}&api_key=${fakeKey}`, { headers: { authorization: "" } })).status,
+    ).toBe(401);
+  });
+
+  it("does not open without a key, or with one that anybody could guess", () => {
+    const options = { ...fakeGateway(), log: { write() {} }, version: "", instance: "" };
+    const open = (keys: { name: string; key: Secret }[]) => () => openGateway({ ...options, keys });
+    expect(open([])).toThrow(MillraceError);
+    expect(open([{ name: "k", key: new Secret("") }])).toThrow(/shorter than 16/);
+    expect(open([{ name: "k", key: new Secret("changeme") }])).not.toThrow(/changeme/);
+  });
+
+  it("answers preflights of allowed origins with the headers they ask for, cleaned", async () => {
+    const { request } = fakeGateway({ allowedOrigins: ["https://app.example"] });
+    const response = await request(path, {
+      method: "OPTIONS",
+      headers: {
+        authorization: "",
+        origin: "https://app.example",
+        "access-control-request-headers": "Authorization, x-stainless-os, bad header, x:y",
+        "access-control-request-private-network": "true",
+      },
+    });
+    expect(response.status).toBe(204);
+    expect(response.headers.get("access-control-allow-headers")).toBe("authorization, x-stainless-os");
+    expect(response.headers.get("access-control-allow-private-network")).toBe("true");
+    expect(response.headers.get("access-control-allow-origin")).toBe("https://app.example");
+    const foreign = await request(path, { method: "OPTIONS", headers: { origin: "https://evil.example" } });
+    expect(foreign.status).toBe(403);
+    expect(foreign.headers.get("access-control-allow-private-network")).toBeNull();
+  });
+
+  it("answers a preflight without an origin with what is allowed, and no CORS", async () => {
+    const response = await fakeGateway().request(path, { method: "OPTIONS", headers: { authorization: "" } });
+    expect(response.status).toBe(204);
+    expect(response.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("routes", () => {
+  it.each([
+    ["HEAD", "/"],
+    ["GET", "/"],
+    ["HEAD", "/api/hello"],
+    ["GET", "/health"],
+    ["HEAD", "/health"],
+  ])("answers %s %s without a key, below info level", async (method, route) => {
+    const { request, logged } = fakeGateway();
+    expect((await request(route, { method, headers: { authorization: "" } })).status).toBe(200);
+    expect(logged.map((line) => line.level)).toEqual(["debug"]);
+  });
+
+  it("shows health details to who has the key only", async () => {
+    const { request } = fakeGateway({ healthDetails: async () => ({ ide: "windsurf 2.0" }) });
+    const stranger = await (await request("/health", { headers: { authorization: "" } })).json();
+    expect(stranger).toEqual({ status: "ok", name: "millrace", instance: "instance-test" });
+    expect(await (await request("/health")).json()).toMatchObject({
+      version: "0.0.0-test",
+      details: { ide: "windsurf 2.0" },
+    });
+  });
+
+  it.each([
+    "/v1/chat/completions",
+    "/chat/completions",
+    "/v1/v1/chat/completions",
+    "/v1/chat/completions/",
+    "//v1//chat/completions",
+    "/v1/chat/completions?api-version=2024",
+  ])("serves chat completions at %s", async (route) => {
+    const { request, turns } = fakeGateway();
+    turns.script = () => answer;
+    expect((await request(route, { json: chat })).status).toBe(200);
+  });
+
+  it.each(["/v1/models", "/models", "/v1/models/", "/v1/v1/models", "/v1/models?client_version=0.169.0"])(
+    "lists models at %s",
+    async (route) => {
+      const response = await fakeGateway().request(route);
+      expect(await response.json()).toMatchObject({
+        object: "list",
+        data: [{ id: "claude-test:high" }, { id: "test-model" }],
+      });
+    },
+  );
+
+  it.each(["/v1/embeddings", "/embeddings", "/v1/audio/speech", "/v1/images/generations", "/v1/moderations"])(
+    "answers %s with JSON that names what there is",
+    async (route) => {
+      const response = await fakeGateway().request(route, { json: {} });
+      expect(response.status).toBe(501);
+      const { error } = (await response.json()) as { error: { message: string } };
+      expect(error.message).toContain("/v1/chat/completions");
+    },
+  );
+
+  it("answers an unknown route 404 and a wrong method 405, in the caller's shape", async () => {
+    const { request } = fakeGateway();
+    expect((await request("/nowhere")).status).toBe(404);
+    const wrong = await request(path);
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.get("allow")).toBe("POST");
+    const anthropic = await request("/v1/messages/nowhere");
+    expect(await anthropic.json()).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
+  });
+
+  it("puts the same id on the response, in the error and in the log", async () => {
+    const { request, logged } = fakeGateway();
+    const response = await request(path, { json: {} });
+    const id = response.headers.get("x-request-id");
+    expect(response.status).toBe(400);
+    expect(id).toMatch(/^req_/);
+    expect(await response.json()).toMatchObject({ error: { request_id: id } });
+    expect(logged).toMatchObject([
+      { event: "request", fields: { requestId: id, status: 400, code: "invalid_request" } },
+    ]);
+  });
+
+  it("keeps a request id that the client gave, if it is one", async () => {
+    const { request } = fakeGateway();
+    const idFor = async (id: string) =>
+      (await request("/health", { headers: { "x-request-id": id } })).headers.get("x-request-id");
+    expect(await idFor("client-id-12345")).toBe("client-id-12345");
+    expect(await idFor("has spaces and $")).toMatch(/^req_/);
+  });
+});
+
+describe("models", () => {
+  it("lists models that can be called, sorted, each once, with limits and a date that stays", async () => {
+    const { request, models, clock } = fakeGateway();
+    models.models = [
+      fakeModelOf("b"),
+      fakeModelOf("a"),
+      fakeModelOf("a"),
+      fakeModelOf("c", { disabledReason: "not in your plan" }),
+    ];
+    const first = (await (await request("/v1/models")).json()) as { data: Record<string, unknown>[] };
+    await clock.advance(60_000);
+    expect(await (await request("/v1/models")).json()).toEqual(first);
+    expect(first.data.map((model) => model.id)).toEqual(["a", "b"]);
+    expect(first.data[0]).toMatchObject({
+      object: "model",
+      owned_by: "test-vendor",
+      context_length: 200_000,
+      max_output_tokens: 64_000,
+    });
+  });
+
+  it.each([{ "anthropic-version": "2023-06-01" }, { "user-agent": "claude-cli/2.1.330 (external, cli)" }])(
+    "lists in Anthropic's shape for %j, every id beginning as Claude Code wants it",
+    async (headers) => {
+      const body = await (await fakeGateway().request("/v1/models?limit=1000", { headers })).json();
+      expect(body).toMatchObject({
+        data: [
+          {
+            type: "model",
+            id: "anthropic/test-model",
+            display_name: "TEST-MODEL",
+            created_at: "2025-01-01T00:00:00.000Z",
+          },
+          { type: "model", id: "claude-test:high" },
+        ].reverse(),
+        has_more: false,
+        first_id: "claude-test:high",
+        last_id: "anthropic/test-model",
+      });
+    },
+  );
+
+  it("pages the Anthropic list", async () => {
+    const ask = async (query: string) =>
+      (await fakeGateway().request(`/v1/models?${query}`, { headers: { "anthropic-version": "1" } })).json();
+    expect(await ask("limit=1")).toMatchObject({ data: [{ id: "claude-test:high" }], has_more: true });
+    expect(await ask("limit=1&after_id=claude-test:high")).toMatchObject({
+      data: [{ id: "anthropic/test-model" }],
+      has_more: false,
+    });
+    expect(await ask("before_id=anthropic/test-model")).toMatchObject({
+      data: [{ id: "claude-test:high" }],
+      has_more: false,
+    });
+  });
+
+  it.each(["claude-test:high", "claude-test%3Ahigh"])("finds /v1/models/%s", async (id) => {
+    expect(await (await fakeGateway().request(`/v1/models/${id}`)).json()).toMatchObject({ id: "claude-test:high" });
+  });
+
+  it("finds an id with a slash, escaped or not, and what the Anthropic list offered", async () => {
+    const { request, models } = fakeGateway();
+    models.models = [fakeModelOf("vendor/one"), fakeModelOf("two")];
+    expect(await (await request("/v1/models/vendor/one")).json()).toMatchObject({ id: "vendor/one" });
+    expect(await (await request("/v1/models/vendor%2Fone")).json()).toMatchObject({ id: "vendor/one" });
+    const headers = { "anthropic-version": "1" };
+    expect(await (await request("/v1/models/anthropic%2Ftwo", { headers })).json()).toMatchObject({
+      id: "anthropic/two",
+    });
+    expect((await request("/v1/models/%E0%A4%A")).status).toBe(400);
+  });
+
+  it("answers an unknown model 404 with the nearest names, and starts no turn", async () => {
+    const { request, turns } = fakeGateway();
+    const response = await request(path, { json: { ...chat, model: "gpt-99" } });
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({
+      error: { code: "model_not_found", param: "model", details: { nearest: ["test-model", "claude-test:high"] } },
+    });
+    expect(turns.started).toEqual([]);
+  });
+
+  it("says in a 503 what was looked at", async () => {
+    const { request, models } = fakeGateway();
+    const details = { trace: [{ stage: "candidates", subject: "pid 7", verdict: "rejected", why: "another program" }] };
+    models.fails = new MillraceError("ide_not_running", "No IDE was found.", { details });
+    const response = await request(path, { json: chat });
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ error: { code: "ide_not_running", details } });
+  });
+});

@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Gateway } from "./context.ts";
+import { openGuard } from "./guard.ts";
+import { type Listening, type ListenOptions, listen } from "./listen.ts";
+import { serveNode } from "./node-adapter.ts";
+import { openApp } from "./open-app.ts";
+import { defaultMaxBodyBytes, defaultTiming, type GatewayOptions } from "./options.ts";
+import { guarded } from "./rpc-handler.ts";
+
+/** A gateway: a function from request to response, and a way to put it on a port. */
+export interface OpenGateway {
+  /** Everything but the socket: guard, routes, streams. The request needs a Host header. */
+  app(request: Request): Promise<Response>;
+  /** Throws `invalid_request` when the port is taken (`isPortTaken`) or the host is beyond loopback without leave. */
+  listen(options: ListenOptions): Promise<Listening>;
+}
+
+/** @throws MillraceError `invalid_request` without a proper key: a gateway that nobody guards does not open. */
+export function openGateway(options: GatewayOptions): OpenGateway {
+  const origins = new Set(options.allowedOrigins);
+  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins };
+  const gateway: Gateway = {
+    ...options,
+    limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
+    waits: { ...defaultTiming, ...options.timing },
+  };
+  const app = openApp(gateway, policy);
+  const handle = async (request: Request) => app.fetch(request);
+  return {
+    app: handle,
+    async listen(listenOptions) {
+      const rpc = options.rpc;
+      const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc);
+      const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+        if (handleRpc !== undefined && rpc?.takes(incoming.url ?? "") === true) {
+          handleRpc(incoming, outgoing);
+          return;
+        }
+        serveNode(handle, incoming, outgoing).catch((error: unknown) => {
+          gateway.log.write("error", "response broke", { error: error instanceof Error ? error.stack : String(error) });
+          outgoing.destroy();
+        });
+      };
+      const listening = await listen(listenOptions, {
+        http1,
+        ...(handleRpc === undefined ? {} : { http2: handleRpc }),
+      });
+      // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
+      for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
+      return listening;
+    },
+  };
+}

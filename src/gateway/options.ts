@@ -1,0 +1,51 @@
+import type { Clock } from "../base/clock.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Models } from "../models/model.ts";
+import type { Turns } from "../turns/turns.ts";
+import type { GatewayLog } from "./log.ts";
+import type { RpcHandler } from "./rpc-handler.ts";
+
+/** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
+export interface GatewayKey {
+  readonly name: string;
+  readonly key: Secret;
+}
+
+export interface GatewayOptions {
+  readonly turns: Turns;
+  readonly models: Models;
+  readonly clock: Clock;
+  readonly log: GatewayLog;
+  /** At least one, each of at least 16 characters: a gateway without a key does not open. */
+  readonly keys: readonly GatewayKey[];
+  /** Millrace's own version, for `/health` and the `server` header. */
+  readonly version: string;
+  /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
+  readonly instance: string;
+  /** What `/health` shows to who has the key: plain JSON without secrets. */
+  readonly healthDetails?: (signal: AbortSignal) => Promise<unknown>;
+  /** Host names that requests may carry beside the loopback ones; no ports. */
+  readonly allowedHosts?: readonly string[];
+  /** Exact origins (`https://app.example`) whose pages may call; none by default. */
+  readonly allowedOrigins?: readonly string[];
+  readonly maxBodyBytes?: number;
+  readonly timing?: Partial<Timing>;
+  /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
+  readonly rpc?: RpcHandler;
+}
+
+/** How long the gateway waits, in ms. */
+export interface Timing {
+  /** Silence after which a no-op event is sent. */
+  readonly heartbeatMs: number;
+  /** How old the upstream's last sign of life may be for that. */
+  readonly aliveMs: number;
+  /** How long a stream waits for its first event before it commits to status 200. */
+  readonly commitMs: number;
+}
+
+/** Heartbeats within 15 s (design.md, decision 11), with room for delays; a failure in the first seconds still gets its status. */
+export const defaultTiming: Timing = { heartbeatMs: 10_000, aliveMs: 30_000, commitMs: 5_000 };
+
+/** Images inside requests make bodies large. Source: client-contract row 62. */
+export const defaultMaxBodyBytes = 64 * 1024 * 1024;

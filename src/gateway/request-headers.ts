@@ -1,0 +1,75 @@
+import { MillraceError } from "../base/errors.ts";
+
+/** Headers that name a client's own session, the more specific first. Source: facts/toolbox.md, 5. */
+const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
+const longestKey = 255;
+const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/** The client's session name; undefined where it sends none. */
+export function sessionOf(headers: Headers): string | undefined {
+  for (const name of sessionHeaders) {
+    const value = headers.get(name)?.trim();
+    if (value) return value.slice(0, longestKey);
+  }
+  return undefined;
+}
+
+/** The product at the head of the user agent: `opencode/1.18.33`. */
+export function clientOf(headers: Headers): string | undefined {
+  return /^[\w@./+-]{1,80}/.exec(headers.get("user-agent") ?? "")?.[0];
+}
+
+/** What the client says it works on; for the usage history. */
+export function projectOf(headers: Headers): string | undefined {
+  const project = headers.get("x-millrace-project")?.trim();
+  return project ? project.slice(0, longestKey) : undefined;
+}
+
+/** Whether an SDK says that it sends this request again. */
+export function isRetry(headers: Headers): boolean {
+  return Number(headers.get("x-stainless-retry-count") ?? "0") > 0;
+}
+
+/**
+ * `Idempotency-Key` or `x-idempotency-key`, bare or as a quoted structured-field string.
+ *
+ * @throws MillraceError `invalid_request` when it is empty, too long, or the two headers differ.
+ */
+export function idempotencyKeyOf(headers: Headers): string | undefined {
+  const given = ["idempotency-key", "x-idempotency-key"].flatMap((name) => headers.get(name) ?? []);
+  const keys = new Set(given.map((text) => /^"(.*)"$/.exec(text.trim())?.[1] ?? text.trim()));
+  if (keys.size === 0) return undefined;
+  const [key = ""] = keys;
+  if (keys.size > 1 || key === "" || key.length > longestKey || !/^[\x21-\x7e ]+$/.test(key)) {
+    throw new MillraceError("invalid_request", `The idempotency key must be 1 to ${longestKey} printable characters.`, {
+      param: "idempotency-key",
+      hint: "A UUID is a good one.",
+    });
+  }
+  return key;
+}
+
+/**
+ * How long the turn goes on with nobody reading, in ms: `?detach=1` to its end, else `x-millrace-grace`, seconds or with a
+ * unit (`90`, `500ms`, `2m`).
+ *
+ * @throws MillraceError `invalid_request` for anything else in that header.
+ */
+export function graceMsOf(headers: Headers, query: URLSearchParams): number | undefined {
+  const detach = query.get("detach");
+  if (detach !== null && detach !== "0" && detach !== "false") return Number.POSITIVE_INFINITY;
+  const text = headers.get("x-millrace-grace")?.trim();
+  if (text === undefined) return undefined;
+  const match = /^(\d{1,9})(ms|s|m|h)?$/.exec(text);
+  if (match === null) {
+    throw new MillraceError("invalid_request", "x-millrace-grace must be a time like `90`, `500ms` or `2m`.", {
+      param: "x-millrace-grace",
+    });
+  }
+  return Number(match[1]) * (graceUnits[match[2] ?? "s"] ?? 1000);
+}
+
+/** A value made safe for a header: printable ASCII, at most 200 characters. */
+export function headerSafe(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);
+}

@@ -1,0 +1,182 @@
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import { type EventId, newTurnId, type TurnId } from "../base/ids.ts";
+import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
+import type { TurnRecord } from "../log/store.ts";
+import type { StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
+
+interface HeldTurn {
+  record: TurnRecord;
+  readonly events: TurnEvent[];
+  readers: number;
+  delivered: boolean;
+  aliveAtMs: number | undefined;
+}
+
+/** What a turn's backend would say, at once; more may come through `emit`. */
+export type Script = (turn: StartTurn) => readonly TurnEventBody[];
+
+/** Turns in memory, answered by a script: for tests of whatever stands above turns. Joins, cursors and delivery are real. */
+export class ScriptedTurns implements Turns {
+  /** Every request that became a turn of its own, in order. */
+  readonly started: StartTurn[] = [];
+  degraded = false;
+  script: Script = () => [];
+  /** What `start` throws, where a test wants no turn. */
+  refuses: MillraceError | undefined;
+  readonly #clock: Clock;
+  readonly #turns = new Map<TurnId, HeldTurn>();
+  #wakers: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+    signal.throwIfAborted();
+    if (this.refuses !== undefined) throw this.refuses;
+    const earlier = this.#joins(turn);
+    if (earlier !== undefined) return this.#answer(earlier.record.turnId, turn.idempotencyKey ? "key" : "implicit");
+    this.started.push(turn);
+    const turnId = newTurnId(this.#clock.now());
+    const { graceMs: _grace, retry: _retry, ...kept } = turn;
+    const record = { ...structuredClone(kept), turnId, createdAtMs: this.#clock.now(), ended: false };
+    this.#turns.set(turnId, { record, events: [], readers: 0, delivered: false, aliveAtMs: undefined });
+    this.emit(turnId, ...this.script(turn));
+    return this.#answer(turnId, "no");
+  }
+
+  /** Appends events to a turn, as its runner would. */
+  emit(turnId: TurnId, ...bodies: readonly TurnEventBody[]): void {
+    const turn = this.#turns.get(turnId);
+    if (turn === undefined) throw new Error(`no turn ${turnId}`);
+    for (const body of bodies) {
+      if (turn.record.ended) throw new Error(`${body.type} after the end of ${turnId}`);
+      const eventId = String(turn.events.length + 1).padStart(8, "0") as EventId; // sorts as text the way it sorts as a number
+      turn.events.push({ ...body, eventId, atMs: this.#clock.now() });
+      if (isTerminal(body)) turn.record = { ...turn.record, ended: true };
+    }
+    this.#wake();
+  }
+
+  /** The id of the n-th turn (from 0). */
+  turnId(n: number): TurnId {
+    const id = [...this.#turns.keys()][n];
+    if (id === undefined) throw new Error(`only ${this.#turns.size} turns`);
+    return id;
+  }
+
+  /** The upstream answered a poll of this turn now. */
+  alive(turnId: TurnId): void {
+    const turn = this.#turns.get(turnId);
+    if (turn !== undefined) turn.aliveAtMs = this.#clock.now();
+  }
+
+  /** How many readers a turn has now. */
+  readers(turnId: TurnId): number {
+    return this.#turns.get(turnId)?.readers ?? 0;
+  }
+
+  /** Whether a reader came back for more after the terminal event. */
+  delivered(turnId: TurnId): boolean {
+    return this.#turns.get(turnId)?.delivered ?? false;
+  }
+
+  async *read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    const turn = this.#turns.get(turnId);
+    if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
+    turn.readers++;
+    this.#wake();
+    try {
+      yield* this.follow(turnId, after, signal);
+      turn.delivered = true;
+    } finally {
+      turn.readers--;
+      this.#wake();
+    }
+  }
+
+  async *follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+    const turn = this.#turns.get(turnId);
+    if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
+    let cursor = after;
+    for (;;) {
+      signal.throwIfAborted();
+      const next = turn.events.find((event) => event.eventId > cursor);
+      if (next !== undefined) {
+        cursor = next.eventId;
+        yield next;
+      } else if (turn.record.ended) return;
+      else await this.changed(signal);
+    }
+  }
+
+  lastAliveAtMs(turnId: TurnId): number | undefined {
+    return this.#turns.get(turnId)?.aliveAtMs;
+  }
+
+  async cancel(turnId: TurnId, by: CancelledBy): Promise<void> {
+    if (this.#turns.get(turnId)?.record.ended === false) this.emit(turnId, { type: "cancelled", by });
+  }
+
+  async get(turnId: TurnId): Promise<TurnRecord | undefined> {
+    return this.#turns.get(turnId)?.record;
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    await this.cancel(turnId, "client");
+    this.#turns.delete(turnId);
+  }
+
+  async list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]> {
+    const records = [...this.#turns.values()].map((turn) => turn.record).reverse();
+    return records.filter(({ ended }) => filter.open === undefined || ended !== filter.open).slice(0, filter.limit);
+  }
+
+  async stop(): Promise<void> {
+    for (const turnId of this.#turns.keys()) await this.cancel(turnId, "shutdown");
+  }
+
+  /** Resolves when anything changed: an event, a reader that came or went. */
+  changed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#wakers.push(() => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      });
+    });
+  }
+
+  #wake(): void {
+    const wakers = this.#wakers;
+    this.#wakers = [];
+    for (const wake of wakers) wake();
+  }
+
+  #joins(turn: StartTurn): HeldTurn | undefined {
+    for (const held of this.#turns.values()) {
+      const { record } = held;
+      if (record.caller !== turn.caller) continue;
+      const same = record.fingerprint === turn.fingerprint;
+      if (turn.idempotencyKey !== undefined && record.idempotencyKey === turn.idempotencyKey) {
+        if (same) return held;
+        throw new MillraceError("idempotency_conflict", "This idempotency key belongs to another request.");
+      }
+      const again = turn.retry === true || (held.readers === 0 && !held.delivered);
+      if (turn.idempotencyKey === undefined && same && record.session === turn.session && again) return held;
+    }
+    return undefined;
+  }
+
+  #answer(turnId: TurnId, joined: StartedTurn["joined"]): StartedTurn {
+    return {
+      turnId,
+      joined,
+      continuity: Promise.resolve("rebuilt(new)"),
+      degraded: this.degraded,
+      expiresAtMs: this.#clock.now() + 7_200_000,
+    };
+  }
+}

@@ -1,0 +1,134 @@
+import { MillraceError } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { TurnRecord } from "../log/store.ts";
+import type { Resolution } from "../models/model.ts";
+import { estimateTokens } from "../turns/prompt/estimate.ts";
+import type { StartedTurn } from "../turns/turns.ts";
+import { callerOf, type Gateway, type GatewayContext } from "./context.ts";
+import { estimatePrompt } from "./count-tokens.ts";
+import { parseCursor, type WireCursor } from "./cursor.ts";
+import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
+import { fingerprintOf } from "./fingerprint.ts";
+import { clientOf, graceMsOf, headerSafe, idempotencyKeyOf, isRetry, projectOf, sessionOf } from "./request-headers.ts";
+
+/** A turn that a request has: what to read, how to encode it, and what its headers say. */
+export interface OpenTurn {
+  readonly turnId: TurnId;
+  readonly context: EncodeContext;
+  readonly record: TurnRecord | undefined;
+  readonly resumeAfter: WireCursor | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly continuity: Promise<string>;
+}
+
+/**
+ * The turn of a request: a new one, the one that it joins, or the one whose `Last-Event-ID` it brings.
+ *
+ * @throws MillraceError whatever the model, the keys or the turns have against it.
+ */
+export async function startTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  parsed: ParsedTurn,
+  body: unknown,
+): Promise<OpenTurn> {
+  const { headers, signal } = c.req.raw;
+  const fingerprint = fingerprintOf(dialect.name, body);
+  const resumed = await resumedTurn(gateway, c, fingerprint);
+  if (resumed !== undefined) return openTurn(gateway, c, parsed, resumed.record, resumed.started, resumed.cursor, {});
+  const idempotencyKey = idempotencyKeyOf(headers);
+  const graceMs = graceMsOf(headers, new URL(c.req.url).searchParams);
+  const { model: asked, reasoningEffort } = parsed.request;
+  const resolution = await gateway.models.resolve(asked, reasoningEffort, signal);
+  const started = await gateway.turns.start(
+    {
+      dialect: dialect.name,
+      request: parsed.request,
+      modelUid: resolution.model.uid,
+      modelNumber: resolution.model.number,
+      caller: callerOf(c).digest,
+      fingerprint,
+      idempotencyKey,
+      session: sessionOf(headers),
+      client: clientOf(headers),
+      project: projectOf(headers),
+      retry: isRetry(headers),
+      wire: parsed.wire,
+      graceMs,
+    },
+    signal,
+  );
+  const record = await gateway.turns.get(started.turnId);
+  return openTurn(gateway, c, parsed, record, started, undefined, modelHeaders(resolution));
+}
+
+/** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
+async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: string) {
+  const text = c.req.header("last-event-id");
+  if (text === undefined || text.trim() === "") return undefined;
+  const cursor = parseCursor(text);
+  const record = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId);
+  if (cursor === undefined || record === undefined || record.caller !== callerOf(c).digest) {
+    throw new MillraceError("invalid_request", "Last-Event-ID names no turn that can be resumed.", {
+      param: "last-event-id",
+      hint: "Send the request without it to start a new turn.",
+    });
+  }
+  if (record.fingerprint !== fingerprint) {
+    throw new MillraceError("idempotency_conflict", "Last-Event-ID names the turn of another request.", {
+      param: "last-event-id",
+      hint: "Resume with the body that started the turn, or leave the header out.",
+    });
+  }
+  const started: StartedTurn = {
+    turnId: record.turnId,
+    joined: "key",
+    continuity: Promise.resolve("reused"),
+    degraded: false,
+    expiresAtMs: Number.NaN,
+  };
+  return { record, started, cursor };
+}
+
+function openTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  parsed: ParsedTurn,
+  record: TurnRecord | undefined,
+  started: StartedTurn,
+  resumeAfter: WireCursor | undefined,
+  headers: Readonly<Record<string, string>>,
+): OpenTurn {
+  const { turnId, joined, degraded, expiresAtMs } = started;
+  Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
+  return {
+    turnId,
+    record,
+    resumeAfter,
+    continuity: started.continuity,
+    context: {
+      turnId,
+      createdAtMs: record?.createdAtMs ?? gateway.clock.now(),
+      parsed: record === undefined ? parsed : { ...parsed, request: record.request },
+      requestId: c.var.requestId,
+      promptTokens: estimatePrompt(record?.request ?? parsed.request),
+      estimateTokens,
+    },
+    headers: {
+      "x-millrace-turn": turnId,
+      "x-millrace-joined": joined,
+      "x-millrace-degraded": String(degraded),
+      ...(Number.isFinite(expiresAtMs) ? { "x-millrace-expires": new Date(expiresAtMs).toISOString() } : {}),
+      ...headers,
+    },
+  };
+}
+
+function modelHeaders({ model, asked, rule }: Resolution): Readonly<Record<string, string>> {
+  return {
+    "x-millrace-model": headerSafe(model.uid),
+    "x-millrace-model-asked": headerSafe(asked),
+    "x-millrace-model-rule": rule,
+  };
+}

@@ -1,0 +1,95 @@
+import type { Clock } from "../base/clock.ts";
+import { type ErrorRecord, MillraceError, toMillraceError } from "../base/errors.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
+import { isTerminal, type TurnEvent } from "../log/event.ts";
+import type { Turns } from "../turns/turns.ts";
+import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
+import type { Encoder, WireEvent } from "./dialects/dialect.ts";
+import type { Timing } from "./options.ts";
+import type { PatientReader } from "./patient-reader.ts";
+import { writeSse } from "./sse-body.ts";
+
+/** What a log that stops without a terminal event means to a client: not a complete answer. */
+export function endedEarly(): ErrorRecord {
+  return new MillraceError("upstream_failed", "The answer broke off before its end.").toRecord();
+}
+
+/** What streaming a turn needs. `early`: events already read from `reader`. */
+export interface StreamTurn {
+  readonly turns: Pick<Turns, "lastAliveAtMs">;
+  readonly turnId: TurnId;
+  readonly reader: PatientReader;
+  readonly early: readonly TurnEvent[];
+  readonly encoder: Encoder;
+  readonly resumeAfter: WireCursor | undefined;
+  /** The `id:` of each wire event; a dialect's cursor by default. */
+  readonly writeId?: (eventId: EventId | undefined, part: number) => string;
+  readonly timing: Timing;
+  readonly clock: Clock;
+  readonly onError: (error: MillraceError) => void;
+}
+
+/**
+ * A turn as server-sent events of its dialect, one text per log event, each wire event with its cursor as `id:`. In
+ * silence the dialect's no-op event is sent while the upstream is known alive, and none when it is not. Ends after the
+ * terminal event, or with an error of the dialect when the log cannot be read to it. Source: design.md, decision 11.
+ */
+export async function* streamTurn(options: StreamTurn, signal: AbortSignal): AsyncGenerator<string, void> {
+  const { reader, encoder, turnId, timing, clock } = options;
+  const { resumeAfter, writeId = (eventId, part) => writeCursor(turnId, eventId, part) } = options;
+  const write = (events: readonly WireEvent[], eventId: EventId | undefined) => {
+    let text = "";
+    for (const [part, event] of events.entries()) {
+      if (resumeAfter !== undefined && isBefore(eventId, part, resumeAfter)) continue;
+      text += writeSse(event, writeId(eventId, part));
+    }
+    return text;
+  };
+  const plain = (events: readonly WireEvent[]) => events.map((event) => writeSse(event)).join("");
+  let sentAt = clock.monotonic();
+  try {
+    const opening = write(encoder.open(), undefined);
+    if (opening !== "") yield opening;
+    for (const event of options.early) {
+      const text = write(encoder.encode(event), event.eventId);
+      if (text !== "") yield text;
+      if (isTerminal(event)) {
+        await reader.delivered();
+        return;
+      }
+    }
+    for (;;) {
+      const reading = await reader.next(Math.max(0, timing.heartbeatMs - (clock.monotonic() - sentAt)));
+      let text = "";
+      if (reading.type === "ended") {
+        yield plain(encoder.broken(endedEarly()));
+        return;
+      }
+      if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
+      else {
+        if (isAlive(options)) text = plain(encoder.heartbeat());
+        sentAt = clock.monotonic();
+      }
+      if (text !== "") {
+        yield text;
+        sentAt = clock.monotonic();
+      }
+      if (reading.type === "event" && isTerminal(reading.event)) {
+        await reader.delivered();
+        return;
+      }
+    }
+  } catch (error) {
+    if (signal.aborted) return; // the reader went away: there is nobody to tell
+    const ours = toMillraceError(error);
+    options.onError(ours);
+    yield plain(encoder.broken(ours.toRecord()));
+  } finally {
+    await reader.close();
+  }
+}
+
+function isAlive({ turns, turnId, clock, timing }: StreamTurn): boolean {
+  const aliveAtMs = turns.lastAliveAtMs(turnId);
+  return aliveAtMs !== undefined && clock.now() - aliveAtMs <= timing.aliveMs;
+}

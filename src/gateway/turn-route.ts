@@ -1,0 +1,206 @@
+import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.ts";
+import { startOfLog } from "../base/ids.ts";
+import type { TurnEvent } from "../log/event.ts";
+import { readJson } from "./body.ts";
+import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
+import { AnswerFold } from "./dialects/answer.ts";
+import { cancelledError } from "./dialects/cancelled.ts";
+import type { Dialect, ParsedTurn } from "./dialects/dialect.ts";
+import { PatientReader } from "./patient-reader.ts";
+import { headerSafe } from "./request-headers.ts";
+import { pulledBody, sseHeaders } from "./sse-body.ts";
+import { type OpenTurn, startTurn } from "./start-turn.ts";
+import { endedEarly, streamTurn } from "./stream-turn.ts";
+
+/** `POST` of a dialect: body in, turn started or joined, answer out, streamed or whole. */
+export function turnRoute(gateway: Gateway, dialect: Dialect): (c: GatewayContext) => Promise<Response> {
+  return async (c) => {
+    const body = await readJson(c.req.raw, gateway.limits.maxBodyBytes);
+    if (body.tooLarge) return bodyTooLarge(c, gateway.limits.maxBodyBytes);
+    const parsed = dialect.parse(body.json);
+    return answerTurn(gateway, c, dialect, parsed, body.json);
+  };
+}
+
+/** Starts or joins the turn of a body that was understood, and answers it. */
+export async function answerTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  parsed: ParsedTurn,
+  body: unknown,
+): Promise<Response> {
+  const turn = await startTurn(gateway, c, dialect, parsed, body);
+  return parsed.stream ? streamedAnswer(gateway, c, dialect, turn) : wholeAnswer(gateway, c, dialect, turn);
+}
+
+export function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
+  const limit = `${Math.floor(maxBytes / 1024 / 1024)} MB`;
+  return notServed(c, 413, `The body is larger than ${limit}.`, "Send fewer or smaller images, or raise the limit.");
+}
+
+/**
+ * The answer as a stream. A failure among the first events is answered with its status; after `commitMs` without one
+ * the stream opens, so that heartbeats can flow.
+ */
+export async function streamedAnswer(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+): Promise<Response> {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
+  let early: readonly TurnEvent[];
+  try {
+    early = await firstEvents(gateway, reader);
+  } catch (error) {
+    controller.abort();
+    await reader.close();
+    throw error;
+  }
+  const last = early.at(-1);
+  if (last?.type === "failed" && turn.resumeAfter === undefined) {
+    await reader.delivered();
+    await reader.close();
+    return failedAnswer(c, dialect, turn, early.some(isStart), MillraceError.fromRecord(last.error));
+  }
+  const texts = streamTurn(
+    {
+      turns: gateway.turns,
+      turnId: turn.turnId,
+      reader,
+      early,
+      encoder: dialect.encoder(turn.context),
+      resumeAfter: turn.resumeAfter,
+      timing: gateway.waits,
+      clock: gateway.clock,
+      onError: (error) => {
+        gateway.log.write("warn", "stream broke", {
+          requestId: c.var.requestId,
+          turnId: turn.turnId,
+          code: error.code,
+        });
+      },
+    },
+    signal,
+  );
+  return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, ...(await headersOf(turn)) } });
+}
+
+/** Events up to the first that says how the turn goes, within `commitMs`. */
+async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<readonly TurnEvent[]> {
+  const events: TurnEvent[] = [];
+  const until = gateway.clock.monotonic() + gateway.waits.commitMs;
+  for (;;) {
+    const reading = await reader.next(Math.max(0, until - gateway.clock.monotonic()));
+    if (reading.type !== "event") return events;
+    events.push(reading.event);
+    if (reading.event.type !== "started" && reading.event.type !== "usage") return events;
+  }
+}
+
+/** The whole answer as one body, once the turn has ended. */
+export async function wholeAnswer(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+): Promise<Response> {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
+  const { answer, started } = await readAnswer(reader, turn);
+  if (answer.end?.type === "finished") {
+    const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
+    const headers = { ...jsonHeaders, "content-length": String(Buffer.byteLength(text)), ...(await headersOf(turn)) };
+    return new Response(pulledBody(deliver(text, reader), controller), { headers });
+  }
+  await reader.delivered();
+  await reader.close();
+  const error =
+    answer.end === undefined
+      ? endedEarly()
+      : answer.end.type === "failed"
+        ? answer.end.error
+        : cancelledError(answer.end.by);
+  return failedAnswer(c, dialect, turn, started, MillraceError.fromRecord(error));
+}
+
+/** Everything up to the terminal event. */
+async function readAnswer(reader: PatientReader, turn: OpenTurn) {
+  const fold = new AnswerFold(turn.context.parsed.request);
+  let started = false;
+  while (fold.answer.end === undefined) {
+    const reading = await reader.next(Number.POSITIVE_INFINITY);
+    if (reading.type !== "event") break;
+    started ||= isStart(reading.event);
+    fold.push(reading.event);
+  }
+  return { answer: fold.answer, started };
+}
+
+/** One body; that more is asked of it says that the client took it whole. */
+async function* deliver(text: string, reader: PatientReader): AsyncGenerator<string, void> {
+  try {
+    yield text;
+    await reader.delivered();
+  } finally {
+    await reader.close();
+  }
+}
+
+function isStart(event: TurnEvent): boolean {
+  return event.type === "started";
+}
+
+/**
+ * A failed turn as a status. Once the conversation existed upstream the prompt may have been paid for: the SDKs are told
+ * not to send it again by themselves. Source: client-contract row 58.
+ */
+async function failedAnswer(
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+  started: boolean,
+  error: MillraceError,
+): Promise<Response> {
+  c.var.logFields.code = error.code;
+  const response = respond(dialect.encodeError(error.toRecord(), c.var.requestId));
+  for (const [name, value] of Object.entries(await headersOf(turn))) response.headers.set(name, value);
+  if (started && response.status >= 500) response.headers.set("x-should-retry", "false");
+  return response;
+}
+
+async function headersOf(turn: OpenTurn): Promise<Readonly<Record<string, string>>> {
+  const continuity = await settledValue(turn.continuity);
+  return { ...turn.headers, ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }) };
+}
+
+/** A promise's value if it has one by now; nobody waits for it. */
+async function settledValue(promise: Promise<string>): Promise<string | undefined> {
+  const value = promise.then(
+    (text) => text,
+    () => undefined, // how the prompt travelled is not known where it never did
+  );
+  const turnOfTheLoop = (async () => {
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+    return undefined;
+  })();
+  return Promise.race([value, turnOfTheLoop]);
+}
+
+/** Turns whatever a route throws into its API's error. */
+export function onRouteError(gateway: Gateway): (error: Error, c: GatewayContext) => Response {
+  return (error, c) => {
+    if (!isMillraceError(error)) {
+      gateway.log.write("error", "unexpected error", {
+        requestId: c.var.requestId,
+        error: error.stack ?? error.message,
+      });
+    }
+    if (c.req.raw.signal.aborted) return respondError(c, new MillraceError("cancelled", "The client went away."));
+    return respondError(c, toMillraceError(error));
+  };
+}

@@ -1,0 +1,127 @@
+import type { Hono } from "hono";
+import { type ErrorRecord, MillraceError } from "../base/errors.ts";
+import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { TurnEvent } from "../log/event.ts";
+import type { TurnRecord } from "../log/store.ts";
+import { callerOf, type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "./context.ts";
+import type { Encoder } from "./dialects/dialect.ts";
+import { PatientReader } from "./patient-reader.ts";
+import { pulledBody, sseHeaders } from "./sse-body.ts";
+import { streamTurn } from "./stream-turn.ts";
+
+const mostListed = 1000;
+
+/** Turns in Millrace's own words: list, look at, follow from any cursor, cancel. */
+export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
+  app.get("/v1/turns", async (c) => jsonResponse(await listTurns(gateway, c)));
+  app.get("/v1/turns/:id", async (c) => {
+    const turn = await ownTurn(gateway, c, c.req.param("id"));
+    return turn === undefined ? turnNotFound(c) : jsonResponse(describeTurn(turn));
+  });
+  app.get("/v1/turns/:id/events", async (c) => {
+    const turn = await ownTurn(gateway, c, c.req.param("id"));
+    return turn === undefined ? turnNotFound(c) : followTurn(gateway, c, turn);
+  });
+  app.post("/v1/turns/:id/cancel", async (c) => {
+    const turn = await ownTurn(gateway, c, c.req.param("id"));
+    if (turn === undefined) return turnNotFound(c);
+    await gateway.turns.cancel(turn.turnId, "client");
+    return jsonResponse(describeTurn((await gateway.turns.get(turn.turnId)) ?? turn));
+  });
+}
+
+/** The turn, if there is one and the caller may see it: somebody else's is like none. */
+export async function ownTurn(gateway: Gateway, c: GatewayContext, id: string): Promise<TurnRecord | undefined> {
+  const record = await gateway.turns.get(id as TurnId); // looked up as given: an id of another form is unknown
+  const caller = callerOf(c);
+  return record !== undefined && (caller.owner || record.caller === caller.digest) ? record : undefined;
+}
+
+async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> {
+  const query = new URL(c.req.url).searchParams;
+  const limit = Math.min(mostListed, Math.max(1, Number.parseInt(query.get("limit") ?? "", 10) || 50));
+  const open = query.get("open");
+  const caller = callerOf(c);
+  const turns = await gateway.turns.list({
+    ...(open === null ? {} : { open: open === "true" || open === "1" }),
+    limit: caller.owner ? limit : mostListed,
+  });
+  const seen = turns.filter((turn) => caller.owner || turn.caller === caller.digest).slice(0, limit);
+  return { object: "list", data: seen.map(describeTurn) };
+}
+
+/** What a list shows of a turn: never its prompt. */
+function describeTurn(turn: TurnRecord): unknown {
+  return {
+    object: "turn",
+    id: turn.turnId,
+    created_at: new Date(turn.createdAtMs).toISOString(),
+    status: turn.ended ? "ended" : "running",
+    dialect: turn.dialect,
+    model: turn.request.model,
+    model_uid: turn.modelUid,
+    client: turn.client ?? null,
+    session: turn.session ?? null,
+    idempotency_key: turn.idempotencyKey ?? null,
+  };
+}
+
+/**
+ * The turn's own events as an event stream: resumes with `?after=` or `Last-Event-ID`; 204 stops a reader that has all.
+ * An onlooker by default; with `?attach=1` a reader of the turn, which keeps it alive.
+ */
+async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord): Promise<Response> {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const { turns } = gateway;
+  const cursor = cursorOf(c);
+  const events =
+    c.req.query("attach") === "1" ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
+  const reader = new PatientReader(events, gateway.clock, signal);
+  const early: TurnEvent[] = [];
+  if (turn.ended) {
+    const first = await reader.next(gateway.waits.commitMs);
+    if (first.type === "ended") return new Response(null, { status: 204 });
+    if (first.type === "event") early.push(first.event);
+  }
+  const texts = streamTurn(
+    {
+      turns: gateway.turns,
+      turnId: turn.turnId,
+      reader,
+      early,
+      encoder: ownEvents,
+      resumeAfter: undefined,
+      writeId: (eventId) => eventId ?? startOfLog,
+      timing: gateway.waits,
+      clock: gateway.clock,
+      onError: (error) => gateway.log.write("warn", "stream broke", { turnId: turn.turnId, code: error.code }),
+    },
+    signal,
+  );
+  return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, "x-millrace-turn": turn.turnId } });
+}
+
+/** The log's events as they are. */
+const ownEvents: Encoder = {
+  open: () => [],
+  encode: (event: TurnEvent) => [{ name: event.type, data: JSON.stringify(event) }],
+  heartbeat: () => [{ name: "alive", data: "{}" }],
+  broken: (error: ErrorRecord) => [{ name: "error", data: JSON.stringify(error) }],
+};
+
+/** @throws MillraceError `invalid_request` for a cursor that no log hands out. */
+function cursorOf(c: GatewayContext): EventId {
+  const text = c.req.header("last-event-id")?.trim() || c.req.query("after") || startOfLog;
+  if (!/^[\w.:-]{1,100}$/.test(text)) {
+    throw new MillraceError("invalid_request", "The cursor is not an event id.", {
+      param: "after",
+      hint: "Send the `id` of the last event that you have applied, or 0 for all.",
+    });
+  }
+  return text as EventId; // its form is checked; the log compares it as text
+}
+
+function turnNotFound(c: GatewayContext): Response {
+  return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists them; old ones are forgotten.");
+}
