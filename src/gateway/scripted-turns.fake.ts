@@ -1,7 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import { type EventId, newTurnId, type TurnId } from "../base/ids.ts";
+import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts";
 import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
+import { eventIdOf } from "../log/event-id.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
@@ -9,9 +10,10 @@ interface HeldTurn {
   record: TurnRecord;
   readonly events: TurnEvent[];
   readers: number;
-  delivered: boolean;
   aliveAtMs: number | undefined;
 }
+
+const keptMs = 7_200_000;
 
 /** What a turn's backend would say, at once; more may come through `emit`. */
 export type Script = (turn: StartTurn) => readonly TurnEventBody[];
@@ -39,9 +41,23 @@ export class ScriptedTurns implements Turns {
     if (earlier !== undefined) return this.#answer(earlier.record.turnId, turn.idempotencyKey ? "key" : "implicit");
     this.started.push(turn);
     const turnId = newTurnId(this.#clock.now());
-    const { graceMs: _grace, retry: _retry, ...kept } = turn;
-    const record = { ...structuredClone(kept), turnId, createdAtMs: this.#clock.now(), ended: false };
-    this.#turns.set(turnId, { record, events: [], readers: 0, delivered: false, aliveAtMs: undefined });
+    const { retry: _retry, graceMs = 120_000, ...kept } = turn;
+    const now = this.#clock.now();
+    const record: TurnRecord = {
+      ...structuredClone(kept),
+      turnId,
+      graceMs,
+      createdAtMs: now,
+      attachedAtMs: now,
+      expiresAtMs: now + keptMs,
+      ended: false,
+      outcome: undefined,
+      delivered: false,
+      cancelRequested: undefined,
+      owner: "test",
+      lastEventId: startOfLog,
+    };
+    this.#turns.set(turnId, { record, events: [], readers: 0, aliveAtMs: undefined });
     this.emit(turnId, ...this.script(turn));
     return this.#answer(turnId, "no");
   }
@@ -52,9 +68,10 @@ export class ScriptedTurns implements Turns {
     if (turn === undefined) throw new Error(`no turn ${turnId}`);
     for (const body of bodies) {
       if (turn.record.ended) throw new Error(`${body.type} after the end of ${turnId}`);
-      const eventId = String(turn.events.length + 1).padStart(8, "0") as EventId; // sorts as text the way it sorts as a number
+      const eventId = eventIdOf(turn.events.length + 1);
       turn.events.push({ ...body, eventId, atMs: this.#clock.now() });
-      if (isTerminal(body)) turn.record = { ...turn.record, ended: true };
+      turn.record = { ...turn.record, lastEventId: eventId };
+      if (isTerminal(body)) turn.record = { ...turn.record, ended: true, outcome: body.type };
     }
     this.#wake();
   }
@@ -79,7 +96,7 @@ export class ScriptedTurns implements Turns {
 
   /** Whether a reader came back for more after the terminal event. */
   delivered(turnId: TurnId): boolean {
-    return this.#turns.get(turnId)?.delivered ?? false;
+    return this.#turns.get(turnId)?.record.delivered ?? false;
   }
 
   async *read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
@@ -89,7 +106,7 @@ export class ScriptedTurns implements Turns {
     this.#wake();
     try {
       yield* this.follow(turnId, after, signal);
-      turn.delivered = true;
+      turn.record = { ...turn.record, delivered: true };
     } finally {
       turn.readers--;
       this.#wake();
@@ -164,7 +181,7 @@ export class ScriptedTurns implements Turns {
         if (same) return held;
         throw new MillraceError("idempotency_conflict", "This idempotency key belongs to another request.");
       }
-      const again = turn.retry === true || (held.readers === 0 && !held.delivered);
+      const again = turn.retry === true || (held.readers === 0 && !record.delivered);
       if (turn.idempotencyKey === undefined && same && record.session === turn.session && again) return held;
     }
     return undefined;
@@ -176,7 +193,7 @@ export class ScriptedTurns implements Turns {
       joined,
       continuity: Promise.resolve("rebuilt(new)"),
       degraded: this.degraded,
-      expiresAtMs: this.#clock.now() + 7_200_000,
+      expiresAtMs: this.#clock.now() + keptMs,
     };
   }
 }

@@ -408,6 +408,9 @@ describe("/v1/turns", () => {
         id: turnId,
         created_at: "2025-06-15T15:06:40.000Z",
         status: "running",
+        delivered: false,
+        expires_at: "2025-06-15T17:06:40.000Z",
+        last_event_id: "a2",
         dialect: "openai-chat",
         model: "test-model",
         model_uid: "uid-test-model",
@@ -428,14 +431,16 @@ describe("/v1/turns", () => {
     const fake = fakeGateway();
     const turnId = await oneTurn(fake);
     const reader = new SseReader(await fake.request(`/v1/turns/${turnId}/events`));
-    expect(await reader.next()).toMatchObject({ event: "started", id: "00000001" });
+    expect(await reader.next()).toMatchObject({ event: "started", id: "a1" });
     fake.turns.emit(turnId, finished("Hi"));
     expect((await reader.rest()).map((event) => event.event)).toEqual(["text", "finished"]);
-    const after = new SseReader(await fake.request(`/v1/turns/${turnId}/events?after=00000002`));
+    const after = new SseReader(await fake.request(`/v1/turns/${turnId}/events?after=a2`));
     expect((await after.rest()).map((event) => event.event)).toEqual(["finished"]);
-    const headers = { "last-event-id": "00000003" };
+    const headers = { "last-event-id": "a3" };
     expect((await fake.request(`/v1/turns/${turnId}/events`, { headers })).status).toBe(204);
-    expect((await fake.request(`/v1/turns/${turnId}/events?after=a%20b`)).status).toBe(400);
+    for (const cursor of ["a%20b", "7", "a01", "b10"]) {
+      expect((await fake.request(`/v1/turns/${turnId}/events?after=${cursor}`)).status).toBe(400);
+    }
     expect(fake.turns.delivered(turnId)).toBe(false);
     await new SseReader(await fake.request(`/v1/turns/${turnId}/events?attach=1`)).rest();
     expect(fake.turns.delivered(turnId)).toBe(true);
@@ -446,7 +451,7 @@ describe("/v1/turns", () => {
     const turnId = await oneTurn(fake);
     for (let i = 0; i < 2; i++) {
       const response = await fake.request(`/v1/turns/${turnId}/cancel`, { method: "POST" });
-      expect(await response.json()).toMatchObject({ id: turnId, status: "ended" });
+      expect(await response.json()).toMatchObject({ id: turnId, status: "cancelled" });
     }
     const guest = { method: "POST", headers: { authorization: `Bearer ${guestKey}` } };
     expect((await fake.request(`/v1/turns/${turnId}/cancel`, guest)).status).toBe(404);

@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "../log/event.ts";
+import { eventIdOf, seqOf } from "../log/event-id.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { callerOf, type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "./context.ts";
 import type { Encoder } from "./dialects/dialect.ts";
@@ -56,8 +57,11 @@ function describeTurn(turn: TurnRecord): unknown {
     object: "turn",
     id: turn.turnId,
     created_at: new Date(turn.createdAtMs).toISOString(),
-    status: turn.ended ? "ended" : "running",
+    status: turn.outcome ?? "running",
     dialect: turn.dialect,
+    delivered: turn.delivered,
+    expires_at: new Date(turn.expiresAtMs).toISOString(),
+    last_event_id: turn.lastEventId,
     model: turn.request.model,
     model_uid: turn.modelUid,
     client: turn.client ?? null,
@@ -74,7 +78,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const { turns } = gateway;
-  const cursor = cursorOf(c);
+  const cursor = cursorOf(c, turn);
   const events =
     c.req.query("attach") === "1" ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
   const reader = new PatientReader(events, gateway.clock, signal);
@@ -110,16 +114,15 @@ const ownEvents: Encoder = {
   broken: (error: ErrorRecord) => [{ name: "error", data: JSON.stringify(error) }],
 };
 
-/** @throws MillraceError `invalid_request` for a cursor that no log hands out. */
-function cursorOf(c: GatewayContext): EventId {
+/** @throws MillraceError `invalid_request` for a cursor that this turn's log has not handed out. */
+function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
   const text = c.req.header("last-event-id")?.trim() || c.req.query("after") || startOfLog;
-  if (!/^[\w.:-]{1,100}$/.test(text)) {
-    throw new MillraceError("invalid_request", "The cursor is not an event id.", {
-      param: "after",
-      hint: "Send the `id` of the last event that you have applied, or 0 for all.",
-    });
-  }
-  return text as EventId; // its form is checked; the log compares it as text
+  const cursor = eventIdOf(seqOf(text));
+  if (cursor <= turn.lastEventId) return cursor;
+  throw new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", {
+    param: "after",
+    hint: "Send the `id` of the last event that you have applied, or 0 for all.",
+  });
 }
 
 function turnNotFound(c: GatewayContext): Response {

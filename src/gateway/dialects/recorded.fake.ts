@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { EventId, TurnId } from "../../base/ids.ts";
+import type { TurnId } from "../../base/ids.ts";
 import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
+import { eventIdOf } from "../../log/event-id.ts";
 import type { Tool, TurnRequest } from "../../log/request.ts";
 import { writeSse } from "../sse-body.ts";
 import { type Answer, AnswerFold } from "./answer.ts";
@@ -21,7 +22,7 @@ export function recordedLog(name: string): TurnEvent[] {
 
 export function asLog(bodies: readonly TurnEventBody[]): TurnEvent[] {
   return bodies.map((body, i) => {
-    return { ...body, eventId: String(i + 1).padStart(8, "0") as EventId, atMs: 1_750_000_000_000 + i };
+    return { ...body, eventId: eventIdOf(i + 1), atMs: 1_750_000_000_000 + i };
   });
 }
 
