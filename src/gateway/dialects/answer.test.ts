@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TurnEventBody } from "../../log/event.ts";
+import { recordedRequest } from "../recorded.fake.ts";
 import { AnswerFold, type AnswerStep } from "./answer.ts";
 import { legalLog } from "./legal-logs.fake.ts";
-import { recordedRequest } from "./recorded.fake.ts";
 
 function steps(log: readonly TurnEventBody[]): { steps: AnswerStep[]; fold: AnswerFold } {
   const fold = new AnswerFold(recordedRequest);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { recordedContext, recordedLog, recordedNames, streamText, wholeAnswerOf } from "../recorded.fake.ts";
+import { recordedContext, recordedLog, recordedNames, streamText, wholeAnswerOf } from "../../recorded.fake.ts";
 import { openAiChat } from "./dialect.ts";
 
 describe("openai-chat, recorded logs", () => {

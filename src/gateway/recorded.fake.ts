@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { TurnId } from "../../base/ids.ts";
-import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
-import { eventIdOf } from "../../log/event-id.ts";
-import type { Tool, TurnRequest } from "../../log/request.ts";
-import { writeSse } from "../sse-body.ts";
-import { type Answer, AnswerFold } from "./answer.ts";
-import type { Dialect, EncodeContext, ParsedTurn } from "./dialect.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { TurnEvent, TurnEventBody } from "../log/event.ts";
+import { eventIdOf } from "../log/event-id.ts";
+import type { Tool, TurnRequest } from "../log/request.ts";
+import { type Answer, AnswerFold } from "./dialects/answer.ts";
+import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
+import { writeSse } from "./sse-body.ts";
 
-const folder = new URL("./fixtures/", import.meta.url);
+const folder = new URL("./dialects/fixtures/", import.meta.url);
 
 /** Names of the recorded logs that every dialect's golden files are made from. */
 export const recordedNames: readonly string[] = readdirSync(folder)
