@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
-import type { GatewayKey } from "./options.ts";
+
+/** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
+export interface GatewayKey {
+  readonly name: string;
+  readonly key: Secret;
+}
 
 /** Who may ask, and from where. */
 export interface GuardPolicy {

@@ -1,15 +1,9 @@
 import type { Clock } from "../base/clock.ts";
-import type { Secret } from "../base/secret.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
+import type { GatewayKey } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { RpcHandler } from "./rpc-handler.ts";
-
-/** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
-export interface GatewayKey {
-  readonly name: string;
-  readonly key: Secret;
-}
 
 export interface GatewayOptions {
   readonly turns: Turns;
