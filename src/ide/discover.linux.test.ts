@@ -26,7 +26,7 @@ const installed = "/usr/share/windsurf/resources/app/extensions/windsurf/bin/lan
 const signal = new AbortController().signal;
 const uid = process.getuid?.() ?? -1;
 
-describe.runIf(process.platform === "linux")("discovery over real processes", () => {
+describe.runIf(process.platform === "linux")("discovery over real processes", { timeout: 30_000 }, () => {
   let home: string;
   let running: StandIn[];
 
@@ -157,11 +157,11 @@ describe.runIf(process.platform === "linux")("discovery over real processes", ()
       { flags: newTokenFlags, address: "0.0.0.0", rule: "loopback" },
       { flags: newTokenFlags, environment: { HOME: home }, rule: "csrf-none" },
     ];
-    for (const { rule: _, ...options } of cases) await start({ environment, ...options });
+    const started = await Promise.all(cases.map(({ rule: _, ...options }) => start({ environment, ...options })));
     const { ides, trace } = await look();
     expect(ides).toEqual([]);
     for (const [index, { rule }] of cases.entries()) {
-      const subjects = [`pid ${running[index]?.pid}`, ...(running[index]?.ports ?? []).map((port) => `port ${port}`)];
+      const subjects = [`pid ${started[index]?.pid}`, ...(started[index]?.ports ?? []).map((port) => `port ${port}`)];
       const own = trace.filter(({ subject, verdict }) => subjects.includes(subject) && verdict === "rejected");
       expect(own.map((entry) => entry.rule)).toContain(rule);
     }

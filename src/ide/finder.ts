@@ -4,8 +4,8 @@ import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import { discover } from "./discover.ts";
 import type { LastGood } from "./discover-options.ts";
-import type { Host } from "./host.ts";
-import type { DiscoveryResult, IdeFinder } from "./ide.ts";
+import type { Answer, Host } from "./host.ts";
+import type { DiscoveryResult, Ide, IdeFinder } from "./ide.ts";
 import { openLinks } from "./links.ts";
 import type { IdeOverrides } from "./overrides.ts";
 import type { Probe } from "./probe-port.ts";
@@ -27,6 +27,8 @@ export interface IdeFinderOptions {
 const believedMs = 30_000;
 /** The shortest time between the starts of two scans, whoever asks and whatever fails. */
 const shortestGapMs = 1_000;
+/** How long a check of who holds the port is believed where checking starts other programs and the process still lives. */
+const checkBelievedMs = 10_000;
 /** A wall clock that moved this much more than the steady one means the machine slept. */
 const sleepMarkMs = 5_000;
 
@@ -49,6 +51,8 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   let known: Known | undefined;
   let scanning: Promise<DiscoveryResult> | undefined;
   let lastStartMs = Number.NEGATIVE_INFINITY;
+  /** When each server was last seen to hold its port, by `Ide.id`; steady ms. */
+  let checked = new Map<string, number>();
 
   function believed(): DiscoveryResult | undefined {
     if (known === undefined) return undefined;
@@ -72,9 +76,20 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
     const result: DiscoveryResult = { ides, trace: trace.entries, atMs: clock.now() };
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
+    checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);
     options.onScan?.(result, clock.monotonic() - lastStartMs);
     return result;
+  }
+
+  async function check(ide: Ide, signal: AbortSignal): Promise<Answer<undefined>> {
+    const { pid, startedAtMs, endpoint } = ide;
+    if (pid === undefined) return { ok: true, value: undefined }; // set by hand: the user answers for it
+    const since = clock.monotonic() - (checked.get(ide.id) ?? Number.NEGATIVE_INFINITY);
+    if (host.checkMayWait && since < checkBelievedMs && host.isAlive(pid)) return { ok: true, value: undefined };
+    const verdict = await verifyHolder(host, { pid, startedAtMs, host: endpoint.host, port: endpoint.port }, signal);
+    if (verdict.ok) checked.set(ide.id, clock.monotonic());
+    return verdict;
   }
 
   function shared(): Promise<DiscoveryResult> {
@@ -97,19 +112,14 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
 
     async connect(ide, signal) {
       if (closing.signal.aborted) throw closed();
-      if (ide.pid !== undefined) {
-        const holder = { pid: ide.pid, startedAtMs: ide.startedAtMs, host: ide.endpoint.host, port: ide.endpoint.port };
-        const verdict = await verifyHolder(host, holder, signal);
-        if (!verdict.ok) {
-          known = undefined;
-          throw new MillraceError(
-            "ide_not_running",
-            `The ${ide.variant} found on port ${ide.endpoint.port} is gone: ${verdict.why}.`,
-            {
-              hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found.",
-            },
-          );
-        }
+      const verdict = await check(ide, signal);
+      if (!verdict.ok) {
+        known = undefined;
+        throw new MillraceError(
+          "ide_not_running",
+          `The ${ide.variant} found on port ${ide.endpoint.port} is gone: ${verdict.why}.`,
+          { hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found." },
+        );
       }
       return links.open(ide);
     },

@@ -12,6 +12,7 @@ export interface FakeProcess {
 export class FakeHost implements Host {
   readonly platform: Platform;
   readonly home = "/home/me";
+  readonly checkMayWait: boolean = false;
   readonly processes = new Map<number, FakeProcess>();
   readonly states = new Map<string, Readonly<Record<string, string>>>();
   readonly texts = new Map<string, string>();

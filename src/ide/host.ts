@@ -54,6 +54,8 @@ export interface ProcessList {
  */
 export interface Host {
   readonly platform: Platform;
+  /** Whether reading a process and its sockets starts other programs, so that it is not done before every call. */
+  readonly checkMayWait: boolean;
   /** The home folder of the user who runs us. */
   readonly home: string;
   /** Processes whose command line passes `select`, in no particular order. */

@@ -63,6 +63,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
   return {
     ...commonHost(options),
     platform: "linux",
+    checkMayWait: false,
 
     listProcesses: (select, outer) =>
       within<Answer<ProcessList>>(outer, scanLimitMs, late, async (signal) => {

@@ -1,5 +1,6 @@
 import { maxCommandLength } from "../command-line.ts";
 import { type CommandLine, type ListeningSocket } from "../host.ts";
+import { overlap } from "../shared-ports.ts";
 
 /** Ticks per second of every time in `/proc`; 100 on all Linux builds that user programs see. */
 const ticksPerSecond = 100;
@@ -108,8 +109,6 @@ export function parseSocketLink(link: string): string | undefined {
   return /^socket:\[(\d{1,20})\]$/.exec(link)?.[1];
 }
 
-const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
-
 /** The rows whose socket this process has open; `shared` if a row of somebody else could be reached on the same port. */
 export function joinSockets(rows: readonly ListenRow[], ownInodes: ReadonlySet<string>): readonly ListeningSocket[] {
   return rows
@@ -121,10 +120,6 @@ export function joinSockets(rows: readonly ListenRow[], ownInodes: ReadonlySet<s
         (row) => row.port === own.port && !ownInodes.has(row.inode) && overlap(row.address, own.address),
       ),
     }));
-}
-
-function overlap(a: string, b: string): boolean {
-  return a === b || anyAddress.has(a) || anyAddress.has(b);
 }
 
 /** Where this machine is a guest of another system, from the kernel's own words. */

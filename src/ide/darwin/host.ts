@@ -1,0 +1,85 @@
+import { type CommonHostOptions, commonHost } from "../common-host.ts";
+import type { Answer, Host, ListeningSocket, ProcessList, ProcessRow } from "../host.ts";
+import type { CommandOutput, RunCommand } from "../run-command.ts";
+import { holdings } from "../shared-ports.ts";
+import { type PsRow, parseLsof, parsePs, parsePsEnvironment, psColumns } from "./parse.ts";
+
+export interface DarwinHostOptions extends CommonHostOptions {
+  /** The user who runs us, as `process.getuid()` says. */
+  readonly uid: number;
+  readonly run: RunCommand;
+}
+
+const listLimitMs = 5_000;
+const askLimitMs = 3_000;
+/** One language and one time zone, so that what is printed has one form. */
+const environment = { LC_ALL: "C", TZ: "UTC" };
+
+/** macOS through `ps` and `lsof`, both part of the system. Source: facts/language-server.md, 4.5. */
+export function openDarwinHost(options: DarwinHostOptions): Host {
+  /** By name on the PATH, else where the system keeps it: a service may run with a short PATH. */
+  async function run(
+    program: string,
+    at: string,
+    args: readonly string[],
+    limitMs: number,
+    signal: AbortSignal,
+  ): Promise<Answer<CommandOutput>> {
+    const byName = await options.run(program, args, { limitMs, environment }, signal);
+    if (byName.ok || !byName.why.includes("PATH")) return byName;
+    return options.run(at, args, { limitMs, environment }, signal);
+  }
+  const ps = (args: readonly string[], limitMs: number, signal: AbortSignal) =>
+    run("ps", "/bin/ps", args, limitMs, signal);
+
+  function rowOf(row: PsRow): ProcessRow {
+    const { pid, parentPid, startedAtMs, zombie, command } = row;
+    return {
+      pid,
+      parentPid,
+      startedAtMs,
+      zombie,
+      command,
+      owner: row.uid === options.uid ? "self" : "other",
+      elsewhere: undefined,
+    };
+  }
+
+  return {
+    ...commonHost(options),
+    platform: "darwin",
+    checkMayWait: true,
+
+    async listProcesses(select, signal): Promise<Answer<ProcessList>> {
+      const answer = await ps(["-axww", "-o", psColumns], listLimitMs, signal);
+      if (!answer.ok) return answer;
+      const rows = parsePs(answer.value.stdout);
+      if (rows.length === 0) return { ok: false, why: "ps printed no process in the form that was asked for" };
+      const processes = rows.filter(({ command }) => select(command)).map(rowOf);
+      return { ok: true, value: { processes, looked: rows.length, source: "ps" } };
+    },
+
+    async readProcess(pid, signal) {
+      const answer = await ps(["-ww", "-o", psColumns, "-p", String(pid)], askLimitMs, signal);
+      const row = answer.ok ? parsePs(answer.value.stdout).find((other) => other.pid === pid) : undefined;
+      return row === undefined ? undefined : rowOf(row);
+    },
+
+    async readEnvironment(process, signal): Promise<Answer<ReadonlyMap<string, string>>> {
+      const answer = await ps(["-E", "-ww", "-o", "command=", "-p", String(process.pid)], askLimitMs, signal);
+      if (!answer.ok) return answer;
+      const variables = parsePsEnvironment(answer.value.stdout);
+      if (variables.size === 0) return { ok: false, why: "the system does not show this process's environment" };
+      return { ok: true, value: variables };
+    },
+
+    /** All listeners at once, because another holder of the same port matters as much as our own. */
+    async listListening(pid, signal): Promise<Answer<readonly ListeningSocket[]>> {
+      const args = ["-nP", "-w", "-iTCP", "-sTCP:LISTEN", "-Fpn"];
+      const answer = await run("lsof", "/usr/sbin/lsof", args, askLimitMs, signal);
+      return answer.ok ? { ok: true, value: holdings(parseLsof(answer.value.stdout), pid) } : answer;
+    },
+
+    surroundings: async () => [],
+  };
+}

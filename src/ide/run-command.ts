@@ -1,0 +1,66 @@
+import { execFile } from "node:child_process";
+import type { Answer } from "./host.ts";
+
+/** Runs a program with a list of arguments, never through a shell, and answers what it printed. */
+export type RunCommand = (
+  program: string,
+  args: readonly string[],
+  options: { readonly limitMs: number; readonly environment?: Readonly<Record<string, string>> },
+  signal: AbortSignal,
+) => Promise<Answer<CommandOutput>>;
+
+export interface CommandOutput {
+  readonly stdout: string;
+  readonly exitCode: number;
+}
+
+const maxOutputBytes = 32 * 1024 * 1024;
+
+/**
+ * The real one. `environment` is what programs are looked up in (`PATH`) and inherit. A program that is not there, that
+ * takes too long (it is killed) or prints too much is an answer; only the signal's reason is thrown. What a program
+ * says on stderr is dropped: it may hold anything.
+ */
+export function commandRunner(environment: Readonly<Record<string, string | undefined>>): RunCommand {
+  return (program, args, options, signal) =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      execFile(
+        program,
+        [...args],
+        {
+          env: { ...environment, ...options.environment },
+          timeout: options.limitMs,
+          killSignal: "SIGKILL",
+          maxBuffer: maxOutputBytes,
+          windowsHide: true,
+          shell: false,
+          encoding: "utf8",
+          signal,
+        },
+        (error, stdout) => {
+          if (signal.aborted) {
+            reject(signal.reason as Error); // passed on as the aborter gave it
+          } else if (error === null) {
+            resolve({ ok: true, value: { stdout, exitCode: 0 } });
+          } else if (typeof error.code === "number") {
+            resolve({ ok: true, value: { stdout, exitCode: error.code } });
+          } else {
+            resolve({ ok: false, why: whyNot(program, error, options.limitMs) });
+          }
+        },
+      ).stdin?.end();
+    });
+}
+
+function whyNot(
+  program: string,
+  error: { readonly code?: unknown; readonly killed?: boolean },
+  limitMs: number,
+): string {
+  const name = program.replace(/^.*[\\/]/, "");
+  if (error.code === "ENOENT") return `${name} is not on this system's PATH`;
+  if (error.code === "ERR_CHILD_PROCESS_STDIO_MAXBUFFER") return `${name} printed more than anyone can use`;
+  if (error.killed === true) return `${name} took longer than ${limitMs / 1000} s`;
+  return `${name} could not be run`;
+}

@@ -1,0 +1,72 @@
+import { type CommonHostOptions, commonHost } from "../common-host.ts";
+import type { Answer, Host, ListeningSocket, ProcessList } from "../host.ts";
+import type { RunCommand } from "../run-command.ts";
+import { holdings } from "../shared-ports.ts";
+import { parseConnections, parseEnvironment, parseNetstat, parsePowerShellJson, parseProcesses } from "./parse.ts";
+import { encodedArguments, environmentScript, listeningScript, listScript, processScript } from "./scripts.ts";
+
+export interface WindowsHostOptions extends CommonHostOptions {
+  readonly run: RunCommand;
+  /** `%SystemRoot%`: with it the system's own programs are run by their full path, without it by name. */
+  readonly systemRoot: string | undefined;
+}
+
+const scriptLimitMs = 10_000; // PowerShell alone takes up to a second to start, longer on a cold disk
+const netstatLimitMs = 5_000;
+
+/** Windows through PowerShell (CIM) and, where that fails, `netstat`. Source: facts/language-server.md, 4.5 and 4.6. */
+export function openWindowsHost(options: WindowsHostOptions): Host {
+  const system = (...path: readonly string[]) => [options.systemRoot, "System32", ...path].join("\\");
+  const powershell =
+    options.systemRoot === undefined ? "powershell" : system("WindowsPowerShell", "v1.0", "powershell.exe");
+  const netstat = options.systemRoot === undefined ? "netstat" : system("netstat.exe");
+
+  async function runScript(script: string, signal: AbortSignal): Promise<Answer<unknown>> {
+    const answer = await options.run(powershell, encodedArguments(script), { limitMs: scriptLimitMs }, signal);
+    if (!answer.ok) return answer;
+    const json = answer.value.exitCode === 0 ? parsePowerShellJson(answer.value.stdout) : undefined;
+    return json === undefined
+      ? { ok: false, why: "PowerShell did not answer in the form that was asked for" }
+      : { ok: true, value: json };
+  }
+
+  return {
+    ...commonHost(options),
+    platform: "windows",
+    checkMayWait: true,
+
+    async listProcesses(select, signal): Promise<Answer<ProcessList>> {
+      const answer = await runScript(listScript, signal);
+      if (!answer.ok) return answer;
+      const list = parseProcesses(answer.value);
+      if (list === undefined) return { ok: false, why: "PowerShell printed no list of processes" };
+      const processes = list.processes.filter(({ command }) => select(command));
+      return { ok: true, value: { processes, looked: list.looked, source: "CIM" } };
+    },
+
+    async readProcess(pid, signal) {
+      const answer = await runScript(processScript(pid), signal);
+      return answer.ok ? parseProcesses(answer.value)?.processes.find((row) => row.pid === pid) : undefined;
+    },
+
+    async readEnvironment(process, signal): Promise<Answer<ReadonlyMap<string, string>>> {
+      const answer = await runScript(environmentScript(process.pid), signal);
+      if (!answer.ok) return { ok: false, why: `its environment could not be read (${answer.why})` };
+      const variables = parseEnvironment(answer.value);
+      return variables === undefined
+        ? { ok: false, why: "its environment could not be read" }
+        : { ok: true, value: variables };
+    },
+
+    async listListening(pid, signal): Promise<Answer<readonly ListeningSocket[]>> {
+      const answer = await runScript(listeningScript, signal);
+      const rows = answer.ok ? parseConnections(answer.value) : [];
+      if (rows.length > 0) return { ok: true, value: holdings(rows, pid) };
+      const printed = await options.run(netstat, ["-ano"], { limitMs: netstatLimitMs }, signal);
+      if (!printed.ok) return answer.ok ? { ok: true, value: [] } : printed;
+      return { ok: true, value: holdings(parseNetstat(printed.value.stdout), pid) };
+    },
+
+    surroundings: async () => [],
+  };
+}
