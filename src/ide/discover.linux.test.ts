@@ -157,7 +157,7 @@ describe.runIf(process.platform === "linux")("discovery over real processes", { 
       { flags: newTokenFlags, address: "0.0.0.0", rule: "loopback" },
       { flags: newTokenFlags, environment: { HOME: home }, rule: "csrf-none" },
     ];
-    const started = await Promise.all(cases.map(({ rule: _, ...options }) => start({ environment, ...options })));
+    const started = await Promise.all(cases.map((options) => start({ environment, ...options })));
     const { ides, trace } = await look();
     expect(ides).toEqual([]);
     for (const [index, { rule }] of cases.entries()) {

@@ -63,9 +63,8 @@ export function homesOf(
   environment: ReadonlyMap<string, string> | undefined,
   homes: readonly string[],
 ): readonly string[] {
-  const own =
-    nonEmpty(environment?.get("HOME")) ??
-    (platform === "windows" ? nonEmpty(environment?.get("USERPROFILE")) : undefined);
+  // On Windows a HOME comes from a Unix-like shell, and may be written as that shell does.
+  const own = nonEmpty(environment?.get(platform === "windows" ? "USERPROFILE" : "HOME"));
   return own === undefined ? homes : [own];
 }
 

@@ -27,10 +27,10 @@ const processJson = z.object({
   CommandLine: z.string().nullish(),
   ExecutablePath: z.string().nullish(),
   StartedAtMs: integer.nullish(),
-  CreationDate: z.unknown(),
+  CreationDate: z.unknown().optional(),
   Mine: z.boolean().nullish(),
 });
-const listJson = z.object({ Looked: integer.optional(), Processes: z.unknown() });
+const listJson = z.object({ Looked: integer.optional(), Processes: z.unknown().optional() });
 
 /** What the list script printed, also as a bare object or array of processes. Entries of another form are left out. */
 export function parseProcesses(

@@ -1,0 +1,31 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** Programs of another system, as executables in a folder that goes on a PATH. */
+export interface FakeSystem {
+  readonly folder: string;
+  /** What the programs are run with: the PATH, and which processes they show. */
+  environment(pids: readonly number[], mode?: string): Readonly<Record<string, string>>;
+}
+
+const programs = {
+  ps: "fake-macos.mjs",
+  lsof: "fake-macos.mjs",
+  powershell: "fake-windows.mjs",
+  netstat: "fake-windows.mjs",
+};
+
+/** Puts `ps`, `lsof`, `powershell` and `netstat` into `folder`; each tells the truth about real processes, in its own system's form. */
+export async function installFakeSystem(folder: string): Promise<FakeSystem> {
+  await mkdir(folder, { recursive: true });
+  for (const [name, fixture] of Object.entries(programs)) {
+    const script = new URL(`fixtures/${fixture}`, import.meta.url).href;
+    const text = `#!${process.execPath}\nprocess.env.FAKE_NAME = ${JSON.stringify(name)};\nimport(${JSON.stringify(script)});\n`;
+    await writeFile(join(folder, name), text);
+    await chmod(join(folder, name), 0o755);
+  }
+  return {
+    folder,
+    environment: (pids, mode = "") => ({ PATH: folder, FAKE_PIDS: pids.join(","), FAKE_MODE: mode }),
+  };
+}
