@@ -9,6 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "../base/clock.ts";
 import { discover } from "./discover.ts";
+import type { ProcessRow } from "./host.ts";
 import { openLinuxHost } from "./linux/host.ts";
 import { type IdeOverrides, noOverrides } from "./overrides.ts";
 import {
@@ -169,20 +170,29 @@ describe.runIf(process.platform === "linux")("discovery over real processes", { 
 
   it("rejects a zombie", async () => {
     const program = join(home, "language_server_linux_x64");
-    symlinkSync("/bin/true", program);
-    // The shell starts the program, then becomes a sleep that never collects its children.
-    const parent = spawn("/bin/sh", ["-c", `${program} & echo $!; exec sleep 60`], {
+    symlinkSync("/bin/sleep", program);
+    // The shell starts the program, then becomes a sleep, which never collects its children.
+    const parent = spawn("/bin/sh", ["-c", `${program} 60 & echo $!; exec sleep 61`], {
       stdio: ["ignore", "pipe", "inherit"],
     });
+    const [line] = (await once(parent.stdout, "data")) as [Buffer];
+    const pid = Number(line.toString());
     try {
-      const [line] = (await once(parent.stdout, "data")) as [Buffer];
-      const pid = Number(line.toString());
-      const row = async () => (await host().readProcess(pid, signal))?.zombie;
-      while ((await row()) !== true) await new Promise((resolve) => setTimeout(resolve, 5)); // until it has ended
+      const until = async (of: number, passes: (row: ProcessRow) => boolean) => {
+        for (let row = await host().readProcess(of, signal); ; row = await host().readProcess(of, signal)) {
+          if (row === undefined) throw new Error(`process ${of} is gone`);
+          if (passes(row)) return;
+          await new Promise((resolve) => setTimeout(resolve, 5)); // nothing tells of a change in /proc
+        }
+      };
+      await until(parent.pid ?? 0, ({ command }) => command.program === "sleep");
+      process.kill(pid, "SIGKILL");
+      await until(pid, ({ zombie }) => zombie);
       const { ides, trace } = await look({}, () => [pid]);
       expect(ides).toEqual([]);
-      expect(trace).toContainEqual(expect.objectContaining({ subject: `pid ${pid}`, verdict: "rejected" }));
-      expect(trace.some(({ why }) => why.includes("has ended"))).toBe(true);
+      const about = trace.filter(({ subject }) => subject === `pid ${pid}`);
+      expect(about).toHaveLength(1);
+      expect(about[0]).toMatchObject({ verdict: "rejected", why: "has ended and waits to be collected by its parent" });
     } finally {
       parent.kill("SIGKILL");
     }
