@@ -186,6 +186,7 @@ describe.runIf(process.platform === "linux")("discovery over real processes", { 
         }
       };
       await until(parent.pid ?? 0, ({ command }) => command.program === "sleep");
+      await until(pid, ({ command }) => command.program === program);
       process.kill(pid, "SIGKILL");
       await until(pid, ({ zombie }) => zombie);
       const { ides, trace } = await look({}, () => [pid]);
