@@ -1,0 +1,172 @@
+import type { ModelUid } from "../base/ids.ts";
+import {
+  type ClientModelConfig,
+  ModelCostTier,
+  ModelPricingType,
+  ModelProvider,
+  ModelSchema,
+  type UserStatus,
+} from "../proto/windsurf/exa/codeium_common_pb.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { Model } from "./model.ts";
+import { isEnumName, isPrivate, modelName } from "./model-name.ts";
+import { type Effort, parseEffort, shapeOf } from "./model-shape.ts";
+
+/** A model as resolution sees it: also which member of its family is the default. */
+export interface AccountModel extends Model {
+  readonly isDefaultInFamily: boolean;
+}
+
+/**
+ * The models of an account's status, in the server's order, each UID once, each name once.
+ *
+ * Source: facts/language-server.md, 1.8 (`ClientModelConfig`) and 6.
+ */
+export function modelsOf(status: UserStatus, catalogue: Catalogue): readonly AccountModel[] {
+  const data = status.cascadeModelConfigData;
+  const configs = new Map<string, ClientModelConfig>();
+  for (const config of data?.clientModelConfigs ?? []) {
+    const uid = uidOf(config);
+    if (uid !== "" && !configs.has(uid)) configs.set(uid, config);
+  }
+  const names = uniqueNames(configs, catalogue);
+  const defaultUid = data?.defaultOverrideModelConfig?.modelUid ?? "";
+  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, defaultUid, catalogue));
+}
+
+/**
+ * Two models with one name: the one whose UID says what it is keeps it, the slot of the account goes by its UID. Nor is a
+ * name ever the UID of another. Case does not tell names apart.
+ */
+function uniqueNames(configs: ReadonlyMap<string, ClientModelConfig>, catalogue: Catalogue): Map<string, string> {
+  const uids = [...configs.keys()];
+  const owners = new Map(uids.map((uid) => [uid.toLowerCase(), uid]));
+  const taken = new Set<string>();
+  const names = new Map<string, string>();
+  for (const uid of [...uids.filter((u) => !isPrivate(u)), ...uids.filter(isPrivate)]) {
+    const isFree = (name: string) => {
+      const lower = name.toLowerCase();
+      return !taken.has(lower) && (owners.get(lower) ?? uid) === uid;
+    };
+    let name = modelName(uid, configs.get(uid)?.label ?? "", catalogue);
+    for (let i = 1; !isFree(name); i++) name = i === 1 ? uid : `${uid}#${i}`;
+    taken.add(name.toLowerCase());
+    names.set(uid, name);
+  }
+  return names;
+}
+
+function model(
+  uid: string,
+  name: string,
+  config: ClientModelConfig,
+  defaultUid: string,
+  catalogue: Catalogue,
+): AccountModel {
+  const number = numberOf(config) ?? (isEnumName(uid) ? numberByName.get(uid) : undefined);
+  const shape = shapeOf(name);
+  const effort = effortOf(config) ?? shape.effort ?? effortInLabel(config.label);
+  return {
+    uid: uid as ModelUid, // the server's own UID
+    number,
+    enumName: number === undefined ? undefined : nameByNumber.get(number),
+    name,
+    label: config.label === "" ? name : config.label,
+    vendor: vendors[config.provider] ?? vendorByName(uid, name, config.label, catalogue),
+    contextTokens: positive(config.maxTokens) ?? positive(config.modelInfo?.maxTokens),
+    maxOutputTokens: positive(config.modelInfo?.maxOutputTokens),
+    supportsImages: config.supportsImages,
+    creditMultiplier: creditMultiplier(config),
+    costTier: costTiers[config.modelCostTier],
+    isNew: config.isNew,
+    isDefault: uid === defaultUid,
+    disabledReason: disabledReason(config),
+    family: config.modelFamilyMetadata?.modelFamilyLabel || (effort === undefined ? undefined : shape.base),
+    effort,
+    isDefaultInFamily: config.isDefaultModelInFamily || config.modelFamilyMetadata?.isDefaultModelInFamily === true,
+  };
+}
+
+/** The string UID, or the enum's name on builds that have none. */
+function uidOf(config: ClientModelConfig): string {
+  const choice = config.modelOrAlias?.choice;
+  if (config.modelUid !== "") return config.modelUid;
+  if (choice?.case === "modelUid") return choice.value;
+  const number = numberOf(config);
+  return number === undefined ? "" : (nameByNumber.get(number) ?? "");
+}
+
+function numberOf(config: ClientModelConfig): number | undefined {
+  const choice = config.modelOrAlias?.choice;
+  return choice?.case === "model" && choice.value !== 0 ? choice.value : undefined;
+}
+
+const nameByNumber = new Map(ModelSchema.values.map((value) => [value.number, value.name]));
+const numberByName = new Map(ModelSchema.values.map((value) => [value.name, value.number]));
+
+function effortOf(config: ClientModelConfig): Effort | undefined {
+  const entries = config.modelFamilyMetadata?.entries ?? [];
+  const entry = entries.find(({ label }) => /effort|reasoning|thinking/i.test(label));
+  return entry?.value === undefined ? undefined : parseEffort(entry.value.name);
+}
+
+/** `GPT-5.2 Medium Thinking` is medium, although its name is bare. */
+function effortInLabel(label: string): Effort | undefined {
+  return shapeOf(label).effort;
+}
+
+const vendors: Readonly<Partial<Record<ModelProvider, string>>> = {
+  [ModelProvider.WINDSURF]: "cognition",
+  [ModelProvider.OPENAI]: "openai",
+  [ModelProvider.ANTHROPIC]: "anthropic",
+  [ModelProvider.GOOGLE]: "google",
+  [ModelProvider.XAI]: "xai",
+  [ModelProvider.DEEPSEEK]: "deepseek",
+  [ModelProvider.MOONSHOT]: "moonshot",
+  [ModelProvider.QWEN]: "alibaba",
+  [ModelProvider.ZAI]: "zhipu",
+  [ModelProvider.MINIMAX]: "minimax",
+};
+
+const vendorWords: readonly (readonly [RegExp, string])[] = [
+  [/^claude/, "anthropic"],
+  [/^(?:gpt|o\d|codex)/, "openai"],
+  [/^gemini/, "google"],
+  [/^grok/, "xai"],
+  [/^deepseek/, "deepseek"],
+  [/^kimi/, "moonshot"],
+  [/^qwen/, "alibaba"],
+  [/^glm/, "zhipu"],
+  [/^minimax/, "minimax"],
+  [/^swe/, "cognition"],
+  [/^llama/, "meta"],
+];
+
+function vendorByName(uid: string, name: string, label: string, catalogue: Catalogue): string {
+  const known = isPrivate(uid) ? catalogue.byLabel(label) : catalogue.byUid(uid);
+  return known?.vendor ?? vendorWords.find(([pattern]) => pattern.test(name))?.[1] ?? "unknown";
+}
+
+const costTiers: Readonly<Record<ModelCostTier, Model["costTier"]>> = {
+  [ModelCostTier.UNSPECIFIED]: undefined,
+  [ModelCostTier.LOW]: "low",
+  [ModelCostTier.MEDIUM]: "medium",
+  [ModelCostTier.HIGH]: "high",
+  [ModelCostTier.FREE]: "free",
+};
+
+/** proto3 drops a zero: it means free only where the price is a fixed number of credits. */
+function creditMultiplier(config: ClientModelConfig): number | undefined {
+  const known = config.creditMultiplier !== 0 || config.pricingType === ModelPricingType.STATIC_CREDIT;
+  return known ? config.creditMultiplier : undefined;
+}
+
+function disabledReason(config: ClientModelConfig): string | undefined {
+  if (!config.disabled) return undefined;
+  const { shortReason = "", description = "" } = config.disabledReason ?? {};
+  return [shortReason, description].filter((text) => text !== "").join(": ") || "not included in this plan";
+}
+
+function positive(value: number | undefined): number | undefined {
+  return value === undefined || value <= 0 ? undefined : value;
+}

@@ -1,0 +1,34 @@
+import type { Catalogue } from "./catalogue.ts";
+import { shapeOf } from "./model-shape.ts";
+
+/**
+ * The name that a model is shown by: `claude-opus-4.7:high`. From the catalogue where its UID is known, else from its string
+ * UID, else from its label. What a `MODEL_PRIVATE_n` is differs between accounts, so there the label alone counts.
+ *
+ * Source: facts/language-server.md, 6 (canonical names: a colon before the variant).
+ */
+export function modelName(uid: string, label: string, catalogue: Catalogue): string {
+  if (isPrivate(uid)) return catalogue.byLabel(label)?.name ?? spelled(label) ?? uid;
+  const known = catalogue.byUid(uid) ?? (isEnumName(uid) ? catalogue.byLabel(label) : undefined);
+  return known?.name ?? spelled(isEnumName(uid) ? label : uid) ?? spelled(label) ?? uid;
+}
+
+/** Whether a UID is a slot whose meaning is the account's own. */
+export function isPrivate(uid: string): boolean {
+  return /^MODEL_PRIVATE_\d+$/.test(uid);
+}
+
+/** Whether a UID is a name of the `Model` enum. */
+export function isEnumName(uid: string): boolean {
+  return uid.startsWith("MODEL_");
+}
+
+/** `GPT-5.1 Low Thinking`, `gpt-5-1-low` → `gpt-5.1:low`. Nothing for a text without a word. */
+function spelled(text: string): string | undefined {
+  const { base, effort, lanes } = shapeOf(text);
+  if (base === "") return undefined;
+  const lane = effort === undefined ? lanes : lanes.replace(/^thinking$/, ""); // "Low Thinking" is low
+  const variant = [effort, lane].filter((part) => part !== undefined && part !== "").join("-");
+  const dotted = base.replace(/(?<=-)(\d{1,2})-(\d{1,2})(?=-|$)/, "$1.$2");
+  return variant === "" ? dotted : `${dotted}:${variant}`;
+}

@@ -1,0 +1,21 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { editDistance } from "./nearest.ts";
+
+it("the distance of two texts is a metric, and at most the longer one's length", () => {
+  const text = fc.string({ maxLength: 12 });
+  fc.assert(
+    fc.property(text, text, text, (a, b, c) => {
+      expect(editDistance(a, b)).toBe(editDistance(b, a));
+      expect(editDistance(a, b) === 0).toBe(a === b);
+      expect(editDistance(a, c)).toBeLessThanOrEqual(editDistance(a, b) + editDistance(b, c));
+      expect(editDistance(a, b)).toBeLessThanOrEqual(Math.max(a.length, b.length));
+    }),
+  );
+});
+
+it("counts single edits", () => {
+  expect(editDistance("gpt-5.2", "gpt-5.1")).toBe(1);
+  expect(editDistance("kitten", "sitting")).toBe(3);
+  expect(editDistance("", "abc")).toBe(3);
+});

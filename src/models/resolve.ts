@@ -1,0 +1,150 @@
+import { MillraceError } from "../base/errors.ts";
+import type { AccountModel } from "./account-models.ts";
+import type { Resolution } from "./model.ts";
+import {
+  type Effort,
+  efforts,
+  lanesOf,
+  type ModelShape,
+  parseEffort,
+  shapeKey,
+  shapeOf,
+  withoutDate,
+} from "./model-shape.ts";
+import { nearestNames } from "./nearest.ts";
+
+type Rule = Resolution["rule"];
+
+interface Found {
+  readonly model: AccountModel;
+  readonly rule: Rule;
+  /** The asked name says which effort, so that a request's effort does not change it. */
+  readonly effortNamed: boolean;
+}
+
+/**
+ * What a name means among the models of an account, in a fixed order: exact UID; name; name with its variant (`name:variant`,
+ * `name-variant`, and the bare name of a family that marks a default or has a medium); alias (label, Claude's words in
+ * either order, vendor before it, date or `[1m]` behind it); enum name. Then `effort` picks the variant, unless the name
+ * already says which.
+ *
+ * @throws MillraceError `unknown_model` with the nearest three, `model_not_allowed` for a disabled one. Never a default.
+ */
+export function resolveModel(models: readonly AccountModel[], asked: string, effort: string | undefined): Resolution {
+  const found = find(models, asked);
+  if (found === undefined) throw unknownModel(models, asked);
+  const picked = found.effortNamed ? undefined : withEffort(models, found.model, effort);
+  const model = picked ?? found.model;
+  if (model.disabledReason !== undefined) throw notAllowed(model);
+  return { model, asked, rule: picked === undefined ? found.rule : "effort" };
+}
+
+function find(models: readonly AccountModel[], asked: string): Found | undefined {
+  const name = asked.trim();
+  const lower = name.toLowerCase();
+  const byUid =
+    models.find((m) => m.uid === name) ?? models.find((m) => m.uid.toLowerCase() === lower && !isEnum(name));
+  if (byUid !== undefined) return { model: byUid, rule: "uid", effortNamed: true };
+  const byName = models.find((m) => m.name.toLowerCase() === lower);
+  if (byName !== undefined) return { model: byName, rule: "name", effortNamed: shapeOf(lower).effort !== undefined };
+  const byEnum = isEnum(name) ? models.find((m) => m.enumName === name) : undefined;
+  if (isEnum(name)) return byEnum === undefined ? undefined : { model: byEnum, rule: "enum", effortNamed: true };
+  return byShape(models, name, "variant", (m) => [m.name]) ?? byAlias(models, name);
+}
+
+function byAlias(models: readonly AccountModel[], name: string): Found | undefined {
+  const spellings = (model: AccountModel) => [model.name, ...(isEnum(model.uid) ? [] : [model.uid]), model.label];
+  const dateless = withoutDate(name);
+  return (
+    byShape(models, name, "alias", spellings) ??
+    byShape(models, dateless, "alias", spellings) ??
+    byShape(models.filter(holdsMillion), dateless.replace(/\[1m\]$/i, ""), "alias", spellings)
+  );
+}
+
+/** What `[1m]` asks for, of a model that has no variant for it. */
+function holdsMillion(model: AccountModel): boolean {
+  return (model.contextTokens ?? 0) >= 1_000_000;
+}
+
+/** The one model of this shape; failing that, of its family: the one that has the effort, else the family's own default. */
+function byShape(
+  models: readonly AccountModel[],
+  name: string,
+  rule: Rule,
+  spellings: (model: AccountModel) => readonly string[],
+): Found | undefined {
+  const shape = shapeOf(name);
+  const effortNamed = shape.effort !== undefined;
+  const key = shapeKey(shape);
+  const exact = preferred(models.filter((model) => spellings(model).some((text) => shapeKey(shapeOf(text)) === key)));
+  if (exact !== undefined) return { model: exact, rule, effortNamed };
+  const family = models.filter((model) => spellings(model).some((text) => inFamily(shapeOf(text), shape)));
+  const wanted = shape.effort ?? "medium";
+  const flagged = effortNamed ? undefined : preferred(family.filter((model) => model.isDefaultInFamily));
+  const member = flagged ?? preferred(family.filter((model) => model.effort === wanted));
+  return member === undefined ? undefined : { model: member, rule, effortNamed };
+}
+
+function inFamily(candidate: ModelShape, asked: ModelShape): boolean {
+  return candidate.base === asked.base && candidate.lanes === asked.lanes;
+}
+
+/** Several fit: one that may be called before one that may not, then the server's order. */
+function preferred(models: readonly AccountModel[]): AccountModel | undefined {
+  return models.find((model) => model.disabledReason === undefined) ?? models[0];
+}
+
+/**
+ * The sibling that thinks as hard as asked, or as near to it as the family has (the lower of two). In a family that only
+ * knows thinking and not thinking, `none` is the one and anything else the other. Nothing where there is no choice.
+ */
+function withEffort(
+  models: readonly AccountModel[],
+  model: AccountModel,
+  asked: string | undefined,
+): AccountModel | undefined {
+  const effort = asked === undefined ? undefined : parseEffort(asked);
+  if (effort === undefined) return undefined;
+  const shape = shapeOf(model.name);
+  const callable = models.filter((candidate) => candidate.disabledReason === undefined);
+  const siblings = callable.filter(
+    (candidate) => inFamily(shapeOf(candidate.name), shape) && candidate.effort !== undefined,
+  );
+  if (siblings.length > 1) {
+    const nearest = nearestEffort(siblings, effort);
+    return nearest?.effort === model.effort ? undefined : nearest;
+  }
+  const others = shape.lanes.split("-").filter((lane) => lane !== "" && lane !== "thinking");
+  const lanes = lanesOf(effort === "none" ? others : [...others, "thinking"]);
+  const key = shapeKey({ ...shape, lanes });
+  return callable.find((candidate) => candidate !== model && shapeKey(shapeOf(candidate.name)) === key);
+}
+
+function nearestEffort(models: readonly AccountModel[], effort: Effort): AccountModel | undefined {
+  const rank = (name: string | undefined) => efforts.findIndex((candidate) => candidate === name);
+  const wanted = rank(effort);
+  const distance = (model: AccountModel) => Math.abs(rank(model.effort) - wanted);
+  return models.toSorted((a, b) => distance(a) - distance(b) || rank(a.effort) - rank(b.effort))[0];
+}
+
+function isEnum(text: string): boolean {
+  return /^MODEL_[A-Z0-9_]+$/.test(text);
+}
+
+function unknownModel(models: readonly AccountModel[], asked: string): MillraceError {
+  const shown = asked.length > 80 ? `${asked.slice(0, 79)}…` : asked;
+  const nearest = nearestNames(asked, models, 3);
+  const message =
+    models.length === 0
+      ? `The account has no model "${shown}": its list of models is empty.`
+      : `The account has no model "${shown}".${nearest.length === 0 ? "" : ` Nearest: ${nearest.join(", ")}.`}`;
+  return new MillraceError("unknown_model", message, { param: "model", details: { asked: shown, nearest } });
+}
+
+function notAllowed(model: AccountModel): MillraceError {
+  return new MillraceError("model_not_allowed", `${model.name} cannot be used: ${model.disabledReason}.`, {
+    param: "model",
+    details: { uid: model.uid },
+  });
+}
