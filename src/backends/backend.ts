@@ -32,6 +32,8 @@ export interface ResumePoint {
   /** As this backend gave it: every `text` delta, or the last `rewritten` and the deltas since. */
   readonly text: string;
   readonly thinking: string;
+  /** The log holds something of the answer even where `text` and `thinking` are empty: the prompt certainly arrived. */
+  readonly answered?: boolean;
 }
 
 /** Why a running turn was told to stop, as the reason of its signal. `detach` leaves everything upstream as it is. */

@@ -29,19 +29,29 @@ export class FakeLanguageServer implements LanguageServer {
   readonly archived: string[] = [];
   readonly calls: Call[] = [];
   capability: Capabilities = { cascade: true, steps: true, transcript: true, rawChat: false };
-  script: Script = [];
   rawMessages: (RawChatMessage | Error)[] = [];
   rawChats: RawChat[] = [];
+  /** Streams that are open now. */
   rawOpen = 0;
+  /** A stream that has given all its messages stays open until it is closed. */
+  rawHolds = false;
   inFlight = 0;
   mostInFlight = 0;
   transcriptLimit = 200_000;
+  #script: Script = [];
+  #armed = false;
   #panel = false;
   #down = false;
   #nextId = 1;
   #failures: { call: Call; reason: string; afterActing: boolean }[] = [];
   /** Called before each call is served. */
   onCall: (call: Call) => void = () => {};
+
+  /** What happens from the next accepted message on. */
+  set script(script: Script) {
+    this.#script = [...script];
+    this.#armed = false;
+  }
 
   /** The next such call fails; `afterActing` lets it do its work first. */
   failNext(call: Call, reason: string, afterActing = false): void {
@@ -77,6 +87,7 @@ export class FakeLanguageServer implements LanguageServer {
       this.#requirePanel();
       const trajectory = this.#trajectory(message.cascadeId);
       this.accepted.push(message);
+      this.#armed = true;
       trajectory.accept(message.text);
     });
   }
@@ -110,7 +121,7 @@ export class FakeLanguageServer implements LanguageServer {
   cancel(cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
     return this.#serve("cancel", signal, () => {
       this.cancelled.push(cascadeId);
-      this.script = [];
+      this.#script = [];
       this.#trajectory(cascadeId).stop();
     });
   }
@@ -140,6 +151,7 @@ export class FakeLanguageServer implements LanguageServer {
         yield message;
         await new Promise((resolve) => setImmediate(resolve));
       }
+      if (this.rawHolds) await untilAborted(signal);
     } finally {
       this.rawOpen--;
     }
@@ -153,7 +165,7 @@ export class FakeLanguageServer implements LanguageServer {
 
   #play(cascadeId: CascadeId): FakeTrajectory {
     const trajectory = this.#trajectory(cascadeId);
-    if (this.accepted.length > 0 || trajectory.steps.length > 0) this.script.shift()?.(trajectory);
+    if (this.#armed) this.#script.shift()?.(trajectory);
     return trajectory;
   }
 
@@ -193,4 +205,12 @@ export class FakeLanguageServer implements LanguageServer {
 export function failure(reason: string): MillraceError {
   const code = reason === "connection_refused" ? "ide_not_running" : "upstream_failed";
   return new MillraceError(code, `The fake server failed: ${reason}.`, { details: { reason } });
+}
+
+function untilAborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = () => reject(new MillraceError("cancelled", "The call was cancelled."));
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
 }

@@ -43,7 +43,8 @@ export async function adopt(
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: transforms have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep } = started;
-    const from = { cascadeId, text: "", thinking: "", ...(fromStep === undefined ? {} : { fromStep }) };
+    const answered = events.some((event) => event.type !== "started");
+    const from = { cascadeId, text: "", thinking: "", answered, ...(fromStep === undefined ? {} : { fromStep }) };
     return backend.resume(prompt, from, options.run, signal);
   };
   const transforms = [...transformsOf(planning, record), reconcile(logged)];

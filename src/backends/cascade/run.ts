@@ -78,7 +78,8 @@ export async function* resumeCascade<State extends FollowerState, Snapshot>(
     const start = startPoint(prompt, from.fromStep ?? 0, sent, settings.clock, reach);
     const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
     if (accepted === "absent") {
-      if (from.text !== "" || from.thinking !== "") throw new MillraceError("upstream_failed", vanishedMessage);
+      if (from.answered === true || from.text !== "" || from.thinking !== "")
+        throw new MillraceError("upstream_failed", vanishedMessage);
       if ((await sendPrompt(reach, cascadeId, prompt, signal)) === "unknown") {
         const now = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
         if (now === "absent") throw new MillraceError("upstream_failed", lostSendMessage);

@@ -1,0 +1,324 @@
+import { describe, expect, test } from "vitest";
+import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import { isTerminal, type TurnEventBody } from "../../log/event.ts";
+import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { Prompt, ResumePoint } from "../backend.ts";
+import { InstantClock } from "../instant-clock.fake.ts";
+import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
+import { type BackendsOptions, openBackends } from "../open-backend.ts";
+import { replay } from "../replay.fake.ts";
+
+const prompt: Prompt = {
+  modelUid: "m" as ModelUid, // any name will do
+  modelNumber: undefined,
+  instructions: "i".repeat(40),
+  text: "hello",
+  messages: [],
+  images: [],
+  maxOutputTokens: undefined,
+  continues: undefined,
+};
+
+const answer: Script = [(t) => t.plan(), (t) => t.write("Hel"), (t) => t.write("lo"), (t) => t.finish()];
+
+function setUp(script: Script = answer, options: Partial<BackendsOptions> = {}) {
+  const server = new FakeLanguageServer();
+  server.script = script;
+  const servers = [server];
+  const forgotten: unknown[] = [];
+  const clock = new InstantClock();
+  const backends = openBackends({
+    find: async () => servers.at(-1) ?? server,
+    forget: (gone) => forgotten.push(gone),
+    clock,
+    ...options,
+  });
+  const controller = new AbortController();
+  const run = async (keep = false, onEvent: (event: TurnEventBody) => void = () => {}) => {
+    const backend = await backends.current(controller.signal);
+    const events: TurnEventBody[] = [];
+    for await (const event of backend.run(prompt, { keep, onAlive: () => {} }, controller.signal)) {
+      events.push(event);
+      onEvent(event);
+    }
+    return events;
+  };
+  const resume = async (from: Partial<ResumePoint>) => {
+    const backend = await backends.current(controller.signal);
+    const point = { cascadeId: undefined, text: "", thinking: "", ...from };
+    const events: TurnEventBody[] = [];
+    for await (const event of backend.resume(prompt, point, { keep: false, onAlive: () => {} }, controller.signal)) {
+      events.push(event);
+    }
+    return events;
+  };
+  return { server, servers, forgotten, clock, backends, controller, run, resume };
+}
+
+const finished = expect.objectContaining({ type: "finished", text: "Hello" });
+
+/** A server that took over the files of another one. */
+function successor(of: FakeLanguageServer, keeps: boolean): FakeLanguageServer {
+  const server = new FakeLanguageServer();
+  if (keeps) for (const [id, trajectory] of of.trajectories) server.trajectories.set(id, trajectory);
+  return server;
+}
+
+describe("a prompt is sent at most once", () => {
+  test("panel state that the server lost is made again and the refused prompt sent once more", async () => {
+    const { server, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "started") server.losePanelState();
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(server.accepted).toHaveLength(1);
+    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(2);
+  });
+
+  test("panel state that stays lost fails the turn after the second refusal", async () => {
+    const { server, run } = setUp();
+    server.failNext("sendUserMessage", "panel_state_lost");
+    server.failNext("sendUserMessage", "panel_state_lost");
+    const events = await run();
+    expect(events.at(-1)).toMatchObject({ type: "failed" });
+    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(2);
+  });
+
+  test("a send whose answer was lost is followed when the trajectory shows that it arrived", async () => {
+    const { server, run } = setUp();
+    server.failNext("sendUserMessage", "connection_lost", true);
+    const events = await run();
+    expect(events.at(-1)).toEqual(finished);
+    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
+  });
+
+  test("a send that was lost on its way fails the turn, says so, and is not repeated", async () => {
+    const { server, run } = setUp();
+    server.failNext("sendUserMessage", "connection_lost");
+    const events = await run();
+    expect(events.at(-1)).toMatchObject({
+      type: "failed",
+      error: { message: expect.stringContaining("not sent again") },
+    });
+    expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
+    expect(server.archived).toHaveLength(1);
+  });
+
+  test("a resumed turn whose log holds some of the answer is never sent again, even if the trajectory is empty now", async () => {
+    const { server, run, resume } = setUp();
+    await run(true);
+    server.trajectories.get("cascade-1")?.steps.splice(0);
+    const cascadeId = "cascade-1" as CascadeId; // the fake's first
+    for (const from of [{ text: "Hel" }, { answered: true }]) {
+      expect((await resume({ cascadeId, ...from })).at(-1)).toMatchObject({ type: "failed" });
+    }
+    expect(server.accepted).toHaveLength(1);
+  });
+
+  test("a turn that began without a trajectory is not resumed", async () => {
+    const { server, resume } = setUp();
+    expect(await resume({})).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);
+    expect(server.accepted).toHaveLength(0);
+  });
+});
+
+describe("before `started` everything may be done twice", () => {
+  test("an IDE that restarted between two turns costs nothing", async () => {
+    const { server, servers, forgotten, backends, controller } = setUp();
+    const backend = await backends.current(controller.signal);
+    server.shutDown();
+    const next = new FakeLanguageServer();
+    next.script = answer;
+    servers.push(next);
+    const events: TurnEventBody[] = [];
+    for await (const event of backend.run(prompt, { keep: false, onAlive: () => {} }, controller.signal)) {
+      events.push(event);
+    }
+    expect(events.at(-1)).toEqual(finished);
+    expect(forgotten).toEqual([server]);
+    expect(next.accepted).toHaveLength(1);
+  });
+
+  test("no IDE is a failure before `started`, with nothing sent", async () => {
+    const { server, run } = setUp();
+    server.failNext("startCascade", "connection_refused");
+    server.failNext("startCascade", "connection_refused");
+    expect(await run()).toEqual([{ type: "failed", error: expect.objectContaining({ code: "ide_not_running" }) }]);
+    expect(server.accepted).toHaveLength(0);
+  });
+
+  test("a trajectory to continue that is gone or busy fails before `started`", async () => {
+    const { server, backends, controller } = setUp();
+    const again = async (id: string) => {
+      const backend = await backends.current(controller.signal);
+      const asked = { ...prompt, continues: id as CascadeId }; // ids of the fake
+      const events: TurnEventBody[] = [];
+      for await (const event of backend.run(asked, { keep: true, onAlive: () => {} }, controller.signal))
+        events.push(event);
+      return events;
+    };
+    expect(await again("gone")).toEqual([expect.objectContaining({ type: "failed" })]);
+    await server.ensurePanelState({ force: false }, controller.signal);
+    const busy = await server.startCascade(controller.signal);
+    server.trajectories.get(busy)?.accept("a person's question");
+    expect(await again(busy)).toEqual([expect.objectContaining({ type: "failed" })]);
+    expect(server.archived).toEqual([]);
+  });
+});
+
+describe("a server that fails while it is polled", () => {
+  test("single failures are passed over", async () => {
+    const { server, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") server.failNext("getSteps", "other");
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(replay(events).text).toBe("Hello");
+  });
+
+  test("three errors in a row end the turn, cancel it and archive it", async () => {
+    const { server, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") for (let i = 0; i < 3; i++) server.failNext("getSteps", "other");
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed" });
+    expect(server.cancelled).toHaveLength(1);
+    expect(server.archived).toHaveLength(1);
+  });
+
+  test("after a restart that kept the trajectory the answer goes on from there", async () => {
+    const { server, servers, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      server.trajectories.get("cascade-1")?.write("lo");
+      server.trajectories.get("cascade-1")?.finish();
+      server.shutDown();
+      servers.push(successor(server, true));
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(replay(events).text).toBe("Hello");
+    expect(servers.at(-1)).toMatchObject({ archived: ["cascade-1"], accepted: [] });
+  });
+
+  test("after a restart that lost the trajectory the turn fails and says what was kept", async () => {
+    const { server, servers, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      server.shutDown();
+      servers.push(successor(server, false));
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("was kept") } });
+    expect(replay(events).text).toBe("Hel");
+  });
+
+  test("an answer that the restart cut in half fails soon, by name", async () => {
+    const { server, servers, clock, run } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type !== "text" || servers.length > 1) return;
+      server.trajectories.get("cascade-1")?.stop();
+      server.shutDown();
+      servers.push(successor(server, true));
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("restarted") } });
+    expect(clock.monotonic()).toBeLessThan(20_000);
+  });
+
+  test("a server that stays away ends the turn after the time that a restart may take", async () => {
+    const { server, run, clock } = setUp();
+    const events = await run(false, (event) => {
+      if (event.type === "text") server.shutDown();
+    });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+    expect(clock.monotonic()).toBeGreaterThan(40_000);
+    expect(clock.monotonic()).toBeLessThan(60_000);
+  });
+});
+
+describe("following", () => {
+  test("one poll at a time, and none after the end marker but the last look", async () => {
+    const { server, run } = setUp();
+    await run();
+    expect(server.mostInFlight).toBe(1);
+    expect(server.calls.slice(server.calls.indexOf("getSteps"))).toEqual([
+      "getSteps",
+      "getSteps",
+      "getSteps",
+      "getSteps",
+      "getStatus",
+      "getSteps",
+      "getGeneratorMetadata",
+      "archive",
+    ]);
+  });
+
+  test("usage is the server's where it reports it, and counted here where it does not", async () => {
+    const reported = await setUp().run();
+    expect(reported.at(-2)).toEqual({
+      type: "usage",
+      promptTokens: 1719,
+      completionTokens: 25,
+      thinkingTokens: 0,
+      creditsHundredths: 50,
+      estimated: false,
+    });
+    const silent = setUp();
+    silent.server.failNext("getGeneratorMetadata", "not_implemented");
+    expect((await silent.run()).at(-2)).toMatchObject({ type: "usage", promptTokens: 12, estimated: true });
+  });
+
+  test("a thinking model may be silent for minutes; ten of them are a timeout", async () => {
+    const quiet: Script = [(t) => t.plan(), (t) => t.think("hm")];
+    const patient = setUp([
+      ...quiet,
+      ...Array.from({ length: 900 }, () => () => {}),
+      (t) => t.write("Hello"),
+      (t) => t.finish(),
+    ]);
+    expect((await patient.run()).at(-1)).toEqual(finished);
+
+    const dead = setUp(quiet);
+    const events = await dead.run();
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_timeout" } });
+    expect(dead.clock.monotonic()).toBeGreaterThan(600_000);
+    expect(dead.server.cancelled).toHaveLength(1);
+  });
+
+  test("a tool of the IDE is stopped upstream", async () => {
+    const { server, run } = setUp([(t) => t.plan(), (t) => t.tool()]);
+    expect((await run()).at(-1)).toMatchObject({ type: "failed" });
+    expect(server.cancelled).toEqual(["cascade-1"]);
+  });
+
+  test("the stop button in the IDE ends a kept turn as cancelled, and it is archived", async () => {
+    const stop: Script = [
+      (t) => t.plan(),
+      (t) => t.write("Hel"),
+      (t) => t.stop(ExecutorTerminationReason.USER_CANCELED),
+    ];
+    const { server, run } = setUp(stop);
+    const events = await run(true);
+    expect(events.filter(isTerminal)).toEqual([{ type: "cancelled", by: "ide" }]);
+    expect(server.archived).toHaveLength(1);
+  });
+
+  test("a cancel while the prompt is being sent cancels and archives", async () => {
+    const { server, run, controller } = setUp();
+    server.onCall = (call) => {
+      if (call === "sendUserMessage") controller.abort("cancel");
+    };
+    expect((await run()).filter(isTerminal)).toEqual([]);
+    expect(server.cancelled).toHaveLength(1);
+    expect(server.archived).toHaveLength(1);
+  });
+
+  test("an answer of a megabyte arrives whole", async () => {
+    const piece = "0123456789abcdef".repeat(4096);
+    const script: Script = [
+      (t) => t.plan(),
+      ...Array.from({ length: 16 }, () => (t: { write(s: string): void }) => t.write(piece)),
+      (t) => t.finish(),
+    ];
+    const events = await setUp(script).run();
+    expect(replay(events).text).toBe(piece.repeat(16));
+  });
+});
