@@ -48,8 +48,6 @@ export function describeBackend(
   capabilities: BackendCapabilities,
   open: () => Promise<BackendHarness>,
 ): void {
-  const trajectory = test.skipIf(!capabilities.trajectories);
-
   describe(`backend: ${name}`, () => {
     let harness: BackendHarness;
     beforeAll(async () => {
@@ -151,7 +149,7 @@ export function describeBackend(
       expect((await harness.counts()).accepted).toBe(before.accepted);
     });
 
-    trajectory(
+    test.skipIf(!capabilities.trajectories)(
       "every trajectory is archived: after an answer, an error, a cancel, and a consumer that left",
       async () => {
         const archivedAfter = async (end: (turn: Awaited<ReturnType<typeof start>>) => Promise<unknown>) => {
@@ -174,7 +172,7 @@ export function describeBackend(
       },
     );
 
-    trajectory("a cancel reaches the server", async () => {
+    test.skipIf(!capabilities.trajectories)("a cancel reaches the server", async () => {
       await harness.answer({ text: "Hold on", holds: true });
       const { events, stop } = await start();
       const cascadeId = cascadeOf((await untilText(events))[0]);
@@ -186,73 +184,85 @@ export function describeBackend(
       expect(archives.filter((id) => id === cascadeId)).toHaveLength(1);
     });
 
-    trajectory("a detach leaves all as it is, and the turn goes on from there with the same prompt", async () => {
-      await harness.answer({ text: "Going on and on", holds: true });
-      const before = await harness.counts();
-      const first = await start();
-      const seen = await untilText(first.events);
-      const cascadeId = cascadeOf(seen[0]);
-      const pending = rest(first.events);
-      first.stop("detach");
-      seen.push(...(await pending));
-      const between = await harness.counts();
-      expect(between.archives).not.toContain(cascadeId);
-      expect(between.cancels).not.toContain(cascadeId);
+    test.skipIf(!capabilities.trajectories)(
+      "a detach leaves all as it is, and the turn goes on from there with the same prompt",
+      async () => {
+        await harness.answer({ text: "Going on and on", holds: true });
+        const before = await harness.counts();
+        const first = await start();
+        const seen = await untilText(first.events);
+        const cascadeId = cascadeOf(seen[0]);
+        const pending = rest(first.events);
+        first.stop("detach");
+        seen.push(...(await pending));
+        const between = await harness.counts();
+        expect(between.archives).not.toContain(cascadeId);
+        expect(between.cancels).not.toContain(cascadeId);
 
-      const controller = new AbortController();
-      const from = { cascadeId, ...replay(seen) };
-      const resumed = first.backend.resume(prompt, from, options, controller.signal);
-      const events = resumed[Symbol.asyncIterator]() as AsyncGenerator<TurnEventBody, void>;
-      while (replay(seen).text !== "Going on and on") {
-        const next = await events.next();
-        if (next.done) throw new Error("the resumed turn ended too early");
-        seen.push(next.value);
-      }
-      const ending = rest(events);
-      controller.abort("cancel");
-      await ending;
-      expect(seen.filter((event) => event.type === "started")).toHaveLength(1);
-      const after = await harness.counts();
-      expect(after.accepted - before.accepted).toBe(1);
-      expect(after.archives.filter((id) => id === cascadeId)).toHaveLength(1);
-    });
+        const controller = new AbortController();
+        const from = { cascadeId, ...replay(seen) };
+        const resumed = first.backend.resume(prompt, from, options, controller.signal);
+        const events = resumed[Symbol.asyncIterator]() as AsyncGenerator<TurnEventBody, void>;
+        while (replay(seen).text !== "Going on and on") {
+          const next = await events.next();
+          if (next.done) throw new Error("the resumed turn ended too early");
+          seen.push(next.value);
+        }
+        const ending = rest(events);
+        controller.abort("cancel");
+        await ending;
+        expect(seen.filter((event) => event.type === "started")).toHaveLength(1);
+        const after = await harness.counts();
+        expect(after.accepted - before.accepted).toBe(1);
+        expect(after.archives.filter((id) => id === cascadeId)).toHaveLength(1);
+      },
+    );
 
-    trajectory("a turn whose prompt was never sent is resumed by sending it, once", async () => {
-      await harness.answer({ text: "Late but whole." });
-      const before = await harness.counts();
-      const { events, stop, backend } = await start();
-      const cascadeId = cascadeOf((await events.next()).value);
-      stop("detach");
-      await events.return();
-      const from = { cascadeId, text: "", thinking: "" };
-      const all = await rest(backend.resume(prompt, from, options, new AbortController().signal));
-      expect(all.at(-1)).toMatchObject({ type: "finished", text: "Late but whole." });
-      expect((await harness.counts()).accepted - before.accepted).toBe(1);
-    });
+    test.skipIf(!capabilities.trajectories)(
+      "a turn whose prompt was never sent is resumed by sending it, once",
+      async () => {
+        await harness.answer({ text: "Late but whole." });
+        const before = await harness.counts();
+        const { events, stop, backend } = await start();
+        const cascadeId = cascadeOf((await events.next()).value);
+        stop("detach");
+        await events.return();
+        const from = { cascadeId, text: "", thinking: "" };
+        const all = await rest(backend.resume(prompt, from, options, new AbortController().signal));
+        expect(all.at(-1)).toMatchObject({ type: "finished", text: "Late but whole." });
+        expect((await harness.counts()).accepted - before.accepted).toBe(1);
+      },
+    );
 
-    trajectory("a turn that the server does not know any more fails, and is not sent again", async () => {
-      const before = await harness.counts();
-      const backend = await harness.backends.current(new AbortController().signal);
-      const from = { cascadeId: "00000000-0000-4000-8000-000000000000" as CascadeId, text: "So far", thinking: "" };
-      const all = await rest(backend.resume(prompt, from, options, new AbortController().signal));
-      expect(all).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);
-      expect((await harness.counts()).accepted).toBe(before.accepted);
-    });
+    test.skipIf(!capabilities.trajectories)(
+      "a turn that the server does not know any more fails, and is not sent again",
+      async () => {
+        const before = await harness.counts();
+        const backend = await harness.backends.current(new AbortController().signal);
+        const from = { cascadeId: "00000000-0000-4000-8000-000000000000" as CascadeId, text: "So far", thinking: "" };
+        const all = await rest(backend.resume(prompt, from, options, new AbortController().signal));
+        expect(all).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);
+        expect((await harness.counts()).accepted).toBe(before.accepted);
+      },
+    );
 
-    trajectory("a kept trajectory takes the next turn, which shows nothing of the first", async () => {
-      await harness.answer({ text: "First answer." });
-      const first = await rest((await start({}, { keep: true })).events);
-      const cascadeId = cascadeOf(first[0]);
-      expect((await harness.counts()).archives).not.toContain(cascadeId);
-      await harness.answer({ text: "Second answer." });
-      const second = await rest((await start({ text: "And now?", continues: cascadeId })).events);
-      expect(second[0]).toMatchObject({ type: "started", cascadeId });
-      expect(startedOf(second[0]).fromStep).toBeGreaterThan(0);
-      expect(replay(second).text).toBe("Second answer.");
-      expect((await harness.counts()).archives.filter((id) => id === cascadeId)).toHaveLength(1);
-    });
+    test.skipIf(!capabilities.trajectories)(
+      "a kept trajectory takes the next turn, which shows nothing of the first",
+      async () => {
+        await harness.answer({ text: "First answer." });
+        const first = await rest((await start({}, { keep: true })).events);
+        const cascadeId = cascadeOf(first[0]);
+        expect((await harness.counts()).archives).not.toContain(cascadeId);
+        await harness.answer({ text: "Second answer." });
+        const second = await rest((await start({ text: "And now?", continues: cascadeId })).events);
+        expect(second[0]).toMatchObject({ type: "started", cascadeId });
+        expect(startedOf(second[0]).fromStep).toBeGreaterThan(0);
+        expect(replay(second).text).toBe("Second answer.");
+        expect((await harness.counts()).archives.filter((id) => id === cascadeId)).toHaveLength(1);
+      },
+    );
 
-    trajectory("a continued turn is resumed past the turn before it", async () => {
+    test.skipIf(!capabilities.trajectories)("a continued turn is resumed past the turn before it", async () => {
       await harness.answer({ text: "First answer." });
       const first = await rest((await start({}, { keep: true })).events);
       const cascadeId = cascadeOf(first[0]);

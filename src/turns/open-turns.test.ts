@@ -437,7 +437,7 @@ describe("a stop of the gateway", () => {
 
     const second = begin({ store, clock, backends: backend, owner: "owner-2" });
     await settle();
-    expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "" });
+    expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "", answered: true });
     const resumed = new FakeReader(second.turns, turnId, reader.events.at(-1)?.eventId);
     backend.last.text("Hel", "lo wor");
     await settle();

@@ -14,7 +14,7 @@ describe("afterAnswer", () => {
       waits.push(next.waitMs);
     }
     expect(waits.slice(0, 2)).toEqual([defaultPace.fastestMs, defaultPace.fastestMs]);
-    expect(waits.slice(2)).toEqual([...waits.slice(2)].sort((a, b) => a - b));
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
     for (let i = 0; i < 100; i++) history = afterAnswer(history, { changed: false, ...quick }, defaultPace).history;
     expect(afterAnswer(history, { changed: false, ...quick }, defaultPace).waitMs).toBe(defaultPace.slowestMs);
     expect(afterAnswer(history, { changed: true, ...quick }, defaultPace).waitMs).toBe(defaultPace.fastestMs);
@@ -50,8 +50,9 @@ describe("afterFailure", () => {
   test("and fewer than 5 of the last 15", () => {
     let history: PollHistory = noPolls;
     for (let i = 0; i < 4; i++) {
-      history = afterFailure(history, "refused", 0, defaultPace)?.history ?? expect.fail("gave up too early");
-      history = afterAnswer(history, { changed: true, ...quick }, defaultPace).history;
+      const retry = afterFailure(history, "refused", 0, defaultPace);
+      expect(retry).toBeDefined();
+      history = afterAnswer(retry?.history ?? history, { changed: true, ...quick }, defaultPace).history;
     }
     expect(afterFailure(history, "refused", 0, defaultPace)).toBeUndefined();
     for (let i = 0; i < 15; i++) history = afterAnswer(history, { changed: true, ...quick }, defaultPace).history;
