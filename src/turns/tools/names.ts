@@ -1,4 +1,5 @@
 import type { Tool } from "../../log/request.ts";
+import { compileSchema, type SchemaCheck } from "./schema-check.ts";
 
 /** Names that stand in a tag as they are. */
 const plainName = /^[A-Za-z0-9_.:/-]{1,128}$/;
@@ -12,6 +13,8 @@ export interface ShownTool {
   /** Set when the client's schema is not of an object: its value travels under this key. */
   readonly wrappedIn: string | undefined;
   readonly tool: Tool;
+  /** The check of the shown schema, compiled when it is first needed. */
+  check(): SchemaCheck;
 }
 
 /** The tools of one request under the names and schemas that the prompt uses. Reversible: `shownName` is unique. */
@@ -30,7 +33,14 @@ export function mapToolNames(tools: readonly Tool[]): ToolNames {
     if (byClient.has(tool.name)) continue;
     const shownName = freeName(plainForm(tool.name), byShown);
     byClient.set(tool.name, shownName);
-    byShown.set(shownName, { shownName, ...shownSchema(tool), tool });
+    const schema = shownSchema(tool);
+    let check: SchemaCheck | undefined;
+    byShown.set(shownName, {
+      shownName,
+      ...schema,
+      tool,
+      check: () => (check ??= compileSchema(schema.shownParameters)),
+    });
   }
   return {
     tools: [...byShown.values()],

@@ -1,0 +1,28 @@
+import type { ResponseFormat, ToolChoice, TurnRequest } from "../../log/request.ts";
+import { mapToolNames, type ToolNames } from "./names.ts";
+
+/** How the answer to a request has to be read. Plain data, made once a turn. */
+export interface AnswerPlan {
+  /** The tools that may be called; none when calls are not to be looked for. */
+  readonly names: ToolNames;
+  readonly choice: ToolChoice;
+  readonly parallel: boolean;
+  readonly format: ResponseFormat;
+  readonly seed: string;
+}
+
+/**
+ * What to look for in the answer to a request; undefined when its text passes as it is (nothing to call, no form asked
+ * for). `seed` makes the ids of calls: unique to the turn, and the same when the turn is read again.
+ */
+export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | undefined {
+  const calls = request.tools.length > 0 && request.toolChoice.type !== "none";
+  if (!calls && request.responseFormat.type === "text") return undefined;
+  return {
+    names: mapToolNames(calls ? request.tools : []),
+    choice: calls ? request.toolChoice : { type: "none" },
+    parallel: request.parallelToolCalls,
+    format: request.responseFormat,
+    seed,
+  };
+}

@@ -1,0 +1,309 @@
+import { type AnswerEnd, type Block, namedBlock } from "./blocks.ts";
+import type { CallDesk } from "./call-desk.ts";
+import type { CallAttempt } from "./call-shapes.ts";
+import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
+import { readOpener } from "./openers.ts";
+import {
+  actionReader,
+  bareJsonReader,
+  elementReader,
+  inlineReader,
+  namelessReader,
+  tokenReader,
+  type WholeReader,
+} from "./whole-blocks.ts";
+
+type Mode =
+  | { readonly in: "text" }
+  /** A fenced block of ordinary code: nothing in it is a call. */
+  | { readonly in: "fence"; readonly marker: string }
+  | { readonly in: "thoughts"; readonly close: string }
+  | { readonly in: "block"; readonly block: Block }
+  /** Text that may turn out to be a call: held from its opener on. */
+  | { readonly in: "whole"; readonly opener: number; readonly read: WholeReader; readonly fence?: string }
+  /** After a result that the model made up: whatever follows rests on an invention. */
+  | { readonly in: "invention" };
+
+/** A block that is a call if nothing but calls follows it, and an example if text does. */
+interface Tentative {
+  readonly raw: string;
+  /** White space after it. */
+  space: string;
+  readonly calls: readonly CallAttempt[];
+}
+
+/** Words with which an example is introduced, in the line before it. */
+const exampleLine =
+  /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b/i;
+
+/**
+ * Splits an answer, as it grows, into the text that readers see and the calls that the desk gets. Text passes at once,
+ * but for what may be the beginning of a call. Calls are looked for outside inline code and ordinary code fences.
+ * However the answer is cut into pieces, the outcome is the same.
+ */
+export class AnswerScanner {
+  readonly #desk: CallDesk;
+  readonly #onText: (text: string) => void;
+  #pending = "";
+  #mode: Mode = { in: "text" };
+  /** What stands on the current line before the pending text, and the last line before it that is not blank. */
+  #line = "";
+  #lastLine = "";
+  #tentative: Tentative[] = [];
+  /** White space that goes out only if text follows: a call swallows what is around it. */
+  #space = "";
+  #sawCall = false;
+
+  constructor(desk: CallDesk, onText: (text: string) => void) {
+    this.#desk = desk;
+    this.#onText = onText;
+  }
+
+  push(text: string): void {
+    this.#pending += text;
+    this.#run(undefined);
+  }
+
+  /** The answer is over: everything held is decided. */
+  end(end: AnswerEnd): void {
+    this.#run(end);
+    this.#settle(true);
+    if (!this.#sawCall && this.#space !== "") this.#onText(this.#space);
+    this.#space = "";
+  }
+
+  #run(end: AnswerEnd | undefined): void {
+    while (this.#step(end));
+  }
+
+  /** Does one thing; false when there is nothing to do without more text. */
+  #step(end: AnswerEnd | undefined): boolean {
+    const mode = this.#mode;
+    switch (mode.in) {
+      case "text":
+        return this.#pending !== "" && this.#stepInText(end);
+      case "fence":
+        return this.#pending !== "" && this.#stepInFence(mode.marker);
+      case "thoughts":
+        return this.#pending !== "" && this.#stepInThoughts(mode.close, end);
+      case "block":
+        return this.#stepInBlock(mode.block, end);
+      case "whole":
+        return this.#stepInWhole(mode, end);
+      case "invention":
+        this.#pending = "";
+        return false;
+      default:
+        return mode satisfies never;
+    }
+  }
+
+  #stepInText(end: AnswerEnd | undefined): boolean {
+    const at = this.#pending.search(/[<`~{[AO]/);
+    if (at !== 0) return this.#pass(at === -1 ? this.#pending.length : at);
+    const text = this.#pending;
+    const lineStart = this.#line.trim() === "";
+    const inCode = (this.#line.match(/`+/g)?.length ?? 0) % 2 === 1;
+    const { names } = this.#desk;
+    switch (text.charAt(0)) {
+      case "`":
+      case "~": {
+        const fence = lineStart ? readFenceLine(text) : undefined;
+        if (fence === "more" && end === undefined) return false;
+        if (fence === undefined || fence === "more") return this.#passRun(/^(?:`+|~+)/, end);
+        return this.#hold(fence.length, fenceReader(fence, names), fence.marker);
+      }
+      case "A":
+        return lineStart ? this.#hold(0, actionReader(names)) : this.#pass(1);
+      case "O":
+        return lineStart && this.#hasCalls ? this.#invented(/^Observation\s*:/, end) : this.#pass(1);
+      case "{":
+        return lineStart ? this.#hold(0, bareJsonReader(names)) : this.#pass(1);
+      default:
+        return inCode ? this.#pass(1) : this.#open(text, lineStart, end);
+    }
+  }
+
+  #open(text: string, lineStart: boolean, end: AnswerEnd | undefined): boolean {
+    const { names } = this.#desk;
+    const opener = readOpener(text, names);
+    if (opener === "more" && end === undefined) return false;
+    if (opener === undefined || opener === "more") {
+      return text.startsWith("[") && lineStart ? this.#hold(0, bareJsonReader(names)) : this.#pass(1);
+    }
+    switch (opener.kind) {
+      case "named": {
+        const { tool } = opener;
+        if (tool !== undefined && !opener.selfClosing) {
+          const after = text.slice(opener.length);
+          if (lineStart && /^[ \t]*$/.test(after) && end === undefined) return false;
+          const prose = !lineStart || /^[ \t]*[A-Za-z]/.test(after);
+          if (prose) return this.#hold(opener.length, inlineReader(opener.tag, tool, names, lineStart));
+        }
+        if (!lineStart) return this.#pass(1);
+        this.#settle(true);
+        this.#called();
+        this.#pending = text.slice(opener.length);
+        this.#mode = { in: "block", block: namedBlock(opener, this.#desk) };
+        return true;
+      }
+      case "nameless":
+        if (lineStart && /s$/i.test(opener.tag)) {
+          const inner = text.slice(opener.length).trimStart();
+          const first = inner.startsWith("<") ? readOpener(inner, names) : undefined;
+          if ((inner === "" || first === "more") && end === undefined) return false;
+          if (first !== undefined && first !== "more" && (first.kind === "named" || first.kind === "nameless")) {
+            this.#pending = inner; // a wrapper: the calls in it are read one by one
+            return true;
+          }
+        }
+        return lineStart ? this.#hold(opener.length, namelessReader(opener.tag, names)) : this.#pass(1);
+      case "element":
+        return lineStart ? this.#hold(opener.length, elementReader(opener.tag, opener.tool)) : this.#pass(1);
+      case "tokens":
+        return this.#hold(opener.length, tokenReader(names));
+      case "thoughts":
+        if (!lineStart) return this.#pass(1);
+        this.#mode = { in: "thoughts", close: `</${opener.tag}>` };
+        return this.#pass(opener.length);
+      case "invented":
+        return lineStart && this.#hasCalls ? this.#invented(/^</, end) : this.#pass(1);
+      case "stray":
+        if (!this.#hasCalls) return this.#pass(1);
+        this.#pending = text.slice(opener.length);
+        return true;
+      default:
+        return opener satisfies never;
+    }
+  }
+
+  get #hasCalls(): boolean {
+    return this.#sawCall || this.#tentative.length > 0;
+  }
+
+  #invented(form: RegExp, end: AnswerEnd | undefined): boolean {
+    if (!form.test(this.#pending)) {
+      return "Observation:".startsWith(this.#pending) && end === undefined ? false : this.#pass(1);
+    }
+    this.#settle(true);
+    this.#mode = { in: "invention" };
+    return true;
+  }
+
+  #hold(opener: number, read: WholeReader, fence?: string): boolean {
+    this.#mode = { in: "whole", opener, read, ...(fence === undefined ? {} : { fence }) };
+    return true;
+  }
+
+  #stepInWhole(mode: Mode & { readonly in: "whole" }, end: AnswerEnd | undefined): boolean {
+    const verdict = mode.read(this.#pending.slice(mode.opener), end);
+    if (verdict === "more") return false;
+    this.#mode = { in: "text" };
+    const length = mode.opener + verdict.length;
+    const lead = this.#line.trim() === "" ? this.#lastLine : this.#line;
+    const example = !this.#desk.forced && exampleLine.test(lead);
+    if (verdict.is === "text" || (example && !verdict.explicit)) {
+      if (mode.fence !== undefined) this.#mode = { in: "fence", marker: mode.fence };
+      return this.#pass(verdict.is === "text" ? Math.max(1, length) : mode.fence === undefined ? length : mode.opener);
+    }
+    const raw = this.#pending.slice(0, length);
+    this.#pending = this.#pending.slice(length);
+    if (verdict.is === "broken") {
+      this.#settle(true);
+      this.#called();
+      this.#desk.unreadable("a tool", undefined, `the call cannot be read: ${JSON.stringify(raw.slice(0, 160))}`);
+    } else if (verdict.explicit) {
+      this.#settle(true);
+      this.#called();
+      for (const call of verdict.calls) this.#desk.attempt(call, false);
+    } else this.#tentative.push({ raw, space: "", calls: verdict.calls });
+    this.#line = "";
+    return true;
+  }
+
+  #stepInBlock(block: Block, end: AnswerEnd | undefined): boolean {
+    const step = block.advance(this.#pending, end);
+    this.#pending = (step.back ?? "") + this.#pending.slice(step.taken);
+    if (step.over) {
+      this.#mode = { in: "text" };
+      this.#line = "";
+    }
+    return step.over || step.taken > 0;
+  }
+
+  #stepInFence(marker: string): boolean {
+    const newline = this.#pending.indexOf("\n");
+    if (newline !== -1 && closesFence(this.#line + this.#pending.slice(0, newline), marker))
+      this.#mode = { in: "text" };
+    return this.#pass(newline === -1 ? this.#pending.length : newline + 1);
+  }
+
+  #stepInThoughts(close: string, end: AnswerEnd | undefined): boolean {
+    const at = this.#pending.indexOf(close);
+    if (at !== -1) {
+      this.#mode = { in: "text" };
+      return this.#pass(at + close.length);
+    }
+    const held = end === undefined ? partialTail(this.#pending, close) : 0;
+    return this.#pass(this.#pending.length - held);
+  }
+
+  #passRun(form: RegExp, end: AnswerEnd | undefined): boolean {
+    const length = form.exec(this.#pending)?.[0].length ?? 1;
+    if (length === this.#pending.length && end === undefined && this.#line.trim() === "") return false;
+    return this.#pass(length);
+  }
+
+  /** Passes text on as text. */
+  #pass(length: number): boolean {
+    if (length === 0) return false;
+    const text = this.#pending.slice(0, length);
+    this.#pending = this.#pending.slice(length);
+    const lines = (this.#line + text).split("\n");
+    this.#line = lines.pop() ?? "";
+    this.#lastLine = lines.findLast((line) => line.trim() !== "") ?? this.#lastLine;
+    this.#say(text);
+    return true;
+  }
+
+  #say(text: string): void {
+    const last = this.#tentative.at(-1);
+    if (last !== undefined) {
+      if (text.trim() === "") {
+        last.space += text;
+        return;
+      }
+      this.#settle(this.#desk.forced);
+    }
+    const whole = this.#space + text;
+    const shown = whole.trimEnd();
+    this.#space = whole.slice(shown.length);
+    if (shown !== "") this.#onText(shown);
+  }
+
+  /** Decides what was tentative: calls, or the text they were written as. */
+  #settle(asCalls: boolean): void {
+    const held = this.#tentative;
+    if (held.length === 0) return;
+    this.#tentative = [];
+    if (asCalls) this.#called();
+    for (const { raw, space, calls } of held) {
+      if (asCalls) for (const call of calls) this.#desk.attempt(call, false);
+      else this.#say(raw + space);
+    }
+    if (asCalls) this.#space = held.at(-1)?.space ?? "";
+  }
+
+  #called(): void {
+    this.#sawCall = true;
+    this.#space = "";
+  }
+}
+
+/** How much of the end of `text` may be the beginning of `wanted`. */
+function partialTail(text: string, wanted: string): number {
+  for (let length = Math.min(wanted.length - 1, text.length); length > 0; length--) {
+    if (wanted.startsWith(text.slice(-length))) return length;
+  }
+  return 0;
+}

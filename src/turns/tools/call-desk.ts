@@ -1,0 +1,257 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import type { ToolChoice } from "../../log/request.ts";
+import { ArgumentStream } from "./argument-stream.ts";
+import type { CallAttempt } from "./call-shapes.ts";
+import { continueJson } from "./continue-json.ts";
+import { equalJson } from "./equal-json.ts";
+import type { ShownTool, ToolNames } from "./names.ts";
+import { repairArguments } from "./repair-arguments.ts";
+
+/** How a call came to be, for the counts per model. */
+export type CallOutcome = "first_try" | "repaired" | "reasked" | "failed";
+
+/** A call that could not be accepted as it was written. `sent` is what readers already got of its arguments. */
+export interface CallProblem {
+  readonly asked: string;
+  readonly tool: ShownTool | undefined;
+  readonly message: string;
+  readonly callId: string;
+  readonly sent: string;
+}
+
+export interface DeskOptions {
+  readonly names: ToolNames;
+  readonly choice: ToolChoice;
+  readonly parallel: boolean;
+  /** Unique to the turn; call ids are made of it and a number, so that the same answer read again gives the same ids. */
+  readonly seed: string;
+}
+
+/** A call whose arguments are still being written. */
+export interface OpenCall {
+  /** Takes text up to the end of the arguments; answers how much was taken. */
+  push(text: string): number;
+  readonly raw: string;
+  readonly closed: boolean;
+  readonly malformed: boolean;
+  /** All of it was read; `clean` when it was written exactly as taught. */
+  finish(value: unknown, clean: boolean): void;
+  fail(message: string): void;
+  /** The answer was cut off at its length limit: what there is goes out, never marked done. */
+  cut(): void;
+}
+
+/**
+ * Where calls read from an answer are checked and become events. Every call ends here as accepted, or as a problem to
+ * ask again about: none is dropped. The exceptions are those past the first where the client allows one call only.
+ */
+export class CallDesk {
+  readonly problems: CallProblem[] = [];
+  readonly outcomes: CallOutcome[] = [];
+  readonly #options: DeskOptions;
+  readonly #emit: (event: TurnEventBody) => void;
+  /** Problems of the answer before, in a second answer to the same prompt. */
+  readonly #reopened: CallProblem[];
+  readonly #isSecond: boolean;
+  #accepted = 0;
+  #numbered: number;
+
+  constructor(options: DeskOptions, emit: (event: TurnEventBody) => void, before?: CallDesk) {
+    this.#options = options;
+    this.#emit = emit;
+    this.#reopened = before === undefined ? [] : [...before.problems];
+    this.#isSecond = before !== undefined;
+    this.#numbered = before === undefined ? 0 : before.#numbered;
+  }
+
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** Calls of the answer before that readers got the beginning of, and that this answer did not complete. */
+  get stillOpen(): readonly CallProblem[] {
+    return this.#reopened.filter(({ sent }) => sent !== "");
+  }
+
+  get forced(): boolean {
+    return this.#options.choice.type === "required" || this.#options.choice.type === "named";
+  }
+
+  get names(): ToolNames {
+    return this.#options.names;
+  }
+
+  /** A call read whole, in whatever form. */
+  attempt(attempt: CallAttempt, clean: boolean): void {
+    if (!this.#mayCallAgain()) return;
+    const problem = this.#misnamed(attempt);
+    if (problem !== undefined || attempt.tool === undefined)
+      this.#fail(attempt.asked, attempt.tool, problem ?? "", "", this.#nextId());
+    else this.#accept(attempt.tool, attempt.asked, attempt.arguments, undefined, clean, "", this.#nextId());
+  }
+
+  /** Something that began as a call and cannot be read. */
+  unreadable(asked: string, tool: ShownTool | undefined, message: string): void {
+    if (this.#mayCallAgain()) this.#fail(asked, tool, message, "", this.#nextId());
+  }
+
+  /** A call whose arguments come as JSON, bit by bit. */
+  open(tool: ShownTool, asked: string): OpenCall {
+    const callId = this.#nextId();
+    const problem = this.#misnamed({ asked, tool, arguments: undefined });
+    const mute = !this.#mayCallAgain() || problem !== undefined;
+    const stream = new ArgumentStream(tool.check());
+    const early = !mute && !this.#isSecond && tool.wrappedIn === undefined;
+    const sent = () => (early ? stream.sent : "");
+    return {
+      push: (text) => {
+        const { taken, send } = stream.push(text);
+        if (early && send !== "") this.#emitCall(tool, callId, send, false);
+        return taken;
+      },
+      get raw() {
+        return stream.raw;
+      },
+      get closed() {
+        return stream.closed;
+      },
+      get malformed() {
+        return stream.malformed;
+      },
+      finish: (value, clean) => {
+        if (problem !== undefined) this.#fail(asked, tool, problem, "", callId);
+        else if (!mute) this.#accept(tool, asked, value, stream.raw, clean, sent(), callId);
+      },
+      fail: (message) => {
+        if (!mute || problem !== undefined) this.#fail(asked, tool, problem ?? message, sent(), callId);
+      },
+      cut: () => {
+        if (mute) return;
+        this.#accepted++;
+        if (sent() === "") this.#emitCall(tool, callId, stream.raw, false);
+      },
+    };
+  }
+
+  /** Text of a freeform call, as it comes. */
+  freeform(tool: ShownTool, asked: string): { push(text: string): void; finish(): void; cut(): void } {
+    const callId = this.#nextId();
+    const problem = this.#misnamed({ asked, tool, arguments: "" });
+    const mute = !this.#mayCallAgain();
+    const whole = { text: "" };
+    const early = !mute && problem === undefined;
+    if (early) this.#accepted++;
+    return {
+      push: (text) => {
+        whole.text += text;
+        if (early && text !== "") this.#emitCall(tool, callId, text, false);
+      },
+      finish: () => {
+        if (problem !== undefined && !mute) this.#fail(asked, tool, problem, "", callId);
+        if (!early) return;
+        this.#emitCall(tool, callId, "", true);
+        this.outcomes.push(this.#isSecond ? "reasked" : "first_try");
+      },
+      cut: () => undefined,
+    };
+  }
+
+  #mayCallAgain(): boolean {
+    return this.#options.parallel || this.#accepted + this.problems.length === 0;
+  }
+
+  #misnamed({ asked, tool }: CallAttempt): string | undefined {
+    const { choice, names } = this.#options;
+    if (tool === undefined) {
+      return `There is no tool named ${asked}. The tools are: ${names.tools.map(({ shownName }) => shownName).join(", ")}.`;
+    }
+    if (choice.type !== "named" || choice.name === tool.tool.name) return undefined;
+    return `Only ${names.shown(choice.name)} may be called in this answer.`;
+  }
+
+  #accept(
+    tool: ShownTool,
+    asked: string,
+    value: unknown,
+    raw: string | undefined,
+    clean: boolean,
+    sent: string,
+    callId: string,
+  ): void {
+    const reopened = this.#reopened.findIndex((problem) => problem.tool === tool);
+    const before = reopened === -1 ? undefined : this.#reopened[reopened];
+    const checked =
+      tool.tool.kind === "freeform"
+        ? freeformText(value)
+        : this.#checkedArguments(tool, value, raw, before?.sent ?? sent);
+    if (!checked.ok) {
+      this.#fail(asked, tool, checked.message, sent, callId);
+      return;
+    }
+    if (before !== undefined) this.#reopened.splice(reopened, 1);
+    this.#accepted++;
+    this.#emitCall(tool, before?.callId ?? callId, checked.rest, true);
+    const repaired = checked.changed || !clean;
+    this.outcomes.push(this.#isSecond ? "reasked" : repaired ? "repaired" : "first_try");
+  }
+
+  #checkedArguments(tool: ShownTool, value: unknown, raw: string | undefined, sent: string): Checked {
+    const repaired = repairArguments(value, tool.check());
+    if (!repaired.ok)
+      return {
+        ok: false,
+        message: repaired.misfits
+          .slice(0, 5)
+          .map(({ text }) => text)
+          .join("; "),
+      };
+    if (tool.wrappedIn !== undefined) {
+      return { ok: true, rest: JSON.stringify(repaired.value[tool.wrappedIn]), changed: repaired.changed };
+    }
+    const strict = raw !== undefined && isStrict(raw);
+    const asWritten = strict && !repaired.changed && equalJson(JSON.parse(raw), value) && raw.startsWith(sent);
+    const rest = asWritten ? raw.slice(sent.length) : continueJson(sent, repaired.value);
+    if (rest === undefined) {
+      return {
+        ok: false,
+        message: "the corrected arguments differ from the part that was already sent; repeat that part as it was",
+      };
+    }
+    return { ok: true, rest, changed: repaired.changed || (raw !== undefined && !strict) };
+  }
+
+  #fail(asked: string, tool: ShownTool | undefined, message: string, sent: string, callId: string): void {
+    this.problems.push({ asked, tool, message, sent, callId });
+  }
+
+  #nextId(): string {
+    this.#numbered++;
+    return `call_${this.#options.seed}_${this.#numbered}`;
+  }
+
+  #emitCall(tool: ShownTool, callId: string, argumentsDelta: string, done: boolean): void {
+    this.#emit({ type: "tool_call", callId, name: tool.tool.name, argumentsDelta, done });
+  }
+}
+
+type Checked =
+  | { readonly ok: true; readonly rest: string; readonly changed: boolean }
+  | { readonly ok: false; readonly message: string };
+
+/** A freeform tool's text, also from an object with nothing but that text in it. */
+function freeformText(value: unknown): Checked {
+  if (typeof value === "string") return { ok: true, rest: value, changed: false };
+  const members = typeof value === "object" && value !== null ? Object.values(value) : [];
+  const [only] = members;
+  if (members.length === 1 && typeof only === "string") return { ok: true, rest: only, changed: true };
+  return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
+}
+
+function isStrict(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,128 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { Tool, ToolChoice } from "../../log/request.ts";
+import { fakeRequest } from "../prompt/request.fake.ts";
+import { type AnswerPlan, planAnswer } from "./answer-plan.ts";
+import { AnswerReader } from "./answer-reader.ts";
+
+const corpus = new URL("../../../test/corpus/tool-emissions/", import.meta.url);
+const tools = JSON.parse(readFileSync(new URL("tools.json", corpus), "utf8")) as readonly Tool[]; // our own file
+
+interface Case {
+  readonly name: string;
+  readonly plan: AnswerPlan;
+  readonly end: "stop" | "length";
+  readonly input: string;
+  readonly expected: readonly string[];
+}
+
+function parseCase(block: string): Case {
+  const match = /^([^\n]*)\n((?:@[^\n]*\n)*)<<<<\n([^]*?)\n?>>>>\n?([^]*)$/.exec(block);
+  if (match === null) throw new Error(`no case: ${block}`);
+  const [, name = "", settings = "", input = "", expected = ""] = match;
+  const setting = (key: string) => new RegExp(`^@${key} ?(.*)$`, "m").exec(settings)?.[1];
+  const offered = setting("tools")?.split(" ");
+  const choice = setting("choice");
+  const toolChoice: ToolChoice =
+    choice === undefined
+      ? { type: "auto" }
+      : choice === "required"
+        ? { type: "required" }
+        : { type: "named", name: choice.slice("named:".length) };
+  const plan = planAnswer(
+    fakeRequest({
+      tools: tools.filter((tool) => offered === undefined || offered.includes(tool.name)),
+      toolChoice,
+      parallelToolCalls: setting("single") === undefined,
+    }),
+    "t",
+  );
+  if (plan === undefined) throw new Error("a case offers tools");
+  return {
+    name,
+    plan,
+    end: setting("end") === "length" ? "length" : "stop",
+    input,
+    expected: expected.split("\n").filter((line) => line !== ""),
+  };
+}
+
+/** What an answer came to, in the words of the corpus. */
+function outcome({ plan, end }: Case, pieces: readonly string[]): readonly string[] {
+  const reader = new AnswerReader(plan);
+  const events = pieces.flatMap((piece) => reader.push(piece));
+  const { events: last, result } = reader.end(end);
+  const how = [...reader.outcomes];
+  const lines: string[] = [];
+  const calls = new Map<string, { name: string; arguments: string; done: boolean; line: number }>();
+  const put = (event: TurnEventBody) => {
+    if (event.type === "text") {
+      const before = lines.at(-1);
+      if (before?.startsWith("text ") === true)
+        lines[lines.length - 1] = `text ${JSON.stringify(JSON.parse(before.slice(5)) + event.delta)}`;
+      else lines.push(`text ${JSON.stringify(event.delta)}`);
+    } else if (event.type === "tool_call") {
+      const call = calls.get(event.callId) ?? {
+        name: event.name,
+        arguments: "",
+        done: false,
+        line: lines.push("") - 1,
+      };
+      if (call.done) throw new Error(`an event after the end of ${event.name}`);
+      call.arguments += event.argumentsDelta;
+      call.done = event.done;
+      calls.set(event.callId, call);
+    } else throw new Error(`unexpected ${event.type}`);
+  };
+  for (const event of [...events, ...last]) put(event);
+  for (const call of calls.values()) {
+    const freeform = plan.names.byShownName(call.name)?.tool.kind === "freeform";
+    const shown = freeform || !call.done ? JSON.stringify(call.arguments) : JSON.stringify(JSON.parse(call.arguments));
+    lines[call.line] = `${call.done ? how.shift() : "cut"} ${call.name} ${shown}`;
+  }
+  return result.reask === undefined ? lines : [...lines, `problem ${result.reask}`];
+}
+
+function matches(actual: readonly string[], expected: readonly string[]): void {
+  const problems = (lines: readonly string[]) => lines.filter((line) => line.startsWith("problem"));
+  const rest = (lines: readonly string[]) => lines.filter((line) => !line.startsWith("problem"));
+  expect(rest(actual)).toEqual(rest(expected));
+  expect(problems(actual)).toHaveLength(problems(expected).length);
+  for (const [index, line] of problems(expected).entries())
+    expect(problems(actual)[index]).toContain(line.slice("problem ".length));
+}
+
+const files = readdirSync(corpus).filter((name) => name.endsWith(".txt"));
+const cases = files.map((file) => ({
+  file,
+  cases: readFileSync(new URL(file, corpus), "utf8")
+    .split(/^#### /m)
+    .slice(1)
+    .map(parseCase),
+}));
+
+describe("what models write when they mean to call a tool", () => {
+  it("is a corpus of at least 200 answers, most of them wrong", () => {
+    const all = cases.flatMap((group) => group.cases);
+    expect(all.length).toBeGreaterThanOrEqual(200);
+    const wrong = all.filter(({ expected }) => expected.some((line) => /^(?:repaired|problem|cut)/.test(line)));
+    expect(wrong.length).toBeGreaterThan(all.length / 2);
+  });
+
+  for (const group of cases) {
+    describe(`of ${group.file}`, () => {
+      for (const one of group.cases) {
+        it(`reads: ${one.name}`, () => {
+          const whole = outcome(one, [one.input]);
+          matches(whole, one.expected);
+          const cuts = [
+            one.input.split(""),
+            ...Array.from({ length: one.input.length }, (_, at) => [one.input.slice(0, at), one.input.slice(at)]),
+          ];
+          for (const pieces of cuts) expect(outcome(one, pieces), `cut as ${JSON.stringify(pieces)}`).toEqual(whole);
+        });
+      }
+    });
+  }
+});

@@ -1,0 +1,300 @@
+import { describe, expect, it } from "vitest";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { ResponseFormat, TurnRequest } from "../../log/request.ts";
+import { layoutPrompt } from "../prompt/layout.ts";
+import { applyPatch, bash, fakeModel, fakeRequest, readFile } from "../prompt/request.fake.ts";
+import { planAnswer } from "./answer-plan.ts";
+import { type AnswerReport, plannedBackend } from "./planned-backend.ts";
+import { ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
+
+const call = (body: string, name = "bash") => `<tool_call name="${name}">\n${body}\n</tool_call>`;
+const good = call('{"command":"ls"}');
+const bad = call('{"timeoutMs":5}');
+const signal = new AbortController().signal;
+
+interface Told {
+  readonly events: readonly TurnEventBody[];
+  readonly last: TurnEventBody;
+  readonly text: string;
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly name: string;
+    readonly arguments: string;
+    readonly done: boolean;
+  }[];
+  readonly report: AnswerReport | undefined;
+}
+
+/** Runs a request against scripted answers and adds up what a reader of the log would know. */
+async function told(
+  backend: ScriptedBackend,
+  fields: Partial<TurnRequest>,
+  options: { readonly keep?: boolean; readonly resume?: boolean } = {},
+): Promise<Told> {
+  const request = fakeRequest({ tools: [bash, readFile, applyPatch], ...fields });
+  const plan = planAnswer(request, "seed");
+  if (plan === undefined) throw new Error("nothing to read in this answer");
+  let report: AnswerReport | undefined;
+  const planned = plannedBackend(backend, plan, (given) => (report = given));
+  const { prompt } = layoutPrompt(request, fakeModel);
+  const runOptions = { keep: options.keep ?? false, onAlive: () => {} };
+  const from = { cascadeId: scriptedCascade, text: "whatever the log holds", thinking: "" };
+  const stream =
+    options.resume === true
+      ? planned.resume(prompt, from, runOptions, signal)
+      : planned.run(prompt, runOptions, signal);
+  const events: TurnEventBody[] = [];
+  let text = "";
+  const calls = new Map<string, { callId: string; name: string; arguments: string; done: boolean }>();
+  for await (const event of stream) {
+    events.push(event);
+    if (event.type === "text") text += event.delta;
+    if (event.type === "rewritten") ({ text } = event);
+    if (event.type !== "tool_call") continue;
+    const known = calls.get(event.callId) ?? { callId: event.callId, name: event.name, arguments: "", done: false };
+    known.arguments += event.argumentsDelta;
+    known.done = event.done;
+    calls.set(event.callId, known);
+  }
+  const last = events.at(-1);
+  if (last === undefined) throw new Error("no event");
+  return { events, last, text, calls: [...calls.values()], report };
+}
+
+describe("a backend whose answers are read by a plan", () => {
+  it("turns calls into events and says that the turn ended for them", async () => {
+    const backend = new ScriptedBackend(`Looking.\n\n${good}`);
+    const { calls, last, text, report } = await told(backend, {});
+    expect(text).toBe("Looking.");
+    expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: '{"command":"ls"}', done: true }]);
+    expect(last).toEqual({
+      type: "finished",
+      reason: { unified: "tool_calls", raw: "NO_TOOL_CALL" },
+      text: "Looking.",
+    });
+    expect(report).toEqual({ outcomes: ["first_try"], asked: "once" });
+  });
+
+  it("sends arguments while the model still writes them", async () => {
+    const { events } = await told(new ScriptedBackend(call(`{"command":"${"x".repeat(100)}"}`)), {});
+    const deltas = events.filter((event) => event.type === "tool_call");
+    expect(deltas.length).toBeGreaterThan(10);
+    expect(deltas.map(({ done }) => done)).toEqual([...deltas.slice(1).map(() => false), true]);
+  });
+
+  it("keeps the arguments as the model wrote them, to the last digit", async () => {
+    const body = '{ "path" : "a", "offset" : 12345678901234567890 }';
+    const { calls } = await told(new ScriptedBackend(call(body, "read_file")), {});
+    expect(calls[0]?.arguments).toBe(body);
+  });
+
+  it("asks once more on the same trajectory, and sends the corrected call", async () => {
+    const backend = new ScriptedBackend(`Looking.\n${bad}`, `Sorry!\n${good}`);
+    const { calls, text, last, report, events } = await told(backend, {});
+    expect(backend.prompts).toHaveLength(2);
+    expect(backend.prompts[1]).toMatchObject({ continues: scriptedCascade, images: [] });
+    expect(backend.prompts[1]?.text).toContain("must have required property 'command'");
+    expect(backend.prompts[1]?.messages.slice(-2).map(({ role }) => role)).toEqual(["assistant", "user"]);
+    expect(backend.options.every(({ keep }) => keep)).toBe(true);
+    expect(text).toBe("Looking.");
+    expect(calls).toMatchObject([{ name: "bash", arguments: '{"command":"ls"}', done: true }]);
+    expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+    expect(report).toEqual({ outcomes: ["reasked"], asked: "twice" });
+    expect(events.filter(({ type }) => type === "started")).toHaveLength(1);
+    expect(events.find(({ type }) => type === "usage")).toMatchObject({ promptTokens: 20, completionTokens: 10 });
+  });
+
+  it("completes a call of which readers already have the beginning", async () => {
+    const backend = new ScriptedBackend(
+      call('{"command":"ls -la","cwd":"/"}'),
+      call('{"command":"ls -la","timeoutMs":3}'),
+    );
+    const { calls } = await told(backend, {});
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).toMatchObject({ callId: "call_seed_1", done: true });
+    expect(JSON.parse(calls[0]?.arguments ?? "")).toEqual({ command: "ls -la", timeoutMs: 3 });
+  });
+
+  it("fails when the correction contradicts what readers already have", async () => {
+    const backend = new ScriptedBackend(call('{"command":"ls -la","cwd":"/"}'), call('{"command":"pwd"}'));
+    const { last, calls } = await told(backend, {});
+    expect(last).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+    expect(calls.every(({ done }) => !done)).toBe(true);
+  });
+
+  it("fails clearly when the second answer is no better, and runs nothing", async () => {
+    const backend = new ScriptedBackend(bad, bad);
+    const { last, calls, report } = await told(backend, {});
+    expect(backend.prompts).toHaveLength(2);
+    expect(calls).toEqual([]);
+    expect(last).toMatchObject({
+      type: "failed",
+      error: { code: "upstream_failed", message: expect.stringContaining("must have required property 'command'") },
+    });
+    expect(report).toEqual({ outcomes: ["failed"], asked: "twice" });
+  });
+
+  it("fails when the second answer is prose: a call is never silently dropped", async () => {
+    const { last } = await told(new ScriptedBackend(bad, "Never mind."), {});
+    expect(last).toMatchObject({ type: "failed", error: { message: expect.stringContaining("without the call") } });
+  });
+
+  it("keeps the good calls of an answer that has a bad one", async () => {
+    const backend = new ScriptedBackend(`${good}\n${bad}`, call('{"command":"pwd"}'));
+    const { calls, report } = await told(backend, {});
+    expect(calls.map((one) => one.arguments)).toEqual(['{"command":"ls"}', '{"command":"pwd"}']);
+    expect(new Set(calls.map(({ callId }) => callId)).size).toBe(2);
+    expect(report?.outcomes).toEqual(["first_try", "reasked"]);
+    expect(backend.prompts[1]?.text).toContain("other calls were accepted");
+  });
+
+  it("asks again for a call that was required and did not come", async () => {
+    const backend = new ScriptedBackend("I would rather talk.", good);
+    const { calls, last } = await told(backend, { toolChoice: { type: "required" } });
+    expect(calls).toHaveLength(1);
+    expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+  });
+
+  it("gives the client its own tool name back, and the value of a schema that is no object", async () => {
+    const odd = { ...bash, name: "what's this?", parameters: { type: "array", items: { type: "integer" } } };
+    const { calls } = await told(new ScriptedBackend(call('{"value":[1,"2"]}', "what_s_this_")), { tools: [odd] });
+    expect(calls).toMatchObject([{ name: "what's this?", arguments: "[1,2]", done: true }]);
+  });
+
+  it("ends a turn that was cut off at its length as cut off, without asking again", async () => {
+    const text = '<tool_call name="bash">\n{"command":"ls -l';
+    const backend = new ScriptedBackend([
+      { type: "text", delta: text },
+      { type: "finished", reason: { unified: "length", raw: "MAX" }, text },
+    ]);
+    const { calls, last } = await told(backend, {});
+    expect(backend.prompts).toHaveLength(1);
+    expect(calls).toMatchObject([{ arguments: '{"command":"ls -l', done: false }]);
+    expect(last).toMatchObject({ type: "finished", reason: { unified: "length" } });
+  });
+
+  it("reads the answer again when the upstream rewrote it", async () => {
+    const first = `One momemt.\n${call('{"command":"ls')}`.slice(0, -13);
+    const final = `One moment.\n${good}`;
+    const backend = new ScriptedBackend([
+      { type: "text", delta: first },
+      { type: "rewritten", text: final },
+      { type: "finished", reason: { unified: "stop", raw: undefined }, text: final },
+    ]);
+    const { text, calls, events } = await told(backend, {});
+    expect(text).toBe("One moment.");
+    expect(calls).toEqual([{ callId: "call_seed_1", name: "bash", arguments: '{"command":"ls"}', done: true }]);
+    expect(events.filter(({ type }) => type === "rewritten")).toHaveLength(1);
+  });
+
+  it("fails when the upstream rewrote a call that readers already have", async () => {
+    const final = call('{"command":"pwd"}');
+    const backend = new ScriptedBackend([
+      { type: "text", delta: good },
+      { type: "rewritten", text: final },
+      { type: "finished", reason: { unified: "stop", raw: undefined }, text: final },
+    ]);
+    expect((await told(backend, {})).last).toMatchObject({
+      type: "failed",
+      error: { message: expect.stringContaining("changed a call") },
+    });
+  });
+
+  it("archives the trajectory unless it is kept, and also a kept one when the turn failed", async () => {
+    const cases = [
+      { answers: [good], keep: false, archived: 1 },
+      { answers: [good], keep: true, archived: 0 },
+      { answers: [bad, bad], keep: true, archived: 1 },
+    ];
+    for (const { answers, keep, archived } of cases) {
+      const backend = new ScriptedBackend(...answers);
+      await told(backend, {}, { keep });
+      expect(backend.archived).toHaveLength(archived);
+    }
+  });
+
+  it("reads a resumed answer from its start and does not ask again", async () => {
+    const backend = new ScriptedBackend(bad);
+    const { last } = await told(backend, {}, { resume: true });
+    expect(backend.prompts).toHaveLength(1);
+    expect(last).toMatchObject({ type: "failed" });
+    const again = await told(new ScriptedBackend(good), {}, { resume: true });
+    expect(again.calls).toMatchObject([{ callId: "call_seed_1", done: true }]);
+  });
+
+  it("passes a failure of the upstream on as it is", async () => {
+    const error = { code: "rate_limited", message: "Slow down.", hint: "Wait." } as const;
+    const { last } = await told(new ScriptedBackend([{ type: "failed", error }]), {});
+    expect(last).toEqual({ type: "failed", error });
+  });
+});
+
+describe("an answer that has to be JSON", () => {
+  const schema = {
+    type: "object",
+    properties: { city: { type: "string" }, days: { type: "integer" } },
+    required: ["city", "days"],
+    additionalProperties: false,
+  };
+  const format: ResponseFormat = { type: "json_schema", name: "trip", strict: true, schema };
+  const json = (fields: Partial<TurnRequest> = {}) => ({ tools: [], responseFormat: format, ...fields });
+
+  it("goes out as it was written, while it is written", async () => {
+    const answer = '{"city": "Bern, the capital of Switzerland", "days": 3}';
+    const { text, events } = await told(new ScriptedBackend(answer), json());
+    expect(text).toBe(answer);
+    expect(events.filter(({ type }) => type === "text").length).toBeGreaterThan(3);
+  });
+
+  it("loses fences and prose", async () => {
+    for (const answer of [
+      '```json\n{"city":"Bern","days":3}\n```',
+      'Here you are:\n\n{"city":"Bern","days":3}\n\nEnjoy!',
+      '```\n{"city":"Bern","days":3}\n```\nDone.',
+    ]) {
+      expect((await told(new ScriptedBackend(answer), json())).text).toBe('{"city":"Bern","days":3}');
+    }
+  });
+
+  it("is asked for again when it does not fit, and completed", async () => {
+    const backend = new ScriptedBackend('{"city":"Bern","days":"three"}', '{"city":"Bern","days":3}');
+    const { text, last } = await told(backend, json());
+    expect(backend.prompts[1]?.text).toContain("/days must be integer");
+    expect(JSON.parse(text)).toEqual({ city: "Bern", days: 3 });
+    expect(last).toMatchObject({ type: "finished", reason: { unified: "stop" }, text });
+  });
+
+  it("ends in an error when the second does not fit either", async () => {
+    const { last, report } = await told(new ScriptedBackend("no", "no again"), json());
+    expect(last).toMatchObject({
+      type: "failed",
+      error: { code: "upstream_failed", message: expect.stringContaining("not in the form asked for") },
+    });
+    expect(report?.outcomes).toEqual([]);
+  });
+
+  it("may be any object when no schema is given, and nothing else", async () => {
+    const format = { responseFormat: { type: "json_object" } } as const;
+    expect((await told(new ScriptedBackend('{"a":[1,{"b":null}]}'), json(format))).text).toBe('{"a":[1,{"b":null}]}');
+    expect((await told(new ScriptedBackend("[1]", "[1]"), json(format))).last.type).toBe("failed");
+  });
+
+  it("is repaired where that loses nothing", async () => {
+    const { text } = await told(new ScriptedBackend("{city: 'Bern', days: 3,}"), json());
+    expect(JSON.parse(text)).toEqual({ city: "Bern", days: 3 });
+  });
+
+  it("is not asked of an answer that calls tools", async () => {
+    const { text, calls, last } = await told(new ScriptedBackend(`First I look.\n${good}`), { responseFormat: format });
+    expect(text).toBe("First I look.");
+    expect(calls).toHaveLength(1);
+    expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+  });
+
+  it("may be a list where the schema says so", async () => {
+    const list = { ...format, schema: { type: "array", items: { type: "integer" } } };
+    expect((await told(new ScriptedBackend("```json\n[1, 2]\n```"), json({ responseFormat: list }))).text).toBe(
+      "[1, 2]",
+    );
+  });
+});

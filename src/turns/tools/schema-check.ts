@@ -1,0 +1,123 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formatsPlugin from "ajv-formats";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** One way in which a value does not fit. `path` is a JSON pointer; `expected` the types wanted, for a type error. */
+export interface Misfit {
+  readonly path: string;
+  readonly text: string;
+  readonly expected: readonly string[] | undefined;
+}
+
+/** A JSON Schema ready to check values against. */
+export interface SchemaCheck {
+  /** Everything that does not fit; empty when the value is valid. */
+  misfits(value: unknown): readonly Misfit[];
+  /** Whether an object that is still being written is valid so far: everything but missing members counts. */
+  fitsSoFar(value: Json): boolean;
+  /** Whether the named member is a string without any constraint, so that its text can pass before it is whole. */
+  isFreeText(key: string): boolean;
+  readonly required: readonly string[];
+}
+
+const formats = formatsPlugin.default;
+const options = {
+  strict: false,
+  allErrors: true,
+  validateSchema: false,
+  addUsedSchema: false,
+  unicodeRegExp: false,
+  logger: false,
+} as const;
+
+/**
+ * Compiles a client's schema: draft-07 where it says so, 2020-12 otherwise. A schema that cannot be compiled (it refers to
+ * what is not there, or is no schema) checks nothing but its own list of required members: the client will judge.
+ */
+export function compileSchema(schema: Json): SchemaCheck {
+  const required = Array.isArray(schema["required"]) ? schema["required"].filter((key) => typeof key === "string") : [];
+  const whole = compiled(schema) ?? compiled({ type: "object", required });
+  const { required: _, ...open } = schema;
+  const soFar = hasCrossRules(schema) ? undefined : compiled(open);
+  const properties: Json = isObject(schema["properties"]) ? schema["properties"] : {};
+  return {
+    required,
+    misfits(value) {
+      if (whole === undefined || whole(value)) return [];
+      return (whole.errors ?? []).map(misfitOf);
+    },
+    fitsSoFar: (value) => soFar?.(value) === true,
+    isFreeText: (key) => Object.hasOwn(properties, key) && isPlainString(properties[key]),
+  };
+}
+
+function compiled(schema: Json): ValidateFunction | undefined {
+  const dialect = typeof schema["$schema"] === "string" ? schema["$schema"] : "";
+  const { $schema: _, $id: __, ...body } = schema;
+  const validator = /draft-0[4-7]/.test(dialect) ? new Ajv(options) : new Ajv2020(options);
+  formats(validator);
+  try {
+    return validator.compile(body);
+  } catch {
+    return undefined; // a broken schema: the caller falls back
+  }
+}
+
+/** Rules at the top that look at several members at once: an object half written cannot be judged by them. */
+function hasCrossRules(schema: Json): boolean {
+  const cross = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "minProperties",
+    "maxProperties",
+    "propertyNames",
+    "const",
+    "enum",
+  ];
+  return cross.some((key) => key in schema);
+}
+
+const annotations = new Set([
+  "type",
+  "description",
+  "title",
+  "default",
+  "examples",
+  "example",
+  "deprecated",
+  "$comment",
+]);
+
+function isPlainString(schema: unknown): boolean {
+  return isObject(schema) && schema["type"] === "string" && Object.keys(schema).every((key) => annotations.has(key));
+}
+
+function misfitOf(error: ErrorObject): Misfit {
+  const params = error.params as Readonly<Record<string, unknown>>; // ajv types it per keyword; only known keys are read
+  const where = error.instancePath === "" ? "the arguments" : error.instancePath;
+  let detail = error.message ?? "do not fit";
+  if (error.keyword === "additionalProperties") detail += `: ${String(params["additionalProperty"])}`;
+  if (error.keyword === "enum" && Array.isArray(params["allowedValues"])) {
+    detail += `: ${params["allowedValues"]
+      .slice(0, 20)
+      .map((value) => JSON.stringify(value))
+      .join(", ")}`;
+  }
+  const type = error.keyword === "type" ? params["type"] : undefined;
+  const expected = typeof type === "string" ? type.split(",") : Array.isArray(type) ? type.map(String) : undefined;
+  return { path: error.instancePath, text: `${where} ${detail}`, expected };
+}
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
