@@ -1,8 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import { systemClock } from "../base/clock.ts";
-import { Secret } from "../base/secret.ts";
-import { createWireIds } from "../language-server/metadata.ts";
-import { openLanguageServer } from "../language-server/open-language-server.ts";
 import { RawChatMessageSchema } from "../proto/windsurf/exa/chat_pb.ts";
 import type { SimulatorOptions } from "../simulator/options.ts";
 import { startSimulator } from "../simulator/start.ts";
@@ -10,6 +7,7 @@ import { type BackendHarness, describeBackend, type NextAnswer } from "./backend
 import { InstantClock } from "./instant-clock.fake.ts";
 import { FakeLanguageServer, failure, type Script } from "./language-server.fake.ts";
 import { openBackends } from "./open-backend.ts";
+import { SimulatedSource } from "./simulated-source.fake.ts";
 
 describeBackend("Cascade by steps, in memory", { trajectories: true }, () => inMemory({ steps: true }));
 describeBackend("Cascade by transcript, in memory", { trajectories: true }, () => inMemory({ steps: false }));
@@ -74,30 +72,13 @@ async function inMemoryRawChat(): Promise<BackendHarness> {
 
 /** The simulator: a real process on a real port, spoken to by the real client. */
 async function simulated(options: SimulatorOptions): Promise<BackendHarness> {
-  const simulator = await startSimulator({ ...options, apiKey: "sk-ws-01-conformance" });
-  const { ideVersion } = simulator;
-  const server = openLanguageServer(
-    {
-      variant: "windsurf",
-      host: "127.0.0.1",
-      port: simulator.port,
-      tls: false,
-      protocol: "grpc",
-      csrfToken: simulator.csrfToken,
-    },
-    {
-      variant: "windsurf",
-      ideVersion,
-      extensionVersion: "",
-      extensionPath: "",
-      apiKey: new Secret("sk-ws-01-conformance"),
-    },
-    { clock: systemClock, ids: createWireIds(systemClock) },
-  );
+  const simulator = await startSimulator(options);
+  const source = new SimulatedSource(simulator);
+  const server = await source.find();
   await server.capabilities(new AbortController().signal); // probing makes calls too: not to be counted with the turns
   return {
     backends: openBackends({
-      find: () => Promise.resolve(server),
+      find: () => source.find(),
       forget: () => {},
       clock: systemClock,
       pace: { fastestMs: 10 },
@@ -119,7 +100,7 @@ async function simulated(options: SimulatorOptions): Promise<BackendHarness> {
       return { accepted: messages.length + raw, cancels, archives };
     },
     async close() {
-      server.close();
+      source.close();
       await simulator.stop();
     },
   };
