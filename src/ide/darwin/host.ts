@@ -51,7 +51,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     checkMayWait: true,
 
     async listProcesses(select, signal): Promise<Answer<ProcessList>> {
-      const answer = await ps(["-axww", "-o", psColumns], listLimitMs, signal);
+      const answer = await ps(["-axww", ...psColumns], listLimitMs, signal);
       if (!answer.ok) return answer;
       const rows = parsePs(answer.value.stdout);
       if (rows.length === 0) return { ok: false, why: "ps printed no process in the form that was asked for" };
@@ -60,7 +60,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     },
 
     async readProcess(pid, signal) {
-      const answer = await ps(["-ww", "-o", psColumns, "-p", String(pid)], askLimitMs, signal);
+      const answer = await ps(["-ww", ...psColumns, "-p", String(pid)], askLimitMs, signal);
       const row = answer.ok ? parsePs(answer.value.stdout).find((other) => other.pid === pid) : undefined;
       return row === undefined ? undefined : rowOf(row);
     },

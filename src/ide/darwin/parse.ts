@@ -1,10 +1,13 @@
 import { splitUnquoted } from "../command-line.ts";
 import type { CommandLine } from "../host.ts";
 
-/** The columns asked of `ps`, in this order, without headings; `lstart` is five words. */
-export const psColumns = "pid=,ppid=,uid=,lstart=,stat=,command=";
+/**
+ * The columns asked of `ps`, in this order, without headings; `lstart` is five words. One option each: BSD's `ps` takes
+ * all that follows the first equals sign of an option for a heading.
+ */
+export const psColumns = ["pid=", "ppid=", "uid=", "lstart=", "stat=", "command="].flatMap((column) => ["-o", column]);
 
-/** One line of `ps -ww -o pid=,ppid=,uid=,lstart=,stat=,command=`, printed with `LC_ALL=C` and `TZ=UTC`. */
+/** One line of `ps -ww` with these columns, printed with `LC_ALL=C` and `TZ=UTC`. */
 export interface PsRow {
   readonly pid: number;
   readonly parentPid: number;

@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { classify } from "../classify.ts";
+import { parseLsof, parsePs, parsePsEnvironment, parseSocket } from "./parse.ts";
+
+const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");
+
+describe("what ps prints on macOS", () => {
+  const rows = parsePs(fixture("ps.txt"));
+  const row = (pid: number) => rows.find((candidate) => candidate.pid === pid);
+
+  it("gives every process, and nothing that is none", () => {
+    expect(rows.map(({ pid }) => pid)).toEqual([1, 312, 4242, 4300, 4301, 4400, 4500]);
+    expect(row(4242)).toMatchObject({
+      parentPid: 312,
+      uid: 501,
+      zombie: false,
+      startedAtMs: Date.UTC(2026, 0, 31, 10, 2, 11),
+    });
+    expect(row(4301)?.startedAtMs).toBe(Date.UTC(2026, 1, 1, 9, 13, 0));
+    expect(row(4400)?.zombie).toBe(true);
+    expect(row(4500)?.uid).toBe(4_294_967_294);
+  });
+
+  it.each([
+    [4242, "windsurf"],
+    [4300, "windsurf-next"],
+    [4301, "antigravity"],
+  ])("shows process %s to be %s", (pid, variant) => {
+    expect(classify(row(pid)?.command ?? { program: "", args: [] })).toMatchObject({ kind: "server", variant });
+  });
+
+  it("keeps variables apart although values hold blanks", () => {
+    const variables = parsePsEnvironment(fixture("ps-environment.txt"));
+    expect(Object.fromEntries(variables)).toMatchObject({
+      HOME: "/Users/ann lee",
+      PATH: "/usr/bin:/bin:/Applications/VMware Fusion.app/Contents/Public",
+      WINDSURF_CSRF_TOKEN: "0f0e0d0c-1111-4222-8333-444455556666",
+      LAST: "",
+    });
+    expect(variables.has("detect_proxy")).toBe(false);
+  });
+});
+
+describe("what lsof prints", () => {
+  it("is read as a table and by field", () => {
+    const own = [
+      { pid: 4242, address: "127.0.0.1", port: 49_154 },
+      { pid: 4242, address: "::1", port: 49_155 },
+    ];
+    expect(parseLsof(fixture("lsof.txt")).slice(0, 3)).toEqual([...own, { pid: 700, address: "0.0.0.0", port: 7000 }]);
+    expect(parseLsof(fixture("lsof-fields.txt"))).toEqual([
+      ...own,
+      { pid: 4242, address: "fe80::1", port: 49_156 },
+      { pid: 700, address: "0.0.0.0", port: 7000 },
+    ]);
+  });
+
+  it.each(["", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "localhost:80", "[::1:80", "*:*"])(
+    "is no socket: %s",
+    (text) => {
+      expect(parseSocket(text)).toBeUndefined();
+    },
+  );
+});
+
+it("random bytes and mixed-up lines never crash a parser", () => {
+  const real = [
+    ...fixture("ps.txt").split("\n"),
+    ...fixture("lsof.txt").split("\n"),
+    ...fixture("lsof-fields.txt").split("\n"),
+  ];
+  const mutated = fc
+    .tuple(fc.constantFrom(...real), fc.nat(200), fc.string({ unit: "binary", maxLength: 20 }))
+    .map(([line, at, noise]) => line.slice(0, at) + noise + line.slice(at + noise.length));
+  const property = fc.property(fc.array(fc.oneof(mutated, fc.string({ unit: "binary" }))), (lines) => {
+    const text = lines.join("\n");
+    parsePs(text);
+    parsePsEnvironment(text);
+    for (const { port } of parseLsof(text)) if (!(port > 0 && port < 65_536)) return false;
+    return true;
+  });
+  expect(() => fc.assert(property)).not.toThrow();
+});
+
+it("a line of a million characters is read in no time", () => {
+  for (const piece of [" ", "1 ", "A=", " A=", "-", "\\", "p"]) {
+    const text = piece.repeat(1_000_000 / piece.length);
+    expect(parsePs(text)).toEqual([]);
+    expect(parseLsof(text)).toEqual([]);
+    expect(parsePsEnvironment(text).size).toBeLessThan(3);
+  }
+});
