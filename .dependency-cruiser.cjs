@@ -79,7 +79,7 @@ module.exports = {
     rule(
       "ships-no-dev-dependency",
       { path: "^src/", pathNot: tests },
-      { dependencyTypes: ["npm-dev"] },
+      { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["npm-peer"] },
       "shipped code imports what the package depends on",
     ),
     rule("no-cycles", { path: "^src/", pathNot: "^src/proto/" }, { circular: true }, "a cycle has no lowest part"),

@@ -1,5 +1,17 @@
+import { chatCommand } from "./chat.ts";
 import type { Command } from "./command.ts";
+import { demoCommand } from "./demo.ts";
 import { keyCommand } from "./key.ts";
+import { modelsCommand } from "./models.ts";
+import { serveCommand } from "./serve.ts";
+import { simulateCommand } from "./simulate.ts";
 
 /** Every command, in the order of the help. */
-export const commands: readonly Command[] = [keyCommand];
+export const commands: readonly Command[] = [
+  serveCommand,
+  demoCommand,
+  simulateCommand,
+  chatCommand,
+  modelsCommand,
+  keyCommand,
+];

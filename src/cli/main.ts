@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { CommanderError } from "commander";
 import { isMillraceError, toMillraceError } from "../base/errors.ts";
 import type { Command } from "./command.ts";
@@ -8,6 +7,7 @@ import type { Io } from "./io.ts";
 import { openOutput } from "./output.ts";
 import { buildProgram } from "./parser.ts";
 import { readSettings } from "./settings.ts";
+import { version } from "./version.ts";
 
 /** Runs one command line and answers its exit code. Only the entry file exits. */
 export async function run(argv: readonly string[], io: Io, available: readonly Command[] = commands): Promise<number> {
@@ -51,12 +51,4 @@ function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? "" : `\ncaused by: ${stackOf(error.cause)}`;
   return `${error.stack ?? error.message}${cause}`;
-}
-
-/** The package's version. */
-export function version(): string {
-  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
-    readonly version: string;
-  };
-  return manifest.version;
 }

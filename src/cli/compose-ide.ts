@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+import { hostname, userInfo } from "node:os";
+import { MillraceError } from "../base/errors.ts";
+import { openIdeFinder } from "../ide/finder.ts";
+import type { Host } from "../ide/host.ts";
+import type { IdeFinder } from "../ide/ide.ts";
+import { openLinuxHost } from "../ide/linux/host.ts";
+import type { IdeOverrides } from "../ide/overrides.ts";
+import type { Capabilities } from "../language-server/language-server.ts";
+import { createWireIds, type MachineIdentity } from "../language-server/metadata.ts";
+import { openLanguageServer } from "../language-server/open-language-server.ts";
+import { probePort } from "../language-server/probe.ts";
+import type { Io } from "./io.ts";
+
+/** The finder of the IDEs that run on this machine, with the clients that it hands out. */
+export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
+  const { clock } = io;
+  const ids = createWireIds(clock);
+  const machine = describeMachine(io);
+  const builds = new Map<string, Capabilities>();
+  return openIdeFinder({
+    host: openHost(io),
+    clock,
+    probe: probePort,
+    connect: (endpoint, identity) => openLanguageServer(endpoint, identity, { clock, ids, machine, builds }),
+    overrides,
+  });
+}
+
+function openHost(io: Io): Host {
+  if (io.platform === "linux")
+    return openLinuxHost({ home: io.homeFolder, clock: io.clock, uid: process.getuid?.() ?? -1 });
+  throw new MillraceError("ide_not_running", `Finding an IDE on ${io.platform} is not possible yet.`);
+}
+
+/** What the editor says of the machine as well: the system, the processor, a digest that names neither. */
+function describeMachine(io: Io): MachineIdentity {
+  const os = io.platform === "win32" ? "windows" : io.platform;
+  const hardware = process.arch === "x64" ? "x86_64" : process.arch;
+  const deviceFingerprint = createHash("sha256")
+    .update(`millrace\0${hostname()}\0${userInfo().username}`)
+    .digest("hex");
+  return { os, hardware, deviceFingerprint };
+}

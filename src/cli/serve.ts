@@ -1,0 +1,170 @@
+import { isPortTaken, type Listening } from "../gateway/listen.ts";
+import type { OpenGateway } from "../gateway/open-gateway.ts";
+import { parseOverrides } from "../ide/overrides.ts";
+import { type CommandContext, defineCommand } from "./command.ts";
+import { type Composed, compose } from "./compose.ts";
+import { findGateway } from "./gateway-client.ts";
+import { writeGatewayFile } from "./gateway-file.ts";
+import { readOrMakeKey } from "./key-file.ts";
+import { logLevels, openLog } from "./log.ts";
+import { choice, duration, flag, integer, text, texts } from "./options.ts";
+import { version } from "./version.ts";
+
+export const defaultPort = 42_100;
+
+/** Options that every command which runs a gateway has. */
+export const gatewayOptions = {
+  port: integer(
+    "the port; another one is taken when a program has it",
+    "<port>",
+    { min: 0, max: 65_535, initial: defaultPort },
+    { env: "MILLRACE_PORT" },
+  ),
+  store: choice("where turns are kept: a file that survives restarts, or memory", ["sqlite", "memory"], "sqlite", {
+    env: "MILLRACE_STORE",
+  }),
+  grace: duration("how long a turn goes on when its client is gone", 120_000, {
+    env: "MILLRACE_GRACE",
+    defaultText: "2m",
+  }),
+  noImplicitJoin: flag("never join a repeated request to its twin without an idempotency key", {
+    env: "MILLRACE_NO_IMPLICIT_JOIN",
+  }),
+  ide: choice("use only this IDE", ["windsurf", "windsurf-next"], undefined, { env: "MILLRACE_IDE_VARIANT" }),
+  endpoint: text("ask only this language server, instead of looking for one", "<host:port>", {
+    env: "MILLRACE_IDE_ENDPOINT",
+  }),
+  tokenFile: text("a file with that server's CSRF token (and API key on a second line)", "<file>", {
+    env: "MILLRACE_IDE_TOKEN_FILE",
+  }),
+  logLevel: choice("log to stderr, as JSON lines, from this level on", logLevels, "warn", {
+    env: "MILLRACE_LOG_LEVEL",
+  }),
+} as const;
+
+export const serveCommand = defineCommand({
+  name: "serve",
+  summary: "Serve the IDE's models on 127.0.0.1 until Ctrl-C",
+  description:
+    "Runs the gateway. It finds the IDE when a request needs it, so the IDE may start later, restart or update meanwhile. The API key of clients is the one that `millrace key` shows.",
+  group: "Serve",
+  options: {
+    ...gatewayOptions,
+    host: text("the address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),
+    allowNonLoopback: flag(
+      "allow an address beyond this machine: key and prompts then cross that network in clear text",
+    ),
+    allowHost: texts("accept this Host header too", "<name>"),
+    allowOrigin: texts("let pages of this origin call", "<https://origin>"),
+    json: flag("print one JSON line when ready"),
+  },
+  examples: [
+    ["millrace serve", "on port 42100"],
+    ["millrace serve --port 0 --json", "on any free port, for a script"],
+    ["millrace serve --grace 10m", "let answers go on for ten minutes without a client"],
+  ],
+  async run({ options }, context) {
+    const { io, out, settings, signal } = context;
+    const running = await findGateway(settings, signal);
+    if (running !== undefined && options.port !== 0)
+      out.note(`A gateway of yours runs at ${running.url} already; this is another one.`);
+    const composed = await openComposed(options, context, {
+      allowedHosts: options.allowHost,
+      allowedOrigins: options.allowOrigin,
+    });
+    const listening = await listenSomewhere(
+      composed.gateway,
+      { host: options.host ?? "127.0.0.1", port: options.port, allowNonLoopback: options.allowNonLoopback },
+      context,
+    );
+    const removeFile = writeGatewayFile(settings.gatewayFile, {
+      url: listening.url,
+      pid: process.pid,
+      instance: composed.instance,
+      version: version(),
+      startedAtMs: io.clock.now(),
+    });
+    if (options.json)
+      out.line(
+        JSON.stringify({
+          url: listening.url,
+          baseUrl: `${listening.url}/v1`,
+          keyFile: settings.keyFile,
+          pid: process.pid,
+        }),
+      );
+    else {
+      out.line(`Millrace ${version()} serves on ${listening.url}`);
+      out.line(`  OpenAI base URL   ${listening.url}/v1`);
+      out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
+      out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
+    }
+    await untilAborted(signal);
+    removeFile();
+    await listening.close();
+    await composed.close();
+  },
+});
+
+/** What the options of a gateway command parse to. */
+export interface GatewayCommandOptions {
+  readonly store: "sqlite" | "memory";
+  readonly grace: number;
+  readonly noImplicitJoin: boolean;
+  readonly ide: "windsurf" | "windsurf-next" | undefined;
+  readonly endpoint: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly logLevel: (typeof logLevels)[number];
+}
+
+/** The parts of a gateway as its command's options want them. */
+export async function openComposed(
+  options: GatewayCommandOptions,
+  { io, out, settings }: CommandContext,
+  allow: { readonly allowedHosts?: readonly string[]; readonly allowedOrigins?: readonly string[] } = {},
+): Promise<Composed> {
+  const overrides = parseOverrides({
+    ...io.env,
+    MILLRACE_IDE_VARIANT: options.ide,
+    MILLRACE_IDE_ENDPOINT: options.endpoint,
+    MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
+  });
+  const composed = await compose({
+    io,
+    overrides,
+    log: openLog(io, options.logLevel),
+    key: readOrMakeKey(settings.keyFile),
+    storeFile: options.store === "sqlite" ? settings.storeFile : undefined,
+    graceMs: options.grace,
+    implicitJoins: !options.noImplicitJoin,
+    allowedHosts: allow.allowedHosts ?? [],
+    allowedOrigins: allow.allowedOrigins ?? [],
+  });
+  if (composed.setAside !== undefined)
+    out.note(`The store was damaged and was set aside as ${composed.setAside}; a new one was begun.`);
+  return composed;
+}
+
+/** Listens on the port, or on a free one when another program has it (and says so). */
+export async function listenSomewhere(
+  gateway: OpenGateway,
+  where: { readonly host: string; readonly port: number; readonly allowNonLoopback?: boolean },
+  { out }: CommandContext,
+): Promise<Listening> {
+  try {
+    return await gateway.listen(where);
+  } catch (error) {
+    if (!isPortTaken(error)) throw error;
+    const listening = await gateway.listen({ ...where, port: 0 });
+    out.note(`Port ${where.port} is taken by another program; this is ${listening.port} instead.`);
+    return listening;
+  }
+}
+
+/** Resolves when the signal aborts. */
+export function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

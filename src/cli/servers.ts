@@ -1,0 +1,59 @@
+import type { ServerSource } from "../backends/reach.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { DiscoveryResult, Ide, IdeFinder } from "../ide/ide.ts";
+import type { LanguageServer } from "../language-server/language-server.ts";
+
+/** The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. */
+export function promptServers(finder: IdeFinder): ServerSource {
+  const ideOf = new WeakMap<LanguageServer, Ide>();
+  return {
+    async find(signal) {
+      const result = await finder.find(signal);
+      const ide = choosePrompted(result);
+      const server = await finder.connect(ide, signal);
+      ideOf.set(server, ide);
+      return server;
+    },
+    forget(server) {
+      const ide = ideOf.get(server);
+      if (ide !== undefined) finder.invalidate(ide);
+    },
+  };
+}
+
+/**
+ * Windsurf before Windsurf Next, newest first, signed in; never Antigravity. Source: design.md, decision 7.
+ *
+ * @throws MillraceError `ide_not_running` or `not_signed_in`, with what was looked at in its details.
+ */
+export function choosePrompted(result: DiscoveryResult): Ide {
+  const candidates = result.ides.filter(({ variant }) => variant !== "antigravity");
+  const ide = candidates.find(({ signedIn }) => signedIn);
+  if (ide !== undefined) return ide;
+  const details = {
+    looked_at: result.trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
+  };
+  if (candidates.length > 0) {
+    throw new MillraceError("not_signed_in", "The IDE runs, but nobody is signed in there.", { details });
+  }
+  if (result.ides.length > 0) {
+    throw new MillraceError(
+      "ide_not_running",
+      "Only Antigravity runs here. Millrace meters it, but sends it no prompts.",
+      {
+        hint: "Start Windsurf or Windsurf Next and open a folder.",
+        details,
+      },
+    );
+  }
+  throw new MillraceError("ide_not_running", `No IDE with a language server was found (${summary(result)}).`, {
+    details,
+  });
+}
+
+function summary({ trace }: DiscoveryResult): string {
+  const rejected = trace.filter(({ verdict }) => verdict === "rejected");
+  const looked = trace.find(({ stage }) => stage === "candidates")?.why ?? "nothing was looked at";
+  if (rejected.length === 0) return looked;
+  return `${looked}; ${rejected.map(({ subject, why }) => `${subject}: ${why}`).join("; ")}`;
+}

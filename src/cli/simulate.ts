@@ -1,0 +1,65 @@
+import { readFileSync } from "node:fs";
+import { MillraceError } from "../base/errors.ts";
+import { simulateOptionsOf } from "../simulator/command-options.ts";
+import { profileNames } from "../simulator/profile.ts";
+import { startSimulator } from "../simulator/start.ts";
+import { defineCommand } from "./command.ts";
+import { choice, duration, flag, text } from "./options.ts";
+import { untilAborted } from "./serve.ts";
+
+export const simulateCommand = defineCommand({
+  name: "simulate",
+  summary: "Run a stand-in IDE, to try everything without one",
+  description:
+    "Starts a process that looks and behaves like the language server of a real IDE, in a home folder of its own. Point a gateway at it with that folder as HOME. Its model is built in and deterministic, unless --model-url names an OpenAI-compatible server.",
+  group: "Serve",
+  options: {
+    profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
+    home: text("the home folder; a temporary one, removed at the end, otherwise", "<folder>"),
+    config: text("a JSON file with options, faults and turns (docs/simulator.md)", "<file>"),
+    rate: text("how fast answers grow: characters a second, or instant", "<rate>"),
+    first: duration("time to the first output of an answer", undefined),
+    modelUrl: text("an OpenAI-compatible server that plays the model", "<url>", {
+      env: "MILLRACE_SIMULATOR_MODEL_URL",
+    }),
+    modelName: text("the model to ask it for", "<name>"),
+    signedOut: flag("nobody is signed in"),
+    strictMetadata: flag("demand the metadata that the editor fills, not only the key"),
+    json: flag("print one JSON line when ready"),
+  },
+  examples: [
+    ["millrace simulate", "a Windsurf of today"],
+    ["millrace simulate --profile windsurf-1.8", "one from before Cascade's step RPCs"],
+    ["millrace simulate --model-url http://127.0.0.1:11434/v1 --model-name llama3.2", "with a local model behind it"],
+  ],
+  async run({ options }, { out, signal }) {
+    const { config, first, json, ...flags } = options;
+    const simulator = await startSimulator(
+      simulateOptionsOf({ ...flags, firstMs: first }, config === undefined ? undefined : readConfig(config)),
+    );
+    try {
+      const { home, pid, port, ideVersion, profile } = simulator;
+      if (json) out.line(JSON.stringify({ home, pid, port, profile: profile.name, ideVersion }));
+      else {
+        out.line(`A stand-in ${profile.productFolder} ${ideVersion} runs (pid ${pid}, port ${port}).`);
+        out.line(`  home   ${home}`);
+        out.line(`  try    HOME=${home} millrace serve`);
+        out.line("Ctrl-C stops it.");
+      }
+      await untilAborted(signal);
+    } finally {
+      await simulator.stop();
+    }
+  },
+});
+
+function readConfig(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new MillraceError("invalid_request", `The config file ${file} cannot be read.`, {
+      hint: "docs/simulator.md shows one.",
+      cause: error,
+    });
+  }
+}
