@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type OpenAI from "openai";
 import { startSimulator } from "../simulator/start.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import type { Composed } from "./compose.ts";
@@ -141,7 +142,7 @@ async function answer(asked: Asked, { io, out, signal }: CommandContext): Promis
   out.line();
 }
 
-type Sdk = typeof import("openai").default;
+type Sdk = typeof OpenAI;
 
 async function loadSdk(): Promise<Sdk | undefined> {
   try {

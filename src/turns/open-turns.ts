@@ -74,7 +74,7 @@ class Engine implements Turns {
     const backend = await this.#options.backends.current(signal);
     if (session !== undefined) await this.#supersede(caller, session);
     const createdAtMs = this.#clock.now();
-    const { record, writer } = await this.#store.create(
+    const { record, writer, degraded } = await this.#store.create(
       {
         turnId: newTurnId(createdAtMs),
         createdAtMs,
@@ -97,13 +97,7 @@ class Engine implements Turns {
     this.#presence.expect(record.turnId, signal);
     this.#run(record, writer, backend, prompt);
     const continuity = Promise.resolve(prompt.continues === undefined ? "fresh" : "continued");
-    return {
-      turnId: record.turnId,
-      joined: "no",
-      continuity,
-      degraded: record.degraded,
-      expiresAtMs: record.expiresAtMs,
-    };
+    return { turnId: record.turnId, joined: "no", continuity, degraded, expiresAtMs: record.expiresAtMs };
   }
 
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
@@ -170,7 +164,7 @@ class Engine implements Turns {
       turnId: record.turnId,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
       continuity: Promise.resolve("joined"),
-      degraded: record.degraded,
+      degraded: false,
       expiresAtMs: record.expiresAtMs,
     };
   }

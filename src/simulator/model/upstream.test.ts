@@ -14,7 +14,6 @@ const prompt: ModelPrompt = {
   modelLabel: "SWE-1.6",
   thinks: false,
   maxOutputTokens: 77,
-  outputLimit: undefined,
   plan: {},
 };
 

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { ask, patience, world } from "../support/world.ts";
+
+/** An answer of minutes, so that whatever ends the turn early shows. */
+const slow = { turn: { rate: 40, size: 20_000 } } as const;
+
+test("an explicit cancel stops the polling and archives the trajectory", async () => {
+  const { served, ide, client } = await world({ simulator: slow });
+  const { data: stream, response } = await client.chat.completions
+    .create({ ...ask("write"), stream: true })
+    .withResponse();
+  const chunks = stream[Symbol.asyncIterator]();
+  await chunks.next();
+  const turnId = response.headers.get("x-millrace-turn-id");
+  const cancelled = await fetch(`${served.url}/v1/turns/${turnId}/cancel`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${served.key}` },
+  });
+  expect(cancelled.status).toBe(200);
+  await expectGone(ide);
+  await expect(drain(chunks)).rejects.toThrow(/cancel/i);
+});
+
+test("with no grace a mere disconnect stops the polling and archives the trajectory", async () => {
+  const { ide, client } = await world({ simulator: slow, args: ["--grace", "0"] });
+  const stream = await client.chat.completions.create({ ...ask("write"), stream: true });
+  for await (const _ of stream) break;
+  stream.controller.abort();
+  await expectGone(ide);
+});
+
+test("with grace the turn goes on without its client, and the same request again gets all of it", async () => {
+  const { ide, client } = await world({ simulator: { turn: { rate: 400, size: 1200 } } });
+  const first = await client.chat.completions.create({ ...ask("write"), stream: true });
+  for await (const _ of first) break;
+  first.controller.abort();
+  const again = await client.chat.completions.create(ask("write")).withResponse();
+  expect(again.data.choices[0]?.message.content).toHaveLength(1200);
+  expect(again.response.headers.get("x-millrace-joined")).toBe("implicit");
+  expect((await ide.report()).messages).toHaveLength(1);
+});
+
+async function expectGone(ide: Awaited<ReturnType<typeof world>>["ide"]): Promise<void> {
+  const report = await ide.until(
+    ({ cascades, cancels }) => cancels.length === 1 && cascades.every(({ archived }) => archived),
+    patience(),
+  );
+  const polls = report.calls["GetCascadeTrajectorySteps"];
+  expect(report.cascades).toHaveLength(1);
+  expect((await ide.report()).calls["GetCascadeTrajectorySteps"]).toBe(polls);
+}
+
+async function drain(items: AsyncIterator<unknown>): Promise<void> {
+  for (;;) if ((await items.next()).done === true) return;
+}

@@ -1,0 +1,111 @@
+import { APIError } from "openai";
+import { expect, test } from "vitest";
+import { temporaryHome } from "../support/home.ts";
+import { ask, collect, gateway, model, openai, patience, simulator, world } from "../support/world.ts";
+
+test("an unmodified SDK streams an answer from the IDE, and gets the same one whole", async () => {
+  const { client, ide } = await world();
+  const streamed = await collect(await client.chat.completions.create({ ...ask("count to 12"), stream: true }));
+  expect(streamed).toEqual({ text: "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12", reason: "stop" });
+  const whole = await client.chat.completions.create({ ...ask("count to 12 "), stream: false });
+  expect(whole.choices[0]?.message.content).toBe(streamed.text);
+  expect(whole.usage?.completion_tokens).toBeGreaterThan(0);
+  const report = await ide.until(
+    ({ cascades }) => cascades.length === 2 && cascades.every(({ archived }) => archived),
+    patience(),
+  );
+  expect(report.messages).toHaveLength(2);
+  expect(report.mostPollsAtOnce).toBe(1);
+  expect(report.requestIds.notRising).toBe(0);
+});
+
+test("the whole history goes upstream", async () => {
+  const { client, ide } = await world();
+  await client.chat.completions.create({
+    model,
+    messages: [
+      { role: "system", content: "You are terse." },
+      { role: "user", content: "My name is Ada." },
+      { role: "assistant", content: "Hello Ada." },
+      { role: "user", content: "What is my name?" },
+    ],
+  });
+  const [message] = (await ide.report()).messages;
+  expect(message?.instructions).toContain("You are terse.");
+  for (const part of ["My name is Ada.", "Hello Ada.", "What is my name?"]) expect(message?.text).toContain(part);
+  expect(message?.plannerMode).toBe(3);
+});
+
+test("the models are the account's own", async () => {
+  const { client } = await world();
+  const ids = (await client.models.list()).data.map(({ id }) => id);
+  expect(ids).toContain(model);
+  await expect(client.chat.completions.create({ ...ask("hi"), model: "claude-sonet-4.6" })).rejects.toMatchObject({
+    status: 404,
+    code: "model_not_found",
+    message: expect.stringContaining(model),
+  });
+});
+
+test("a hundred turns at once each get their own answer, from one cascade each", async () => {
+  const { client, ide } = await world({ simulator: { turn: { rate: 2000 } } });
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, async (_, index) =>
+      collect(await client.chat.completions.create({ ...ask(`echo: answer number ${index}`), stream: true })),
+    ),
+  );
+  expect(answers.map(({ text }) => text)).toEqual(Array.from({ length: 100 }, (_, index) => `answer number ${index}`));
+  const report = await ide.until(
+    ({ cascades }) => cascades.length === 100 && cascades.every(({ archived }) => archived),
+    patience(),
+  );
+  expect(report.messages).toHaveLength(100);
+});
+
+test("without an IDE the answer is 503, with what was looked at and what to do; it works once the IDE is there", async () => {
+  const home = temporaryHome();
+  const served = await gateway({ home });
+  const client = openai(served);
+  const refused = await client.chat.completions.create(ask("hi")).catch((error: unknown) => error);
+  if (!(refused instanceof APIError)) throw new Error("it was not refused");
+  expect(refused.status).toBe(503);
+  expect(refused.code).toBe("ide_not_running");
+  expect(refused.message).toContain("processes looked at");
+  expect(JSON.stringify(refused.error)).toContain("looked_at");
+  expect(JSON.stringify(refused.error)).toContain("Start Windsurf");
+  await simulator({ home });
+  await expect
+    .poll(async () => (await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content, {
+      timeout: 20_000,
+    })
+    .toBe("1, 2, 3");
+});
+
+test("an IDE that restarted between two turns is found again, at once", async () => {
+  const { client, ide } = await world();
+  expect((await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content).toBe("1, 2, 3");
+  await ide.restart({ crash: true });
+  expect((await client.chat.completions.create(ask("count to 4"))).choices[0]?.message.content).toBe("1, 2, 3, 4");
+  expect((await ide.report()).messages).toHaveLength(1);
+});
+
+test("of two IDEs Windsurf is asked before Windsurf Next, and the flag chooses", async () => {
+  const home = temporaryHome();
+  const next = await simulator({ home, profile: "windsurf-next" });
+  const windsurf = await simulator({ home });
+  const first = openai(await gateway({ home }));
+  await first.chat.completions.create(ask("count to 3"));
+  expect([(await windsurf.report()).messages.length, (await next.report()).messages.length]).toEqual([1, 0]);
+  const chosen = openai(await gateway({ home, args: ["--ide", "windsurf-next"] }));
+  await chosen.chat.completions.create(ask("count to 3"));
+  expect([(await windsurf.report()).messages.length, (await next.report()).messages.length]).toEqual([1, 1]);
+});
+
+test.each(["windsurf-1.9544", "windsurf-1.8"] as const)("an older build answers too: %s", async (profile) => {
+  const { client } = await world({ simulator: { profile } });
+  const [first] = (await client.models.list()).data;
+  const answer = await collect(
+    await client.chat.completions.create({ ...ask("count to 5"), model: first?.id ?? "", stream: true }),
+  );
+  expect(answer).toEqual({ text: "1, 2, 3, 4, 5", reason: "stop" });
+});

@@ -1,0 +1,67 @@
+import OpenAI from "openai";
+import { onTestFinished } from "vitest";
+import type { SimulatorOptions } from "../../src/simulator/options.ts";
+import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
+import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
+import { temporaryHome } from "./home.ts";
+
+/** Long enough for anything that must happen; a test that waits this long has failed. */
+export const patience = () => AbortSignal.timeout(30_000);
+
+/** A stand-in IDE for one test, stopped after it. */
+export async function simulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const started = await startSimulator({ ...options, turn: { rate: 400, firstMs: 50, inputMs: 20, ...options.turn } });
+  onTestFinished(() => started.stop());
+  return started;
+}
+
+/** A real gateway process for one test, stopped after it. */
+export async function gateway(options: {
+  readonly home: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}): Promise<GatewayProcess> {
+  const started = await startGatewayProcess(options);
+  onTestFinished(async () => {
+    await started.stop();
+  });
+  return started;
+}
+
+/** An unmodified SDK client of a gateway; it does not retry, so that a failure shows. */
+export function openai(target: Pick<GatewayProcess, "url" | "key">): OpenAI {
+  return new OpenAI({ baseURL: `${target.url}/v1`, apiKey: target.key, maxRetries: 0 });
+}
+
+/** A stand-in IDE and a gateway that finds it in the same home. */
+export async function world(
+  options: { readonly simulator?: SimulatorOptions; readonly args?: readonly string[] } = {},
+) {
+  const home = temporaryHome();
+  const ide = await simulator({ ...options.simulator, home });
+  const served = await gateway({ home, ...(options.args === undefined ? {} : { args: options.args }) });
+  return { home, ide, served, client: openai(served) };
+}
+
+/** The text of a streamed answer, and why it ended. */
+export async function collect(
+  stream: AsyncIterable<OpenAI.ChatCompletionChunk>,
+): Promise<{ readonly text: string; readonly reason: string | null }> {
+  let text = "";
+  let reason: string | null = null;
+  for await (const chunk of stream) {
+    text += chunk.choices[0]?.delta.content ?? "";
+    reason = chunk.choices[0]?.finish_reason ?? reason;
+  }
+  return { text, reason };
+}
+
+export const model = "claude-sonnet-4.6";
+
+/** A question of one message. */
+export function ask(content: string): {
+  readonly model: string;
+  readonly messages: [{ role: "user"; content: string }];
+} {
+  return { model, messages: [{ role: "user", content }] };
+}
