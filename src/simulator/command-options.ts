@@ -11,6 +11,9 @@ export interface SimulateFlags {
   readonly rate?: string | undefined;
   /** Time to the planner's first output. */
   readonly firstMs?: number | undefined;
+  /** The shape of the account's plan, and the percent of it that is used. */
+  readonly plan?: string | undefined;
+  readonly planUsed?: number | undefined;
   readonly modelUrl?: string | undefined;
   readonly modelName?: string | undefined;
   readonly signedOut?: boolean | undefined;
@@ -23,12 +26,17 @@ export interface SimulateFlags {
  * @throws MillraceError `invalid_request` that names the flag, key or line at fault.
  */
 export function simulateOptionsOf(flags: SimulateFlags, configText: string | undefined): SimulatorConfig {
-  const { rate, firstMs, ...plain } = flags;
+  const { rate, firstMs, plan, planUsed, ...plain } = flags;
   const file: Partial<SimulatorOptions> = configText === undefined ? {} : parseConfig(configText);
   const given = Object.entries(plain).filter(([, value]) => value !== undefined && value !== false);
   return parseSimulatorOptions({
     ...file,
     ...Object.fromEntries(given),
+    plan: {
+      ...file.plan,
+      ...(plan === undefined ? {} : { shape: plan }),
+      ...(planUsed === undefined ? {} : { used: planUsed }),
+    },
     turn: {
       ...file.turn,
       ...(rate === undefined ? {} : { rate: parseRate(rate) }),

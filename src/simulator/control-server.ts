@@ -1,6 +1,7 @@
 import http from "node:http";
 import { z } from "zod";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { planOptionsSchema } from "./account/plan-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import type { Simulator } from "./start.ts";
@@ -26,6 +27,10 @@ const routes: Readonly<Record<string, Route>> = {
   },
   "PUT /faults": async (simulator, body) => {
     await simulator.setFaults(check(rpcFaultSchema.array(), body));
+    return {};
+  },
+  "PUT /plan": async (simulator, body) => {
+    await simulator.setPlan(check(planOptionsSchema, body));
     return {};
   },
   "POST /restart": async (simulator, body) => {

@@ -1,3 +1,5 @@
+import type { PlanUse } from "./account/plan.ts";
+import type { PlanOptions } from "./account/plan-options.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
 import type { SimulatorConfig } from "./options.ts";
@@ -16,6 +18,9 @@ export interface StartOrder {
   /** Faults and turn defaults that were set while an earlier process ran. */
   readonly faults: readonly RpcFault[];
   readonly turn: TurnPlan;
+  readonly plan: PlanOptions;
+  /** What an earlier process left of it. */
+  readonly planUse?: PlanUse;
 }
 
 /** What can be asked of a running server process, by name: argument and answer. */
@@ -23,6 +28,7 @@ export interface Calls {
   readonly report: { readonly argument: { readonly newerThan?: number }; readonly answer: Report };
   readonly setFaults: { readonly argument: readonly RpcFault[]; readonly answer: null };
   readonly setTurn: { readonly argument: TurnPlan; readonly answer: null };
+  readonly setPlan: { readonly argument: PlanOptions; readonly answer: null };
 }
 
 export type CallName = keyof Calls;
@@ -42,4 +48,5 @@ export type Notice =
     }
   | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }
   | { readonly kind: "failed"; readonly id: number; readonly message: string }
-  | { readonly kind: "restart" };
+  | { readonly kind: "restart" }
+  | { readonly kind: "spent"; readonly use: PlanUse };

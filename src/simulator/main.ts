@@ -1,5 +1,6 @@
 import process from "node:process";
 import { systemClock } from "../base/clock.ts";
+import type { PlanOptions } from "./account/plan-options.ts";
 import type { Calls, Notice, Order, StartOrder } from "./control.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
@@ -17,7 +18,10 @@ function tell(notice: Notice): void {
 }
 
 async function start(order: StartOrder): Promise<Server> {
-  const started = await startServer(order, systemClock, () => tell({ kind: "restart" }));
+  const started = await startServer(order, systemClock, {
+    restart: () => tell({ kind: "restart" }),
+    spent: (use) => tell({ kind: "spent", use }),
+  });
   process.stderr.write(`Language server listening on random port at ${started.rpcPort}\n`);
   tell({
     kind: "ready",
@@ -39,6 +43,9 @@ async function call(order: Exclude<Order, StartOrder>): Promise<unknown> {
       return null;
     case "setTurn":
       running.setTurn(order.argument as TurnPlan); // checked by the parent
+      return null;
+    case "setPlan":
+      running.setPlan(order.argument as PlanOptions); // checked by the parent
       return null;
     default:
       return order.name satisfies never;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
+import { planOptionsSchema } from "./account/plan-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import { profileNames } from "./profile.ts";
@@ -44,6 +45,8 @@ export const simulatorOptionsSchema = z.strictObject({
     .prefault({}),
   /** How turns go unless their prompt says otherwise. */
   turn: turnPlanSchema.default({}),
+  /** The account's plan. */
+  plan: planOptionsSchema.prefault({}),
   faults: z.array(rpcFaultSchema).default([]),
   /** An OpenAI-compatible server that plays the model: `http://127.0.0.1:11434/v1`. */
   modelUrl: z.url().optional(),

@@ -248,6 +248,30 @@ describe("other builds and accounts", () => {
     expect((await postJson(simulator, "GetStatus", {}, { "x-codeium-csrf-token": "wrong" })).status).toBe(403);
   });
 
+  it("a plan that is used up refuses what costs, and a restart gives nothing back", async () => {
+    await using simulator = await startSimulator({ plan: { shape: "percent", used: 99 }, turn: { rate: "instant" } });
+    const left = async () =>
+      (await clientOf(simulator).getUserStatus({ metadata: metadataOf(simulator) })).userStatus?.planStatus
+        ?.dailyQuotaRemainingPercent;
+    expect(await left()).toBe(1);
+    await finalSteps(simulator, await send(simulator, "count to 3", { model: "MODEL_CLAUDE_4_5_OPUS" }));
+    expect(await left()).toBe(0);
+    await simulator.restart();
+    expect(await left()).toBe(0);
+    const refused = await finalSteps(simulator, await send(simulator, "hi", { model: "MODEL_CLAUDE_4_5_OPUS" }));
+    expect(refused.at(-1)?.step).toMatchObject({
+      case: "errorMessage",
+      value: { error: { userErrorMessage: expect.stringContaining("usage quota has been exhausted") } },
+    });
+    expect((await clientOf(simulator).checkUserMessageRateLimit({})).hasCapacity).toBe(false);
+    const free = await finalSteps(simulator, await send(simulator, "count to 3", { model: "swe-1-6" }));
+    expect(answerOf(free)).toBe("1, 2, 3");
+    await simulator.setPlan({ unknown: true });
+    expect(
+      (await clientOf(simulator).getUserStatus({ metadata: metadataOf(simulator) })).userStatus?.planStatus,
+    ).toBeUndefined();
+  });
+
   it("a signed-out IDE has no account and no key", async () => {
     await using simulator = await startSimulator({ signedOut: true, whileRunning: "reject" });
     const call = clientOf(simulator).initializeCascadePanelState({ metadata: metadataOf(simulator) });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../base/clock.ts";
+import type { PlanUse } from "./account/plan.ts";
 import type { CallName, Calls, Notice, StartOrder } from "./control.ts";
 
 /** The running language server, seen from its editor. */
@@ -26,6 +27,8 @@ export interface Spawn {
   readonly order: StartOrder;
   /** The server asks to be replaced. */
   readonly onRestartWanted: () => void;
+  /** A turn took something from the plan. */
+  readonly onSpent: (use: PlanUse) => void;
 }
 
 const startLimitMs = 30_000;
@@ -53,7 +56,7 @@ export async function spawnServer(options: Spawn): Promise<ServerProcess> {
       resolve();
     });
   });
-  const channel = new Channel(child, options.onRestartWanted);
+  const channel = new Channel(child, options);
   void exited.then(() => channel.close());
   child.send(options.order, () => {}); // a child that is gone already says so by `exited`
   const limit = new AbortController();
@@ -94,7 +97,7 @@ class Channel {
   readonly #waiting = new Map<number, { resolve: (answer: unknown) => void; reject: (error: Error) => void }>();
   #lastId = 0;
 
-  constructor(child: ChildProcess, onRestartWanted: () => void) {
+  constructor(child: ChildProcess, editor: Pick<Spawn, "onRestartWanted" | "onSpent">) {
     this.#child = child;
     this.ready = new Promise((resolve) => {
       child.on("message", (notice: Notice) => {
@@ -103,7 +106,10 @@ class Channel {
             resolve(notice);
             break;
           case "restart":
-            onRestartWanted();
+            editor.onRestartWanted();
+            break;
+          case "spent":
+            editor.onSpent(notice.use);
             break;
           case "answer":
             this.#settle(notice.id)?.resolve(notice.answer);

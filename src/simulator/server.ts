@@ -3,6 +3,8 @@ import { createContextKey, createContextValues, type Interceptor } from "@connec
 import { compressionGzip, connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Clock } from "../base/clock.ts";
 import { Account } from "./account/account.ts";
+import { initialUse, Plan, type PlanUse } from "./account/plan.ts";
+import type { PlanOptions } from "./account/plan-options.ts";
 import { StateDatabase } from "./account/state-database.ts";
 import type { StartOrder } from "./control.ts";
 import { type RpcFault, RpcFaults } from "./faults/rpc-fault.ts";
@@ -26,17 +28,30 @@ export interface Server {
   report(newerThan: number | undefined): Promise<Report>;
   setFaults(faults: readonly RpcFault[]): void;
   setTurn(plan: TurnPlan): void;
+  setPlan(plan: PlanOptions): void;
   close(): Promise<void>;
+}
+
+/** What the server tells its editor. */
+export interface EditorSide {
+  /** Asks to be replaced by a new process. */
+  restart(): void;
+  /** The plan has less left; the next process starts from here. */
+  spent(use: PlanUse): void;
 }
 
 const faultKey = createContextKey<RpcFault | undefined>(undefined);
 
 /** Builds the parts of the server and opens its three ports. */
-export async function startServer(order: StartOrder, clock: Clock, restart: () => void): Promise<Server> {
+export async function startServer(order: StartOrder, clock: Clock, editor: EditorSide): Promise<Server> {
   const { config } = order;
   const profile = profiles[config.profile];
   const observations = new Observations();
-  const account = new Account(order.apiKey, !config.signedOut);
+  const account = new Account(
+    order.apiKey,
+    !config.signedOut,
+    new Plan(order.plan, order.planUse ?? initialUse(order.plan, clock.now())),
+  );
   const database = new StateDatabase(order.stateDatabase);
   const writeAccount = () =>
     database.writeAccount(
@@ -46,6 +61,11 @@ export async function startServer(order: StartOrder, clock: Clock, restart: () =
       order.installationId,
     );
   writeAccount();
+  const spend = (hundredths: number) => {
+    account.plan.spend(hundredths, clock.now());
+    editor.spent(account.plan.use(clock.now()));
+    writeAccount();
+  };
 
   const model =
     config.modelUrl === undefined ? helper : upstreamModel(config.modelUrl, config.modelName, config.modelKey);
@@ -58,11 +78,8 @@ export async function startServer(order: StartOrder, clock: Clock, restart: () =
       clock,
       model,
       newId: randomUUID,
-      restart,
-      spend: (hundredths) => {
-        account.spend(hundredths);
-        writeAccount();
-      },
+      restart: () => editor.restart(),
+      spend,
     },
   });
   await cascades.load();
@@ -76,6 +93,7 @@ export async function startServer(order: StartOrder, clock: Clock, restart: () =
     model,
     clock,
     newId: randomUUID,
+    spend,
     panel: { initialized: false, trusted: false },
     turnDefaults: { current: order.turn },
     ports: { lsp: 0, chatClient: 0 },
@@ -120,6 +138,10 @@ export async function startServer(order: StartOrder, clock: Clock, restart: () =
       return observations.report(cascades.report());
     },
     setFaults: (next) => faults.replace(next),
+    setPlan(plan) {
+      account.plan = new Plan(plan, initialUse(plan, clock.now()));
+      writeAccount();
+    },
     setTurn: (plan) => {
       context.turnDefaults.current = plan;
     },

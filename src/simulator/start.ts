@@ -4,7 +4,10 @@ import { arch, platform, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
+import type { z } from "zod";
 import { Secret } from "../base/secret.ts";
+import type { PlanUse } from "./account/plan.ts";
+import { type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
 import { type ExtensionServer, startExtensionServer } from "./extension-server.ts";
 import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { type TurnPlan, turnPlanSchema } from "./faults/turn-plan.ts";
@@ -41,6 +44,8 @@ export interface Simulator extends AsyncDisposable {
   setFaults(faults: readonly RpcFault[]): Promise<void>;
   /** Replaces how turns go by default; survives a restart. */
   setTurn(plan: TurnPlan): Promise<void>;
+  /** Replaces the account's plan; what turns spent before is forgotten. Survives a restart. */
+  setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
   restart(options?: { readonly crash?: boolean }): Promise<void>;
   /** Resolves when the server process was started the nth time and listens. */
@@ -95,6 +100,8 @@ class Editor implements Simulator {
   #csrfToken = new Secret("");
   #faults: readonly RpcFault[];
   #turn: TurnPlan;
+  #plan: PlanOptions;
+  #planUse: PlanUse | undefined;
   #starts = 0;
   #stopped = false;
   /** Restarts follow one another. */
@@ -105,6 +112,7 @@ class Editor implements Simulator {
     this.apiKey = new Secret(parts.config.apiKey ?? `sk-ws-01-${randomBytes(32).toString("base64url")}`);
     this.#faults = parts.config.faults;
     this.#turn = parts.config.turn;
+    this.#plan = parts.config.plan;
   }
 
   get home() {
@@ -173,8 +181,13 @@ class Editor implements Simulator {
         installationId: this.#installationId,
         faults: this.#faults,
         turn: this.#turn,
+        plan: this.#plan,
+        ...(this.#planUse === undefined ? {} : { planUse: this.#planUse }),
       },
       onRestartWanted: () => void this.restart({ crash: true }),
+      onSpent: (use) => {
+        this.#planUse = use;
+      },
     });
     this.#csrfToken = new Secret(csrfToken);
     this.#server = server;
@@ -202,6 +215,12 @@ class Editor implements Simulator {
   async setTurn(plan: TurnPlan): Promise<void> {
     this.#turn = turnPlanSchema.parse(plan);
     await this.#running.call("setTurn", this.#turn);
+  }
+
+  async setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void> {
+    this.#plan = planOptionsSchema.parse(plan);
+    this.#planUse = undefined;
+    await this.#running.call("setPlan", this.#plan);
   }
 
   restart(options: { readonly crash?: boolean } = {}): Promise<void> {

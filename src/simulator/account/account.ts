@@ -1,6 +1,7 @@
 import type { ClientModelConfig, UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import type { ErrorName } from "../faults/error-texts.ts";
 import { accountModels, notCallable, retired, uidOfNumber } from "./models.ts";
+import type { Plan } from "./plan.ts";
 import { userStatus } from "./user-status.ts";
 
 /** The model of one request, or why there is none. */
@@ -15,23 +16,20 @@ export class Account {
   readonly apiKey: string;
   readonly signedIn: boolean;
   readonly models: readonly ClientModelConfig[] = accountModels();
-  readonly #spending = { promptCreditsHundredths: 0 };
+  plan: Plan;
 
-  constructor(apiKey: string, signedIn: boolean) {
+  constructor(apiKey: string, signedIn: boolean, plan: Plan) {
     this.apiKey = apiKey;
     this.signedIn = signedIn;
+    this.plan = plan;
   }
 
   status(nowMs: number): UserStatus {
-    return userStatus(this.models, this.#spending, nowMs);
-  }
-
-  spend(hundredths: number): void {
-    this.#spending.promptCreditsHundredths += hundredths;
+    return userStatus(this.models, this.plan.status(nowMs));
   }
 
   /** Looks a model up by its UID or its enum number. Source of the texts: facts/language-server.md, 3.8. */
-  choose(uid: string, number: number): ChosenModel {
+  choose(uid: string, number: number, nowMs: number): ChosenModel {
     const name = uid === "" ? (uidOfNumber(number) ?? "") : uid;
     const config = this.models.find((model) => model.modelUid === name);
     const listedNumber = config?.modelOrAlias?.choice.case === "model" ? config.modelOrAlias.choice.value : number;
@@ -39,6 +37,11 @@ export class Account {
     if (config === undefined || notCallable.has(name)) {
       return { uid: name, config, refusal: { text: `unknown model UID ${name}: model not found` } };
     }
-    return { uid: name, config, refusal: config.disabled ? "permission" : undefined };
+    if (config.disabled) return { uid: name, config, refusal: "permission" };
+    return {
+      uid: name,
+      config,
+      refusal: config.creditMultiplier > 0 && this.plan.exhausted(nowMs) ? "quota" : undefined,
+    };
   }
 }

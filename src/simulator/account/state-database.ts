@@ -6,6 +6,7 @@ import {
   type UserStatus,
   UserStatusSchema,
 } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+import { cachedPlanInfo } from "./plan.ts";
 
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
 
@@ -40,7 +41,9 @@ export class StateDatabase {
         .map((model) => base64(toBinary(ClientModelConfigSchema, model))),
       userStatusProtoBinaryBase64: base64(toBinary(UserStatusSchema, status)),
     });
-    this.#put("windsurf.settings.cachedPlanInfo", cachedPlanInfo(status));
+    if (status.planStatus !== undefined) {
+      this.#put("windsurf.settings.cachedPlanInfo", cachedPlanInfo(status.planStatus));
+    }
     this.#put(`windsurf_auth-${status.name}`, status.name);
     this.#put("codeium.windsurf-windsurf_auth", status.name);
     this.#put(`secret://{"extensionId":"${productId}","key":"windsurf_auth.sessions"}`, {
@@ -61,24 +64,4 @@ export class StateDatabase {
   #delete(key: string): void {
     this.#database.prepare("DELETE FROM ItemTable WHERE key = ?").run(key);
   }
-}
-
-function cachedPlanInfo(status: UserStatus) {
-  const plan = status.planStatus;
-  const messages = plan?.availablePromptCredits ?? 0;
-  const usedMessages = plan?.usedPromptCredits ?? 0;
-  return {
-    planName: plan?.planInfo?.planName ?? "Free",
-    startTimestamp: Number(plan?.planStart?.seconds ?? 0n) * 1000,
-    endTimestamp: Number(plan?.planEnd?.seconds ?? 0n) * 1000,
-    usage: {
-      messages,
-      usedMessages,
-      remainingMessages: messages - usedMessages,
-      flowActions: plan?.availableFlowCredits ?? 0,
-      usedFlowActions: plan?.usedFlowCredits ?? 0,
-      remainingFlowActions: (plan?.availableFlowCredits ?? 0) - (plan?.usedFlowCredits ?? 0),
-      flexCredits: plan?.availableFlexCredits ?? 0,
-    },
-  };
 }

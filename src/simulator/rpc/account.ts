@@ -1,7 +1,7 @@
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
-import { rpcError } from "../faults/error-texts.ts";
+import { errorTexts, rpcError } from "../faults/error-texts.ts";
 import { checkMetadata } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 
@@ -29,7 +29,10 @@ export function accountRpcs(context: RpcContext) {
         clientModelSorts: data?.clientModelSorts ?? [],
       };
     },
-    checkUserMessageRateLimit: () => ({ hasCapacity: true, messagesRemaining: 40, maxMessages: 50 }),
+    checkUserMessageRateLimit: () =>
+      context.account.plan.exhausted(context.clock.now())
+        ? { hasCapacity: false, message: errorTexts("quota").text, maxMessages: 50, resetsInSeconds: 3600n }
+        : { hasCapacity: true, messagesRemaining: 40, maxMessages: 50 },
     checkChatCapacity: () => ({ hasCapacity: true, activeSessions: 1 }),
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
 }

@@ -17,6 +17,8 @@ export interface RpcContext {
   readonly model: Model;
   readonly clock: Clock;
   readonly newId: () => string;
+  /** Takes hundredths of a credit from the plan. */
+  readonly spend: (hundredths: number) => void;
   /** Gone with every restart of the process. */
   readonly panel: { initialized: boolean; trusted: boolean };
   /** How turns go by default; may be changed while the server runs. */

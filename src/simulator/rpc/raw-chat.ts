@@ -37,7 +37,7 @@ export async function* rawGetChatMessage(
   checkMetadata(context, request.metadata);
   const messages = request.chatMessages.map(spoken).filter((message) => message.text !== "");
   const last = messages.pop();
-  const chosen = context.account.choose(request.chatModelName, request.chatModel);
+  const chosen = context.account.choose(request.chatModelName, request.chatModel, context.clock.now());
   if (last === undefined || chosen.refusal !== undefined) {
     yield say(last === undefined ? "no message to answer" : refusalText(chosen.refusal), { isError: true });
     return;
@@ -45,7 +45,7 @@ export async function* rawGetChatMessage(
   const instructions = request.systemPromptOverride;
   const directives = readDirectives(last.text);
   const plan = mergePlans(context.turnDefaults.current, readDirectives(instructions).plan, directives.plan);
-  context.account.spend(Math.round((chosen.config?.creditMultiplier ?? 0) * 100));
+  context.spend(Math.round((chosen.config?.creditMultiplier ?? 0) * 100));
   const pace = paceOf(plan);
   const { clock } = context;
   if (pace.firstMs > 0) await clock.sleep(pace.firstMs, handler.signal);

@@ -59,7 +59,8 @@ export function acceptMessage(context: RpcContext, message: IncomingMessage, may
 function turnInput(context: RpcContext, message: IncomingMessage, instructions: string): TurnInput {
   const planner = message.cascadeConfig?.plannerConfig;
   const selector = planner === undefined ? undefined : selectorOf(planner, context.profile.needsTrust);
-  const chosen = selector === undefined ? undefined : context.account.choose(selector.uid, selector.number);
+  const chosen =
+    selector === undefined ? undefined : context.account.choose(selector.uid, selector.number, context.clock.now());
   const text = textOfItems(message.items);
   const fromInstructions = readDirectives(instructions);
   const fromText = readDirectives(text);

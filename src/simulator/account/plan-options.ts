@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+/** The shapes in which servers tell how much of a plan is left. The last two are Antigravity's. */
+export const planShapes = ["credits", "percent", "fractions", "pools"] as const;
+
+/** What the account's plan looks like and how much of it is gone. */
+export const planOptionsSchema = z.strictObject({
+  /** Credits on Windsurf and fractions on Antigravity when absent. */
+  shape: z.enum(planShapes).optional(),
+  /** Percent of the plan that is used at the start; 100 is exhausted. */
+  used: z.number().min(0).max(100).default(0),
+  /** Percent of the longer window that is used (weekly percent, weekly pools); a quarter of `used` when absent. */
+  usedWeekly: z.number().min(0).max(100).optional(),
+  /** Credits: no limit, told as a negative number. */
+  unlimited: z.boolean().default(false),
+  /** Credits: how many prompt credits and bought ones there are, in hundredths. */
+  creditsHundredths: z.number().int().min(0).default(50_000),
+  flexHundredths: z.number().int().min(0).default(0),
+  /** Percent: the daily window is not for showing. */
+  hideDaily: z.boolean().default(false),
+  /** Percent: paid use beyond the quota, in millionths of a dollar; may be negative. */
+  overageMicros: z.number().int().optional(),
+  /** Percent of the short window that a credit's worth of use takes. */
+  drain: z.number().min(0).max(100).default(1),
+  /** The server says nothing about the plan. */
+  unknown: z.boolean().default(false),
+  /** When the short window resets, counted from the start of the simulator. */
+  resetInMs: z
+    .number()
+    .min(0)
+    .default(5 * 3_600_000),
+});
+
+export type PlanOptions = z.output<typeof planOptionsSchema>;
+export type PlanShape = (typeof planShapes)[number];
