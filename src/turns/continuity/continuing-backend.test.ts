@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { layoutPrompt } from "../prompt/layout.ts";
+import { assistant, fakeModel, fakeRequest, user } from "../prompt/request.fake.ts";
+import { ScriptedBackend, scriptedCascade } from "../tools/scripted-backend.fake.ts";
+import { continuingBackend } from "./continuing-backend.ts";
+import { Continuity } from "./continuity.ts";
+
+const gone: TurnEventBody = {
+  type: "failed",
+  error: { code: "upstream_failed", message: "trajectory not found", hint: "" },
+};
+
+/** A backend whose continued runs fail before anything is sent. */
+class ForgetfulBackend extends ScriptedBackend {
+  override async *run(...[prompt, options]: Parameters<ScriptedBackend["run"]>): AsyncGenerator<TurnEventBody, void> {
+    if (prompt.continues !== undefined) yield gone;
+    else yield* super.run(prompt, options);
+  }
+}
+
+function talk(backend: ScriptedBackend) {
+  const archive = (cascadeId: Parameters<ScriptedBackend["archive"]>[0]) => backend.archive(cascadeId);
+  const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive });
+  const ask = async (messages: TurnRequest["messages"], isClean = true) => {
+    const request = fakeRequest({ messages });
+    const asker = { request, modelUid: fakeModel.uid, caller: "me", session: "s" };
+    const choice = continuity.choose(asker);
+    const continues =
+      choice.type === "reuse" ? { cascadeId: choice.cascadeId, heldMessages: choice.heldMessages } : undefined;
+    const continued = continues === undefined ? undefined : layoutPrompt(request, fakeModel, { continues }).prompt;
+    let how = "";
+    const outer = continuingBackend({
+      inner: backend,
+      continuity,
+      asker,
+      choice,
+      continued,
+      isClean: () => isClean,
+      onTravelled: (told) => (how = told),
+    });
+    const events: TurnEventBody[] = [];
+    const run = outer.run(
+      layoutPrompt(request, fakeModel).prompt,
+      { keep: false, onAlive: () => {} },
+      new AbortController().signal,
+    );
+    for await (const event of run) events.push(event);
+    return { how, events };
+  };
+  return { continuity, ask };
+}
+
+const second = [user("Hello"), assistant("Hi."), user("Bye")];
+
+describe("a backend that continues conversations", () => {
+  it("sends only what is new into the trajectory that holds the rest", async () => {
+    const backend = new ScriptedBackend("Hi.", "Bye.");
+    const { ask, continuity } = talk(backend);
+    expect((await ask([user("Hello")])).how).toBe("rebuilt(first)");
+    expect((await ask(second)).how).toBe("reused");
+    expect(backend.prompts.map(({ text, continues }) => [text, continues])).toEqual([
+      ["Hello", undefined],
+      ["Bye", scriptedCascade],
+    ]);
+    expect(backend.archived).toEqual([]);
+    expect(continuity.kept).toBe(1);
+  });
+
+  it("builds a fresh one when the trajectory is gone, before anything was sent", async () => {
+    const backend = new ForgetfulBackend("Hi.", "Bye.");
+    const { ask } = talk(backend);
+    await ask([user("Hello")]);
+    const { how, events } = await ask(second);
+    expect(how).toBe("rebuilt(trajectory_gone)");
+    expect(events.map(({ type }) => type)).not.toContain("failed");
+    expect(backend.prompts[1]?.text).toContain("<conversation>");
+  });
+
+  it("does not keep a trajectory that holds more than the client sees", async () => {
+    const backend = new ScriptedBackend("Hi.");
+    const { ask, continuity } = talk(backend);
+    await ask([user("Hello")], false);
+    expect(continuity.kept).toBe(0);
+    expect(backend.archived).toEqual([scriptedCascade]);
+  });
+
+  it("lets go of a trajectory whose turn failed", async () => {
+    const backend = new ScriptedBackend("Hi.", [gone], "Again.");
+    const { ask, continuity } = talk(backend);
+    await ask([user("Hello")]);
+    await ask(second);
+    expect(continuity.kept).toBe(0);
+    expect((await ask(second)).how).toBe("rebuilt(unknown_history)");
+  });
+});

@@ -1,0 +1,157 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { assistant, bash, fakeRequest, readFile, system, toolResult, user } from "../prompt/request.fake.ts";
+import { Continuity } from "./continuity.ts";
+import type { VisibleAnswer } from "./visible-history.ts";
+
+const idleMs = 60_000;
+
+function fakeContinuity(limit = 32) {
+  const clock = new FakeClock();
+  const archived: string[] = [];
+  const continuity = new Continuity({
+    clock,
+    idleMs,
+    limit,
+    archive: (cascadeId) => {
+      archived.push(cascadeId);
+      return Promise.resolve();
+    },
+  });
+  return { clock, archived, continuity };
+}
+
+const id = (n: number) => `cascade-${n}` as CascadeId;
+const asker = (fields: Partial<TurnRequest>, session: string | undefined = "s", modelUid = "m") => ({
+  request: fakeRequest(fields),
+  modelUid,
+  caller: "me",
+  session,
+});
+const said = (text: string): VisibleAnswer => ({ text, calls: [] });
+
+describe("Continuity", () => {
+  it("goes on where the visible history is exactly what the trajectory holds", () => {
+    const { continuity } = fakeContinuity();
+    const first = asker({ messages: [user("Hello")] });
+    expect(continuity.choose(first)).toMatchObject({ type: "rebuild", reason: "first" });
+    continuity.keep(first, id(1), said("Hi."));
+    const second = asker({ messages: [user("Hello"), assistant("Hi."), user("Bye")] });
+    expect(continuity.choose(second)).toEqual({ type: "reuse", cascadeId: id(1), heldMessages: 2 });
+  });
+
+  it("goes on after tool calls, whatever the client makes of ids and white space", () => {
+    const { continuity } = fakeContinuity();
+    const first = asker({ messages: [user("Look")], tools: [bash] });
+    continuity.keep(first, id(1), {
+      text: "Looking.",
+      calls: [{ callId: "ours", name: "bash", arguments: '{ "command": "ls" }' }],
+    });
+    const answer = assistant("Looking.\n", [{ id: "theirs", name: "bash", arguments: { command: "ls" } }]);
+    const second = asker({ messages: [user("Look"), answer, toolResult("theirs", "a.txt")], tools: [bash] });
+    expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 2 });
+  });
+
+  it("says what differs when it does not go on", () => {
+    const history = [system("Be brief."), user("Hello")];
+    const next = [...history, assistant("Hi."), user("Bye")];
+    const cases: readonly [string, ReturnType<typeof asker>][] = [
+      ["history_changed", asker({ messages: [system("Be brief."), user("Hallo"), assistant("Hi."), user("Bye")] })],
+      ["history_changed", asker({ messages: [...history, assistant("Ho."), user("Bye")] })],
+      ["instructions_changed", asker({ messages: [system("Be long."), ...next.slice(1)] })],
+      ["tools_changed", asker({ messages: next, tools: [readFile] })],
+      ["model_changed", asker({ messages: next }, "s", "another")],
+      ["unknown_history", asker({ messages: next }, "another session")],
+      ["unknown_history", { ...asker({ messages: next }), caller: "somebody else" }],
+    ];
+    for (const [reason, wanted] of cases) {
+      const { continuity } = fakeContinuity();
+      continuity.keep(asker({ messages: history }), id(1), said("Hi."));
+      expect([reason, continuity.choose(wanted)]).toMatchObject([reason, { type: "rebuild", reason }]);
+    }
+  });
+
+  it("does not mind what clients write anew into their system text each time", () => {
+    const text = (date: string, status: string) =>
+      `You are a CLI.\n<env>\nToday's date: ${date}\n</env>\nThe current time is ${date}.\n\ngitStatus: on main\n${status}`;
+    const { continuity } = fakeContinuity();
+    continuity.keep(asker({ messages: [system(text("1 May", "M a")), user("Hello")] }), id(1), said("Hi."));
+    const messages = [system(text("2 May", "M b")), user("Hello"), assistant("Hi."), user("Bye")];
+    expect(continuity.choose(asker({ messages })).type).toBe("reuse");
+  });
+
+  it("gives a trajectory to one of two requests that come at once", () => {
+    const { continuity } = fakeContinuity();
+    continuity.keep(asker({}), id(1), said("Hi."));
+    const next = asker({ messages: [user("Hello"), assistant("Hi."), user("Bye")] });
+    expect(continuity.choose(next).type).toBe("reuse");
+    expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "busy" });
+  });
+
+  it("archives what nobody continued in time, and the rest when it closes", async () => {
+    const { continuity, clock, archived } = fakeContinuity();
+    continuity.keep(asker({}), id(1), said("Hi."));
+    await clock.advance(idleMs / 2);
+    continuity.keep(asker({}), id(2), said("Ho."));
+    await clock.advance(idleMs * 0.75);
+    expect(archived).toEqual([id(1)]);
+    await continuity.close();
+    expect(archived).toEqual([id(1), id(2)]);
+  });
+
+  it("never gives a trajectory to two turns, reuses only equal histories, and archives each once, whatever happens", async () => {
+    const act = fc.record({
+      what: fc.constantFrom("ask", "finish", "fail", "wait"),
+      which: fc.nat(2),
+      word: fc.constantFrom("a", "b"),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 60 }), async (acts) => {
+        const { continuity, clock, archived } = fakeContinuity(3);
+        const holds = new Map<CascadeId, string>();
+        const running: { asker: ReturnType<typeof asker>; cascadeId: CascadeId; words: string[] }[] = [];
+        const talks: string[][] = [["a"], ["a"], ["b"]];
+        let made = 0;
+        const wrong: string[] = [];
+        for (const { what, which, word } of acts) {
+          if (what === "ask") {
+            const words = [...(talks[which] ?? []), word];
+            const messages = words.flatMap((text, index) =>
+              index === words.length - 1 ? [user(text)] : [user(text), assistant(`${text}!`)],
+            );
+            const wanted = asker({ messages });
+            const choice = continuity.choose(wanted);
+            const cascadeId = choice.type === "reuse" ? choice.cascadeId : id(++made);
+            if (choice.type === "reuse" && holds.get(cascadeId) !== JSON.stringify(words.slice(0, -1)))
+              wrong.push("other history");
+            if (running.some((turn) => turn.cascadeId === cascadeId)) wrong.push("given twice");
+            if (archived.includes(cascadeId)) wrong.push("archived before");
+            running.push({ asker: wanted, cascadeId, words });
+          } else if (what === "wait") await clock.advance(idleMs / 2);
+          else {
+            const turn = running.splice(which % Math.max(1, running.length), 1)[0];
+            if (turn === undefined) continue;
+            if (what === "fail") continuity.release(turn.cascadeId);
+            else {
+              continuity.keep(turn.asker, turn.cascadeId, said(`${turn.words.at(-1)}!`));
+              holds.set(turn.cascadeId, JSON.stringify(turn.words));
+              talks[which] = turn.words;
+            }
+            if (what === "fail") archived.push(turn.cascadeId); // the backend does, at the end of a turn that failed
+          }
+        }
+        for (const turn of running) {
+          continuity.release(turn.cascadeId);
+          archived.push(turn.cascadeId);
+        }
+        await continuity.close();
+        expect(wrong).toEqual([]);
+        expect([...archived].sort()).toEqual(Array.from({ length: made }, (_, n) => id(n + 1)).sort());
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,106 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { type Choice, drop, expire, give, type LiveTrajectories, noTrajectories, take } from "./live-trajectories.ts";
+import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
+
+export interface ContinuityOptions {
+  readonly clock: Clock;
+  /** How long a trajectory is kept for the next turn of its conversation; ms. */
+  readonly idleMs: number;
+  /** How many are kept at most. */
+  readonly limit?: number;
+  /** Cleans up a trajectory that nobody will continue. */
+  readonly archive: (cascadeId: CascadeId) => Promise<void>;
+}
+
+/** Whose request it is: trajectories never cross callers, nor the sessions that clients name. */
+export interface Asker {
+  readonly request: TurnRequest;
+  readonly modelUid: string;
+  readonly caller: string;
+  readonly session: string | undefined;
+}
+
+/** `heldMessages` of the request are in the trajectory already. */
+export type Continued = Choice & { readonly heldMessages: number };
+
+const defaultLimit = 32;
+
+/**
+ * The trajectories that are kept open between the turns of a conversation. In memory: what a gateway forgets is rebuilt
+ * from the history that the client sends.
+ */
+export class Continuity {
+  readonly #options: ContinuityOptions;
+  readonly #stopping = new AbortController();
+  readonly #sweeping: Promise<void>;
+  #state: LiveTrajectories = noTrajectories;
+
+  constructor(options: ContinuityOptions) {
+    this.#options = options;
+    this.#sweeping = this.#sweep();
+  }
+
+  /** Whether the request goes on in a live trajectory, which is then its own until `keep` or `release`. */
+  choose(asker: Asker): Continued {
+    this.#expire();
+    const held = heldPart(asker.request, asker.modelUid);
+    const { state, choice } = take(this.#state, { owner: ownerOf(asker), history: held?.history });
+    this.#state = state;
+    return { ...choice, heldMessages: held?.heldMessages ?? 0 };
+  }
+
+  /** The turn is over and its trajectory holds the request and this answer. */
+  keep(asker: Asker, cascadeId: CascadeId, answer: VisibleAnswer): void {
+    const history = historyAfter(asker.request, asker.modelUid, answer);
+    const idleSinceMs = this.#options.clock.now();
+    const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs };
+    const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
+    this.#state = state;
+    this.#archive(dropped);
+  }
+
+  /** The turn ended in a way after which nobody knows what its trajectory holds. */
+  release(cascadeId: CascadeId): void {
+    this.#state = drop(this.#state, cascadeId);
+  }
+
+  get kept(): number {
+    return this.#state.idle.length;
+  }
+
+  /** Archives what is kept; resolves when that is done. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#sweeping;
+    const left = this.#state.idle.map(({ cascadeId }) => cascadeId);
+    this.#state = noTrajectories;
+    await Promise.all(left.map((cascadeId) => bestEffort(this.#options.archive(cascadeId))));
+  }
+
+  /** Ends when it is closed: the sleep is aborted. */
+  async #sweep(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await bestEffort(this.#options.clock.sleep(Math.max(1_000, this.#options.idleMs / 4), signal));
+      if (!signal.aborted) this.#expire();
+    }
+  }
+
+  #expire(): void {
+    const { clock, idleMs } = this.#options;
+    const { state, expired } = expire(this.#state, clock.now() - idleMs);
+    this.#state = state;
+    this.#archive(expired);
+  }
+
+  #archive(cascadeIds: readonly CascadeId[]): void {
+    for (const cascadeId of cascadeIds) void bestEffort(this.#options.archive(cascadeId));
+  }
+}
+
+function ownerOf({ caller, session }: Asker): string {
+  return JSON.stringify([caller, session ?? null]);
+}

@@ -1,0 +1,101 @@
+import type { CascadeId } from "../../base/ids.ts";
+import type { VisibleHistory } from "./visible-history.ts";
+
+/** A trajectory that nobody uses now and that holds exactly `history`. */
+export interface LiveTrajectory {
+  readonly cascadeId: CascadeId;
+  readonly history: VisibleHistory;
+  /** Who may use it: one caller, in one session of theirs, with one IDE. */
+  readonly owner: string;
+  readonly idleSinceMs: number;
+}
+
+/** Every trajectory that is kept open: idle ones, and those that a turn uses now. Plain data. */
+export interface LiveTrajectories {
+  readonly idle: readonly LiveTrajectory[];
+  readonly busy: readonly LiveTrajectory[];
+}
+
+export const noTrajectories: LiveTrajectories = { idle: [], busy: [] };
+
+/** Why a prompt is built from the whole history. */
+export type RebuildReason =
+  | "first"
+  | "unknown_history"
+  | "busy"
+  | "model_changed"
+  | "instructions_changed"
+  | "tools_changed"
+  | "history_changed";
+
+/** What to do with a request's history. */
+export type Choice =
+  | { readonly type: "reuse"; readonly cascadeId: CascadeId }
+  | { readonly type: "rebuild"; readonly reason: RebuildReason };
+
+/**
+ * Looks for an idle trajectory that holds exactly what the client shows, and marks it busy: it is given to one turn only.
+ * Without one, the reason is what differs from the owner's newest trajectory.
+ */
+export function take(
+  state: LiveTrajectories,
+  wanted: { readonly owner: string; readonly history: VisibleHistory | undefined },
+): { readonly state: LiveTrajectories; readonly choice: Choice } {
+  const rebuild = (reason: RebuildReason) => ({ state, choice: { type: "rebuild", reason } as const });
+  const { history, owner } = wanted;
+  if (history === undefined) return rebuild("first");
+  const own = (each: LiveTrajectory) => each.owner === owner;
+  const found = state.idle.findLast((each) => own(each) && same(each.history, history));
+  if (found !== undefined) {
+    const idle = state.idle.filter((each) => each !== found);
+    return {
+      state: { idle, busy: [...state.busy, found] },
+      choice: { type: "reuse", cascadeId: found.cascadeId },
+    };
+  }
+  if (state.busy.some((each) => own(each) && same(each.history, history))) return rebuild("busy");
+  const newest = state.idle.findLast(own);
+  return rebuild(newest === undefined ? "unknown_history" : difference(newest.history, history));
+}
+
+/** A turn is over: its trajectory is idle again with what it now holds. Answers those that had to make room, oldest first. */
+export function give(
+  state: LiveTrajectories,
+  trajectory: LiveTrajectory,
+  limit: number,
+): { readonly state: LiveTrajectories; readonly dropped: readonly CascadeId[] } {
+  const { idle, busy } = drop(state, trajectory.cascadeId);
+  const all = [...idle, trajectory];
+  const dropped = all.slice(0, Math.max(0, all.length - limit));
+  return {
+    state: { idle: all.slice(dropped.length), busy },
+    dropped: dropped.map(({ cascadeId }) => cascadeId),
+  };
+}
+
+/** Forgets a trajectory, idle or busy. */
+export function drop(state: LiveTrajectories, cascadeId: CascadeId): LiveTrajectories {
+  const other = (each: LiveTrajectory) => each.cascadeId !== cascadeId;
+  return { idle: state.idle.filter(other), busy: state.busy.filter(other) };
+}
+
+/** Takes out every trajectory that has been idle since before `beforeMs`. */
+export function expire(
+  state: LiveTrajectories,
+  beforeMs: number,
+): { readonly state: LiveTrajectories; readonly expired: readonly CascadeId[] } {
+  const expired = state.idle.filter(({ idleSinceMs }) => idleSinceMs < beforeMs);
+  if (expired.length === 0) return { state, expired: [] };
+  const idle = state.idle.filter((each) => !expired.includes(each));
+  return { state: { ...state, idle }, expired: expired.map(({ cascadeId }) => cascadeId) };
+}
+
+function same(a: VisibleHistory, b: VisibleHistory): boolean {
+  return a.model === b.model && a.instructions === b.instructions && a.tools === b.tools && a.messages === b.messages;
+}
+
+function difference(held: VisibleHistory, wanted: VisibleHistory): RebuildReason {
+  if (held.messages !== wanted.messages) return "history_changed";
+  if (held.model !== wanted.model) return "model_changed";
+  return held.tools === wanted.tools ? "instructions_changed" : "tools_changed";
+}

@@ -1,0 +1,122 @@
+import { createHash } from "node:crypto";
+import type { Message, Part, TurnRequest } from "../../log/request.ts";
+import { promptTexts, splitSystem } from "../prompt/instructions.ts";
+
+/** What a client can see of a conversation, as digests: equal means that nothing visible differs. */
+export interface VisibleHistory {
+  readonly model: string;
+  readonly instructions: string;
+  readonly tools: string;
+  /** Of all messages but the instructions, in order. */
+  readonly messages: string;
+}
+
+/** The answer of a turn as its client sees it. */
+export interface VisibleAnswer {
+  readonly text: string;
+  readonly calls: readonly { readonly callId: string; readonly name: string; readonly arguments: string }[];
+}
+
+/**
+ * The part of a request's history that a live trajectory may hold: all up to the last answer. Undefined when there is no
+ * answer yet, or nothing new after it. `heldMessages` counts `request.messages`.
+ */
+export function heldPart(
+  request: TurnRequest,
+  modelUid: string,
+): { readonly history: VisibleHistory; readonly heldMessages: number } | undefined {
+  const lastAnswer = request.messages.findLastIndex(({ role }) => role === "assistant");
+  const heldMessages = lastAnswer + 1;
+  if (lastAnswer === -1 || heldMessages === request.messages.length) return undefined;
+  return { history: digest(request, modelUid, request.messages.slice(0, heldMessages)), heldMessages };
+}
+
+/** What a trajectory holds once it has given this answer to this request. */
+export function historyAfter(request: TurnRequest, modelUid: string, answer: VisibleAnswer): VisibleHistory {
+  const message: Message = {
+    role: "assistant",
+    parts: [{ type: "text", text: answer.text }],
+    toolCalls: answer.calls.map((call) => ({ ...call, kind: "function" })),
+  };
+  return digest(request, modelUid, [...request.messages, message]);
+}
+
+function digest(request: TurnRequest, modelUid: string, messages: readonly Message[]): VisibleHistory {
+  const { system, rest } = splitSystem(messages);
+  const calls = new Map<string, string>();
+  let answers = 0;
+  const lines = rest.map((message) => {
+    if (message.role === "assistant") {
+      answers++;
+      message.toolCalls.forEach((call, index) => calls.set(call.callId, `${answers}.${index}`));
+    }
+    return visible(message, calls);
+  });
+  return {
+    model: modelUid,
+    instructions: hash(system.map(withoutVolatile)),
+    tools: hash(request.tools),
+    messages: hash(lines),
+  };
+}
+
+/** Call ids are the client's own affair: results are tied to calls by their place. Thinking may be dropped by clients. */
+function visible(message: Message, calls: ReadonlyMap<string, string>): unknown {
+  switch (message.role) {
+    case "assistant":
+      return [
+        "assistant",
+        textOf(message.parts).trim(),
+        message.toolCalls.map((call) => [call.name, canonical(call.arguments)]),
+      ];
+    case "tool":
+      return ["tool", calls.get(message.callId) ?? "?", message.isError, message.parts.map(partKey)];
+    case "user":
+    case "system":
+      return [message.role, message.parts.map(partKey)];
+    default:
+      return message satisfies never;
+  }
+}
+
+function partKey(part: Part): unknown {
+  return part.type === "text" ? promptTexts([part]) : [part.mimeType, hash(part.base64)];
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** JSON arguments without regard to white space and order; other text as it is. */
+function canonical(text: string): unknown {
+  try {
+    return sorted(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, member]) => [key, sorted(member)]);
+}
+
+/** Parts of a system text that clients write anew each time: environment, dates, the state of a repository. */
+const volatile = [
+  /<env>[^]*?<\/env>/g,
+  /^gitStatus:[^]*?(?=\n\n(?! )|$(?![^]))/gm,
+  /^.*\b(?:today'?s? date|current (?:date|time|working directory)|date and time)\b.*$/gim,
+  /\b\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?/g,
+];
+
+/** A system text for the digest only; the model always gets it whole. Source: facts/client-contract.md, 2 D, row 23. */
+export function withoutVolatile(text: string): string {
+  return volatile.reduce((rest, form) => rest.replace(form, ""), text);
+}
+
+function hash(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64url");
+}
