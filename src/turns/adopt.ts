@@ -1,4 +1,4 @@
-import type { Backend, Backends, RunOptions } from "../backends/backend.ts";
+import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
@@ -8,8 +8,9 @@ import type { LogStore, LogWriter, TurnRecord } from "../log/store.ts";
 import { stateOf } from "./decide.ts";
 import { readAll } from "./read-all.ts";
 import { answerOf, reconcile } from "./reconcile.ts";
+import { answeringBackend } from "./route.ts";
 import { Runner } from "./runner.ts";
-import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
+import { continuedPromptOf, type Planning, promptOf, transformsOf } from "./turn-plan.ts";
 
 /** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
 const waitForIdeMs = 60_000;
@@ -37,8 +38,8 @@ export async function adopt(
   const logged = answerOf(events);
   const started = events.find((event) => event.type === "started");
   const open = async (signal: AbortSignal): Promise<AsyncIterable<TurnEventBody>> => {
-    const prompt = promptOf(planning, record);
-    const backend = await whenThere(backends, clock, signal);
+    const backend = answeringBackend(planning, record, await whenThere(backends, clock, signal));
+    const prompt = adoptedPrompt(planning, record, started);
     if (started === undefined) return backend.run(prompt, options.run, signal);
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: transforms have changed what the log holds, so only they can say where it stands
@@ -57,6 +58,16 @@ export async function adopt(
   };
   return { runner, cleanUp };
 }
+
+/** As it was laid out when it was sent: a trajectory that held steps before got only what it did not hold. */
+function adoptedPrompt(planning: Planning, record: TurnRecord, started: StartedBody | undefined): Prompt {
+  const { cascadeId, fromStep = 0 } = started ?? {};
+  const continued =
+    cascadeId !== undefined && fromStep > 0 ? continuedPromptOf(planning, record, cascadeId) : undefined;
+  return continued ?? promptOf(planning, record);
+}
+
+type StartedBody = TurnEventBody & { readonly type: "started" };
 
 async function archive(backends: Backends, cascadeId: CascadeId): Promise<void> {
   const signal = AbortSignal.timeout(lookEveryMs * 5);

@@ -1,4 +1,4 @@
-import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
+import type { Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, type TurnId } from "../base/ids.ts";
@@ -6,10 +6,12 @@ import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
 import type { LogStore, LogWriter, TurnRecord } from "../log/store.ts";
 import { adopt } from "./adopt.ts";
+import type { Continuity } from "./continuity/continuity.ts";
 import { implicitTwin, refuseConflict } from "./join.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
 import { orphans } from "./recovery.ts";
+import { openContinuity, type Route, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
 import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
@@ -30,6 +32,8 @@ export interface TurnsOptions extends Planning {
   /** Whether another owner's process is known to be gone, before its lease says so. */
   readonly ownerIsGone?: (owner: string) => boolean;
   readonly onProblem?: (problem: TurnProblem) => void;
+  /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
+  readonly continuity?: { readonly idleMs: number };
 }
 
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
@@ -48,6 +52,7 @@ class Engine implements Turns {
   readonly #clock: Clock;
   readonly #presence: Presence;
   readonly #running: RunningTurns;
+  readonly #continuity: Continuity | undefined;
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
 
@@ -57,6 +62,8 @@ class Engine implements Turns {
     this.#store = store;
     this.#clock = clock;
     this.#presence = new Presence(clock);
+    const { continuity } = options;
+    this.#continuity = continuity && openContinuity(options.backends, { clock, ...continuity });
     this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem });
     const failed = (error: unknown) => onProblem({ event: "turn_upkeep_failed", turnId: undefined, error });
     this.#upkeep = upkeep(
@@ -95,8 +102,9 @@ class Engine implements Turns {
     );
     if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
     this.#presence.expect(record.turnId, signal);
-    this.#run(record, writer, backend, prompt);
-    const continuity = Promise.resolve(prompt.continues === undefined ? "fresh" : "continued");
+    const route = routeOf(this.#options, this.#continuity, record, backend);
+    this.#run(record, writer, route, prompt);
+    const { continuity } = route;
     return { turnId: record.turnId, joined: "no", continuity, degraded, expiresAtMs: record.expiresAtMs };
   }
 
@@ -135,6 +143,7 @@ class Engine implements Turns {
     await this.#upkeep;
     const outlives = this.#store.capabilities.survivesRestart;
     await this.#running.stop(outlives ? "detach" : "cancel");
+    await this.#continuity?.close();
     await this.#presence.close();
     if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
   }
@@ -177,7 +186,7 @@ class Engine implements Turns {
     }
   }
 
-  #run(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt): void {
+  #run(record: TurnRecord, writer: LogWriter, { backend }: Route, prompt: Prompt): void {
     const run = this.#runOptions(record.turnId);
     const runner = new Runner({
       writer,
