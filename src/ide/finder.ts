@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
+import { SharedCall } from "../base/shared-call.ts";
 import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import { discover } from "./discover.ts";
@@ -53,6 +54,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   let lastStartMs = Number.NEGATIVE_INFINITY;
   /** When each server was last seen to hold its port, by `Ide.id`; steady ms. */
   let checked = new Map<string, number>();
+  const verifications = new Map<string, SharedCall<Answer<undefined>>>();
 
   function believed(): DiscoveryResult | undefined {
     if (known === undefined) return undefined;
@@ -78,6 +80,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);
+    for (const id of verifications.keys()) if (!checked.has(id)) verifications.delete(id);
     options.onScan?.(result, clock.monotonic() - lastStartMs);
     return result;
   }
@@ -87,7 +90,13 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     if (pid === undefined) return { ok: true, value: undefined }; // set by hand: the user answers for it
     const since = clock.monotonic() - (checked.get(ide.id) ?? Number.NEGATIVE_INFINITY);
     if (host.checkMayWait && since < checkBelievedMs && host.isAlive(pid)) return { ok: true, value: undefined };
-    const verdict = await verifyHolder(host, { pid, startedAtMs, host: endpoint.host, port: endpoint.port }, signal);
+    // A hundred turns that begin at once ask the system once.
+    const verifying = verifications.get(ide.id) ?? new SharedCall<Answer<undefined>>();
+    verifications.set(ide.id, verifying);
+    const verdict = await verifying.join(
+      (shared) => verifyHolder(host, { pid, startedAtMs, host: endpoint.host, port: endpoint.port }, shared),
+      signal,
+    );
     if (verdict.ok) checked.set(ide.id, clock.monotonic());
     return verdict;
   }
