@@ -32,3 +32,6 @@ process.exitCode = await run(process.argv.slice(2), {
   clock: systemClock,
   signal: stop.signal,
 });
+// The command is done. What still holds the event loop (an idle connection, a deadline that nobody waits for) must not
+// keep the process; a pipe that still drains has this long.
+setTimeout(() => process.exit(), 1000).unref();

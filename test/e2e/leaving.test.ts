@@ -1,3 +1,4 @@
+import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { ask, patience, world } from "../support/world.ts";
 
@@ -11,7 +12,7 @@ test("an explicit cancel stops the polling and archives the trajectory", async (
     .withResponse();
   const chunks = stream[Symbol.asyncIterator]();
   await chunks.next();
-  const turnId = response.headers.get("x-millrace-turn-id");
+  const turnId = response.headers.get("x-millrace-turn");
   const cancelled = await fetch(`${served.url}/v1/turns/${turnId}/cancel`, {
     method: "POST",
     headers: { authorization: `Bearer ${served.key}` },
@@ -24,7 +25,7 @@ test("an explicit cancel stops the polling and archives the trajectory", async (
 test("with no grace a mere disconnect stops the polling and archives the trajectory", async () => {
   const { ide, client } = await world({ simulator: slow, args: ["--grace", "0"] });
   const stream = await client.chat.completions.create({ ...ask("write"), stream: true });
-  for await (const _ of stream) break;
+  await untilText(stream);
   stream.controller.abort();
   await expectGone(ide);
 });
@@ -32,7 +33,7 @@ test("with no grace a mere disconnect stops the polling and archives the traject
 test("with grace the turn goes on without its client, and the same request again gets all of it", async () => {
   const { ide, client } = await world({ simulator: { turn: { rate: 400, size: 1200 } } });
   const first = await client.chat.completions.create({ ...ask("write"), stream: true });
-  for await (const _ of first) break;
+  await untilText(first);
   first.controller.abort();
   const again = await client.chat.completions.create(ask("write")).withResponse();
   expect(again.data.choices[0]?.message.content).toHaveLength(1200);
@@ -48,6 +49,11 @@ async function expectGone(ide: Awaited<ReturnType<typeof world>>["ide"]): Promis
   const polls = report.calls["GetCascadeTrajectorySteps"];
   expect(report.cascades).toHaveLength(1);
   expect((await ide.report()).calls["GetCascadeTrajectorySteps"]).toBe(polls);
+}
+
+/** Reads until the first text has come: by then the prompt was sent. */
+async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
+  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
 }
 
 async function drain(items: AsyncIterator<unknown>): Promise<void> {
