@@ -1,5 +1,8 @@
 import { MillraceError } from "../base/errors.ts";
 
+/** Real schemas nest some ten levels; what is far deeper is made to exhaust the stack of whoever walks it. */
+const deepestBody = 200;
+
 /** A body as it came and as JSON, or that it is larger than allowed. */
 export type Body = { readonly tooLarge: false; readonly json: unknown } | { readonly tooLarge: true };
 
@@ -34,9 +37,22 @@ function join(pieces: readonly Uint8Array[], size: number): Uint8Array {
 
 function parseJson(bytes: Uint8Array): unknown {
   if (bytes.byteLength === 0) return {};
+  let body: unknown;
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    body = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (cause) {
     throw new MillraceError("invalid_request", "The body is not valid JSON.", { cause });
   }
+  if (isDeeper(body, deepestBody)) {
+    throw new MillraceError("invalid_request", `The body is nested more than ${deepestBody} levels deep.`);
+  }
+  return body;
+}
+
+/** Whether a value nests more than `levels` deep; never recurses deeper than that itself. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const inner of Object.values(value)) if (isDeeper(inner, levels - 1)) return true;
+  return false;
 }

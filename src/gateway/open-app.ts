@@ -4,11 +4,14 @@ import { sortableId } from "../base/ids.ts";
 import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./context.ts";
 import { preflight } from "./cors.ts";
 import { openAiChat } from "./dialects/openai-chat/dialect.ts";
+import { openAiCompletions } from "./dialects/openai-completions/dialect.ts";
 import { authenticate, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
+import { mountMessages } from "./messages-routes.ts";
 import { mountModels } from "./models-routes.ts";
 import { foldPath } from "./paths.ts";
 import { mountPlain, openRoutes, routeNotFound } from "./plain-routes.ts";
 import { headerSafe } from "./request-headers.ts";
+import { mountResponses } from "./responses-routes.ts";
 import { onRouteError, turnRoute } from "./turn-route.ts";
 import { mountTurns } from "./turns-routes.ts";
 
@@ -31,6 +34,9 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
   mountModels(app, gateway);
   mountTurns(app, gateway);
   app.post("/v1/chat/completions", turnRoute(gateway, openAiChat));
+  app.post("/v1/completions", turnRoute(gateway, openAiCompletions));
+  mountMessages(app, gateway);
+  mountResponses(app, gateway);
   app.notFound(routeNotFound);
   app.onError(onRouteError(gateway));
   return app;

@@ -38,9 +38,10 @@ export async function startTurn(
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) return openTurn(gateway, c, parsed, resumed.record, resumed.started, resumed.cursor, {});
   const idempotencyKey = idempotencyKeyOf(headers);
-  const graceMs = graceMsOf(headers, new URL(c.req.url).searchParams);
-  const { model: asked, reasoningEffort } = parsed.request;
-  const resolution = await gateway.models.resolve(asked, reasoningEffort, signal);
+  const asked = graceMsOf(headers, new URL(c.req.url).searchParams);
+  const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : asked;
+  const { model, reasoningEffort } = parsed.request;
+  const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
   const started = await gateway.turns.start(
     {
       dialect: dialect.name,
@@ -107,14 +108,7 @@ function openTurn(
     record,
     resumeAfter,
     continuity: started.continuity,
-    context: {
-      turnId,
-      createdAtMs: record?.createdAtMs ?? gateway.clock.now(),
-      parsed: record === undefined ? parsed : { ...parsed, request: record.request },
-      requestId: c.var.requestId,
-      promptTokens: estimatePrompt(record?.request ?? parsed.request),
-      estimateTokens,
-    },
+    context: contextOf(c, record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request }, parsed),
     headers: {
       "x-millrace-turn": turnId,
       "x-millrace-joined": joined,
@@ -122,6 +116,23 @@ function openTurn(
       ...(Number.isFinite(expiresAtMs) ? { "x-millrace-expires": new Date(expiresAtMs).toISOString() } : {}),
       ...headers,
     },
+  };
+}
+
+/** What an encoder needs of a turn: all from its record, but how this reader wants it (`parsed.stream`, `parsed.wire`). */
+export function contextOf(
+  c: GatewayContext,
+  record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,
+  parsed: ParsedTurn,
+): EncodeContext {
+  const { turnId, createdAtMs, request } = record;
+  return {
+    turnId,
+    createdAtMs,
+    parsed: { ...parsed, request },
+    requestId: c.var.requestId,
+    promptTokens: estimatePrompt(request),
+    estimateTokens,
   };
 }
 

@@ -23,7 +23,7 @@ export interface StreamTurn {
   readonly encoder: Encoder;
   readonly resumeAfter: WireCursor | undefined;
   /** The `id:` of each wire event; a dialect's cursor by default. */
-  readonly writeId?: (eventId: EventId | undefined, part: number) => string;
+  readonly writeId?: (eventId: EventId | undefined, part: number) => string | undefined;
   readonly timing: Timing;
   readonly clock: Clock;
   readonly onError: (error: MillraceError) => void;

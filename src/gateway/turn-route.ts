@@ -30,8 +30,19 @@ export async function answerTurn(
   parsed: ParsedTurn,
   body: unknown,
 ): Promise<Response> {
-  const turn = await startTurn(gateway, c, dialect, parsed, body);
-  return parsed.stream ? streamedAnswer(gateway, c, dialect, turn) : wholeAnswer(gateway, c, dialect, turn);
+  return answerOpenTurn(gateway, c, dialect, await startTurn(gateway, c, dialect, parsed, body));
+}
+
+/** The answer of a turn, streamed or whole, as its request asks. */
+export function answerOpenTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+): Promise<Response> {
+  return turn.context.parsed.stream
+    ? streamedAnswer(gateway, c, dialect, turn)
+    : wholeAnswer(gateway, c, dialect, turn);
 }
 
 export function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
@@ -43,7 +54,7 @@ export function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
  * The answer as a stream. A failure among the first events is answered with its status; after `commitMs` without one
  * the stream opens, so that heartbeats can flow.
  */
-export async function streamedAnswer(
+async function streamedAnswer(
   gateway: Gateway,
   c: GatewayContext,
   dialect: Dialect,
@@ -102,12 +113,7 @@ async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<rea
 }
 
 /** The whole answer as one body, once the turn has ended. */
-export async function wholeAnswer(
-  gateway: Gateway,
-  c: GatewayContext,
-  dialect: Dialect,
-  turn: OpenTurn,
-): Promise<Response> {
+async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);

@@ -61,7 +61,7 @@ export interface TurnRequest {
   readonly toolChoice: ToolChoice;
   readonly parallelToolCalls: boolean;
   readonly responseFormat: ResponseFormat;
-  /** Enforced here, across chunk borders; at most 4. */
+  /** Enforced here, across chunk borders. */
   readonly stop: readonly string[];
   readonly maxOutputTokens?: number;
   readonly reasoningEffort?: ReasoningEffort;

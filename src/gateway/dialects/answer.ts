@@ -32,6 +32,7 @@ export type AnswerEnd =
 
 /** An answer as far as the events go. */
 export interface Answer {
+  /** Every block that was opened; a rewrite can leave one without text. */
   readonly blocks: readonly Block[];
   readonly usage: Usage | undefined;
   readonly end: AnswerEnd | undefined;
@@ -69,11 +70,7 @@ export class AnswerFold {
   }
 
   get answer(): Answer {
-    return {
-      blocks: this.#blocks.filter((b) => b.kind === "tool_call" || b.text !== ""),
-      usage: this.#usage,
-      end: this.#end,
-    };
+    return { blocks: this.#blocks, usage: this.#usage, end: this.#end };
   }
 
   /** The visible text as it stands: all text blocks, joined. */

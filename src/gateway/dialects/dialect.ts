@@ -22,6 +22,8 @@ export interface ParsedTurn {
   readonly request: TurnRequest;
   readonly stream: boolean;
   readonly wire?: unknown;
+  /** The turn goes on to its end also when nobody reads it. */
+  readonly detached?: boolean;
 }
 
 /**

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import type { Part } from "../../../log/request.ts";
+import { imageFromBase64, imageFromUrl, textParts } from "../content.ts";
+import { refuse } from "../parse-body.ts";
+
+const base64Source = z.object({ type: z.literal("base64"), media_type: z.string(), data: z.string() });
+const imageSource = z.discriminatedUnion("type", [
+  base64Source,
+  z.object({ type: z.literal("url"), url: z.string() }),
+  z.object({ type: z.literal("file"), file_id: z.string() }),
+]);
+const documentSource = z.discriminatedUnion("type", [
+  base64Source,
+  z.object({ type: z.literal("text"), data: z.string() }),
+  z.object({
+    type: z.literal("content"),
+    content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
+  }),
+  z.object({ type: z.literal("url"), url: z.string() }),
+  z.object({ type: z.literal("file"), file_id: z.string() }),
+]);
+
+export const textBlock = z.object({ type: z.literal("text"), text: z.string() });
+const imageBlock = z.object({ type: z.literal("image"), source: imageSource });
+const documentBlock = z.object({
+  type: z.literal("document"),
+  source: documentSource,
+  title: z.string().nullish(),
+  context: z.string().nullish(),
+});
+const known = { text: textBlock, image: imageBlock, document: documentBlock };
+
+/** A block of a type that this API may know and we do not: kept out of the prompt, never refused. Source: client-contract row 40. */
+export const anyBlock = z.looseObject({ type: z.string() });
+
+/** Text, images and text documents as parts; blocks of other types are nothing. Throws `invalid_request` with the path. */
+export function parsePartBlock(block: z.infer<typeof anyBlock>, path: string): Part[] {
+  switch (block.type) {
+    case "text":
+      return textParts([check(known.text, block, path).text]);
+    case "image":
+      return [parseImage(check(known.image, block, path).source, `${path}.source`)];
+    case "document":
+      return parseDocument(check(known.document, block, path), path);
+    default:
+      return [];
+  }
+}
+
+/** One block against its own schema, with its path in what is said when it does not fit. */
+export function check<T>(schema: z.ZodType<T>, block: unknown, path: string): T {
+  const result = schema.safeParse(block);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw refuse([path, ...(issue?.path ?? []).map(String)].join("."), issue?.message ?? "Invalid block.");
+}
+
+function parseImage(source: z.infer<typeof imageSource>, path: string): Part {
+  switch (source.type) {
+    case "base64":
+      return imageFromBase64(source.media_type, source.data, `${path}.data`);
+    case "url":
+      return imageFromUrl(source.url, `${path}.url`);
+    case "file":
+      throw refuse(path, "Uploaded files are not kept here.", "Send the image as base64.");
+    default:
+      return source satisfies never;
+  }
+}
+
+function parseDocument(block: z.infer<typeof documentBlock>, path: string): Part[] {
+  const { source, title } = block;
+  const heading = title ? [`${title}\n`] : [];
+  switch (source.type) {
+    case "text":
+      return textParts([...heading, source.data]);
+    case "content": {
+      if (typeof source.content === "string") return textParts([...heading, source.content]);
+      const parts = source.content.flatMap((inner, i) => parsePartBlock(inner, `${path}.source.content[${i}]`));
+      return [...textParts(heading), ...parts];
+    }
+    case "base64":
+    case "url":
+    case "file":
+      throw refuse(`${path}.source`, "Only text documents can be read.", "Send the document's text.");
+    default:
+      return source satisfies never;
+  }
+}

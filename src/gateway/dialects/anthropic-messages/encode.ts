@@ -1,0 +1,155 @@
+import type { ErrorRecord } from "../../../base/errors.ts";
+import type { TurnEvent, Usage } from "../../../log/event.ts";
+import type { TurnRequest } from "../../../log/request.ts";
+import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
+import { cancelledError } from "../cancelled.ts";
+import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { millraceUsage, usageOf } from "../openai-usage.ts";
+import { wireId } from "../wire-id.ts";
+import { anthropicErrorBody } from "./errors.ts";
+import type { MessagesWire } from "./request.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
+ * signature, because only the vendor can sign. Source: client-contract rows 27-36.
+ *
+ * A rewrite is told as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
+ */
+export class MessagesEncoder implements Encoder {
+  readonly #context: EncodeContext;
+  readonly #fold: AnswerFold;
+
+  constructor(context: EncodeContext) {
+    this.#context = context;
+    this.#fold = new AnswerFold(context.parsed.request);
+  }
+
+  open(): readonly WireEvent[] {
+    const { promptTokens } = this.#context;
+    const usage: Usage = { promptTokens, completionTokens: 1, thinkingTokens: 0, estimated: true };
+    const message = {
+      ...head(this.#context),
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: usageBody(usage),
+    };
+    return [write({ type: "message_start", message })];
+  }
+
+  encode(event: TurnEvent): readonly WireEvent[] {
+    return this.#fold.push(event).flatMap((step) => this.#step(step));
+  }
+
+  heartbeat(): readonly WireEvent[] {
+    return [write({ type: "ping" })];
+  }
+
+  broken(error: ErrorRecord): readonly WireEvent[] {
+    return [write(anthropicErrorBody(error, this.#context.requestId))];
+  }
+
+  #step(step: AnswerStep): readonly WireEvent[] {
+    switch (step.type) {
+      case "open":
+        return [write({ type: "content_block_start", index: step.block.index, content_block: emptyBlock(step.block) })];
+      case "delta":
+        return [
+          write({ type: "content_block_delta", index: step.block.index, delta: deltaOf(step.block, step.delta) }),
+        ];
+      case "rewritten": {
+        const delta = { type: "text_delta", text: step.delta };
+        const millrace = { rewritten: step.text };
+        return [write({ type: "content_block_delta", index: step.block.index, delta, millrace })];
+      }
+      case "close":
+        return [write({ type: "content_block_stop", index: step.block.index })];
+      case "end":
+        return this.#end(step.end);
+      default:
+        return step satisfies never;
+    }
+  }
+
+  #end(end: AnswerEnd): readonly WireEvent[] {
+    if (end.type === "failed") return this.broken(end.error);
+    if (end.type === "cancelled") return this.broken(cancelledError(end.by));
+    const usage = finalUsage(usageOf(this.#fold.answer, this.#context));
+    const delta = stopOf(end, this.#context.parsed.request);
+    return [write({ type: "message_delta", delta, usage }), write({ type: "message_stop" })];
+  }
+}
+
+/** A finished answer as one `message`. */
+export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
+  const usage = finalUsage(usageOf(answer, context));
+  return {
+    ...head(context),
+    content: answer.blocks.filter((block) => block.kind === "tool_call" || block.text !== "").map(wholeBlock),
+    ...stopOf(answer.end, context.parsed.request),
+    usage,
+  };
+}
+
+function head(context: EncodeContext): Json {
+  const { model } = context.parsed.wire as MessagesWire; // set by this dialect's own parser
+  return { id: wireId("msg_", context.turnId), type: "message", role: "assistant", model };
+}
+
+/** Input tokens are what the cache did not have; the client adds the three. Never 0: clients take that for "unknown". */
+function usageBody(usage: Usage): Json {
+  const cached = usage.cachedPromptTokens ?? 0;
+  return {
+    input_tokens: Math.max(1, usage.promptTokens - cached),
+    output_tokens: usage.completionTokens,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+  };
+}
+
+function finalUsage(usage: Usage): Json {
+  return { ...usageBody(usage), ...millraceUsage(usage) };
+}
+
+function stopOf(end: AnswerEnd | undefined, request: TurnRequest): Json {
+  const reason = end?.type === "finished" ? end.reason : undefined;
+  const atSequence = reason?.unified === "stop" && reason.raw !== undefined && request.stop.includes(reason.raw);
+  if (atSequence) return { stop_reason: "stop_sequence", stop_sequence: reason.raw };
+  const names = { stop: "end_turn", length: "max_tokens", tool_calls: "tool_use", content_filter: "refusal" } as const;
+  return { stop_reason: names[reason?.unified ?? "stop"], stop_sequence: null };
+}
+
+function emptyBlock(block: Block): Json {
+  if (block.kind === "text") return { type: "text", text: "" };
+  if (block.kind === "thinking") return { type: "thinking", thinking: "", signature: "" };
+  return { type: "tool_use", id: block.callId, name: block.name, input: {} };
+}
+
+function deltaOf(block: Block, delta: string): Json {
+  if (block.kind === "text") return { type: "text_delta", text: delta };
+  if (block.kind === "thinking") return { type: "thinking_delta", thinking: delta };
+  return { type: "input_json_delta", partial_json: delta };
+}
+
+function wholeBlock(block: Block): Json {
+  if (block.kind === "text") return { type: "text", text: block.text };
+  if (block.kind === "thinking") return { type: "thinking", thinking: block.text, signature: "" };
+  return { type: "tool_use", id: block.callId, name: block.name, input: parseInput(block.arguments) };
+}
+
+/** Arguments are checked before a call is done; what is no object all the same is kept, under a name that says what it is. */
+function parseInput(text: string): unknown {
+  try {
+    const input: unknown = JSON.parse(text);
+    if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
+  } catch {
+    // not JSON: kept as text below
+  }
+  return { unparsed: text };
+}
+
+function write(event: Json): WireEvent {
+  return { name: String(event.type), data: JSON.stringify(event) };
+}

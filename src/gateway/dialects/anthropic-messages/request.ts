@@ -1,0 +1,72 @@
+import { z } from "zod";
+import type { ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { ParsedTurn } from "../dialect.ts";
+import { parseBody } from "../parse-body.ts";
+import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
+import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
+
+const formatSchema = z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }).nullish();
+
+const messagesBody = z.object({
+  model: z.string().min(1, "Name a model; GET /v1/models lists them."),
+  messages: messagesSchema,
+  system: systemSchema,
+  max_tokens: z.number().int().nonnegative().nullish(),
+  stream: z.boolean().nullish(),
+  stop_sequences: z.array(z.string()).nullish(),
+  tools: toolsSchema,
+  tool_choice: toolChoiceSchema,
+  thinking: z.looseObject({ type: z.string(), budget_tokens: z.number().nullish() }).nullish(),
+  output_config: z.looseObject({ effort: z.string().nullish(), format: formatSchema }).nullish(),
+  output_format: formatSchema,
+});
+
+/** What the answer echoes beside what the turn itself holds: the model's name as it was asked for. */
+export interface MessagesWire {
+  readonly model: string;
+}
+
+const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high", "xhigh", "max"];
+
+/**
+ * A Messages request. Beta headers, `cache_control`, `context_management`, `metadata` and whatever is new pass unread.
+ *
+ * @throws MillraceError `invalid_request` with the path of the field. Source: client-contract rows 34, 35, 39, 40.
+ */
+export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
+  const parsed = parseBody(messagesBody, body);
+  const tools = parseTools(parsed.tools);
+  const effort = parseEffort(parsed);
+  const choice = parsed.tool_choice;
+  const request: TurnRequest = {
+    model: modelName(parsed.model),
+    messages: [...parseSystem(parsed.system), ...parseMessages(parsed.messages)],
+    tools,
+    toolChoice: parseToolChoice(choice, tools),
+    parallelToolCalls: !choice || choice.type === "none" || choice.disable_parallel_tool_use !== true,
+    responseFormat: parseFormat(parsed.output_config?.format ?? parsed.output_format),
+    stop: (parsed.stop_sequences ?? []).filter((text) => text !== ""),
+    ...(parsed.max_tokens ? { maxOutputTokens: parsed.max_tokens } : {}),
+    ...(effort === undefined ? {} : { reasoningEffort: effort }),
+  };
+  return { request, stream: parsed.stream ?? false, wire: { model: parsed.model } };
+}
+
+/** The ids of `GET /v1/models` in this API may carry a prefix that the models themselves do not. */
+function modelName(id: string): string {
+  return id.startsWith("anthropic/") ? id.slice("anthropic/".length) : id;
+}
+
+/** The effort that is named, else the one that a thinking budget amounts to; `adaptive` leaves it to the model. */
+function parseEffort(body: z.infer<typeof messagesBody>): ReasoningEffort | undefined {
+  const named = efforts.find((effort) => effort === body.output_config?.effort);
+  if (named !== undefined || body.thinking?.type !== "enabled") return named;
+  const budget = body.thinking.budget_tokens ?? 0;
+  if (budget <= 4_096) return "low";
+  return budget <= 16_384 ? "medium" : "high";
+}
+
+function parseFormat(format: z.infer<typeof formatSchema>): ResponseFormat {
+  if (!format) return { type: "text" };
+  return { type: "json_schema", name: "answer", schema: format.schema, strict: true };
+}

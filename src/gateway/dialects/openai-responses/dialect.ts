@@ -1,0 +1,13 @@
+import type { Dialect } from "../dialect.ts";
+import { encodeOpenAiError } from "../openai-errors.ts";
+import { encodeResponse, ResponsesEncoder } from "./encode.ts";
+import { parseResponsesRequest } from "./request.ts";
+
+/** OpenAI Responses: `POST /v1/responses`. What a request continues is looked up by its route. */
+export const openAiResponses: Dialect = {
+  name: "openai-responses",
+  parse: (body) => parseResponsesRequest(body, []),
+  encoder: (context) => new ResponsesEncoder(context),
+  encodeAnswer: encodeResponse,
+  encodeError: encodeOpenAiError,
+};

@@ -1,0 +1,146 @@
+import type { ErrorRecord } from "../../../base/errors.ts";
+import type { TurnEvent } from "../../../log/event.ts";
+import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
+import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
+import { itemId, itemOf, type Json, responseObject, summaryPart, textPart } from "./response-object.ts";
+
+/**
+ * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then
+ * `[DONE]`. `sequence_number` counts from 0 and is the same for every reader; a heartbeat repeats the last one. Thinking
+ * is a reasoning item with a summary. Source: client-contract rows 44-51.
+ *
+ * Text that was rewritten: the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and
+ * the final response holds the text as it truly is.
+ */
+export class ResponsesEncoder implements Encoder {
+  readonly #context: EncodeContext;
+  readonly #fold: AnswerFold;
+  /** What was sent of the open item: after a rewrite, not what is true of it. */
+  #sent = "";
+  #sequence = 0;
+
+  constructor(context: EncodeContext) {
+    this.#context = context;
+    this.#fold = new AnswerFold(context.parsed.request);
+  }
+
+  open(): readonly WireEvent[] {
+    const response = { ...responseObject(this.#context, this.#fold.answer), status: "in_progress" };
+    return [this.#write("response.created", { response }), this.#write("response.in_progress", { response })];
+  }
+
+  encode(event: TurnEvent): readonly WireEvent[] {
+    return this.#fold.push(event).flatMap((step) => this.#step(step));
+  }
+
+  heartbeat(): readonly WireEvent[] {
+    const response = { ...responseObject(this.#context, this.#fold.answer, []), status: "in_progress" };
+    const data = { type: "response.in_progress", sequence_number: Math.max(0, this.#sequence - 1), response };
+    return [{ name: data.type, data: JSON.stringify(data) }];
+  }
+
+  broken(error: ErrorRecord): readonly WireEvent[] {
+    const { blocks, usage } = this.#fold.answer;
+    return this.#end({ type: "failed", error }, { blocks, usage, end: { type: "failed", error } });
+  }
+
+  #step(step: AnswerStep): readonly WireEvent[] {
+    switch (step.type) {
+      case "open":
+        this.#sent = "";
+        return this.#open(step.block);
+      case "delta":
+        this.#sent += step.delta;
+        return [this.#delta(step.block, step.delta, {})];
+      case "rewritten":
+        this.#sent += step.delta;
+        return [this.#delta(step.block, step.delta, { millrace: { rewritten: step.text } })];
+      case "close":
+        return this.#close(step.block);
+      case "end":
+        return this.#end(step.end, this.#fold.answer);
+      default:
+        return step satisfies never;
+    }
+  }
+
+  #open(block: Block): readonly WireEvent[] {
+    const empty = this.#item(block, "", "in_progress");
+    const added = this.#write("response.output_item.added", { output_index: block.index, item: bare(empty) });
+    const at = this.#place(block);
+    if (block.kind === "tool_call") return [added];
+    if (block.kind === "text") {
+      return [added, this.#write("response.content_part.added", { ...at, content_index: 0, part: textPart("") })];
+    }
+    const part = { ...at, summary_index: 0, part: summaryPart("") };
+    return [added, this.#write("response.reasoning_summary_part.added", part)];
+  }
+
+  #delta(block: Block, delta: string, extension: Json): WireEvent {
+    const at = this.#place(block);
+    if (block.kind === "text") {
+      return this.#write("response.output_text.delta", { ...at, content_index: 0, delta, logprobs: [], ...extension });
+    }
+    if (block.kind === "thinking") {
+      return this.#write("response.reasoning_summary_text.delta", { ...at, summary_index: 0, delta });
+    }
+    const type = block.freeform ? "custom_tool_call_input" : "function_call_arguments";
+    return this.#write(`response.${type}.delta`, { ...at, delta });
+  }
+
+  #close(block: Block): readonly WireEvent[] {
+    const text = this.#sent;
+    const at = this.#place(block);
+    const item = this.#item(block, text, "completed");
+    const done = () => this.#write("response.output_item.done", { output_index: block.index, item });
+    if (block.kind === "text") {
+      return [
+        this.#write("response.output_text.done", { ...at, content_index: 0, text, logprobs: [] }),
+        this.#write("response.content_part.done", { ...at, content_index: 0, part: textPart(text) }),
+        done(),
+      ];
+    }
+    if (block.kind === "thinking") {
+      return [
+        this.#write("response.reasoning_summary_text.done", { ...at, summary_index: 0, text }),
+        this.#write("response.reasoning_summary_part.done", { ...at, summary_index: 0, part: summaryPart(text) }),
+        done(),
+      ];
+    }
+    const whole = block.freeform
+      ? this.#write("response.custom_tool_call_input.done", { ...at, input: text })
+      : this.#write("response.function_call_arguments.done", { ...at, arguments: text, name: item.name });
+    return [whole, done()];
+  }
+
+  /** A cancelled response ends in `failed`, with its own status: what stops early must not pass for an answer. */
+  #end(end: AnswerEnd, answer: Answer): readonly WireEvent[] {
+    const response = responseObject(this.#context, answer);
+    const type = end.type !== "finished" ? "failed" : response.status === "incomplete" ? "incomplete" : "completed";
+    return [this.#write(`response.${type}`, { response }), { data: "[DONE]" }];
+  }
+
+  /** An item with the text that was sent of it. */
+  #item(block: Block, text: string, status: "in_progress" | "completed"): Json {
+    const sent = block.kind === "tool_call" ? { ...block, arguments: text } : { ...block, text };
+    return itemOf(this.#context, sent, status);
+  }
+
+  #place(block: Block): Json {
+    return { item_id: itemId(this.#context, block), output_index: block.index };
+  }
+
+  #write(type: string, members: Json): WireEvent {
+    return { name: type, data: JSON.stringify({ type, sequence_number: this.#sequence++, ...members }) };
+  }
+}
+
+/** An item as it is added: its content comes with events of its own. */
+function bare(item: Json): Json {
+  return item.type === "message" ? { ...item, content: [] } : item;
+}
+
+/** A finished answer as one `response`. */
+export function encodeResponse(context: EncodeContext, answer: Answer): unknown {
+  return responseObject(context, answer);
+}

@@ -1,0 +1,182 @@
+import { z } from "zod";
+import type { Message, Part, ToolCall } from "../../../log/request.ts";
+import { imageFromUrl, textParts } from "../content.ts";
+import { refuse } from "../parse-body.ts";
+import { joinName } from "./tools.ts";
+
+const anyItem = z.looseObject({ type: z.string().nullish(), role: z.string().nullish() });
+
+export const inputSchema = z.union([z.string(), z.array(anyItem)]).nullish();
+type Item = z.infer<typeof anyItem>;
+
+const anyPart = z.looseObject({ type: z.string() });
+const content = z.union([z.string(), z.array(anyPart)]);
+const messageItem = z.object({
+  role: z.enum(["user", "assistant", "system", "developer"]),
+  content: content.nullish(),
+});
+const functionCall = z.object({
+  call_id: z.string().min(1),
+  name: z.string().min(1),
+  arguments: z.string().nullish(),
+  namespace: z.string().nullish(),
+});
+const customCall = z.object({
+  call_id: z.string().min(1),
+  name: z.string().min(1),
+  input: z.string(),
+  namespace: z.string().nullish(),
+});
+const callOutput = z.object({ call_id: z.string().min(1), output: content.nullish() });
+const reasoning = z.object({
+  summary: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
+  content: z.array(z.looseObject({ text: z.string().nullish() })).nullish(),
+});
+
+/** Traces of what a vendor's hosted tools did: nothing that another model could read. */
+const hostedItem =
+  /^(web_search|file_search|code_interpreter|image_generation|computer|local_shell|shell|mcp|tool_search|apply_patch|compaction|program)/;
+
+/**
+ * Input items as messages: what the assistant said, thought and called in a row becomes one message, everything else one
+ * each, in order.
+ *
+ * @throws MillraceError `invalid_request` with the path of an item that does not fit. Source: client-contract rows 48-50.
+ */
+export function parseInput(input: z.infer<typeof inputSchema>): Message[] {
+  if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];
+  const messages: Message[] = [];
+  const assistant = new AssistantMessage();
+  for (const [i, item] of (input ?? []).entries()) {
+    const path = `input[${i}]`;
+    if (addToAssistant(assistant, item, path, messages)) continue;
+    assistant.flush(messages);
+    const message = parseItem(item, path);
+    if (message !== undefined) messages.push(message);
+  }
+  assistant.flush(messages);
+  return messages;
+}
+
+/** Text, thinking and calls of one assistant turn, as the items come. */
+class AssistantMessage {
+  #parts: Part[] = [];
+  #thinking = "";
+  #toolCalls: ToolCall[] = [];
+
+  think(text: string, messages: Message[]): void {
+    if (this.#parts.length > 0 || this.#toolCalls.length > 0) this.flush(messages);
+    this.#thinking += text;
+  }
+
+  say(parts: readonly Part[], messages: Message[]): void {
+    if (this.#parts.length > 0 || this.#toolCalls.length > 0) this.flush(messages);
+    this.#parts.push(...parts);
+  }
+
+  call(call: ToolCall): void {
+    this.#toolCalls.push(call);
+  }
+
+  flush(messages: Message[]): void {
+    const [parts, thinking, toolCalls] = [this.#parts, this.#thinking, this.#toolCalls];
+    if (parts.length > 0 || thinking !== "" || toolCalls.length > 0) {
+      messages.push({ role: "assistant", parts, ...(thinking === "" ? {} : { thinking }), toolCalls });
+    }
+    this.#parts = [];
+    this.#thinking = "";
+    this.#toolCalls = [];
+  }
+}
+
+/** Whether the item was part of what the assistant did. */
+function addToAssistant(assistant: AssistantMessage, item: Item, path: string, messages: Message[]): boolean {
+  switch (typeOf(item)) {
+    case "message": {
+      if (item.role !== "assistant") return false;
+      const message = fits(messageItem, item, path);
+      assistant.say(parseContent(message.content, `${path}.content`), messages);
+      return true;
+    }
+    case "reasoning": {
+      const { summary, content: raw } = fits(reasoning, item, path);
+      const texts = (raw?.length ? raw : (summary ?? [])).map((part) => part.text ?? "");
+      assistant.think(texts.filter((text) => text !== "").join("\n\n"), messages);
+      return true;
+    }
+    case "function_call": {
+      const call = fits(functionCall, item, path);
+      const written = call.arguments?.trim() ? call.arguments : "{}";
+      const name = joinName(call.namespace, call.name);
+      assistant.call({ callId: call.call_id, name, arguments: written, kind: "function" });
+      return true;
+    }
+    case "custom_tool_call": {
+      const call = fits(customCall, item, path);
+      const name = joinName(call.namespace, call.name);
+      assistant.call({ callId: call.call_id, name, arguments: call.input, kind: "freeform" });
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+function parseItem(item: Item, path: string): Message | undefined {
+  const type = typeOf(item);
+  if (type === "message") {
+    const { role, content: given } = fits(messageItem, item, path);
+    return { role: role === "user" ? "user" : "system", parts: parseContent(given, `${path}.content`) };
+  }
+  if (type === "function_call_output" || type === "custom_tool_call_output") {
+    const { call_id: callId, output } = fits(callOutput, item, path);
+    return { role: "tool", callId, parts: parseContent(output, `${path}.output`), isError: false };
+  }
+  if (type === "item_reference") {
+    throw refuse(path, "Single items are not stored.", "Send the item itself, or `previous_response_id`.");
+  }
+  if (hostedItem.test(type)) return undefined;
+  throw refuse(`${path}.type`, `Items of type \`${type.slice(0, 60)}\` are not supported.`);
+}
+
+function typeOf(item: Item): string {
+  return item.type ?? (item.role ? "message" : "");
+}
+
+function parseContent(given: z.infer<typeof content> | null | undefined, path: string): Part[] {
+  if (given === null || given === undefined) return [];
+  if (typeof given === "string") return textParts([given]);
+  return given.flatMap((part, i) => parsePart(part, `${path}[${i}]`));
+}
+
+const textPart = z.object({ text: z.string() });
+const refusalPart = z.object({ refusal: z.string() });
+const imagePart = z.object({ image_url: z.union([z.string(), z.object({ url: z.string() })]).nullish() });
+
+function parsePart(part: z.infer<typeof anyPart>, path: string): Part[] {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+    case "summary_text":
+    case "reasoning_text":
+      return textParts([fits(textPart, part, path).text]);
+    case "refusal":
+      return textParts([fits(refusalPart, part, path).refusal]);
+    case "input_image": {
+      const { image_url: url } = fits(imagePart, part, path);
+      if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");
+      return [imageFromUrl(typeof url === "string" ? url : url.url, `${path}.image_url`)];
+    }
+    default:
+      throw refuse(path, `Content of type \`${part.type.slice(0, 60)}\` is not supported; text and images are.`);
+  }
+}
+
+function fits<T>(schema: z.ZodType<T>, item: unknown, path: string): T {
+  const result = schema.safeParse(item);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const param = [path, ...(issue?.path ?? []).map(String)].join(".");
+  throw refuse(param, issue?.message ?? "Invalid item.");
+}

@@ -1,0 +1,74 @@
+import type { TurnId } from "../../../base/ids.ts";
+import type { Message, Part } from "../../../log/request.ts";
+import type { Answer } from "../answer.ts";
+import { wireId } from "../wire-id.ts";
+import type { Json } from "./response-object.ts";
+
+/** A finished answer as the message that a later request continues from. */
+export function answerMessage(answer: Answer): Message {
+  const text = answer.blocks.map((block) => (block.kind === "text" ? block.text : "")).join("");
+  const thinking = answer.blocks.map((block) => (block.kind === "thinking" ? block.text : "")).join("");
+  return {
+    role: "assistant",
+    parts: text === "" ? [] : [{ type: "text", text }],
+    ...(thinking === "" ? {} : { thinking }),
+    toolCalls: answer.blocks.flatMap((block) =>
+      block.kind === "tool_call"
+        ? [
+            {
+              callId: block.callId,
+              name: block.name,
+              arguments: block.arguments,
+              kind: block.freeform ? ("freeform" as const) : ("function" as const),
+            },
+          ]
+        : [],
+    ),
+  };
+}
+
+/** Messages of a request as the input items that they came from, each with an id of its own. */
+export function inputItems(messages: readonly Message[], turnId: TurnId): readonly Json[] {
+  const items = messages.flatMap(itemsOf);
+  return items.map((item, i) => ({ id: `${wireId("item_", turnId)}_${i}`, ...item }));
+}
+
+function itemsOf(message: Message): Json[] {
+  if (message.role === "tool") {
+    return [
+      { type: "function_call_output", status: "completed", call_id: message.callId, output: outputOf(message.parts) },
+    ];
+  }
+  const kind = message.role === "assistant" ? "output_text" : "input_text";
+  const content = message.parts.map((part) => partOf(part, kind));
+  const said = content.length === 0 ? [] : [{ type: "message", status: "completed", role: message.role, content }];
+  if (message.role !== "assistant") return said;
+  const thought = message.thinking
+    ? [{ type: "reasoning", summary: [{ type: "summary_text", text: message.thinking }] }]
+    : [];
+  const calls = message.toolCalls.map((call) =>
+    call.kind === "freeform"
+      ? { type: "custom_tool_call", status: "completed", call_id: call.callId, name: call.name, input: call.arguments }
+      : {
+          type: "function_call",
+          status: "completed",
+          call_id: call.callId,
+          name: call.name,
+          arguments: call.arguments,
+        },
+  );
+  return [...thought, ...said, ...calls];
+}
+
+function partOf(part: Part, kind: "input_text" | "output_text"): Json {
+  if (part.type === "image") {
+    return { type: "input_image", detail: "auto", image_url: `data:${part.mimeType};base64,${part.base64}` };
+  }
+  return kind === "output_text" ? { type: kind, text: part.text, annotations: [] } : { type: kind, text: part.text };
+}
+
+function outputOf(parts: readonly Part[]): unknown {
+  const texts = parts.every((part) => part.type === "text");
+  if (!texts) return parts.map((part) => partOf(part, "input_text"));
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}

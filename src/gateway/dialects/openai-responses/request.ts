@@ -1,0 +1,146 @@
+import { z } from "zod";
+import type { Message, ResponseFormat, TurnRequest } from "../../../log/request.ts";
+import type { ParsedTurn } from "../dialect.ts";
+import { effortSchema } from "../openai-chat/request.ts";
+import { parseBody, refuse } from "../parse-body.ts";
+import { inputSchema, parseInput } from "./input.ts";
+import { type NamespacedName, parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
+
+const formatSchema = z
+  .discriminatedUnion("type", [
+    z.object({ type: z.literal("text") }),
+    z.object({ type: z.literal("json_object") }),
+    z.object({
+      type: z.literal("json_schema"),
+      name: z.string().nullish(),
+      schema: z.record(z.string(), z.unknown()).nullish(),
+      strict: z.boolean().nullish(),
+    }),
+  ])
+  .nullish();
+
+const responsesBody = z.object({
+  model: z.string().min(1, "Name a model; GET /v1/models lists them."),
+  input: inputSchema,
+  instructions: z.string().nullish(),
+  previous_response_id: z.string().nullish(),
+  conversation: z.unknown().optional(),
+  prompt: z.unknown().optional(),
+  stream: z.boolean().nullish(),
+  background: z.boolean().nullish(),
+  store: z.boolean().nullish(),
+  tools: toolsSchema,
+  tool_choice: toolChoiceSchema,
+  parallel_tool_calls: z.boolean().nullish(),
+  max_output_tokens: z.number().int().positive().nullish(),
+  reasoning: z.looseObject({ effort: effortSchema }).nullish(),
+  text: z.looseObject({ format: formatSchema }).nullish(),
+  metadata: z.record(z.string(), z.unknown()).nullish(),
+  top_logprobs: z.number().nullish(),
+});
+
+/** What a response shows of its request: kept with the turn, so that it can be shown again after a restart. */
+export interface ResponsesWire {
+  readonly store: boolean;
+  readonly background: boolean;
+  readonly previousResponseId: string | null;
+  /** How many leading messages of the request are not this response's own input: instructions, then what came before. */
+  readonly ownFrom: number;
+  readonly namespaced: Readonly<Record<string, NamespacedName>>;
+  /** Members of the body that the response object repeats as they came. */
+  readonly echo: Readonly<Record<string, unknown>>;
+}
+
+export interface ParsedResponse extends ParsedTurn {
+  readonly wire: ResponsesWire;
+  /** Types of the tools that were left out, because only the vendor could run them. */
+  readonly hosted: readonly string[];
+}
+
+const echoed = [
+  "instructions",
+  "metadata",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "max_output_tokens",
+  "reasoning",
+  "text",
+  "temperature",
+  "top_p",
+  "truncation",
+  "user",
+  "prompt_cache_key",
+  "safety_identifier",
+] as const;
+
+/**
+ * A Responses request. `previous` are the messages of the response that it continues; instructions stand before them, and
+ * those of the earlier response are not carried over, as the API has it.
+ *
+ * @throws MillraceError `invalid_request` with the path of the field. Source: client-contract rows 48-50.
+ */
+export function parseResponsesRequest(body: unknown, previous: readonly Message[]): ParsedResponse {
+  const parsed = parseBody(responsesBody, body);
+  for (const name of ["conversation", "prompt"] as const) {
+    if (parsed[name] !== undefined && parsed[name] !== null) {
+      throw refuse(name, "This is not supported.", "Send the whole input, or `previous_response_id`.");
+    }
+  }
+  if (parsed.top_logprobs) throw refuse("top_logprobs", "Log probabilities are not available from these models.");
+  const background = parsed.background ?? false;
+  if (background && parsed.store === false) throw refuse("store", "A background response must be stored.");
+  const { tools: offered, hosted, namespaced } = parseTools(parsed.tools);
+  const { choice, tools } = parseToolChoice(parsed.tool_choice, offered);
+  const instructions: Message[] = parsed.instructions
+    ? [{ role: "system", parts: [{ type: "text", text: parsed.instructions }] }]
+    : [];
+  const own = parseInput(parsed.input);
+  if (own.length === 0) throw refuse("input", "The input is empty.");
+  const request: TurnRequest = {
+    model: parsed.model,
+    messages: [...instructions, ...previous, ...own],
+    tools,
+    toolChoice: choice,
+    parallelToolCalls: parsed.parallel_tool_calls ?? true,
+    responseFormat: parseFormat(parsed.text?.format),
+    stop: [],
+    ...(parsed.max_output_tokens ? { maxOutputTokens: parsed.max_output_tokens } : {}),
+    ...(parsed.reasoning?.effort ? { reasoningEffort: parsed.reasoning.effort } : {}),
+  };
+  const given = parsed as Readonly<Record<string, unknown>>;
+  const raw = body as Readonly<Record<string, unknown>>; // parseBody made sure that it is an object
+  return {
+    request,
+    stream: parsed.stream ?? false,
+    hosted,
+    wire: {
+      store: parsed.store ?? true,
+      background,
+      previousResponseId: parsed.previous_response_id ?? null,
+      ownFrom: instructions.length + previous.length,
+      namespaced,
+      echo: Object.fromEntries(echoed.flatMap((name) => (raw[name] == null ? [] : [[name, given[name] ?? raw[name]]]))),
+    },
+  };
+}
+
+/** The id of the response that a body continues, before anything else of it is read. */
+export function previousIdOf(body: unknown): string | undefined {
+  if (typeof body !== "object" || body === null || !("previous_response_id" in body)) return undefined;
+  const id = body.previous_response_id;
+  if (id === null || id === undefined) return undefined;
+  if (typeof id !== "string") throw refuse("previous_response_id", "Invalid input: expected string");
+  return id;
+}
+
+function parseFormat(format: z.infer<typeof formatSchema>): ResponseFormat {
+  if (!format) return { type: "text" };
+  if (format.type !== "json_schema") return { type: format.type };
+  return {
+    type: "json_schema",
+    name: format.name ?? "answer",
+    schema: format.schema ?? {},
+    strict: format.strict ?? false,
+  };
+}

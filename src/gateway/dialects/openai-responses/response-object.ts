@@ -1,0 +1,115 @@
+import type { ErrorRecord } from "../../../base/errors.ts";
+import type { Usage } from "../../../log/event.ts";
+import type { Answer, Block } from "../answer.ts";
+import { cancelledError } from "../cancelled.ts";
+import type { EncodeContext } from "../dialect.ts";
+import { openAiErrorBody } from "../openai-errors.ts";
+import { millraceUsage, usageOf } from "../openai-usage.ts";
+import { wireId } from "../wire-id.ts";
+import type { ResponsesWire } from "./request.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+export type ItemStatus = "in_progress" | "completed" | "incomplete";
+
+/** What every response id begins with. */
+export const responsePrefix = "resp_";
+
+/** The `response` object of an answer as far as it goes. Its output holds `items`, or every block of the answer. */
+export function responseObject(context: EncodeContext, answer: Answer, items?: readonly Json[]): Json {
+  const wire = context.parsed.wire as ResponsesWire; // set by this dialect's own parser
+  const { status, error, incomplete } = outcomeOf(answer, context.requestId);
+  const ended = answer.end !== undefined;
+  return {
+    id: wireId(responsePrefix, context.turnId),
+    object: "response",
+    created_at: Math.floor(context.createdAtMs / 1000),
+    status,
+    background: wire.background,
+    error,
+    incomplete_details: incomplete,
+    instructions: null,
+    max_output_tokens: null,
+    metadata: {},
+    model: context.parsed.request.model,
+    output: items ?? answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block))),
+    parallel_tool_calls: context.parsed.request.parallelToolCalls,
+    previous_response_id: wire.previousResponseId,
+    reasoning: { effort: null, summary: null },
+    store: wire.store,
+    temperature: null,
+    text: { format: { type: "text" } },
+    tool_choice: "auto",
+    tools: [],
+    top_p: null,
+    truncation: "disabled",
+    usage: ended ? usageBody(usageOf(answer, context)) : null,
+    user: null,
+    ...wire.echo,
+  };
+}
+
+/** One block as an output item. Its id is made from the turn's, so that it is the same for every reader. */
+export function itemOf(context: EncodeContext, block: Block, status: ItemStatus): Json {
+  const id = itemId(context, block);
+  if (block.kind === "text") return { id, type: "message", status, role: "assistant", content: [textPart(block.text)] };
+  if (block.kind === "thinking") {
+    return { id, type: "reasoning", status, summary: block.text === "" ? [] : [summaryPart(block.text)] };
+  }
+  const { namespaced } = context.parsed.wire as ResponsesWire; // as above
+  const named = namespaced[block.name] ?? { name: block.name };
+  const call = { id, status, call_id: block.callId, ...named };
+  if (block.freeform) return { ...call, type: "custom_tool_call", input: block.arguments };
+  return { ...call, type: "function_call", arguments: block.arguments };
+}
+
+export function itemId(context: EncodeContext, block: Block): string {
+  const prefix = { text: "msg_", thinking: "rs_", tool_call: "" }[block.kind];
+  const own = prefix === "" && block.kind === "tool_call" ? (block.freeform ? "ctc_" : "fc_") : prefix;
+  return `${wireId(own, context.turnId)}_${block.index}`;
+}
+
+export function textPart(text: string): Json {
+  return { type: "output_text", text, annotations: [], logprobs: [] };
+}
+
+export function summaryPart(text: string): Json {
+  return { type: "summary_text", text };
+}
+
+/** The last block of an answer that did not come to its end is not complete either. */
+function itemStatus(answer: Answer, block: Block): ItemStatus {
+  if (block !== answer.blocks.at(-1)) return "completed";
+  if (answer.end === undefined) return "in_progress";
+  const whole = answer.end.type === "finished" && answer.end.reason.unified !== "length";
+  return whole || (block.kind === "tool_call" && answer.end.type === "finished") ? "completed" : "incomplete";
+}
+
+function outcomeOf(answer: Answer, requestId: string) {
+  const { end } = answer;
+  if (end === undefined)
+    return { status: answer.blocks.length === 0 ? "queued" : "in_progress", error: null, incomplete: null };
+  if (end.type === "cancelled")
+    return { status: "cancelled", error: errorOf(cancelledError(end.by), requestId), incomplete: null };
+  if (end.type === "failed") return { status: "failed", error: errorOf(end.error, requestId), incomplete: null };
+  const cut = { length: "max_output_tokens", content_filter: "content_filter", stop: null, tool_calls: null } as const;
+  const reason = cut[end.reason.unified];
+  return reason === null
+    ? { status: "completed", error: null, incomplete: null }
+    : { status: "incomplete", error: null, incomplete: { reason } };
+}
+
+function errorOf(error: ErrorRecord, requestId: string): Json {
+  const { code, message, ...more } = openAiErrorBody(error, requestId);
+  return { code, message, ...more };
+}
+
+function usageBody(usage: Usage): Json {
+  return {
+    input_tokens: usage.promptTokens,
+    input_tokens_details: { cached_tokens: usage.cachedPromptTokens ?? 0 },
+    output_tokens: usage.completionTokens,
+    output_tokens_details: { reasoning_tokens: usage.thinkingTokens },
+    total_tokens: usage.promptTokens + usage.completionTokens,
+    ...millraceUsage(usage),
+  };
+}

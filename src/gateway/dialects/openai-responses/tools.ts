@@ -1,0 +1,115 @@
+import { z } from "zod";
+import type { Tool, ToolChoice } from "../../../log/request.ts";
+import { allowTools, freeformTool, functionToolOf, named } from "../openai-chat/tools.ts";
+import { refuse } from "../parse-body.ts";
+
+const functionTool = z.object({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+});
+const customTool = z.object({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  format: z.unknown().optional(),
+});
+const namespaceTool = z.object({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  tools: z.array(z.looseObject({ type: z.string() })),
+});
+
+export const toolsSchema = z.array(z.looseObject({ type: z.string() })).nullish();
+type WireTool = NonNullable<z.infer<typeof toolsSchema>>[number];
+
+const allowedTool = z.looseObject({ type: z.string(), name: z.string().optional(), namespace: z.string().optional() });
+export const toolChoiceSchema = z
+  .union([
+    z.enum(["none", "auto", "required"]),
+    z.looseObject({
+      type: z.string(),
+      name: z.string().optional(),
+      namespace: z.string().nullish(),
+      mode: z.enum(["auto", "required"]).optional(),
+      tools: z.array(allowedTool).optional(),
+    }),
+  ])
+  .nullish();
+
+/** A tool's own name inside its namespace, for the way back. */
+export interface NamespacedName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** Tools that the client runs; those that only the vendor could run, by type; and which names were joined with a namespace. */
+export interface ParsedTools {
+  readonly tools: readonly Tool[];
+  readonly hosted: readonly string[];
+  readonly namespaced: Readonly<Record<string, NamespacedName>>;
+}
+
+/** One name for a tool of a namespace: namespaces are the client's own grouping, models know flat names. */
+export function joinName(namespace: string | null | undefined, name: string): string {
+  return namespace ? `${namespace}__${name}` : name;
+}
+
+/**
+ * Functions and custom tools, those inside namespaces with them. Hosted tools (`web_search`, `local_shell`) are left out:
+ * clients offer them by default and go on without.
+ *
+ * @throws MillraceError `invalid_request` with the path of a tool that does not fit. Source: client-contract rows 48 and 50.
+ */
+export function parseTools(tools: z.infer<typeof toolsSchema>): ParsedTools {
+  const found: Tool[] = [];
+  const hosted: string[] = [];
+  const namespaced: Record<string, NamespacedName> = {};
+  const add = (tool: WireTool, path: string, namespace: string | undefined) => {
+    if (tool.type === "namespace" && namespace === undefined) {
+      const group = fits(namespaceTool, tool, path);
+      for (const [i, inner] of group.tools.entries()) add(inner, `${path}.tools[${i}]`, group.name);
+      return;
+    }
+    if (tool.type !== "function" && tool.type !== "custom") {
+      hosted.push(tool.type);
+      return;
+    }
+    const parsed =
+      tool.type === "function"
+        ? functionToolOf(fits(functionTool, tool, path))
+        : freeformTool(fits(customTool, tool, path));
+    const name = joinName(namespace, parsed.name);
+    if (namespace !== undefined) namespaced[name] = { namespace, name: parsed.name };
+    found.push({ ...parsed, name });
+  };
+  for (const [i, tool] of (tools ?? []).entries()) add(tool, `tools[${i}]`, undefined);
+  return { tools: found, hosted, namespaced };
+}
+
+/** @throws MillraceError `invalid_request` for a tool that was not offered, or that only the vendor could run. */
+export function parseToolChoice(
+  choice: z.infer<typeof toolChoiceSchema>,
+  tools: readonly Tool[],
+): { readonly choice: ToolChoice; readonly tools: readonly Tool[] } {
+  if (choice === undefined || choice === null) return { choice: { type: "auto" }, tools };
+  if (typeof choice === "string") return { choice: { type: tools.length === 0 ? "auto" : choice }, tools };
+  if (choice.type === "allowed_tools") {
+    const names = (choice.tools ?? []).filter((tool) => tool.name !== undefined);
+    const allowed = allowTools(
+      names.map((tool) => joinName(tool.namespace, tool.name ?? "")),
+      tools,
+    );
+    return { choice: { type: allowed.length === 0 ? "auto" : (choice.mode ?? "auto") }, tools: allowed };
+  }
+  if ((choice.type === "function" || choice.type === "custom") && choice.name !== undefined) {
+    return named(joinName(choice.namespace, choice.name), tools);
+  }
+  throw refuse("tool_choice", `The hosted tool \`${choice.type.slice(0, 60)}\` is not available here.`);
+}
+
+function fits<T>(schema: z.ZodType<T>, tool: unknown, path: string): T {
+  const result = schema.safeParse(tool);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  throw refuse([path, ...(issue?.path ?? []).map(String)].join("."), issue?.message ?? "Invalid tool.");
+}
