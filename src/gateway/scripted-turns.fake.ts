@@ -55,6 +55,7 @@ export class ScriptedTurns implements Turns {
       delivered: false,
       cancelRequested: undefined,
       owner: "test",
+      degraded: false,
       lastEventId: startOfLog,
     };
     this.#turns.set(turnId, { record, events: [], readers: 0, aliveAtMs: undefined });

@@ -64,3 +64,9 @@ export type TerminalEventType = "finished" | "failed" | "cancelled";
 export function isTerminal<E extends TurnEventBody>(event: E): event is E & { readonly type: TerminalEventType } {
   return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
 }
+
+/** An event without its place in a log. */
+export function bodyOf(event: TurnEvent): TurnEventBody {
+  const { eventId: _eventId, atMs: _atMs, ...body } = event;
+  return body;
+}

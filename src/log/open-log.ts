@@ -9,7 +9,7 @@ import { MediumWriter } from "./log-writer.ts";
 import type { LogMedium, TurnRow } from "./medium.ts";
 import { damagedLog, decodeRecord } from "./record-text.ts";
 import { expiryOf, hasExpired, type Retention } from "./retention.ts";
-import type { LogStore, LogWriter, NewTurn, StoreCapabilities, TurnFilter, TurnRecord } from "./store.ts";
+import type { Created, LogStore, LogWriter, NewTurn, StoreCapabilities, TurnFilter, TurnRecord } from "./store.ts";
 
 export interface LogOptions {
   readonly medium: LogMedium;
@@ -38,10 +38,7 @@ class Log implements LogStore {
     this.#retention = retention;
   }
 
-  async create(
-    turn: NewTurn,
-    owner: string,
-  ): Promise<{ record: TurnRecord; writer: LogWriter | undefined; degraded: boolean }> {
+  async create(turn: NewTurn, owner: string): Promise<Created> {
     const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId);
     const { turnId, createdAtMs, caller, ...header } = turn;
     const key = turn.idempotencyKey;
@@ -69,10 +66,10 @@ class Log implements LogStore {
     });
     if (created) {
       const writer = new MediumWriter(this.#medium, codec, this.#retention, row);
-      return { record: this.#recordOf(row, codec), writer, degraded: false };
+      return { record: this.#recordOf(row, codec), writer };
     }
     await this.#refuseExpired(row);
-    return { record: this.#recordOf(row, this.#codecOf(row)), writer: undefined, degraded: false };
+    return { record: this.#recordOf(row, this.#codecOf(row)), writer: undefined };
   }
 
   async claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined> {
@@ -214,6 +211,7 @@ class Log implements LogStore {
       delivered: row.delivered,
       cancelRequested: row.outcome === undefined ? row.cancelRequested : undefined,
       owner: row.owner,
+      degraded: false,
       lastEventId: row.lastSeq === 0 ? startOfLog : eventIdOf(row.lastSeq),
       attachedAtMs: row.attachedAtMs,
       expiresAtMs: row.expiresAtMs ?? expiryOf(atMs, atMs, this.#retention),

@@ -39,6 +39,8 @@ export interface TurnRecord extends NewTurn {
   readonly cancelRequested: CancelledBy | undefined;
   /** The process that runs it, or ran it last. */
   readonly owner: string;
+  /** True while only this process's memory holds the turn, because the store would not take it. */
+  readonly degraded: boolean;
   /** The last event that the log holds, `startOfLog` when there is none. */
   readonly lastEventId: EventId;
   /** When a reader was last known to be there; the creation counts. Epoch ms. */
@@ -67,6 +69,12 @@ export interface LogWriter {
   append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended>;
 }
 
+/** A turn that was created, with the right to write it; or one that was there. */
+export interface Created {
+  readonly record: TurnRecord;
+  readonly writer: LogWriter | undefined;
+}
+
 export interface TurnFilter {
   readonly open?: boolean;
   readonly caller?: string;
@@ -85,10 +93,7 @@ export interface TurnFilter {
 export interface LogStore {
   readonly capabilities: StoreCapabilities;
   /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
-  create(
-    turn: NewTurn,
-    owner: string,
-  ): Promise<{ readonly record: TurnRecord; readonly writer: LogWriter | undefined; readonly degraded: boolean }>;
+  create(turn: NewTurn, owner: string): Promise<Created>;
   /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined>;
   /**

@@ -81,7 +81,7 @@ class Engine implements Turns {
     const backend = await this.#options.backends.current(signal);
     if (session !== undefined) await this.#supersede(caller, session);
     const createdAtMs = this.#clock.now();
-    const { record, writer, degraded } = await this.#store.create(
+    const { record, writer } = await this.#store.create(
       {
         turnId: newTurnId(createdAtMs),
         createdAtMs,
@@ -105,7 +105,8 @@ class Engine implements Turns {
     const route = routeOf(this.#options, this.#continuity, record, backend);
     this.#run(record, writer, route, prompt);
     const { continuity } = route;
-    return { turnId: record.turnId, joined: "no", continuity, degraded, expiresAtMs: record.expiresAtMs };
+    const { degraded, expiresAtMs } = record;
+    return { turnId: record.turnId, joined: "no", continuity, degraded, expiresAtMs };
   }
 
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
@@ -173,7 +174,7 @@ class Engine implements Turns {
       turnId: record.turnId,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
       continuity: Promise.resolve("joined"),
-      degraded: false,
+      degraded: record.degraded,
       expiresAtMs: record.expiresAtMs,
     };
   }

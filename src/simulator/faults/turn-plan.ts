@@ -62,6 +62,10 @@ export const turnPlanSchema = z.strictObject({
   forge: z.boolean().optional(),
   /** At this many characters, the process restarts with a new port and token. */
   restartAfter: chars.optional(),
+  /** Which agent the model plays when it is offered tools: `loop`, `once`, `refuse`, or how it spoils a call. */
+  agent: z.string().min(1).optional(),
+  /** How the model spoils an answer that has to be JSON, the first time it is asked. */
+  json: z.enum(["fenced", "prose", "truncated", "wrong-type"]).optional(),
   /** Thinking is withheld: a flag and a signature in its place. */
   redacted: z.boolean().optional(),
 });

@@ -16,6 +16,7 @@ async function ask(text: string, plan: TurnPlan = {}, more: Partial<ModelPrompt>
     modelLabel: "SWE-1.6",
     thinks: true,
     maxOutputTokens: 1000,
+    outputLimit: undefined,
     plan,
     ...more,
   };
@@ -45,6 +46,13 @@ describe("the default model", () => {
     expect(code.split("\n")).toHaveLength(42);
     expect(code).toMatch(/^```python\n/);
     expect(await ask("write 2000 characters of markdown")).toMatch(/^# .*[\s\S]*\n\| gate \| flow \|/);
+  });
+
+  it("says what kind of image it was shown", async () => {
+    const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const images = [{ mimeType: "image/png", base64: png }];
+    expect(await ask("What is in this image?", {}, { images })).toBe("Image 1: image/png, 70 bytes, 1 x 1 pixels.");
+    expect(await ask("What is in this image?")).toBe("I see no image.");
   });
 
   it("gives back everything that reached it", async () => {

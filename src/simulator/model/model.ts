@@ -3,7 +3,7 @@ import type { TurnPlan } from "../faults/turn-plan.ts";
 /** What reaches the model of one turn, exactly as it came over the wire. */
 export interface ModelPrompt {
   readonly text: string;
-  /** The text without the directives for the simulator. */
+  /** What is to be answered: the text without the history in it and without the directives for the simulator. */
   readonly asked: string;
   /** Instructions that the planner renders: the additional section, then the others that a client overrode. */
   readonly instructions: string;
@@ -14,6 +14,8 @@ export interface ModelPrompt {
   readonly modelLabel: string;
   readonly thinks: boolean;
   readonly maxOutputTokens: number;
+  /** Tokens that the client allowed; undefined when it set no limit of its own. */
+  readonly outputLimit: number | undefined;
   readonly plan: TurnPlan;
 }
 

@@ -14,6 +14,7 @@ const prompt: ModelPrompt = {
   modelLabel: "SWE-1.6",
   thinks: false,
   maxOutputTokens: 77,
+  outputLimit: undefined,
   plan: {},
 };
 

@@ -60,6 +60,7 @@ export async function* rawGetChatMessage(
       modelLabel: chosen.config?.label ?? chosen.uid,
       thinks: false,
       maxOutputTokens: chosen.config?.modelInfo?.maxOutputTokens ?? 8192,
+      outputLimit: undefined,
       plan,
     },
     handler.signal,

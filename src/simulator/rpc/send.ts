@@ -4,6 +4,7 @@ import type { CascadeConfig, CortexTrajectoryStep } from "../../proto/windsurf/e
 import { readDirectives } from "../faults/directives.ts";
 import { type ErrorName, errorTexts, rpcError } from "../faults/error-texts.ts";
 import { mergePlans } from "../faults/turn-plan.ts";
+import { nowOf } from "../model/conversation.ts";
 import type { TurnInput } from "../trajectory/turn.ts";
 import { checkMetadata, checkPanel } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
@@ -63,7 +64,7 @@ function turnInput(context: RpcContext, message: IncomingMessage, instructions: 
     selector === undefined ? undefined : context.account.choose(selector.uid, selector.number, context.clock.now());
   const text = textOfItems(message.items);
   const fromInstructions = readDirectives(instructions);
-  const fromText = readDirectives(text);
+  const fromText = readDirectives(nowOf(text));
   const problem = [...fromInstructions.problems, ...fromText.problems][0];
   const knownKey = message.metadata?.apiKey === context.account.apiKey;
   const refusal: TurnInput["refusal"] =
@@ -84,6 +85,7 @@ function turnInput(context: RpcContext, message: IncomingMessage, instructions: 
       modelLabel: config?.label ?? "an unknown model",
       thinks: config?.modelInfo?.modelFeatures?.supportsThinking ?? false,
       maxOutputTokens: planner?.maxOutputTokens || (config?.modelInfo?.maxOutputTokens ?? 8192),
+      outputLimit: planner?.maxOutputTokens || undefined,
       plan: mergePlans(context.turnDefaults.current, fromInstructions.plan, fromText.plan),
     },
     items: message.items,

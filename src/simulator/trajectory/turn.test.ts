@@ -40,6 +40,7 @@ function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = {}) {
     modelLabel: "SWE-1.6",
     thinks: false,
     maxOutputTokens: 1000,
+    outputLimit: undefined,
     plan,
   };
   const ended = runTurn(

@@ -1,7 +1,7 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import { startOfLog } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
-import type { LogStore } from "../log/store.ts";
+import type { TurnEvent } from "./event.ts";
+import type { LogStore } from "./store.ts";
 
 /** Everything that a log holds of a turn now, without waiting for more. */
 export async function readAll(log: Pick<LogStore, "readAfter">, turnId: TurnId): Promise<readonly TurnEvent[]> {

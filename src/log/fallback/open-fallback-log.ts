@@ -1,0 +1,289 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { EventId, TurnId } from "../../base/ids.ts";
+import { bodyOf, type CancelledBy, type TurnEvent } from "../event.ts";
+import { openMemoryLog } from "../memory/open-memory-log.ts";
+import { readAll } from "../read-all.ts";
+import type { Created, LogStore, LogWriter, NewTurn, StoreCapabilities, TurnFilter, TurnRecord } from "../store.ts";
+import { Waiters } from "../waiters.ts";
+import { FallbackWriter } from "./fallback-writer.ts";
+
+/** How often a store that failed is tried again; ms. */
+const healEveryMs = 1_000;
+
+export interface FallbackLogOptions {
+  /** Opens the store; called again while it fails. Throws `degraded`. */
+  readonly open: () => Promise<LogStore>;
+  /** What the store can do once it is open. */
+  readonly capabilities: StoreCapabilities;
+  readonly clock: Clock;
+  /** Told when the store begins to fail, with why, and when it is well again. */
+  readonly onDegraded?: (error: MillraceError | undefined) => void;
+}
+
+/** A log that never stops an answer: turns that its store will not take live in memory until it does. */
+export interface FallbackLog extends LogStore {
+  /** Why the store failed last, while it does. */
+  readonly degradedBy: MillraceError | undefined;
+}
+
+export async function openFallbackLog(options: FallbackLogOptions): Promise<FallbackLog> {
+  const log = new Fallback(options);
+  await log.tryOpen();
+  return log;
+}
+
+class Fallback implements FallbackLog {
+  readonly capabilities: StoreCapabilities;
+  readonly #options: FallbackLogOptions;
+  readonly #memory: LogStore;
+  readonly #writers = new Map<TurnId, FallbackWriter>();
+  /** Turns that memory holds. */
+  readonly #inMemory = new Set<TurnId>();
+  /** Wakes readers when a turn moves. */
+  readonly #moves = new Waiters<TurnId>();
+  readonly #closing = new AbortController();
+  #primary: LogStore | undefined;
+  #degradedBy: MillraceError | undefined;
+  #healing: Promise<void> | undefined;
+
+  constructor(options: FallbackLogOptions) {
+    this.capabilities = options.capabilities;
+    this.#options = options;
+    this.#memory = openMemoryLog({ clock: options.clock });
+  }
+
+  get degradedBy(): MillraceError | undefined {
+    return this.#degradedBy;
+  }
+
+  async tryOpen(): Promise<void> {
+    await this.#orDegraded(async () => {
+      this.#primary ??= await this.#options.open();
+    });
+  }
+
+  async create(turn: NewTurn, owner: string): Promise<Created> {
+    // a store that just failed is not asked again for each turn: healing finds out when it is back
+    const ask = this.#degradedBy === undefined;
+    const stored = ask ? await this.#orDegraded(() => this.#store().create(turn, owner)) : undefined;
+    const created = stored ?? (await this.#memory.create(turn, owner));
+    const inMemory = stored === undefined;
+    const record = inMemory ? { ...created.record, degraded: true } : created.record;
+    if (created.writer === undefined) return { record, writer: undefined };
+    if (inMemory) this.#inMemory.add(turn.turnId);
+    return { record, writer: this.#writerOf(turn, owner, created.writer, []) };
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined> {
+    const store = this.#home(turnId);
+    const writer = await store.claim(turnId, owner);
+    const record = writer === undefined ? undefined : await store.get(turnId);
+    if (writer === undefined || record === undefined) return undefined;
+    return this.#writerOf(record, owner, writer, await readAll(store, turnId));
+  }
+
+  readAfter(
+    turnId: TurnId,
+    after: EventId,
+    options: { readonly limit: number },
+  ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }> {
+    return this.#whereverItIs(turnId, never, (store) => store.readAfter(turnId, after, options));
+  }
+
+  untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void> {
+    return this.#whereverItIs(turnId, signal, (store, here) => store.untilPast(turnId, cursor, here));
+  }
+
+  async requestCancel(turnId: TurnId, by: CancelledBy): Promise<void> {
+    try {
+      await this.#home(turnId).requestCancel(turnId, by);
+    } catch (error) {
+      // its writer is in this process, which ends it whether that can be stored or not
+      if (!isDegraded(error) || !this.#writers.has(turnId)) throw error;
+    }
+  }
+
+  untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
+    return this.#whereverItIs(turnId, signal, (store, here) => store.untilCancelRequested(turnId, here));
+  }
+
+  async noteAttached(turnId: TurnId, atMs: number): Promise<void> {
+    await this.#orDegraded(() => this.#home(turnId).noteAttached(turnId, atMs));
+  }
+
+  async noteDelivered(turnId: TurnId): Promise<void> {
+    await this.#orDegraded(() => this.#home(turnId).noteDelivered(turnId));
+  }
+
+  async get(turnId: TurnId): Promise<TurnRecord | undefined> {
+    const record = await this.#home(turnId).get(turnId);
+    return record === undefined ? undefined : this.#marked(record);
+  }
+
+  async list(filter: TurnFilter): Promise<readonly TurnRecord[]> {
+    const stored = await this.#orDegraded(() => this.#store().list(filter));
+    const inMemory = await this.#memory.list(filter);
+    const all = [...inMemory, ...(stored ?? []).filter(({ turnId }) => !this.#inMemory.has(turnId))];
+    const newestFirst = all.sort((a, b) => b.createdAtMs - a.createdAtMs);
+    return newestFirst.slice(0, filter.limit).map((record) => this.#marked(record));
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    await this.#memory.remove(turnId);
+    if (!this.#inMemory.delete(turnId) || this.#degradedBy === undefined) await this.#store().remove(turnId);
+    this.#writers.delete(turnId);
+    this.#moves.wake(turnId);
+  }
+
+  async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+    await this.#memory.renewOwner(owner, aliveUntilMs);
+    await this.#orDegraded(() => this.#store().renewOwner(owner, aliveUntilMs));
+  }
+
+  async owners(): Promise<ReadonlyMap<string, number>> {
+    return (await this.#orDegraded(() => this.#store().owners())) ?? this.#memory.owners();
+  }
+
+  async sweep(nowMs: number): Promise<void> {
+    await this.#memory.sweep(nowMs);
+    for (const [turnId, writer] of this.#writers)
+      if (writer.inMemory && writer.ended) await this.#forgetExpired(turnId);
+    await this.#orDegraded(() => this.#store().sweep(nowMs));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#healing;
+    this.#moves.wakeAll();
+    await this.#primary?.close();
+    await this.#memory.close();
+  }
+
+  /** What memory no longer keeps has nothing to bring back. */
+  async #forgetExpired(turnId: TurnId): Promise<void> {
+    try {
+      await this.#memory.get(turnId);
+    } catch {
+      this.#writers.delete(turnId); // expired: the tombstone stays in memory for its day
+    }
+  }
+
+  #store(): LogStore {
+    if (this.#primary !== undefined) return this.#primary;
+    throw this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
+  }
+
+  #home(turnId: TurnId): LogStore {
+    return this.#inMemory.has(turnId) ? this.#memory : this.#store();
+  }
+
+  #marked(record: TurnRecord): TurnRecord {
+    return this.#inMemory.has(record.turnId) ? { ...record, degraded: true } : record;
+  }
+
+  #writerOf(turn: NewTurn, owner: string, writer: LogWriter, events: readonly TurnEvent[]): LogWriter {
+    const { turnId } = turn;
+    const made = new FallbackWriter({
+      turn,
+      owner,
+      writer,
+      inMemory: this.#inMemory.has(turnId),
+      events: events.map((event) => ({ body: bodyOf(event), atMs: event.atMs })),
+      memory: this.#memory,
+      primary: () => this.#store(),
+      onMoved: (inMemory, cause) => this.#moved(turnId, inMemory, cause),
+      onEnded: () => {
+        if (!this.#inMemory.has(turnId)) this.#writers.delete(turnId);
+      },
+    });
+    this.#writers.set(turnId, made);
+    return made;
+  }
+
+  #moved(turnId: TurnId, inMemory: boolean, cause: unknown): void {
+    if (inMemory) this.#inMemory.add(turnId);
+    else this.#inMemory.delete(turnId);
+    if (inMemory && isDegraded(cause)) this.#degrade(cause);
+    this.#moves.wake(turnId);
+  }
+
+  /** What the work answers, or undefined while the store fails. Other errors pass. */
+  async #orDegraded<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isDegraded(error)) throw error;
+      this.#degrade(error);
+      return undefined;
+    }
+  }
+
+  #degrade(error: MillraceError): void {
+    if (this.#degradedBy === undefined) this.#options.onDegraded?.(error);
+    this.#degradedBy = error;
+    if (!this.#closing.signal.aborted) this.#healing ??= this.#heal();
+  }
+
+  /** Tries the store again until it takes everything that memory holds for it. A row of docs/retries.md. */
+  async #heal(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await bestEffort(this.#options.clock.sleep(healEveryMs, signal));
+      if (signal.aborted) break;
+      try {
+        this.#primary ??= await this.#options.open();
+        await this.#primary.renewOwner(probe, this.#options.clock.now()); // a write: a full disk is not well
+        for (const [turnId, writer] of this.#writers) {
+          await writer.heal();
+          if (writer.ended && !writer.inMemory) this.#writers.delete(turnId);
+        }
+        this.#degradedBy = undefined;
+        this.#options.onDegraded?.(undefined);
+        break;
+      } catch (error) {
+        if (!isDegraded(error)) this.#options.onDegraded?.(toMillraceError(error));
+      }
+    }
+    this.#healing = undefined;
+  }
+
+  /** Whether the turn could be moved into memory after its store failed: only what this process writes can. */
+  async #retreated(turnId: TurnId, error: unknown): Promise<boolean> {
+    const writer = this.#writers.get(turnId);
+    if (!isDegraded(error) || writer === undefined || writer.inMemory) return false;
+    await writer.retreat(error);
+    return true;
+  }
+
+  /** Works at the turn's home; when the turn moves meanwhile, or has to because its store cannot be read, at the other. */
+  async #whereverItIs<T>(
+    turnId: TurnId,
+    signal: AbortSignal,
+    work: (store: LogStore, here: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    for (;;) {
+      const here = new AbortController();
+      const either = AbortSignal.any([signal, here.signal]);
+      void bestEffort(this.#moves.wait(turnId, either).then(() => here.abort()));
+      try {
+        return await work(this.#home(turnId), either);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (!here.signal.aborted && !(await this.#retreated(turnId, error))) throw error;
+      } finally {
+        here.abort();
+      }
+    }
+  }
+}
+
+const never = new AbortController().signal;
+
+/** The owner under which healing tries to write. */
+const probe = "probe";
+
+function isDegraded(error: unknown): error is MillraceError {
+  return isMillraceError(error) && error.code === "degraded";
+}
