@@ -1,4 +1,5 @@
 import type { TurnId } from "../base/ids.ts";
+import type { Secret } from "../base/secret.ts";
 import type { EventRow, TurnRow } from "./medium.ts";
 
 /** A record before it is sealed. */
@@ -21,14 +22,22 @@ export interface TurnCodec {
   decode(row: EventRow, previousMac: Uint8Array): string;
 }
 
+/** What a reader brings to open a turn: its client's key, or the gateway's own right to go on with a running turn. */
+export type Access = { readonly clientKey: Secret | undefined } | "runner";
+
 /** How a log's bytes are made. */
 export interface LogCodec {
   /** What a value is looked up by, when it must not stand in the store itself. */
   index(value: string): string;
-  /** A key of its own for a new turn. */
-  newTurn(turnId: TurnId): { readonly wrappedKey: Uint8Array; readonly codec: TurnCodec };
-  /** Undefined when the row was sealed with a key that is not ours. */
-  openTurn(row: TurnRow): TurnCodec | undefined;
+  /** A key of its own for a new turn; once it has ended, only who brings the client's key reads it, if there is one. */
+  newTurn(
+    turnId: TurnId,
+    clientKey: Secret | undefined,
+  ): { readonly wrappedKey: Uint8Array; readonly codec: TurnCodec };
+  /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */
+  openTurn(row: TurnRow | undefined, access: Access): TurnCodec | undefined;
+  /** The wrapped key without what lets the gateway open it, for the end of a turn; undefined when it stays as it is. */
+  closeKey(wrappedKey: Uint8Array): Uint8Array | undefined;
 }
 
 const nothing = new Uint8Array(0);
@@ -46,5 +55,6 @@ const clearTurn: TurnCodec = {
 export const clearCodec: LogCodec = {
   index: (value) => value,
   newTurn: () => ({ wrappedKey: nothing, codec: clearTurn }),
-  openTurn: () => clearTurn,
+  openTurn: (row) => (row === undefined ? undefined : clearTurn),
+  closeKey: () => undefined,
 };

@@ -7,10 +7,20 @@ import { encodeRecord } from "./record-text.ts";
 import { expiryOf, type Retention } from "./retention.ts";
 import type { Appended, LogWriter } from "./store.ts";
 
+export interface WriterOptions {
+  readonly medium: LogMedium;
+  readonly codec: TurnCodec;
+  readonly retention: Retention;
+  readonly row: TurnRow;
+  /** What becomes of the turn's wrapped key at its end; undefined when it stays. */
+  readonly closedKey: Uint8Array | undefined;
+}
+
 /** Seals events and appends them under one claim. Appends of one writer run one after the other. */
 export class MediumWriter implements LogWriter {
   readonly turnId: TurnId;
   readonly epoch: number;
+  readonly #closedKey: Uint8Array | undefined;
   readonly #medium: LogMedium;
   readonly #codec: TurnCodec;
   readonly #retention: Retention;
@@ -18,9 +28,10 @@ export class MediumWriter implements LogWriter {
   #lastMac: Uint8Array;
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor(medium: LogMedium, codec: TurnCodec, retention: Retention, row: TurnRow) {
+  constructor({ medium, codec, retention, row, closedKey }: WriterOptions) {
     this.turnId = row.turnId;
     this.epoch = row.epoch;
+    this.#closedKey = closedKey;
     this.#medium = medium;
     this.#codec = codec;
     this.#retention = retention;
@@ -49,7 +60,9 @@ export class MediumWriter implements LogWriter {
     const last = bodies.at(-1);
     const ends = last !== undefined && isTerminal(last);
     if (bodies.slice(0, -1).some(isTerminal)) throw new RangeError("nothing may follow a terminal event");
-    const end = ends ? { outcome: last.type, atMs, expiresAtMs: expiryOf(atMs, atMs, this.#retention) } : undefined;
+    const end = ends
+      ? { outcome: last.type, atMs, expiresAtMs: expiryOf(atMs, atMs, this.#retention), wrappedKey: this.#closedKey }
+      : undefined;
     const outcome = await this.#medium.append(this.turnId, {
       epoch: this.epoch,
       afterSeq: this.#lastSeq,

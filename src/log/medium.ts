@@ -42,14 +42,21 @@ export interface EventRow {
   readonly mac: Uint8Array;
 }
 
+/** What the end of a turn changes in its row. */
+export interface EndRow {
+  readonly outcome: TerminalEventType;
+  readonly atMs: number;
+  readonly expiresAtMs: number;
+  /** Replaces the turn's wrapped key. */
+  readonly wrappedKey: Uint8Array | undefined;
+}
+
 export interface AppendRows {
   /** The claim under which the writer writes, and the event that it believes to be the last. */
   readonly epoch: number;
   readonly afterSeq: number;
   readonly events: readonly EventRow[];
-  readonly end:
-    | { readonly outcome: TerminalEventType; readonly atMs: number; readonly expiresAtMs: number }
-    | undefined;
+  readonly end: EndRow | undefined;
 }
 
 export interface RowFilter {

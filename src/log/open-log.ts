@@ -1,7 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
-import type { LogCodec, TurnCodec } from "./codec.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
 import { decodeHeader, encodeHeader } from "./header.ts";
@@ -9,7 +10,17 @@ import { MediumWriter } from "./log-writer.ts";
 import type { LogMedium, TurnRow } from "./medium.ts";
 import { damagedLog, decodeRecord } from "./record-text.ts";
 import { expiryOf, hasExpired, type Retention } from "./retention.ts";
-import type { Created, LogStore, LogWriter, NewTurn, StoreCapabilities, TurnFilter, TurnRecord } from "./store.ts";
+import type {
+  Claimed,
+  Created,
+  LogStore,
+  LogWriter,
+  NewTurn,
+  Opening,
+  StoreCapabilities,
+  TurnFilter,
+  TurnRecord,
+} from "./store.ts";
 
 export interface LogOptions {
   readonly medium: LogMedium;
@@ -38,8 +49,8 @@ class Log implements LogStore {
     this.#retention = retention;
   }
 
-  async create(turn: NewTurn, owner: string): Promise<Created> {
-    const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId);
+  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
+    const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId, clientKey);
     const { turnId, createdAtMs, caller, ...header } = turn;
     const key = turn.idempotencyKey;
     const { row, created } = await this.#medium.create({
@@ -65,32 +76,52 @@ class Log implements LogStore {
       version: 1,
     });
     if (created) {
-      const writer = new MediumWriter(this.#medium, codec, this.#retention, row);
-      return { record: this.#recordOf(row, codec), writer };
+      return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec) };
     }
     await this.#refuseExpired(row);
-    return { record: this.#recordOf(row, this.#codecOf(row)), writer: undefined };
+    return { record: this.#recordOf(row, this.#codecOf(row, { clientKey })), writer: undefined };
   }
 
-  async claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined> {
+  async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {
     const row = await this.#medium.claim(turnId, owner);
-    return row === undefined ? undefined : new MediumWriter(this.#medium, this.#codecOf(row), this.#retention, row);
+    if (row === undefined) return undefined;
+    const codec = this.#codecOf(row, "runner");
+    const readAll = async () => {
+      const events: TurnEvent[] = [];
+      while (events.length < row.lastSeq) {
+        events.push(...(await this.#readAfter(turnId, events.length, 1024, "runner")).events);
+      }
+      return events;
+    };
+    return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec), readAll };
+  }
+
+  async listRunning(): Promise<readonly TurnRecord[]> {
+    return this.#recordsOf(await this.#medium.list({ open: true, limit: Number.MAX_SAFE_INTEGER }), "runner");
   }
 
   async readAfter(
     turnId: TurnId,
     after: EventId,
-    { limit }: { readonly limit: number },
+    { limit, clientKey }: { readonly limit: number } & Opening,
   ): Promise<{ events: readonly TurnEvent[]; ended: boolean }> {
-    const afterSeq = seqOf(after);
+    return this.#readAfter(turnId, seqOf(after), limit, { clientKey });
+  }
+
+  async #readAfter(
+    turnId: TurnId,
+    afterSeq: number,
+    limit: number,
+    access: Access,
+  ): Promise<{ events: readonly TurnEvent[]; ended: boolean }> {
     const found = await this.#medium.read(turnId, afterSeq, limit);
-    if (found === undefined) throw unknownTurn();
+    if (found === undefined) throw this.#unknownTurn(access);
     const { row, events: rows } = found;
     await this.#refuseExpired(row);
+    const codec = this.#codecOf(row, access);
     if (afterSeq > row.lastSeq) throw pastTheEnd();
     if (afterSeq > 0 && found.previousMac === undefined) throw damagedLog();
     if (rows.length !== Math.min(limit, row.lastSeq - afterSeq)) throw damagedLog();
-    const codec = this.#codecOf(row);
     let seq = afterSeq;
     let mac = found.previousMac ?? new Uint8Array(0);
     const events: TurnEvent[] = [];
@@ -136,11 +167,11 @@ class Log implements LogStore {
     await this.#medium.mark(turnId, { delivered: true });
   }
 
-  async get(turnId: TurnId): Promise<TurnRecord | undefined> {
+  async get(turnId: TurnId, opening: Opening = {}): Promise<TurnRecord | undefined> {
     const row = await this.#medium.get(turnId);
-    if (row === undefined) return undefined;
-    await this.#refuseExpired(row);
-    return this.#recordOf(row, this.#codecOf(row));
+    if (row !== undefined) await this.#refuseExpired(row);
+    const codec = this.#codec.openTurn(row, { clientKey: opening.clientKey });
+    return row === undefined || codec === undefined ? undefined : this.#recordOf(row, codec);
   }
 
   async list({ fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnRecord[]> {
@@ -150,12 +181,7 @@ class Log implements LogStore {
       ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
       ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
     });
-    const records: TurnRecord[] = [];
-    for (const row of rows) {
-      const codec = this.#codec.openTurn(row);
-      if (codec !== undefined && !hasExpired(row, this.#clock.now())) records.push(this.#recordOf(row, codec));
-    }
-    return records;
+    return this.#recordsOf(rows, { clientKey: undefined });
   }
 
   remove(turnId: TurnId): Promise<void> {
@@ -185,10 +211,30 @@ class Log implements LogStore {
     return row;
   }
 
-  #codecOf(row: TurnRow): TurnCodec {
-    const codec = this.#codec.openTurn(row);
+  #codecOf(row: TurnRow, access: Access): TurnCodec {
+    const codec = this.#codec.openTurn(row, access);
     if (codec === undefined) throw unknownTurn(); // another key: as if it were not there
     return codec;
+  }
+
+  /** Takes as long as for a turn that is there under another key. */
+  #unknownTurn(access: Access): MillraceError {
+    this.#codec.openTurn(undefined, access);
+    return unknownTurn();
+  }
+
+  #writerOf(row: TurnRow, codec: TurnCodec): LogWriter {
+    const closedKey = this.#codec.closeKey(row.wrappedKey);
+    return new MediumWriter({ medium: this.#medium, codec, retention: this.#retention, row, closedKey });
+  }
+
+  #recordsOf(rows: readonly TurnRow[], access: Access): readonly TurnRecord[] {
+    const records: TurnRecord[] = [];
+    for (const row of rows) {
+      const codec = this.#codec.openTurn(row, access);
+      if (codec !== undefined && !hasExpired(row, this.#clock.now())) records.push(this.#recordOf(row, codec));
+    }
+    return records;
   }
 
   /** Once seen expired it is erased, so that a clock that goes back cannot bring it to life. */

@@ -1,6 +1,6 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "./event.ts";
-import type { LogStore } from "./store.ts";
+import type { LogStore, Opening } from "./store.ts";
 
 const batch = 256;
 
@@ -14,11 +14,12 @@ export async function* readTurn(
   turnId: TurnId,
   after: EventId,
   signal: AbortSignal,
+  opening: Opening = {},
 ): AsyncGenerator<TurnEvent, void> {
   let cursor = after;
   for (;;) {
     signal.throwIfAborted();
-    const { events, ended } = await log.readAfter(turnId, cursor, { limit: batch });
+    const { events, ended } = await log.readAfter(turnId, cursor, { limit: batch, ...opening });
     for (const event of events) {
       yield event; // suspends until the consumer has room
       cursor = event.eventId; // moves only once the consumer came back for more

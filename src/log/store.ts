@@ -1,4 +1,5 @@
 import type { EventId, TurnId } from "../base/ids.ts";
+import type { Secret } from "../base/secret.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { TurnRequest } from "./request.ts";
 
@@ -75,6 +76,14 @@ export interface Created {
   readonly writer: LogWriter | undefined;
 }
 
+/** A turn that was taken over. */
+export interface Claimed {
+  readonly record: TurnRecord;
+  readonly writer: LogWriter;
+  /** All that the log holds. Throws `internal` when it was changed or damaged. */
+  readonly readAll: () => Promise<readonly TurnEvent[]>;
+}
+
 export interface TurnFilter {
   readonly open?: boolean;
   readonly caller?: string;
@@ -82,6 +91,14 @@ export interface TurnFilter {
   readonly session?: string;
   readonly idempotencyKey?: string;
   readonly limit: number;
+}
+
+/**
+ * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). Without it, and with another
+ * one, such a turn is unknown.
+ */
+export interface Opening {
+  readonly clientKey?: Secret | undefined;
 }
 
 /**
@@ -93,9 +110,11 @@ export interface TurnFilter {
 export interface LogStore {
   readonly capabilities: StoreCapabilities;
   /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
-  create(turn: NewTurn, owner: string): Promise<Created>;
+  create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created>;
+  /** Running turns, newest first, also those that a client sealed: for whoever may have to run them. */
+  listRunning(): Promise<readonly TurnRecord[]>;
   /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
-  claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined>;
+  claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
   /**
    * Events strictly after the cursor, at most `limit`; `ended` when nothing can follow the last of them. Throws
    * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
@@ -103,7 +122,7 @@ export interface LogStore {
   readAfter(
     turnId: TurnId,
     after: EventId,
-    options: { readonly limit: number },
+    options: { readonly limit: number } & Opening,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
   /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
@@ -116,8 +135,8 @@ export interface LogStore {
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Undefined when unknown. */
-  get(turnId: TurnId): Promise<TurnRecord | undefined>;
-  /** Newest first, without the expired ones. */
+  get(turnId: TurnId, opening?: Opening): Promise<TurnRecord | undefined>;
+  /** Newest first, without the expired ones and those that a client sealed. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;

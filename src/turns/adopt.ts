@@ -4,8 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
-import { readAll } from "../log/read-all.ts";
-import type { LogStore, LogWriter, TurnRecord } from "../log/store.ts";
+import type { Claimed, TurnRecord } from "../log/store.ts";
 import { stateOf } from "./decide.ts";
 import { answerOf, reconcile } from "./reconcile.ts";
 import { answeringBackend } from "./route.ts";
@@ -17,7 +16,6 @@ const waitForIdeMs = 60_000;
 const lookEveryMs = 1_000;
 
 export interface AdoptOptions {
-  readonly store: LogStore;
   readonly backends: Backends;
   readonly planning: Planning;
   readonly clock: Clock;
@@ -29,12 +27,11 @@ export interface AdoptOptions {
  * for the whole answer again, and what the log lacks is added to it. A turn that somebody asked to end is ended.
  */
 export async function adopt(
-  record: TurnRecord,
-  writer: LogWriter,
+  { record, writer, readAll }: Claimed,
   options: AdoptOptions,
 ): Promise<{ readonly runner: Runner; readonly cleanUp: () => Promise<void> }> {
-  const { store, backends, planning, clock } = options;
-  const events = await readAll(store, record.turnId);
+  const { backends, planning, clock } = options;
+  const events = await readAll();
   const logged = answerOf(events);
   const started = events.find((event) => event.type === "started");
   const open = async (signal: AbortSignal): Promise<AsyncIterable<TurnEventBody>> => {

@@ -1,10 +1,10 @@
 import type { Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
-import { MillraceError } from "../base/errors.ts";
+import { MillraceError, toMillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, type TurnId } from "../base/ids.ts";
-import type { CancelledBy, TurnEvent } from "../log/event.ts";
+import type { CancelledBy, TurnEvent, TurnEventBody } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
-import type { LogStore, LogWriter, TurnRecord } from "../log/store.ts";
+import type { Claimed, LogStore, LogWriter, TurnRecord } from "../log/store.ts";
 import { adopt } from "./adopt.ts";
 import type { Continuity } from "./continuity/continuity.ts";
 import { implicitTwin, refuseConflict } from "./join.ts";
@@ -200,25 +200,32 @@ class Engine implements Turns {
   }
 
   async #adoptOrphans(): Promise<void> {
-    const { owner, ownerIsGone = () => false, backends, onProblem = () => {} } = this.#options;
+    const { owner, ownerIsGone = () => false, onProblem = () => {} } = this.#options;
     const left = await orphans(this.#store, owner, this.#clock.now(), ownerIsGone);
     for (const record of left) {
       const { turnId } = record;
       if (this.#stopping.signal.aborted) return;
       try {
-        const writer = await this.#store.claim(turnId, owner);
-        if (writer === undefined) continue; // ended, or taken by another, since it was listed
-        const { runner, cleanUp } = await adopt(record, writer, {
-          store: this.#store,
-          backends,
-          planning: this.#options,
-          clock: this.#clock,
-          run: this.#runOptions(turnId),
-        });
+        const claimed = await this.#store.claim(turnId, owner);
+        if (claimed === undefined) continue; // ended, or taken by another, since it was listed
+        const { runner, cleanUp } = await this.#adopted(claimed);
         this.#running.add(turnId, runner, Math.max(record.graceMs, adoptedGraceMs), cleanUp);
       } catch (error) {
         onProblem({ event: "turn_adopt_failed", turnId, error });
       }
+    }
+  }
+
+  /** A turn whose log cannot be trusted ends as failed: nobody could go on from it. */
+  async #adopted(claimed: Claimed): ReturnType<typeof adopt> {
+    const { backends } = this.#options;
+    const run = this.#runOptions(claimed.record.turnId);
+    try {
+      return await adopt(claimed, { backends, planning: this.#options, clock: this.#clock, run });
+    } catch (error) {
+      const failed: TurnEventBody = { type: "failed", error: toMillraceError(error).toRecord() };
+      await claimed.writer.append([failed], this.#clock.now());
+      throw error;
     }
   }
 

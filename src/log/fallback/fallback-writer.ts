@@ -1,6 +1,7 @@
 import { isMillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import { isTerminal, type TurnEventBody } from "../event.ts";
+import type { Secret } from "../../base/secret.ts";
+import { bodyOf, isTerminal, type TurnEvent, type TurnEventBody } from "../event.ts";
 import { seqOf } from "../event-id.ts";
 import type { Appended, LogStore, LogWriter, NewTurn } from "../store.ts";
 
@@ -15,8 +16,9 @@ export interface FallbackWriterOptions {
   /** Where the turn is written now; its other home is `memory`. */
   readonly writer: LogWriter;
   readonly inMemory: boolean;
-  /** What the log holds already. */
-  readonly events: readonly Kept[];
+  readonly clientKey: Secret | undefined;
+  /** What the log held before this writer's first append. */
+  readonly readAll: () => Promise<readonly TurnEvent[]>;
   readonly memory: LogStore;
   /** Throws `degraded` while there is none. */
   readonly primary: () => LogStore;
@@ -33,7 +35,8 @@ export interface FallbackWriterOptions {
 export class FallbackWriter implements LogWriter {
   readonly turnId: TurnId;
   readonly #options: FallbackWriterOptions;
-  readonly #kept: Kept[];
+  readonly #kept: Kept[] = [];
+  #readBefore = false;
   #writer: LogWriter;
   #inMemory: boolean;
   #tail: Promise<unknown> = Promise.resolve();
@@ -43,7 +46,6 @@ export class FallbackWriter implements LogWriter {
     this.#options = options;
     this.#writer = options.writer;
     this.#inMemory = options.inMemory;
-    this.#kept = options.events.map(({ body, atMs }) => ({ body, atMs }));
   }
 
   get epoch(): number {
@@ -82,8 +84,17 @@ export class FallbackWriter implements LogWriter {
     return done;
   }
 
+  /** Once, while the store can still be read: what it cannot say later must be kept now. */
+  async #readWhatWasThere(): Promise<void> {
+    if (this.#readBefore) return;
+    const events = await this.#options.readAll();
+    this.#readBefore = true;
+    this.#kept.unshift(...events.map((event) => ({ body: bodyOf(event), atMs: event.atMs })));
+  }
+
   async #append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended> {
     try {
+      await this.#readWhatWasThere();
       return this.#keep(await this.#writer.append(bodies, atMs), bodies, atMs);
     } catch (error) {
       if (this.#inMemory || !isMillraceError(error) || error.code !== "degraded") throw error;
@@ -100,9 +111,9 @@ export class FallbackWriter implements LogWriter {
   }
 
   async #moveToMemory(cause: unknown): Promise<void> {
-    const { memory, turn, owner, onMoved } = this.#options;
+    const { memory, turn, owner, clientKey, onMoved } = this.#options;
     await memory.remove(turn.turnId);
-    const { writer } = await memory.create(turn, owner);
+    const { writer } = await memory.create(turn, owner, clientKey);
     if (writer === undefined) throw cause; // memory holds this key for another turn
     for (const { body, atMs } of this.#kept) await writer.append([body], atMs);
     this.#writer = writer;
@@ -112,12 +123,12 @@ export class FallbackWriter implements LogWriter {
 
   async #heal(): Promise<void> {
     if (!this.#inMemory) return;
-    const { primary, memory, turn, owner, onMoved } = this.#options;
+    const { primary, memory, turn, owner, clientKey, onMoved } = this.#options;
     const store = primary();
-    const held = await store.get(turn.turnId); // a write whose answer was lost may have arrived: the store says how far
-    const created = held === undefined ? await store.create(turn, owner) : undefined;
+    const held = await store.get(turn.turnId, { clientKey }); // a write whose answer was lost may have arrived: the store says how far
+    const created = held === undefined ? await store.create(turn, owner, clientKey) : undefined;
     if (created !== undefined && created.record.turnId !== turn.turnId) return; // its key was used: memory keeps it
-    const writer = created?.writer ?? (await store.claim(turn.turnId, owner));
+    const writer = created?.writer ?? (await store.claim(turn.turnId, owner))?.writer;
     if (writer !== undefined) {
       const stored = held === undefined ? 0 : seqOf(held.lastEventId);
       for (const { body, atMs } of this.#kept.slice(stored)) {

@@ -2,10 +2,21 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
-import { bodyOf, type CancelledBy, type TurnEvent } from "../event.ts";
+import type { Secret } from "../../base/secret.ts";
+import { clearCodec, type LogCodec } from "../codec.ts";
+import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
-import { readAll } from "../read-all.ts";
-import type { Created, LogStore, LogWriter, NewTurn, StoreCapabilities, TurnFilter, TurnRecord } from "../store.ts";
+import type {
+  Claimed,
+  Created,
+  LogStore,
+  LogWriter,
+  NewTurn,
+  Opening,
+  StoreCapabilities,
+  TurnFilter,
+  TurnRecord,
+} from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { FallbackWriter } from "./fallback-writer.ts";
 
@@ -18,6 +29,8 @@ export interface FallbackLogOptions {
   /** What the store can do once it is open. */
   readonly capabilities: StoreCapabilities;
   readonly clock: Clock;
+  /** How memory keeps what the store will not take; as it is where not said. */
+  readonly codec?: LogCodec;
   /** Told when the store begins to fail, with why, and when it is well again. */
   readonly onDegraded?: (error: MillraceError | undefined) => void;
 }
@@ -51,7 +64,7 @@ class Fallback implements FallbackLog {
   constructor(options: FallbackLogOptions) {
     this.capabilities = options.capabilities;
     this.#options = options;
-    this.#memory = openMemoryLog({ clock: options.clock });
+    this.#memory = openMemoryLog({ clock: options.clock, codec: options.codec ?? clearCodec });
   }
 
   get degradedBy(): MillraceError | undefined {
@@ -64,30 +77,33 @@ class Fallback implements FallbackLog {
     });
   }
 
-  async create(turn: NewTurn, owner: string): Promise<Created> {
+  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
     // a store that just failed is not asked again for each turn: healing finds out when it is back
     const ask = this.#degradedBy === undefined;
-    const stored = ask ? await this.#orDegraded(() => this.#store().create(turn, owner)) : undefined;
+    const stored = ask ? await this.#orDegraded(() => this.#store().create(turn, owner, clientKey)) : undefined;
     const created = stored ?? (await this.#memory.create(turn, owner));
     const inMemory = stored === undefined;
     const record = inMemory ? { ...created.record, degraded: true } : created.record;
     if (created.writer === undefined) return { record, writer: undefined };
     if (inMemory) this.#inMemory.add(turn.turnId);
-    return { record, writer: this.#writerOf(turn, owner, created.writer, []) };
+    return { record, writer: this.#writerOf(turn, owner, clientKey, created.writer, async () => []) };
   }
 
-  async claim(turnId: TurnId, owner: string): Promise<LogWriter | undefined> {
-    const store = this.#home(turnId);
-    const writer = await store.claim(turnId, owner);
-    const record = writer === undefined ? undefined : await store.get(turnId);
-    if (writer === undefined || record === undefined) return undefined;
-    return this.#writerOf(record, owner, writer, await readAll(store, turnId));
+  async listRunning(): Promise<readonly TurnRecord[]> {
+    return (await this.#orDegraded(() => this.#store().listRunning())) ?? [];
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {
+    const claimed = await this.#home(turnId).claim(turnId, owner);
+    if (claimed === undefined) return undefined;
+    const { record, writer, readAll } = claimed;
+    return { record, writer: this.#writerOf(record, owner, undefined, writer, readAll), readAll };
   }
 
   readAfter(
     turnId: TurnId,
     after: EventId,
-    options: { readonly limit: number },
+    options: { readonly limit: number } & Opening,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }> {
     return this.#whereverItIs(turnId, never, (store) => store.readAfter(turnId, after, options));
   }
@@ -117,8 +133,8 @@ class Fallback implements FallbackLog {
     await this.#orDegraded(() => this.#home(turnId).noteDelivered(turnId));
   }
 
-  async get(turnId: TurnId): Promise<TurnRecord | undefined> {
-    const record = await this.#home(turnId).get(turnId);
+  async get(turnId: TurnId, opening: Opening = {}): Promise<TurnRecord | undefined> {
+    const record = await this.#home(turnId).get(turnId, opening);
     return record === undefined ? undefined : this.#marked(record);
   }
 
@@ -183,14 +199,21 @@ class Fallback implements FallbackLog {
     return this.#inMemory.has(record.turnId) ? { ...record, degraded: true } : record;
   }
 
-  #writerOf(turn: NewTurn, owner: string, writer: LogWriter, events: readonly TurnEvent[]): LogWriter {
+  #writerOf(
+    turn: NewTurn,
+    owner: string,
+    clientKey: Secret | undefined,
+    writer: LogWriter,
+    readAll: () => Promise<readonly TurnEvent[]>,
+  ): LogWriter {
     const { turnId } = turn;
     const made = new FallbackWriter({
       turn,
       owner,
       writer,
       inMemory: this.#inMemory.has(turnId),
-      events: events.map((event) => ({ body: bodyOf(event), atMs: event.atMs })),
+      clientKey,
+      readAll,
       memory: this.#memory,
       primary: () => this.#store(),
       onMoved: (inMemory, cause) => this.#moved(turnId, inMemory, cause),

@@ -48,6 +48,7 @@ export class MemoryMedium implements LogMedium {
       lastSeq: afterSeq + events.length,
       lastMac: events.at(-1)?.mac ?? entry.row.lastMac,
       ...(end === undefined ? {} : { outcome: end.outcome, endedAtMs: end.atMs, expiresAtMs: end.expiresAtMs }),
+      ...(end?.wrappedKey === undefined ? {} : { wrappedKey: end.wrappedKey }),
     });
     return "appended";
   }

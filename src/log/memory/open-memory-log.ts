@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { clearCodec } from "../codec.ts";
+import { clearCodec, type LogCodec } from "../codec.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
@@ -8,10 +8,12 @@ import { MemoryMedium } from "./memory-medium.ts";
 /** A log that ends with this process. */
 export function openMemoryLog({
   clock,
+  codec = clearCodec,
   retention = defaultRetention,
 }: {
   readonly clock: Clock;
+  readonly codec?: LogCodec;
   readonly retention?: Retention;
 }): LogStore {
-  return openLog({ medium: new MemoryMedium(), codec: clearCodec, clock, retention });
+  return openLog({ medium: new MemoryMedium(), codec, clock, retention });
 }

@@ -12,6 +12,8 @@ export interface SqliteLogOptions {
   readonly clock: Clock;
   readonly codec?: LogCodec;
   readonly retention?: Retention;
+  /** The file's largest size, in pages of 4 KiB; as large as the disk where not said. */
+  readonly maxPages?: number;
 }
 
 /**
@@ -24,7 +26,9 @@ export async function openSqliteLog({
   clock,
   codec = clearCodec,
   retention = defaultRetention,
+  maxPages,
 }: SqliteLogOptions): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
   const { database, setAside } = await openDatabase(path, String(clock.now()));
+  if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
   return { store: openLog({ medium: new SqliteMedium(database, clock), codec, clock, retention }), setAside };
 }

@@ -76,10 +76,12 @@ export class SqliteMedium implements LogMedium {
       );
       if (end !== undefined) {
         this.#run(
-          "UPDATE turns SET outcome = ?, ended_at_ms = ?, expires_at_ms = ? WHERE turn_id = ?",
+          `UPDATE turns SET outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)
+            WHERE turn_id = ?`,
           end.outcome,
           end.atMs,
           end.expiresAtMs,
+          end.wrappedKey ?? null,
           turnId,
         );
       }

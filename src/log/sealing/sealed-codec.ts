@@ -1,0 +1,85 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import type { TurnId } from "../../base/ids.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { ClearRecord, LogCodec, TurnCodec } from "../codec.ts";
+import type { EventRow } from "../medium.ts";
+import { damagedLog } from "../record-text.ts";
+import { open, seal } from "./box.ts";
+import { deriveKey, keyBytes, parseKey } from "./keys.ts";
+import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
+
+/** Bytes of a record's MAC. Source: facts/idempotent-streams.md, A12 (a chain head is 16 bytes). */
+const macBytes = 16;
+
+/** No turn has it: what is opened in place of a turn that is not there, so that both take as long. */
+const nobody = "turn_nobody" as TurnId;
+
+/**
+ * Seals a log under the gateway's key (32 bytes, base64url). Each turn has a random key of its own, wrapped; headers and
+ * records are AES-256-GCM, records chained by HMAC-SHA256; what is looked up stands there as a keyed digest.
+ *
+ * @throws MillraceError `invalid_request` when the key is not 32 bytes.
+ */
+export function sealedCodec(gatewayKey: Secret): LogCodec {
+  const master = parseKey(gatewayKey);
+  const wrappingKey = deriveKey(master, "wrap");
+  const indexKey = deriveKey(master, "index");
+  return {
+    index: (value) => createHmac("sha256", indexKey).update(value).digest("base64url"),
+    newTurn(turnId, clientKey) {
+      const turnKey = randomBytes(keyBytes);
+      const client = clientKey === undefined ? undefined : parseKey(clientKey);
+      return { wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client), codec: turnCodec(turnId, turnKey) };
+    },
+    openTurn(row, access) {
+      const wrapped = row?.wrappedKey;
+      const turnId = row?.turnId ?? nobody;
+      const clientKey = access === "runner" ? undefined : access.clientKey;
+      const use = access === "runner" ? "run" : "show";
+      const turnKey =
+        clientKey === undefined
+          ? unwrapForGateway(wrapped ?? new Uint8Array(0), turnId, wrappingKey, use)
+          : unwrapForClient(wrapped, turnId, parseKey(clientKey));
+      return turnKey === undefined ? undefined : turnCodec(turnId, turnKey);
+    },
+    closeKey: closeWrappedKey,
+  };
+}
+
+function turnCodec(turnId: TurnId, turnKey: Uint8Array): TurnCodec {
+  const contentKey = deriveKey(turnKey, "content", turnId);
+  const macKey = deriveKey(turnKey, "mac", turnId);
+  const header = `header ${turnId}`;
+  return {
+    encodeHeader: (text) => seal(contentKey, Buffer.from(text), header),
+    decodeHeader: (box) => openText(contentKey, box, header),
+    encode({ text, ...record }, previousMac) {
+      const payload = seal(contentKey, Buffer.from(text), placeOf(turnId, record));
+      return { ...record, payload, mac: macOf(macKey, turnId, { ...record, payload }, previousMac) };
+    },
+    decode(row, previousMac) {
+      const mac = macOf(macKey, turnId, row, previousMac);
+      if (row.mac.length !== mac.length || !timingSafeEqual(mac, row.mac)) throw damagedLog();
+      return openText(contentKey, row.payload, placeOf(turnId, row));
+    },
+  };
+}
+
+type Place = Omit<ClearRecord, "text">;
+
+/** What a record is bound to: it opens nowhere else. */
+function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: Place): string {
+  return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
+}
+
+function macOf(key: Uint8Array, turnId: TurnId, row: Omit<EventRow, "mac">, previousMac: Uint8Array): Uint8Array {
+  const digest = createHash("sha256").update(row.payload).digest();
+  const place = `${placeOf(turnId, row)}\n`;
+  return createHmac("sha256", key).update(previousMac).update(place).update(digest).digest().subarray(0, macBytes);
+}
+
+function openText(key: Uint8Array, box: Uint8Array, bound: string): string {
+  const content = open(key, box, bound);
+  if (content === undefined) throw damagedLog();
+  return Buffer.from(content).toString("utf8");
+}

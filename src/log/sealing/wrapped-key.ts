@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import type { TurnId } from "../../base/ids.ts";
+import { boxBytes, open, seal } from "./box.ts";
+import { deriveKey, keyBytes } from "./keys.ts";
+
+/**
+ * A turn's own key, wrapped. First byte 1: by the gateway's key. 2: by the client's key and, while the turn runs, by the
+ * gateway's too, so that a restart can go on with it; 3: by the client's key alone, once it has ended.
+ */
+const byGateway = 1;
+const byBoth = 2;
+const byClient = 3;
+
+const wrapBytes = keyBytes + boxBytes;
+
+export function wrapKey(
+  turnKey: Uint8Array,
+  turnId: TurnId,
+  gatewayKey: Uint8Array,
+  clientKey: Uint8Array | undefined,
+): Uint8Array {
+  const gateway = seal(gatewayKey, turnKey, `gateway ${turnId}`);
+  if (clientKey === undefined) return Buffer.concat([Buffer.of(byGateway), gateway]);
+  const client = seal(deriveKey(clientKey, "client", turnId), turnKey, `client ${turnId}`);
+  return Buffer.concat([Buffer.of(byBoth), client, gateway]);
+}
+
+/** What is left once the turn has ended; undefined when that is the same. */
+export function closeWrappedKey(wrapped: Uint8Array): Uint8Array | undefined {
+  if (wrapped[0] !== byBoth) return undefined;
+  return Buffer.concat([Buffer.of(byClient), wrapped.subarray(1, 1 + wrapBytes)]);
+}
+
+/** The turn's key for the gateway itself: to run the turn, or, where no client has sealed it, to show it. */
+export function unwrapForGateway(
+  wrapped: Uint8Array,
+  turnId: TurnId,
+  gatewayKey: Uint8Array,
+  use: "run" | "show",
+): Uint8Array | undefined {
+  const at = wrapped[0] === byGateway ? 1 : wrapped[0] === byBoth && use === "run" ? 1 + wrapBytes : undefined;
+  return at === undefined ? undefined : open(gatewayKey, wrapped.subarray(at, at + wrapBytes), `gateway ${turnId}`);
+}
+
+/** The turn's key for who brings the client's key. Costs the same for a turn that no client sealed, or none at all. */
+export function unwrapForClient(
+  wrapped: Uint8Array | undefined,
+  turnId: TurnId,
+  clientKey: Uint8Array,
+): Uint8Array | undefined {
+  const sealed = wrapped !== undefined && (wrapped[0] === byBoth || wrapped[0] === byClient);
+  const box = sealed ? wrapped.subarray(1, 1 + wrapBytes) : randomBytes(wrapBytes);
+  return open(deriveKey(clientKey, "client", turnId), box, `client ${turnId}`);
+}
