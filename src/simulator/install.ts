@@ -35,8 +35,8 @@ export async function install(installation: Installation): Promise<void> {
       windsurfVersion: installation.ideVersion,
     }),
     writeJson(join(layout.extension, "package.json"), {
-      name: profile.extensionFolder,
-      publisher: profile.family === "antigravity" ? "google" : "codeium",
+      name: "windsurf",
+      publisher: "codeium",
       version: profile.extensionVersion,
       main: "./dist/extension.js",
     }),

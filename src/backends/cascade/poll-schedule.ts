@@ -18,7 +18,7 @@ export const defaultPace: PollPace = {
   fastestMs: 40,
   slowestMs: 500,
   growth: 1.25,
-  busyFraction: 0.25,
+  busyFraction: 0.5,
   outageMs: 45_000,
 };
 
@@ -55,7 +55,7 @@ export function afterAnswer(
 ): { readonly history: PollHistory; readonly waitMs: number } {
   const quietPolls = poll.changed ? 0 : history.quietPolls + 1;
   const eagerMs = Math.min(pace.slowestMs, pace.fastestMs * pace.growth ** Math.min(quietPolls, 64));
-  const politeMs = Math.min(pace.slowestMs * 4, poll.tookMs * (1 / pace.busyFraction - 1));
+  const politeMs = Math.min(pace.slowestMs, poll.tookMs * (1 / pace.busyFraction - 1));
   return {
     history: { ...noPolls, quietPolls, recentErrors: remember(history, false) },
     waitMs: Math.max(eagerMs, politeMs),

@@ -1,0 +1,15 @@
+/** `npm run bench [name]`: one benchmark by its name, `gateway` if none is given. Prints; writes nothing. */
+const benches: Readonly<Record<string, () => Promise<unknown>>> = {
+  gateway: () => import("./gateway.ts"),
+  discovery: () => import("./discovery.ts"),
+  usage: () => import("./usage.ts"),
+};
+
+const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;
+const bench = benches[name ?? "gateway"];
+if (bench === undefined) {
+  console.error(`There is no benchmark called ${name}; there are ${Object.keys(benches).join(", ")}.`);
+  process.exitCode = 64;
+} else {
+  await bench();
+}
