@@ -5,6 +5,7 @@ import { encodeAnthropicError } from "./dialects/anthropic-messages/errors.ts";
 import type { WireError } from "./dialects/dialect.ts";
 import { encodeOpenAiError } from "./dialects/openai-errors.ts";
 import type { Caller } from "./guard.ts";
+import type { GatewayMetrics } from "./metrics.ts";
 import type { GatewayOptions, Timing } from "./options.ts";
 
 /** What every route has of its request. */
@@ -23,6 +24,7 @@ export type GatewayContext = Context<GatewayEnv>;
 export interface Gateway extends GatewayOptions {
   readonly limits: { readonly maxBodyBytes: number };
   readonly waits: Timing;
+  readonly metrics: GatewayMetrics;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */

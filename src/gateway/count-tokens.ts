@@ -7,13 +7,20 @@ import { layoutPrompt } from "../turns/prompt/layout.ts";
 /** The window is left out: the same request counts the same whatever the model, now and after a restart. */
 const anyModel = { uid: "" as ModelUid, number: undefined, contextTokens: undefined }; // only its window matters to a layout
 
+/** What a layout tells a client: about how many tokens it is, and what was shortened to make it fit. */
+export interface PromptSize {
+  readonly tokens: number;
+  readonly compacted: readonly string[];
+}
+
 /** As `countPromptTokens`, and for a prompt that no model could take, about what its text is: the turn itself will say so. */
-export function estimatePrompt(request: TurnRequest): number {
+export function sizeOfPrompt(request: TurnRequest): PromptSize {
   try {
-    return countPromptTokens(request);
+    const { prompt, compacted } = layoutPrompt(request, anyModel);
+    return { tokens: Math.max(1, estimatePromptTokens(prompt)), compacted };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
-    return Math.max(1, estimateTokens(JSON.stringify(request.messages)));
+    return { tokens: Math.max(1, estimateTokens(JSON.stringify(request.messages))), compacted: [] };
   }
 }
 

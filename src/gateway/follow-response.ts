@@ -32,6 +32,7 @@ export function followResponse(gateway: Gateway, c: GatewayContext, record: Turn
       resumeAfter: cursor?.turnId === record.turnId ? cursor : undefined,
       timing: gateway.waits,
       clock: gateway.clock,
+      metrics: gateway.metrics,
       onError: ({ code }) => gateway.log.write("warn", "stream broke", { turnId: record.turnId, code }),
     },
     signal,

@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { matchedRoutes } from "hono/route";
 import { MillraceError } from "../base/errors.ts";
 import { sortableId } from "../base/ids.ts";
 import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./context.ts";
@@ -9,11 +10,12 @@ import { authenticate, type GuardPolicy, refuseForeign, unauthenticated } from "
 import { mountMessages } from "./messages-routes.ts";
 import { mountModels } from "./models-routes.ts";
 import { foldPath } from "./paths.ts";
-import { mountPlain, openRoutes, routeNotFound } from "./plain-routes.ts";
+import { isOpen, mountPlain, routeNotFound } from "./plain-routes.ts";
 import { headerSafe } from "./request-headers.ts";
 import { mountResponses } from "./responses-routes.ts";
 import { onRouteError, turnRoute } from "./turn-route.ts";
 import { mountTurns } from "./turns-routes.ts";
+import { mountUsage } from "./usage-routes.ts";
 
 /** The gateway as a function from request to response: guard, then routes. `policy` may gain origins later. */
 export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv> {
@@ -27,12 +29,20 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
     if (refused === undefined) await next();
     else c.res = refused;
     finish(c, requestId);
-    logRequest(gateway, c, gateway.clock.monotonic() - startedAt);
+    const ms = gateway.clock.monotonic() - startedAt;
+    gateway.metrics.request(
+      knownMethods.has(c.req.method) ? c.req.method : "other",
+      routeOf(c),
+      c.res.status,
+      ms / 1000,
+    );
+    logRequest(gateway, c, ms);
   });
   app.options("*", (c) => preflight(c.req.raw.headers));
   mountPlain(app, gateway);
   mountModels(app, gateway);
   mountTurns(app, gateway);
+  mountUsage(app, gateway);
   app.post("/v1/chat/completions", turnRoute(gateway, openAiChat));
   app.post("/v1/completions", turnRoute(gateway, openAiCompletions));
   mountMessages(app, gateway);
@@ -40,6 +50,16 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
   app.notFound(routeNotFound);
   app.onError(onRouteError(gateway));
   return app;
+}
+
+const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
+
+/** The route that answered, as it was mounted; whatever else was asked for is one label. */
+function routeOf(c: GatewayContext): string {
+  return (
+    matchedRoutes(c).find(({ path, method }) => method !== "ALL" && !path.startsWith("*") && path !== "/*")?.path ??
+    "other"
+  );
 }
 
 /** Host and Origin on every request; the key on all but the open routes and preflights. */
@@ -50,7 +70,7 @@ function guard(policy: GuardPolicy, c: GatewayContext): Response | undefined {
   const caller = authenticate(policy, headers);
   c.set("caller", caller);
   const { method, path } = c.req;
-  const open = method === "OPTIONS" || openRoutes.some((route) => route.method === method && route.path === path);
+  const open = method === "OPTIONS" || isOpen(method, path);
   if (caller !== undefined || open) return undefined;
   const refusal = unauthenticated();
   const response = respondError(c, MillraceError.fromRecord(refusal.error), refusal.status);
@@ -75,7 +95,7 @@ function requestIdOf(headers: Headers, nowMs: number): string {
 
 function logRequest(gateway: Gateway, c: GatewayContext, ms: number): void {
   const { status } = c.res;
-  const quiet = openRoutes.some((route) => route.path === c.req.path);
+  const quiet = isOpen(c.req.method, c.req.path);
   const level = status >= 500 ? "warn" : quiet ? "debug" : "info";
   gateway.log.write(level, "request", {
     requestId: c.var.requestId,

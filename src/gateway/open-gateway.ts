@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Gateway } from "./context.ts";
 import { openGuard } from "./guard.ts";
 import { type Listening, type ListenOptions, listen } from "./listen.ts";
+import { GatewayMetrics } from "./metrics.ts";
 import { serveNode } from "./node-adapter.ts";
 import { openApp } from "./open-app.ts";
 import { defaultMaxBodyBytes, defaultTiming, type GatewayOptions } from "./options.ts";
@@ -23,6 +24,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     ...options,
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
     waits: { ...defaultTiming, ...options.timing },
+    metrics: new GatewayMetrics(options.version),
   };
   const app = openApp(gateway, policy);
   const handle = async (request: Request) => app.fetch(request);

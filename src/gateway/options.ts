@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
+import type { Meter } from "../usage/meter.ts";
 import type { GatewayKey } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { RpcHandler } from "./rpc-handler.ts";
@@ -16,6 +17,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
   readonly instance: string;
+  /** What is left of the plans, for `/v1/limits` and `/v1/usage`; without it those say so. */
+  readonly meter?: Pick<Meter, "limits" | "usage">;
   /** What `/health` shows to who has the key: plain JSON without secrets. */
   readonly healthDetails?: (signal: AbortSignal) => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */

@@ -1,26 +1,20 @@
 import type { Hono } from "hono";
 import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "./context.ts";
+import { openApiDocument } from "./openapi.ts";
+import { routeList } from "./route-list.ts";
 
-/** Routes that answer without a key: they say that something is here, and nothing about it. Source: client-contract row 54. */
-export const openRoutes: readonly { readonly method: string; readonly path: string }[] = [
-  { method: "GET", path: "/" },
-  { method: "HEAD", path: "/" },
-  { method: "GET", path: "/api/hello" },
-  { method: "HEAD", path: "/api/hello" },
-  { method: "GET", path: "/health" },
-  { method: "HEAD", path: "/health" },
-];
+/** Whether a route answers without a key: it says that something is here, and nothing about it. Source: client-contract row 54. */
+export function isOpen(method: string, path: string): boolean {
+  return (
+    (method === "GET" || method === "HEAD") && routeList.some((route) => route.open === true && route.path === path)
+  );
+}
 
-const served = [
-  "POST /v1/chat/completions",
-  "POST /v1/completions",
-  "POST /v1/responses",
-  "POST /v1/messages",
-  "POST /v1/messages/count_tokens",
-  "GET /v1/models",
-  "GET /v1/turns",
-  "GET /health",
-];
+const served = routeList.map(({ method, path }) => ({
+  method,
+  path,
+  shape: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+}));
 
 /** What other gateways have and the models behind this one cannot do. */
 const unsupported =
@@ -31,13 +25,18 @@ const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Millra
 that <code>millrace key</code> shows.</p></body></html>
 `;
 
-/** `/`, `/health`, `/api/hello`. */
+/** `/`, `/health`, `/api/hello`, `/metrics`, `/openapi.json`. */
 export function mountPlain(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/", () => {
     const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'" };
     return new Response(page, { headers });
   });
   app.get("/api/hello", () => jsonResponse({ message: "hello" }));
+  app.get("/openapi.json", () => jsonResponse(openApiDocument(gateway.version)));
+  app.get("/metrics", async () => {
+    const { text, contentType } = await gateway.metrics.write();
+    return new Response(text, { headers: { "content-type": contentType, "cache-control": "no-store" } });
+  });
   app.get("/health", async (c) => {
     const health = { status: "ok", name: "millrace", instance: gateway.instance };
     if (c.var.caller === undefined) return jsonResponse(health);
@@ -48,9 +47,9 @@ export function mountPlain(app: Hono<GatewayEnv>, gateway: Gateway): void {
 
 /** The answer where no route is: JSON that names what there is. Source: client-contract row 64. */
 export function routeNotFound(c: GatewayContext): Response {
-  const hint = `Served here: ${served.join(", ")}.`;
+  const hint = `Served here: ${served.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
   if (unsupported.test(c.req.path)) return notServed(c, 501, `${c.req.path} is not supported.`, hint);
-  const others = served.filter((route) => route.endsWith(` ${c.req.path}`)).map((route) => route.split(" ")[0] ?? "");
+  const others = served.filter(({ shape }) => shape.test(c.req.path)).map(({ method }) => method);
   if (others.length > 0) {
     const response = notServed(c, 405, `${c.req.method} is not served at ${c.req.path}.`, hint);
     response.headers.set("allow", others.join(", "));

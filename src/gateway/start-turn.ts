@@ -5,7 +5,7 @@ import type { Resolution } from "../models/model.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
 import type { StartedTurn } from "../turns/turns.ts";
 import { callerOf, type Gateway, type GatewayContext } from "./context.ts";
-import { estimatePrompt } from "./count-tokens.ts";
+import { type PromptSize, sizeOfPrompt } from "./count-tokens.ts";
 import { parseCursor, type WireCursor } from "./cursor.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
 import { fingerprintOf } from "./fingerprint.ts";
@@ -18,6 +18,7 @@ export interface OpenTurn {
   readonly record: TurnRecord | undefined;
   readonly resumeAfter: WireCursor | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly joined: StartedTurn["joined"];
   readonly continuity: Promise<string>;
 }
 
@@ -60,6 +61,7 @@ export async function startTurn(
     },
     signal,
   );
+  gateway.metrics.turn(dialect.name, started.joined, started.degraded);
   const record = await gateway.turns.get(started.turnId);
   return openTurn(gateway, c, parsed, record, started, undefined, modelHeaders(resolution));
 }
@@ -102,17 +104,21 @@ function openTurn(
   headers: Readonly<Record<string, string>>,
 ): OpenTurn {
   const { turnId, joined, degraded, expiresAtMs } = started;
+  const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request };
+  const size = sizeOfPrompt(shown.request);
   Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
   return {
     turnId,
     record,
     resumeAfter,
+    joined,
     continuity: started.continuity,
-    context: contextOf(c, record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request }, parsed),
+    context: contextOf(c, shown, parsed, size),
     headers: {
       "x-millrace-turn": turnId,
       "x-millrace-joined": joined,
       "x-millrace-degraded": String(degraded),
+      ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
       ...(Number.isFinite(expiresAtMs) ? { "x-millrace-expires": new Date(expiresAtMs).toISOString() } : {}),
       ...headers,
     },
@@ -124,6 +130,7 @@ export function contextOf(
   c: GatewayContext,
   record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,
   parsed: ParsedTurn,
+  size: PromptSize = sizeOfPrompt(record.request),
 ): EncodeContext {
   const { turnId, createdAtMs, request } = record;
   return {
@@ -131,7 +138,7 @@ export function contextOf(
     createdAtMs,
     parsed: { ...parsed, request },
     requestId: c.var.requestId,
-    promptTokens: estimatePrompt(request),
+    promptTokens: size.tokens,
     estimateTokens,
   };
 }

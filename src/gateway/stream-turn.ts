@@ -5,6 +5,7 @@ import { isTerminal, type TurnEvent } from "../log/event.ts";
 import type { Turns } from "../turns/turns.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
 import type { Encoder, WireEvent } from "./dialects/dialect.ts";
+import type { GatewayMetrics, StreamOutcome } from "./metrics.ts";
 import type { Timing } from "./options.ts";
 import type { PatientReader } from "./patient-reader.ts";
 import { writeSse } from "./sse-body.ts";
@@ -26,6 +27,7 @@ export interface StreamTurn {
   readonly writeId?: (eventId: EventId | undefined, part: number) => string | undefined;
   readonly timing: Timing;
   readonly clock: Clock;
+  readonly metrics: GatewayMetrics;
   readonly onError: (error: MillraceError) => void;
 }
 
@@ -47,6 +49,8 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
   };
   const plain = (events: readonly WireEvent[]) => events.map((event) => writeSse(event)).join("");
   let sentAt = clock.monotonic();
+  let outcome: StreamOutcome = "left";
+  options.metrics.streamOpened();
   try {
     const opening = write(encoder.open(), undefined);
     if (opening !== "") yield opening;
@@ -54,6 +58,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
       const text = write(encoder.encode(event), event.eventId);
       if (text !== "") yield text;
       if (isTerminal(event)) {
+        outcome = event.type;
         await reader.delivered();
         return;
       }
@@ -62,12 +67,16 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
       const reading = await reader.next(Math.max(0, timing.heartbeatMs - (clock.monotonic() - sentAt)));
       let text = "";
       if (reading.type === "ended") {
+        outcome = "failed";
         yield plain(encoder.broken(endedEarly()));
         return;
       }
       if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
       else {
-        if (isAlive(options)) text = plain(encoder.heartbeat());
+        if (isAlive(options)) {
+          text = plain(encoder.heartbeat());
+          options.metrics.heartbeat();
+        }
         sentAt = clock.monotonic();
       }
       if (text !== "") {
@@ -75,6 +84,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
         sentAt = clock.monotonic();
       }
       if (reading.type === "event" && isTerminal(reading.event)) {
+        outcome = reading.event.type;
         await reader.delivered();
         return;
       }
@@ -82,9 +92,11 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
   } catch (error) {
     if (signal.aborted) return; // the reader went away: there is nobody to tell
     const ours = toMillraceError(error);
+    outcome = "failed";
     options.onError(ours);
     yield plain(encoder.broken(ours.toRecord()));
   } finally {
+    options.metrics.streamEnded(outcome);
     await reader.close();
   }
 }

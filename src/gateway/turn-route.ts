@@ -60,6 +60,7 @@ async function streamedAnswer(
   dialect: Dialect,
   turn: OpenTurn,
 ): Promise<Response> {
+  const askedAt = gateway.clock.monotonic();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
@@ -72,6 +73,9 @@ async function streamedAnswer(
     throw error;
   }
   const last = early.at(-1);
+  if (turn.joined === "no" && last !== undefined && !isStart(last)) {
+    gateway.metrics.firstContent(dialect.name, (gateway.clock.monotonic() - askedAt) / 1000);
+  }
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
@@ -87,6 +91,7 @@ async function streamedAnswer(
       resumeAfter: turn.resumeAfter,
       timing: gateway.waits,
       clock: gateway.clock,
+      metrics: gateway.metrics,
       onError: (error) => {
         gateway.log.write("warn", "stream broke", {
           requestId: c.var.requestId,

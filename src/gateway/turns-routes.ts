@@ -99,6 +99,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
       writeId: (eventId) => eventId ?? startOfLog,
       timing: gateway.waits,
       clock: gateway.clock,
+      metrics: gateway.metrics,
       onError: (error) => gateway.log.write("warn", "stream broke", { turnId: turn.turnId, code: error.code }),
     },
     signal,

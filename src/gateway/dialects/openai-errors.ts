@@ -9,7 +9,7 @@ interface OpenAiError {
 }
 
 /** Every code of the taxonomy as the OpenAI surfaces say it. What cannot get better by waiting is a 4xx. Source: client-contract rows 19, 21, 58. */
-const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
+export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
   ide_not_running: { status: 503, type: "server_error", code: "ide_not_running" },
   not_signed_in: { status: 403, type: "permission_error", code: "not_signed_in" },
   unauthenticated: { status: 401, type: "authentication_error", code: "invalid_api_key" },

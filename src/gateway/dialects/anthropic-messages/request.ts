@@ -7,7 +7,8 @@ import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./to
 
 const formatSchema = z.object({ type: z.literal("json_schema"), schema: z.record(z.string(), z.unknown()) }).nullish();
 
-const messagesBody = z.object({
+/** The members of a body that are looked at, and their types. */
+export const messagesBody = z.object({
   model: z.string().min(1, "Name a model; GET /v1/models lists them."),
   messages: messagesSchema,
   system: systemSchema,

@@ -38,7 +38,8 @@ export const stopSchema = z
 
 const positiveTokens = z.number().int().positive().nullish();
 
-const chatBody = z.object({
+/** The members of a body that are looked at, and their types. */
+export const chatBody = z.object({
   model: z.string().min(1, "Name a model; GET /v1/models lists them."),
   messages: messagesSchema,
   stream: z.boolean().nullish(),

@@ -3,7 +3,8 @@ import type { ParsedTurn } from "../dialect.ts";
 import { parseStop, stopSchema } from "../openai-chat/request.ts";
 import { parseBody, refuse } from "../parse-body.ts";
 
-const completionBody = z.object({
+/** The members of a body that are looked at, and their types. */
+export const completionBody = z.object({
   model: z.string().min(1, "Name a model; GET /v1/models lists them."),
   prompt: z.union([z.string(), z.array(z.union([z.string(), z.number(), z.array(z.number())]))]).nullish(),
   suffix: z.string().nullish(),

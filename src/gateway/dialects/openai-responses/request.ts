@@ -19,7 +19,8 @@ const formatSchema = z
   ])
   .nullish();
 
-const responsesBody = z.object({
+/** The members of a body that are looked at, and their types. */
+export const responsesBody = z.object({
   model: z.string().min(1, "Name a model; GET /v1/models lists them."),
   input: inputSchema,
   instructions: z.string().nullish(),

@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { type RouteInfo, routeList } from "./route-list.ts";
+
+type Json = Readonly<Record<string, unknown>>;
+
+const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
+const errorBody = { $ref: "#/components/schemas/Error" };
+
+/** The routes as an OpenAPI 3.1 document; request bodies come from the very schemas that parse them. */
+export function openApiDocument(version: string): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  for (const route of routeList) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Millrace",
+      version,
+      description:
+        "A local gateway to the models of an IDE. Bodies may carry more than is listed: unknown members pass.",
+    },
+    servers: [{ url: "http://127.0.0.1:42100" }],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer" },
+        apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+      },
+      schemas: {
+        Error: {
+          description: "An error, in the shape of the API that was called.",
+          type: "object",
+          properties: {
+            error: {
+              type: "object",
+              properties: { message: { type: "string" }, type: { type: "string" }, code: { type: "string" } },
+              required: ["message", "type"],
+            },
+          },
+          required: ["error"],
+        },
+      },
+    },
+  };
+}
+
+function operation(route: RouteInfo): Json {
+  const content: Record<string, Json> = {};
+  if (route.answers !== "html" && route.answers !== "text") content["application/json"] = {};
+  if (route.answers !== undefined) content[contentTypes[route.answers]] = {};
+  const parameters = [...pathParameters(route), ...queryParameters(route)];
+  return {
+    summary: route.summary,
+    ...(route.open === true ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
+    responses: {
+      "200": { description: "The answer.", content },
+      default: { description: "An error.", content: { "application/json": { schema: errorBody } } },
+    },
+  };
+}
+
+function requestBody(schema: z.ZodType): Json {
+  const { $schema: _dialect, ...body } = z.toJSONSchema(schema, { unrepresentable: "any", io: "input" });
+  return { required: true, content: { "application/json": { schema: body } } };
+}
+
+function pathParameters({ path }: RouteInfo): Json[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+}
+
+function queryParameters({ query = {} }: RouteInfo): Json[] {
+  return Object.entries(query).map(([name, description]) => ({
+    name,
+    in: "query",
+    description,
+    schema: { type: "string" },
+  }));
+}

@@ -1,0 +1,109 @@
+import type { z } from "zod";
+import { messagesBody } from "./dialects/anthropic-messages/request.ts";
+import { chatBody } from "./dialects/openai-chat/request.ts";
+import { completionBody } from "./dialects/openai-completions/request.ts";
+import { responsesBody } from "./dialects/openai-responses/request.ts";
+
+/** A route as documentation, `405` answers and the OpenAPI file know it. Paths name parameters as `{id}`. */
+export interface RouteInfo {
+  readonly method: "GET" | "POST" | "DELETE";
+  readonly path: string;
+  readonly summary: string;
+  /** Answers without a key. */
+  readonly open?: boolean;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: z.ZodType;
+  /** What it answers beside JSON: always, or when asked. */
+  readonly answers?: "event-stream" | "html" | "text";
+}
+
+/** Every route of the gateway. A test holds this list to the routes that are mounted. */
+export const routeList: readonly RouteInfo[] = [
+  {
+    method: "POST",
+    path: "/v1/chat/completions",
+    summary: "OpenAI Chat Completions.",
+    body: chatBody,
+    answers: "event-stream",
+  },
+  {
+    method: "POST",
+    path: "/v1/completions",
+    summary: "OpenAI's legacy completions.",
+    body: completionBody,
+    answers: "event-stream",
+  },
+  {
+    method: "POST",
+    path: "/v1/responses",
+    summary: "OpenAI Responses: create.",
+    body: responsesBody,
+    answers: "event-stream",
+  },
+  {
+    method: "GET",
+    path: "/v1/responses/{id}",
+    summary: "A response as it stands, or its events.",
+    query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
+    answers: "event-stream",
+  },
+  { method: "DELETE", path: "/v1/responses/{id}", summary: "Ends a response if it runs, and forgets it." },
+  { method: "POST", path: "/v1/responses/{id}/cancel", summary: "Ends a response." },
+  {
+    method: "GET",
+    path: "/v1/responses/{id}/input_items",
+    summary: "What a response was asked.",
+    query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
+  },
+  { method: "POST", path: "/v1/messages", summary: "Anthropic Messages.", body: messagesBody, answers: "event-stream" },
+  {
+    method: "POST",
+    path: "/v1/messages/count_tokens",
+    summary: "Tokens of a Messages request, about.",
+    body: messagesBody,
+  },
+  {
+    method: "GET",
+    path: "/v1/models",
+    summary: "The account's models, in the shape of who asks.",
+    query: {
+      refresh: "`1`: ask the IDE again",
+      limit: "Anthropic only",
+      after_id: "Anthropic only",
+      before_id: "Anthropic only",
+    },
+  },
+  { method: "GET", path: "/v1/models/{id}", summary: "One model, by any name that resolves." },
+  {
+    method: "GET",
+    path: "/v1/turns",
+    summary: "Turns, newest first, without their prompts.",
+    query: { open: "`true`: running ones only", limit: "1 to 1000" },
+  },
+  { method: "GET", path: "/v1/turns/{id}", summary: "One turn." },
+  {
+    method: "GET",
+    path: "/v1/turns/{id}/events",
+    summary: "A turn's own events, to its end.",
+    query: { after: "only events after this id", attach: "`1`: as a reader that keeps the turn alive" },
+    answers: "event-stream",
+  },
+  { method: "POST", path: "/v1/turns/{id}/cancel", summary: "Ends a turn." },
+  {
+    method: "GET",
+    path: "/v1/limits",
+    summary: "What is left of the plans.",
+    query: { wait: "`0`: what is known, at once" },
+  },
+  {
+    method: "GET",
+    path: "/v1/usage",
+    summary: "What turns used.",
+    query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
+  },
+  { method: "GET", path: "/metrics", summary: "Counters and times for Prometheus.", answers: "text" },
+  { method: "GET", path: "/openapi.json", summary: "This list, as OpenAPI." },
+  { method: "GET", path: "/health", summary: "That the gateway runs; with a key, more.", open: true },
+  { method: "GET", path: "/api/hello", summary: "That something answers here.", open: true },
+  { method: "GET", path: "/", summary: "A short page.", open: true, answers: "html" },
+];
