@@ -1,0 +1,78 @@
+import { createClient } from "redis";
+import type { Clock } from "../../base/clock.ts";
+import { clearCodec, type LogCodec } from "../codec.ts";
+import { openLog } from "../open-log.ts";
+import { defaultRetention, type Retention } from "../retention.ts";
+import type { LogStore } from "../store.ts";
+import { Waiters } from "../waiters.ts";
+import { translateRedisError } from "./redis-errors.ts";
+import { RedisMedium } from "./redis-medium.ts";
+
+export interface RedisLogOptions {
+  /** `redis://`, `rediss://`, or `unix:` and the path of a socket. May hold a password: never logged. */
+  readonly url: string;
+  /** Before every key; gateways that share turns share it. */
+  readonly prefix?: string;
+  readonly clock: Clock;
+  readonly codec?: LogCodec;
+  readonly retention?: Retention;
+}
+
+const connectTimeoutMs = 2_000;
+
+/**
+ * A log in Redis, for several gateways that share turns. The connection comes back by itself; while it is gone every call
+ * throws `degraded` at once.
+ *
+ * @throws MillraceError `degraded` when the server cannot be reached.
+ */
+export async function openRedisLog({
+  url,
+  prefix = "millrace:",
+  clock,
+  codec = clearCodec,
+  retention = defaultRetention,
+}: RedisLogOptions): Promise<LogStore> {
+  const waiters = new Waiters<string>();
+  const target = url.startsWith("unix:") ? { path: url.slice("unix:".length) } : {};
+  const client = createClient({
+    ...(url.startsWith("unix:") ? {} : { url }),
+    socket: { ...target, connectTimeout: connectTimeoutMs },
+    disableOfflineQueue: true,
+  });
+  const listener = client.duplicate();
+  for (const each of [client, listener]) {
+    each.on("error", () => undefined); // every command that it costs fails for itself
+  }
+  try {
+    await connectOnce(client);
+    await connectOnce(listener);
+    await listener.subscribe(`${prefix}wake`, (turnId) => waiters.wake(turnId));
+  } catch (error) {
+    client.destroy();
+    if (listener.isOpen) listener.destroy();
+    throw translateRedisError(error);
+  }
+  listener.on("ready", () => waiters.wakeAll()); // what was said while it was away is asked for
+  const connection = {
+    sendCommand: client.sendCommand.bind(client) as RedisMediumSend,
+    close: async () => {
+      listener.destroy();
+      client.destroy();
+    },
+  };
+  return openLog({ medium: new RedisMedium(connection, prefix, waiters), codec, clock, retention });
+}
+
+type RedisMediumSend = ConstructorParameters<typeof RedisMedium>[0]["sendCommand"];
+
+/** The first connection fails at once, instead of being tried for ever. */
+async function connectOnce(client: {
+  once(event: "error", listener: (error: Error) => void): unknown;
+  connect(): Promise<unknown>;
+}): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    client.once("error", reject);
+    client.connect().then(() => resolve(), reject);
+  });
+}

@@ -1,0 +1,27 @@
+import { ErrorReply } from "redis";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+
+/** Beginnings of replies that say that the server, not the program, is at fault. Source: redis.io, server replies. */
+const serverFaults: readonly (readonly [string, string])[] = [
+  ["OOM", "has no memory left"],
+  ["MISCONF", "cannot write to its disk"],
+  ["READONLY", "is a read-only replica"],
+  ["LOADING", "is still loading its data"],
+  ["MASTERDOWN", "has lost its primary"],
+  ["NOAUTH", "wants a password"],
+  ["WRONGPASS", "refuses the password"],
+  ["NOPERM", "does not permit this user to write the log"],
+  ["BUSY", "is busy with a script"],
+];
+
+/** What the client threw, as ours: `degraded` when the server is at fault or out of reach; a bug passes as it is. */
+export function translateRedisError(error: unknown): unknown {
+  if (isMillraceError(error)) return error;
+  if (!(error instanceof ErrorReply)) {
+    return new MillraceError("degraded", "The log's Redis server cannot be reached.", { cause: error });
+  }
+  const text = error.message.replace(/^.*?(?:error in script[^:]*: |ERR user_script:\d+: )/i, "");
+  const fault = serverFaults.find(([word]) => text.startsWith(word) || error.message.includes(`-${word} `));
+  if (fault === undefined) return error;
+  return new MillraceError("degraded", `The log's Redis server ${fault[1]}.`, { cause: error });
+}

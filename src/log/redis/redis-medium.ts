@@ -1,0 +1,194 @@
+import { createHash } from "node:crypto";
+import { ErrorReply, RESP_TYPES } from "redis";
+import type { TurnId } from "../../base/ids.ts";
+import type { AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { StoreCapabilities } from "../store.ts";
+import type { Waiters } from "../waiters.ts";
+import { translateRedisError } from "./redis-errors.ts";
+import { argument, eventRowOf, fieldsOf, turnRowOf } from "./rows.ts";
+import { scripts } from "./scripts.ts";
+
+type Argument = string | number | Uint8Array;
+type Flat = readonly Buffer[];
+type Entries = readonly (readonly [Buffer, Flat])[];
+
+/** What the medium needs of a connection. */
+export interface RedisConnection {
+  sendCommand(
+    words: readonly (string | Buffer)[],
+    options: { readonly typeMapping: { readonly [RESP_TYPES.BLOB_STRING]: typeof Buffer } },
+  ): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+const asBuffers = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } } as const;
+/** Rows that one look at an index fetches, when a filter may drop some of them. */
+const page = 256;
+
+/**
+ * Rows in Redis: hashes, and streams for records, changed by scripts. As durable as the server is told to be
+ * (`appendonly yes`, `appendfsync always` for what SQLite gives).
+ */
+export class RedisMedium implements LogMedium {
+  readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+  readonly #connection: RedisConnection;
+  readonly #prefix: string;
+  readonly #waiters: Waiters<string>;
+  readonly #closing = new AbortController();
+
+  /** `waiters` are woken by whoever listens on the channel `wake`: with a turn's id, or all after a lost connection. */
+  constructor(connection: RedisConnection, prefix: string, waiters: Waiters<string>) {
+    this.#connection = connection;
+    this.#prefix = prefix;
+    this.#waiters = waiters;
+  }
+
+  async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
+    const { turnId, caller, keyIndex = "", matchIndex, sessionIndex = "", createdAtMs } = row;
+    const indexed = [turnId, caller, keyIndex, matchIndex, sessionIndex, createdAtMs];
+    const held = turnRowOf(await this.#run<Flat>("create", ...indexed, ...fieldsOf(row)));
+    return held === undefined ? { row, created: true } : { row: held, created: false };
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
+    return turnRowOf(await this.#run<Flat>("claim", turnId, owner));
+  }
+
+  async append(
+    turnId: TurnId,
+    { epoch, afterSeq, events, end }: AppendRows,
+  ): Promise<"appended" | "fenced" | "ended" | "removed"> {
+    const { outcome = "", atMs = "", expiresAtMs = "", wrappedKey = "" } = end ?? {};
+    const mac = events.at(-1)?.mac ?? new Uint8Array(0);
+    const row = [turnId, epoch, afterSeq, afterSeq + events.length, mac, outcome, atMs, expiresAtMs, wrappedKey];
+    const records = events.flatMap((event) => [
+      event.seq,
+      event.epoch,
+      event.kind,
+      event.atMs,
+      event.payload,
+      event.mac,
+    ]);
+    const answer = String(await this.#run<Buffer>("append", ...row, ...records));
+    if (answer === "appended" || answer === "fenced" || answer === "ended") return answer;
+    return "removed";
+  }
+
+  async read(
+    turnId: TurnId,
+    afterSeq: number,
+    limit: number,
+  ): Promise<{ row: TurnRow; previousMac: Uint8Array | undefined; events: readonly EventRow[] } | undefined> {
+    const [flat = [], previous = [], entries = []] = await this.#run<[Flat?, Entries?, Entries?]>(
+      "read",
+      turnId,
+      afterSeq,
+      limit,
+    );
+    const row = turnRowOf(flat);
+    if (row === undefined) return undefined;
+    const before = previous[0];
+    return {
+      row,
+      previousMac: before === undefined ? undefined : eventRowOf(before).mac,
+      events: entries.map(eventRowOf),
+    };
+  }
+
+  async untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void> {
+    const waiting = this.#waiters.wait(turnId, AbortSignal.any([signal, this.#closing.signal]));
+    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the server cannot be asked
+    const row = await this.get(turnId);
+    if (row?.version !== seenVersion) this.#waiters.wake(turnId);
+    await waiting;
+  }
+
+  async mark(turnId: TurnId, change: RowChange): Promise<void> {
+    const { attachedAtMs = "", expiresAtMs = "", delivered = false, cancelRequested = "" } = change;
+    await this.#run("mark", turnId, attachedAtMs, expiresAtMs, delivered ? 1 : "", cancelRequested);
+  }
+
+  async get(turnId: TurnId): Promise<TurnRow | undefined> {
+    return turnRowOf(await this.#run<Flat>("get", turnId));
+  }
+
+  async list(filter: RowFilter): Promise<readonly TurnRow[]> {
+    const { caller, keyIndex } = filter;
+    if (caller !== undefined && keyIndex !== undefined) {
+      const held = turnRowOf(await this.#run<Flat>("held", caller, keyIndex));
+      return held !== undefined && passes(held, filter) ? [held] : [];
+    }
+    const index = indexOf(filter);
+    const found: TurnRow[] = [];
+    for (let skip = 0; found.length < filter.limit; skip += page) {
+      const rows = await this.#run<Flat[]>("list", index, skip, page);
+      found.push(...rows.flatMap((flat) => turnRowOf(flat) ?? []).filter((row) => passes(row, filter)));
+      if (rows.length < page) break;
+    }
+    return found.slice(0, filter.limit);
+  }
+
+  async erase(turnId: TurnId, atMs: number): Promise<void> {
+    await this.#run("erase", turnId, atMs);
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    await this.#run("remove", turnId);
+  }
+
+  async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    await this.#run("sweep", nowMs, tombstonesUpToMs);
+  }
+
+  async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+    await this.#run("renewOwner", owner, aliveUntilMs);
+  }
+
+  async owners(): Promise<ReadonlyMap<string, number>> {
+    const flat = (await this.#run<Flat>("owners")).map(String);
+    return new Map(flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])] as const] : [])));
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error("the log was closed"));
+    await this.#connection.close();
+  }
+
+  /** Runs a script by its digest, handing the script itself over where the server does not know it yet. */
+  async #run<Reply>(name: keyof typeof scripts, ...values: Argument[]): Promise<Reply> {
+    const words = ["1", this.#prefix, ...values.map(argument)];
+    try {
+      try {
+        return (await this.#connection.sendCommand(["EVALSHA", digestOf(name), ...words], asBuffers)) as Reply; // what the script answers
+      } catch (error) {
+        if (!(error instanceof ErrorReply) || !error.message.startsWith("NOSCRIPT")) throw error;
+        return (await this.#connection.sendCommand(["EVAL", scripts[name], ...words], asBuffers)) as Reply; // as above
+      }
+    } catch (error) {
+      throw translateRedisError(error);
+    }
+  }
+}
+
+/** The narrowest index that holds every row that can pass. */
+function indexOf({ open, caller, matchIndex, sessionIndex }: RowFilter): string {
+  if (open === true) return "open";
+  if (caller !== undefined && matchIndex !== undefined) return `match:${caller}:${matchIndex}`;
+  if (caller !== undefined && sessionIndex !== undefined) return `session:${caller}:${sessionIndex}`;
+  return "turns";
+}
+
+function passes(row: TurnRow, { open, caller, matchIndex, sessionIndex, keyIndex }: RowFilter): boolean {
+  return (
+    row.erasedAtMs === undefined &&
+    (open === undefined || (row.outcome === undefined) === open) &&
+    (caller === undefined || row.caller === caller) &&
+    (matchIndex === undefined || row.matchIndex === matchIndex) &&
+    (sessionIndex === undefined || row.sessionIndex === sessionIndex) &&
+    (keyIndex === undefined || row.keyIndex === keyIndex)
+  );
+}
+
+function digestOf(name: keyof typeof scripts): string {
+  return createHash("sha1").update(scripts[name]).digest("hex"); // Redis names scripts by SHA-1
+}

@@ -1,0 +1,84 @@
+import type { TurnId } from "../../base/ids.ts";
+import type { EventRow, TurnRow } from "../medium.ts";
+
+/** What the client answers for one hash or stream entry: names and values in turn. */
+type Flat = readonly Buffer[];
+
+/** A row as a hash: names and values in turn; what is undefined is not there. */
+export function fieldsOf(row: TurnRow): (string | Buffer)[] {
+  const fields: Record<string, string | number | Uint8Array | undefined> = {
+    turn_id: row.turnId,
+    created_at_ms: row.createdAtMs,
+    caller: row.caller,
+    key_index: row.keyIndex,
+    match_index: row.matchIndex,
+    session_index: row.sessionIndex,
+    header: row.header,
+    wrapped_key: row.wrappedKey,
+    owner: row.owner,
+    epoch: row.epoch,
+    last_seq: row.lastSeq,
+    last_mac: row.lastMac,
+    attached_at_ms: row.attachedAtMs,
+    version: row.version,
+  };
+  return Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, argument(value)]));
+}
+
+export function argument(value: string | number | Uint8Array): string | Buffer {
+  return value instanceof Uint8Array ? Buffer.from(value) : String(value);
+}
+
+/** The row of a hash; undefined for an empty one. Its words were written from the same unions. */
+export function turnRowOf(flat: Flat): TurnRow | undefined {
+  if (flat.length === 0) return undefined;
+  const fields = named(flat);
+  const text = (name: string) => fields.get(name)?.toString();
+  const number = (name: string) => (fields.has(name) ? Number(text(name)) : undefined);
+  const bytes = (name: string): Uint8Array => fields.get(name) ?? new Uint8Array(0);
+  return {
+    turnId: text("turn_id") as TurnId, // stored as one
+    createdAtMs: number("created_at_ms") ?? 0,
+    caller: text("caller") ?? "",
+    keyIndex: text("key_index"),
+    matchIndex: text("match_index") ?? "",
+    sessionIndex: text("session_index"),
+    header: bytes("header"),
+    wrappedKey: bytes("wrapped_key"),
+    owner: text("owner") ?? "",
+    epoch: number("epoch") ?? 0,
+    lastSeq: number("last_seq") ?? 0,
+    lastMac: bytes("last_mac"),
+    outcome: text("outcome") as TurnRow["outcome"], // stored from this union
+    endedAtMs: number("ended_at_ms"),
+    attachedAtMs: number("attached_at_ms") ?? 0,
+    expiresAtMs: number("expires_at_ms"),
+    delivered: fields.has("delivered"),
+    cancelRequested: text("cancel_requested") as TurnRow["cancelRequested"], // stored from this union
+    erasedAtMs: number("erased_at_ms"),
+    version: number("version") ?? 0,
+  };
+}
+
+/** A record of a stream entry, `[<seq>-0, fields]`. */
+export function eventRowOf([id, flat]: readonly [Buffer, Flat]): EventRow {
+  const fields = named(flat);
+  const text = (name: string) => fields.get(name)?.toString() ?? "";
+  return {
+    seq: Number(id.toString().split("-")[0]),
+    epoch: Number(text("epoch")),
+    kind: text("kind") as EventRow["kind"], // stored from this union
+    atMs: Number(text("at_ms")),
+    payload: fields.get("payload") ?? new Uint8Array(0),
+    mac: fields.get("mac") ?? new Uint8Array(0),
+  };
+}
+
+function named(flat: Flat): Map<string, Buffer> {
+  const fields = new Map<string, Buffer>();
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const [name, value] = flat.slice(i, i + 2);
+    if (name !== undefined && value !== undefined) fields.set(name.toString(), value);
+  }
+  return fields;
+}

@@ -1,0 +1,153 @@
+/**
+ * One Lua script a step of the medium, so that each is atomic. KEYS[1] is the prefix of every key:
+ * `turn:<id>` the row (hash), `events:<id>` its records (stream; entry `<seq>-0`), `key:…` the turn that holds an idempotency
+ * key, `turns`, `open`, `match:…`, `session:…` turns by creation time, `expiry` and `tombs` turns by when they are swept,
+ * `owners` (hash). Every change is told on the channel `wake`.
+ */
+
+const shared = `
+local p = KEYS[1]
+local function wake(id) redis.call('PUBLISH', p .. 'wake', id) end
+local function changed(id) redis.call('HINCRBY', p .. 'turn:' .. id, 'version', 1); wake(id) end
+local function forget(id, gone)
+  local t = p .. 'turn:' .. id
+  local row = redis.call('HMGET', t, 'caller', 'match_index', 'session_index', 'key_index')
+  redis.call('ZREM', p .. 'turns', id)
+  redis.call('ZREM', p .. 'open', id)
+  redis.call('ZREM', p .. 'expiry', id)
+  if row[1] then
+    redis.call('ZREM', p .. 'match:' .. row[1] .. ':' .. row[2], id)
+    if row[3] then redis.call('ZREM', p .. 'session:' .. row[1] .. ':' .. row[3], id) end
+  end
+  redis.call('DEL', p .. 'events:' .. id)
+  if not gone then return end
+  redis.call('ZREM', p .. 'tombs', id)
+  if row[4] and redis.call('GET', p .. 'key:' .. row[1] .. ':' .. row[4]) == id then
+    redis.call('DEL', p .. 'key:' .. row[1] .. ':' .. row[4])
+  end
+  redis.call('DEL', t)
+  wake(id)
+end
+local function erase(id, at)
+  local t = p .. 'turn:' .. id
+  if redis.call('EXISTS', t) == 0 or redis.call('HEXISTS', t, 'erased_at_ms') == 1 then return end
+  forget(id, false)
+  redis.call('HSET', t, 'header', '', 'wrapped_key', '', 'erased_at_ms', at)
+  redis.call('ZADD', p .. 'tombs', at, id)
+  changed(id)
+end
+`;
+
+function script(body: string): string {
+  return shared + body;
+}
+
+export const scripts = {
+  /** id, caller, key index or '', match index, session index or '', created at, then field, value, … Answers the holder, if any. */
+  create: script(`
+local id, caller, key, match, session, at = unpack(ARGV, 1, 6)
+if key ~= '' then
+  local held = redis.call('GET', p .. 'key:' .. caller .. ':' .. key)
+  if held then return redis.call('HGETALL', p .. 'turn:' .. held) end
+  redis.call('SET', p .. 'key:' .. caller .. ':' .. key, id)
+end
+for i = 7, #ARGV, 2 do redis.call('HSET', p .. 'turn:' .. id, ARGV[i], ARGV[i + 1]) end
+redis.call('ZADD', p .. 'turns', at, id)
+redis.call('ZADD', p .. 'open', at, id)
+redis.call('ZADD', p .. 'match:' .. caller .. ':' .. match, at, id)
+if session ~= '' then redis.call('ZADD', p .. 'session:' .. caller .. ':' .. session, at, id) end
+return {}`),
+
+  /** id, owner. */
+  claim: script(`
+local t = p .. 'turn:' .. ARGV[1]
+if redis.call('EXISTS', t) == 0 or redis.call('HEXISTS', t, 'outcome') == 1 then return {} end
+redis.call('HSET', t, 'owner', ARGV[2])
+redis.call('HINCRBY', t, 'epoch', 1)
+changed(ARGV[1])
+return redis.call('HGETALL', t)`),
+
+  /** id, epoch, after seq, last seq, last MAC, outcome or '', ended at, expires at, new wrapped key or '', then six a record. */
+  append: script(`
+local id, epoch, after, last, mac, outcome, ended, expires, wrapped = unpack(ARGV, 1, 9)
+local t = p .. 'turn:' .. id
+local row = redis.call('HMGET', t, 'epoch', 'last_seq', 'outcome')
+if not row[1] then return 'removed' end
+if row[1] ~= epoch then return 'fenced' end
+if row[3] then return 'ended' end
+if row[2] ~= after then return 'fenced' end
+for i = 10, #ARGV, 6 do
+  redis.call('XADD', p .. 'events:' .. id, ARGV[i] .. '-0', 'epoch', ARGV[i + 1], 'kind', ARGV[i + 2],
+    'at_ms', ARGV[i + 3], 'payload', ARGV[i + 4], 'mac', ARGV[i + 5])
+end
+redis.call('HSET', t, 'last_seq', last, 'last_mac', mac)
+if outcome ~= '' then
+  redis.call('HSET', t, 'outcome', outcome, 'ended_at_ms', ended, 'expires_at_ms', expires)
+  if wrapped ~= '' then redis.call('HSET', t, 'wrapped_key', wrapped) end
+  redis.call('ZREM', p .. 'open', id)
+  redis.call('ZADD', p .. 'expiry', expires, id)
+end
+changed(id)
+return 'appended'`),
+
+  /** id, after seq, limit. The row, the record at the cursor, the records after it. */
+  read: script(`
+local row = redis.call('HGETALL', p .. 'turn:' .. ARGV[1])
+if #row == 0 then return {} end
+local e = p .. 'events:' .. ARGV[1]
+local at = ARGV[2] .. '-0'
+local previous = {}
+if ARGV[2] ~= '0' then previous = redis.call('XRANGE', e, at, at) end
+return { row, previous, redis.call('XRANGE', e, '(' .. at, '+', 'COUNT', ARGV[3]) }`),
+
+  /** id, attached at or '', expires at or '', delivered or '', who asks for a cancel or ''. */
+  mark: script(`
+local id, attached, expires, delivered, cancel = unpack(ARGV, 1, 5)
+local t = p .. 'turn:' .. id
+if redis.call('EXISTS', t) == 0 then return end
+if attached ~= '' then redis.call('HSET', t, 'attached_at_ms', attached) end
+if expires ~= '' then
+  redis.call('HSET', t, 'expires_at_ms', expires)
+  redis.call('ZADD', p .. 'expiry', 'XX', expires, id)
+end
+if delivered ~= '' then redis.call('HSET', t, 'delivered', 1) end
+if cancel == '' or redis.call('HEXISTS', t, 'outcome') == 1 then return end
+if redis.call('HSETNX', t, 'cancel_requested', cancel) == 1 then changed(id) end`),
+
+  /** id. */
+  get: script(`return redis.call('HGETALL', p .. 'turn:' .. ARGV[1])`),
+
+  /** Caller, key index. The row that holds the key. */
+  held: script(`
+local id = redis.call('GET', p .. 'key:' .. ARGV[1] .. ':' .. ARGV[2])
+if not id then return {} end
+return redis.call('HGETALL', p .. 'turn:' .. id)`),
+
+  /** The index, how many to skip, how many to look at. Rows, newest first. */
+  list: script(`
+local rows = {}
+for _, id in ipairs(redis.call('ZREVRANGE', p .. ARGV[1], ARGV[2], ARGV[2] + ARGV[3] - 1)) do
+  rows[#rows + 1] = redis.call('HGETALL', p .. 'turn:' .. id)
+end
+return rows`),
+
+  /** id, when. */
+  erase: script(`erase(ARGV[1], ARGV[2])`),
+
+  /** id. */
+  remove: script(`forget(ARGV[1], true)`),
+
+  /** Now, and when the youngest tombstone that goes began. */
+  sweep: script(`
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'expiry', '-inf', ARGV[1])) do erase(id, ARGV[1]) end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'tombs', '-inf', ARGV[2])) do forget(id, true) end
+local owners = redis.call('HGETALL', p .. 'owners')
+for i = 1, #owners, 2 do
+  if tonumber(owners[i + 1]) <= tonumber(ARGV[2]) then redis.call('HDEL', p .. 'owners', owners[i]) end
+end`),
+
+  /** Owner, until when. */
+  renewOwner: script(`redis.call('HSET', p .. 'owners', ARGV[1], ARGV[2])`),
+
+  owners: script(`return redis.call('HGETALL', p .. 'owners')`),
+} as const;
