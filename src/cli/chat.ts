@@ -24,6 +24,7 @@ export const chatCommand = defineCommand({
     json: flag("print one JSON object at the end"),
     store: gatewayOptions.store,
     grace: { ...gatewayOptions.grace, initial: 0, defaultText: "0" },
+    continuity: { ...gatewayOptions.continuity, initial: "off" as const },
     noImplicitJoin: gatewayOptions.noImplicitJoin,
     ide: gatewayOptions.ide,
     endpoint: gatewayOptions.endpoint,

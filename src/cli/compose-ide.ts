@@ -1,10 +1,8 @@
 import { createHash } from "node:crypto";
 import { hostname, userInfo } from "node:os";
-import { MillraceError } from "../base/errors.ts";
 import { openIdeFinder } from "../ide/finder.ts";
-import type { Host } from "../ide/host.ts";
 import type { IdeFinder } from "../ide/ide.ts";
-import { openLinuxHost } from "../ide/linux/host.ts";
+import { openHost } from "../ide/open-host.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
 import type { Capabilities } from "../language-server/language-server.ts";
 import { createWireIds, type MachineIdentity } from "../language-server/metadata.ts";
@@ -19,18 +17,12 @@ export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
   const machine = describeMachine(io);
   const builds = new Map<string, Capabilities>();
   return openIdeFinder({
-    host: openHost(io),
+    host: openHost({ platform: io.platform, uid: process.getuid?.(), home: io.homeFolder, environment: io.env, clock }),
     clock,
     probe: probePort,
     connect: (endpoint, identity) => openLanguageServer(endpoint, identity, { clock, ids, machine, builds }),
     overrides,
   });
-}
-
-function openHost(io: Io): Host {
-  if (io.platform === "linux")
-    return openLinuxHost({ home: io.homeFolder, clock: io.clock, uid: process.getuid?.() ?? -1 });
-  throw new MillraceError("ide_not_running", `Finding an IDE on ${io.platform} is not possible yet.`);
 }
 
 /** What the editor says of the machine as well: the system, the processor, a digest that names neither. */

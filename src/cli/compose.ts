@@ -5,10 +5,11 @@ import type { GatewayLog } from "../gateway/log.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
 import type { IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
+import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../log/store.ts";
-import type { Models } from "../models/model.ts";
+import type { Model, Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import { openTurns } from "../turns/open-turns.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
@@ -28,6 +29,8 @@ export interface ComposeOptions {
   readonly storeFile: string | undefined;
   readonly graceMs: number;
   readonly implicitJoins: boolean;
+  /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
+  readonly continuityIdleMs: number | undefined;
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
 }
@@ -52,7 +55,11 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const instance = randomUUID();
   const finder = composeIdeFinder(io, options.overrides);
   const servers = promptServers(finder);
-  const models = openModels(async (signal) => (await servers.find(signal)).getUserStatus(signal), { clock });
+  const contextTokens = new Map<string, number | undefined>();
+  const models = noting(
+    openModels(async (signal) => (await servers.find(signal)).getUserStatus(signal), { clock }),
+    ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens),
+  );
   const { store, setAside } = await openStore(options);
   const turns = openTurns({
     store,
@@ -61,9 +68,15 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     graceMs: options.graceMs,
     implicitJoins: options.implicitJoins,
     owner: instance,
-    layout: (request, model) => layoutPrompt(request, { ...model, contextTokens: undefined }).prompt,
+    layout: (request, model, continues) =>
+      layoutPrompt(
+        request,
+        { ...model, contextTokens: contextTokens.get(model.uid) },
+        continues === undefined ? {} : { continues },
+      ).prompt,
     transforms: () => [],
     countTokens: estimateTokens,
+    ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
   const gateway = openGateway({
@@ -83,7 +96,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     models,
     turns,
     gateway,
-    setAside,
+    setAside: setAside(),
     async close() {
       await turns.stop();
       await store.close();
@@ -92,12 +105,44 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   };
 }
 
-async function openStore({
-  storeFile,
-  io,
-}: ComposeOptions): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
-  if (storeFile === undefined) return { store: openMemoryLog({ clock: io.clock }), setAside: undefined };
-  return openSqliteLog({ path: storeFile, clock: io.clock });
+/** The log on disk, or memory while the disk fails; what is wrong is said once. */
+async function openStore(
+  options: ComposeOptions,
+): Promise<{ readonly store: LogStore; readonly setAside: () => string | undefined }> {
+  const { storeFile, io, log } = options;
+  const { clock } = io;
+  if (storeFile === undefined) return { store: openMemoryLog({ clock }), setAside: () => undefined };
+  let setAside: string | undefined;
+  const store = await openFallbackLog({
+    clock,
+    capabilities: { survivesRestart: true, sharedBetweenProcesses: true },
+    async open() {
+      const opened = await openSqliteLog({ path: storeFile, clock });
+      setAside ??= opened.setAside;
+      return opened.store;
+    },
+    onDegraded: (error) => {
+      if (error === undefined) log.write("info", "store_healed", { storeFile });
+      else log.write("error", "store_degraded", { storeFile, why: error.message, hint: error.hint });
+    },
+  });
+  return { store, setAside: () => setAside };
+}
+
+/** The same models, each of which is told on when a list or a name is answered. */
+function noting(models: Models, note: (model: Model) => void): Models {
+  return {
+    async list(options, signal) {
+      const list = await models.list(options, signal);
+      for (const model of list) note(model);
+      return list;
+    },
+    async resolve(name, effort, signal) {
+      const resolution = await models.resolve(name, effort, signal);
+      note(resolution.model);
+      return resolution;
+    },
+  };
 }
 
 function describe(error: unknown): string {

@@ -60,6 +60,7 @@ export const demoCommand = defineCommand({
         {
           store: "sqlite",
           grace: 120_000,
+          continuity: "on",
           noImplicitJoin: false,
           ide: undefined,
           endpoint: undefined,
@@ -67,6 +68,7 @@ export const demoCommand = defineCommand({
           logLevel: "warn",
         },
         inDemo,
+        { onlyHome: home }, // never the real IDE, which may run beside
       );
       const listening = await listenSomewhere(composed.gateway, { host: "127.0.0.1", port: options.port }, context);
       const { keyFile, gatewayFile } = inDemo.settings;

@@ -12,6 +12,9 @@ import { version } from "./version.ts";
 
 export const defaultPort = 42_100;
 
+/** How long an idle trajectory is kept for the next turn of its conversation. */
+export const continuityIdleMs = 300_000;
+
 /** Options that every command which runs a gateway has. */
 export const gatewayOptions = {
   port: integer(
@@ -26,6 +29,9 @@ export const gatewayOptions = {
   grace: duration("how long a turn goes on when its client is gone", 120_000, {
     env: "MILLRACE_GRACE",
     defaultText: "2m",
+  }),
+  continuity: choice("whether a conversation goes on in the trajectory that holds it", ["on", "off"], "on", {
+    env: "MILLRACE_CONTINUITY",
   }),
   noImplicitJoin: flag("never join a repeated request to its twin without an idempotency key", {
     env: "MILLRACE_NO_IMPLICIT_JOIN",
@@ -110,6 +116,7 @@ export const serveCommand = defineCommand({
 export interface GatewayCommandOptions {
   readonly store: "sqlite" | "memory";
   readonly grace: number;
+  readonly continuity: "on" | "off";
   readonly noImplicitJoin: boolean;
   readonly ide: "windsurf" | "windsurf-next" | undefined;
   readonly endpoint: string | undefined;
@@ -121,13 +128,18 @@ export interface GatewayCommandOptions {
 export async function openComposed(
   options: GatewayCommandOptions,
   { io, out, settings }: CommandContext,
-  allow: { readonly allowedHosts?: readonly string[]; readonly allowedOrigins?: readonly string[] } = {},
+  extra: {
+    readonly allowedHosts?: readonly string[];
+    readonly allowedOrigins?: readonly string[];
+    readonly onlyHome?: string;
+  } = {},
 ): Promise<Composed> {
   const overrides = parseOverrides({
     ...io.env,
     MILLRACE_IDE_VARIANT: options.ide,
     MILLRACE_IDE_ENDPOINT: options.endpoint,
     MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
+    ...(extra.onlyHome === undefined ? {} : { MILLRACE_IDE_ONLY_HOME: extra.onlyHome }),
   });
   const composed = await compose({
     io,
@@ -137,8 +149,9 @@ export async function openComposed(
     storeFile: options.store === "sqlite" ? settings.storeFile : undefined,
     graceMs: options.grace,
     implicitJoins: !options.noImplicitJoin,
-    allowedHosts: allow.allowedHosts ?? [],
-    allowedOrigins: allow.allowedOrigins ?? [],
+    continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
+    allowedHosts: extra.allowedHosts ?? [],
+    allowedOrigins: extra.allowedOrigins ?? [],
   });
   if (composed.setAside !== undefined)
     out.note(`The store was damaged and was set aside as ${composed.setAside}; a new one was begun.`);

@@ -5,6 +5,7 @@ import { compose } from "./compose.ts";
 import type { Io } from "./io.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { openLog } from "./log.ts";
+import { continuityIdleMs } from "./serve.ts";
 import { readSettings } from "./settings.ts";
 
 export interface StartGatewayOptions {
@@ -51,6 +52,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     storeFile: options.storeFile,
     graceMs: options.graceMs ?? 120_000,
     implicitJoins: true,
+    continuityIdleMs,
     allowedHosts: [],
     allowedOrigins: [],
   });

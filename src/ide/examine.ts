@@ -5,6 +5,7 @@ import { describeBuild } from "./build.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { ExamineOptions } from "./discover-options.ts";
 import type { Ide } from "./ide.ts";
+import { homesOf } from "./layouts.ts";
 import { listPorts } from "./ports.ts";
 import { probePorts } from "./probe-ports.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -30,6 +31,15 @@ export async function examineServer(
   const environment = await host.readEnvironment(row, signal);
   if (!environment.ok) trace.note("credentials", subject, "environment", environment.why);
   const variables = environment.ok ? environment.value : undefined;
+  if (overrides.onlyHome !== undefined && !homesOf(host.platform, variables, []).includes(overrides.onlyHome)) {
+    trace.rejected(
+      "classify",
+      subject,
+      "home",
+      `belongs to another home than ${overrides.onlyHome}, the only one asked for`,
+    );
+    return undefined;
+  }
   const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
   if (tokens.length === 0) return undefined;
 

@@ -13,6 +13,8 @@ export interface IdeOverrides {
   readonly stateFile: string | undefined;
   /** Homes to look in beside the user's own, for processes that do not say which is theirs. */
   readonly homes: readonly string[];
+  /** Only processes that say this is their home: one of several IDEs, a stand-in beside a real one. */
+  readonly onlyHome: string | undefined;
 }
 
 export const noOverrides: IdeOverrides = {
@@ -21,6 +23,7 @@ export const noOverrides: IdeOverrides = {
   variant: undefined,
   stateFile: undefined,
   homes: [],
+  onlyHome: undefined,
 };
 
 const variants: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
@@ -41,6 +44,7 @@ export function parseOverrides(environment: Readonly<Record<string, string | und
     variant: variant === undefined ? undefined : parseVariant(variant),
     stateFile: value("MILLRACE_IDE_STATE_FILE"),
     homes: homes === undefined ? [] : splitPaths(homes),
+    onlyHome: value("MILLRACE_IDE_ONLY_HOME"),
   };
 }
 

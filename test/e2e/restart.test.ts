@@ -5,7 +5,7 @@ import { ask, gateway, openai, patience, simulator } from "../support/world.ts";
 test("a gateway killed in the middle of an answer loses nothing and sends nothing twice", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home, turn: { rate: 300, size: 1500 } });
-  const first = await gateway({ home });
+  const first = await gateway({ home, args: ["--continuity", "off"] });
   const idempotencyKey = "the-same-question";
   const stream = await openai(first).chat.completions.create(
     { ...ask("write"), stream: true },
@@ -21,7 +21,7 @@ test("a gateway killed in the middle of an answer loses nothing and sends nothin
     })(),
   ).rejects.toThrow(/terminated|closed|reset/i);
 
-  const second = await gateway({ home });
+  const second = await gateway({ home, args: ["--continuity", "off"] });
   const answer = await openai(second).chat.completions.create(ask("write"), {
     headers: { "idempotency-key": idempotencyKey },
   });

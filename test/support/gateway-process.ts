@@ -67,6 +67,8 @@ export function spawnMillrace(args: readonly string[], options: Omit<GatewayProc
       APPDATA: join(options.home, "AppData/Roaming"),
       TMPDIR: process.env["TMPDIR"] ?? "/tmp",
       NO_COLOR: "1",
+      // Other tests run stand-ins of their own on this machine at the same time.
+      MILLRACE_IDE_ONLY_HOME: options.home,
       ...options.env,
     },
   });
