@@ -6,7 +6,7 @@ import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
 import { temporaryHome } from "./home.ts";
 
 /** Long enough for anything that must happen; a test that waits this long has failed. */
-export const patience = () => AbortSignal.timeout(30_000);
+export const patience = () => AbortSignal.timeout(60_000);
 
 /** A stand-in IDE for one test, stopped after it. */
 export async function simulator(options: SimulatorOptions = {}): Promise<Simulator> {
