@@ -11,7 +11,7 @@ export interface SimulateFlags {
   readonly rate?: string | undefined;
   /** Time to the planner's first output. */
   readonly firstMs?: number | undefined;
-  /** The shape of the account's plan, and the percent of it that is used. */
+  /** The shape of the account's plan (one of Antigravity's picks that profile), and the percent of it that is used. */
   readonly plan?: string | undefined;
   readonly planUsed?: number | undefined;
   readonly modelUrl?: string | undefined;
@@ -30,6 +30,7 @@ export function simulateOptionsOf(flags: SimulateFlags, configText: string | und
   const file: Partial<SimulatorOptions> = configText === undefined ? {} : parseConfig(configText);
   const given = Object.entries(plain).filter(([, value]) => value !== undefined && value !== false);
   return parseSimulatorOptions({
+    ...(plan === "fractions" || plan === "pools" ? { profile: "antigravity" } : {}),
     ...file,
     ...Object.fromEntries(given),
     plan: {

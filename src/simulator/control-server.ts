@@ -48,6 +48,7 @@ export function describe(simulator: Simulator) {
     home: simulator.home,
     pid: simulator.pid,
     port: simulator.port,
+    ...(simulator.tlsPort === undefined ? {} : { tlsPort: simulator.tlsPort }),
     otherPorts: simulator.otherPorts,
     extensionServerPort: simulator.extensionServerPort,
     stateDatabase: simulator.layout.stateDatabase,

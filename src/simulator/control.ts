@@ -12,6 +12,7 @@ export interface StartOrder {
   readonly csrfToken: string;
   readonly apiKey: string;
   readonly stateDatabase: string;
+  readonly extension: string;
   readonly cascades: string;
   readonly workspaceUri: string;
   readonly installationId: string;
@@ -21,6 +22,17 @@ export interface StartOrder {
   readonly plan: PlanOptions;
   /** What an earlier process left of it. */
   readonly planUse?: PlanUse;
+}
+
+/** The ports of a server. Each is of 127.0.0.1. */
+export interface ServerPorts {
+  /** Plain HTTP. */
+  readonly rpcPort: number;
+  /** The same over TLS, one below; Windsurf has none. */
+  readonly tlsPort: number | undefined;
+  readonly lspPort: number;
+  /** Antigravity has none. */
+  readonly chatClientPort: number | undefined;
 }
 
 /** What can be asked of a running server process, by name: argument and answer. */
@@ -40,12 +52,7 @@ export type Order =
 
 /** From the server process to the editor's side. */
 export type Notice =
-  | {
-      readonly kind: "ready";
-      readonly rpcPort: number;
-      readonly lspPort: number;
-      readonly chatClientPort: number;
-    }
+  | { readonly kind: "ready"; readonly ports: ServerPorts }
   | { readonly kind: "answer"; readonly id: number; readonly answer: unknown }
   | { readonly kind: "failed"; readonly id: number; readonly message: string }
   | { readonly kind: "restart" }

@@ -35,8 +35,8 @@ export async function install(installation: Installation): Promise<void> {
       windsurfVersion: installation.ideVersion,
     }),
     writeJson(join(layout.extension, "package.json"), {
-      name: "windsurf",
-      publisher: "codeium",
+      name: profile.extensionFolder,
+      publisher: profile.family === "antigravity" ? "google" : "codeium",
       version: profile.extensionVersion,
       main: "./dist/extension.js",
     }),

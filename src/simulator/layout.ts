@@ -25,7 +25,7 @@ export function layoutOf(profile: Profile, home: string, platform: Platform, arc
     platform === "darwin"
       ? join(home, "Applications", `${profile.appFolder}.app`, "Contents", "Resources", "app")
       : join(home, platform === "win32" ? "AppData/Local/Programs" : "apps", profile.appFolder, "resources", "app");
-  const extension = join(appRoot, "extensions", "windsurf");
+  const extension = join(appRoot, "extensions", profile.extensionFolder);
   const userData = join(home, userDataParent[platform], profile.productFolder);
   const codeiumFolder = join(home, profile.codeiumFolder);
   return {
@@ -34,7 +34,7 @@ export function layoutOf(profile: Profile, home: string, platform: Platform, arc
     binary: join(extension, "bin", binaryName(platform, arch)),
     userData,
     stateDatabase: join(userData, "User", "globalStorage", "state.vscdb"),
-    cascades: join(codeiumFolder, "cascade"),
+    cascades: join(codeiumFolder, profile.family === "antigravity" ? "conversations" : "cascade"),
     codeiumFolder,
     databaseFolder: join(codeiumFolder, "database", "9c0694567290725d9dcba14ade58e297"),
   };

@@ -22,13 +22,14 @@ async function start(order: StartOrder): Promise<Server> {
     restart: () => tell({ kind: "restart" }),
     spent: (use) => tell({ kind: "spent", use }),
   });
-  process.stderr.write(`Language server listening on random port at ${started.rpcPort}\n`);
-  tell({
-    kind: "ready",
-    rpcPort: started.rpcPort,
-    lspPort: started.lspPort,
-    chatClientPort: started.chatClientPort,
-  });
+  const { rpcPort, tlsPort } = started.ports;
+  if (tlsPort === undefined) {
+    process.stderr.write(`Language server listening on random port at ${rpcPort}\n`);
+  } else {
+    process.stderr.write(`Language server listening on random port at ${tlsPort} for HTTPS (gRPC)\n`);
+    process.stderr.write(`Language server listening on random port at ${rpcPort} for HTTP\n`);
+  }
+  tell({ kind: "ready", ports: started.ports });
   return started;
 }
 

@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import { planOptionsSchema } from "./account/plan-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
-import { profileNames } from "./profile.ts";
+import { profileNames, profiles } from "./profile.ts";
 
 /** Everything about a stand-in IDE that can be set, from a config file, the control API or code. Unknown keys are errors. */
 export const simulatorOptionsSchema = z.strictObject({
@@ -63,8 +63,19 @@ export type SimulatorConfig = z.output<typeof simulatorOptionsSchema>;
 /** Checks options from outside. @throws MillraceError `invalid_request` that names the key at fault. */
 export function parseSimulatorOptions(value: unknown): SimulatorConfig {
   const parsed = simulatorOptionsSchema.safeParse(value);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) return withPlanOfFamily(parsed.data);
   throw new MillraceError("invalid_request", `The simulator's options are wrong: ${z.prettifyError(parsed.error)}`, {
     hint: "docs/simulator.md lists every option.",
+  });
+}
+
+/** Fractions and pools are told by Antigravity alone, credits and percent by Windsurf. */
+function withPlanOfFamily(config: SimulatorConfig): SimulatorConfig {
+  const { family } = profiles[config.profile];
+  const shapes = family === "antigravity" ? ["fractions", "pools"] : ["credits", "percent"];
+  const shape = config.plan.shape ?? (family === "antigravity" ? "fractions" : "credits");
+  if (shapes.includes(shape)) return { ...config, plan: { ...config.plan, shape } };
+  throw new MillraceError("invalid_request", `A plan in ${shape} is not what ${config.profile} tells.`, {
+    hint: `Take --plan ${shapes.join(" or ")}, or another --profile.`,
   });
 }

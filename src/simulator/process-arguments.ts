@@ -10,14 +10,42 @@ export interface ProcessFacts {
   readonly ideVersion: string;
   readonly csrfToken: string;
   readonly extensionServerPort: number;
+  /** The token of that server, which is not the language server's; Antigravity passes it along. */
+  readonly extensionServerToken: string;
   /** 16 hex digits that name the pipe between editor and server. */
   readonly pipeName: string;
 }
 
-/** The flags of the language server, in the order a real one shows them. Source: facts/language-server.md, 4.2. */
+/** The flags of the language server, in the order a real one shows them. Source: facts/language-server.md, 4.2 and 4.7. */
 export function processArguments(facts: ProcessFacts): string[] {
-  const { profile, layout } = facts;
   const pipe = facts.platform === "win32" ? `\\\\.\\pipe\\server_${facts.pipeName}` : `/tmp/server_${facts.pipeName}`;
+  return facts.profile.family === "antigravity" ? antigravityArguments(facts, pipe) : windsurfArguments(facts, pipe);
+}
+
+function antigravityArguments(facts: ProcessFacts, pipe: string): string[] {
+  return [
+    "--enable_lsp",
+    "--csrf_token",
+    facts.csrfToken,
+    "--extension_server_port",
+    String(facts.extensionServerPort),
+    "--extension_server_csrf_token",
+    facts.extensionServerToken,
+    "--workspace_id",
+    workspaceId(facts.workspace),
+    "--cloud_code_endpoint",
+    "https://daily-cloudcode-pa.googleapis.com",
+    "--subclient_type",
+    "ide",
+    "--app_data_dir",
+    "antigravity",
+    "--parent_pipe_path",
+    pipe,
+  ];
+}
+
+function windsurfArguments(facts: ProcessFacts, pipe: string): string[] {
+  const { profile, layout } = facts;
   return [
     "--api_server_url",
     "https://server.self-serve.windsurf.com",

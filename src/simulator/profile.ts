@@ -1,16 +1,20 @@
 /** Which product and build the stand-in plays. Antigravity is metered only. */
-export const profileNames = ["windsurf-2", "windsurf-next", "windsurf-1.9544", "windsurf-1.8"] as const;
+export const profileNames = ["windsurf-2", "windsurf-next", "windsurf-1.9544", "windsurf-1.8", "antigravity"] as const;
 export type ProfileName = (typeof profileNames)[number];
 
 /** What differs between builds, as far as a client can see. Source: facts/language-server.md, 0.4, 4.2 and 10.1. */
 export interface Profile {
   readonly name: ProfileName;
+  /** Antigravity speaks a fork of the schema, over TLS too, and takes no prompts here. */
+  readonly family: "windsurf" | "antigravity";
   /** The value of `--ide_name`. */
   readonly ideName: string;
   /** The folder of user data below `~/.config`, `~/Library/Application Support` or `%APPDATA%`. */
   readonly productFolder: string;
   /** The folder the unpacked product lives in. */
   readonly appFolder: string;
+  /** The folder of the extension, below `extensions/`. */
+  readonly extensionFolder: string;
   /** Below the home: conversations, code index, memories. */
   readonly codeiumFolder: string;
   readonly ideVersion: string;
@@ -44,9 +48,11 @@ const cascadeRpcs = [
 ];
 
 const windsurf = {
+  family: "windsurf",
   ideName: "windsurf",
   productFolder: "Windsurf",
   appFolder: "Windsurf",
+  extensionFolder: "windsurf",
   codeiumFolder: ".codeium/windsurf",
 } as const;
 
@@ -64,6 +70,7 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
     missing: ["UpdateWorkspaceTrust"],
   },
   "windsurf-next": {
+    ...windsurf,
     name: "windsurf-next",
     ideName: "windsurf-next",
     productFolder: "Windsurf - Next",
@@ -98,5 +105,21 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
     needsTrust: true,
     rawChat: "answer",
     missing: cascadeRpcs,
+  },
+  antigravity: {
+    name: "antigravity",
+    family: "antigravity",
+    ideName: "antigravity",
+    productFolder: "Antigravity",
+    appFolder: "Antigravity",
+    extensionFolder: "antigravity",
+    codeiumFolder: ".gemini/antigravity",
+    ideVersion: "2.0.6",
+    extensionVersion: "0.2.0",
+    csrfIn: "argument",
+    stdinMetadata: true,
+    needsTrust: false,
+    rawChat: "trailer",
+    missing: [],
   },
 };

@@ -2,14 +2,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "../base/clock.ts";
 import type { PlanUse } from "./account/plan.ts";
-import type { CallName, Calls, Notice, StartOrder } from "./control.ts";
+import type { CallName, Calls, Notice, ServerPorts, StartOrder } from "./control.ts";
 
 /** The running language server, seen from its editor. */
 export interface ServerProcess {
   readonly pid: number;
-  readonly rpcPort: number;
-  readonly lspPort: number;
-  readonly chatClientPort: number;
+  readonly ports: ServerPorts;
   /** Resolves when the process has ended, however it did. */
   readonly exited: Promise<void>;
   call<Name extends CallName>(name: Name, argument: Calls[Name]["argument"]): Promise<Calls[Name]["answer"]>;
@@ -72,9 +70,7 @@ export async function spawnServer(options: Spawn): Promise<ServerProcess> {
   }
   return {
     pid: child.pid,
-    rpcPort: ready.rpcPort,
-    lspPort: ready.lspPort,
-    chatClientPort: ready.chatClientPort,
+    ports: ready.ports,
     exited,
     call: (name, argument) => channel.call(name, argument),
     async end() {

@@ -26,12 +26,15 @@ export interface Simulator extends AsyncDisposable {
   readonly layout: Layout;
   readonly ideVersion: string;
   readonly apiKey: Secret;
-  /** Of the process that runs now; these four change with every restart. */
+  /** Of the process that runs now; these change with every restart. */
   readonly pid: number;
+  /** The RPC port, plain HTTP. */
   readonly port: number;
+  /** The RPC port with TLS; Antigravity only. */
+  readonly tlsPort: number | undefined;
   readonly csrfToken: Secret;
   /** The ports of the process that speak something else. */
-  readonly otherPorts: readonly [lsp: number, chatClient: number];
+  readonly otherPorts: readonly number[];
   /** The editor's own server, in this process. */
   readonly extensionServerPort: number;
   /** How often the server process has been started, the first time included. */
@@ -44,7 +47,7 @@ export interface Simulator extends AsyncDisposable {
   setFaults(faults: readonly RpcFault[]): Promise<void>;
   /** Replaces how turns go by default; survives a restart. */
   setTurn(plan: TurnPlan): Promise<void>;
-  /** Replaces the account's plan; what turns spent before is forgotten. Survives a restart. */
+  /** Replaces the account's plan, keeping its shape unless another is given; what turns spent before is forgotten. Survives a restart. */
   setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
   restart(options?: { readonly crash?: boolean }): Promise<void>;
@@ -95,6 +98,7 @@ class Editor implements Simulator {
   readonly #parts: EditorParts;
   readonly apiKey: Secret;
   readonly #installationId = randomUUID();
+  readonly #extensionServerToken = randomUUID();
   readonly #startWaiters = new Map<() => void, number>();
   #server: ServerProcess | undefined;
   #csrfToken = new Secret("");
@@ -140,10 +144,14 @@ class Editor implements Simulator {
     return this.#running.pid;
   }
   get port() {
-    return this.#running.rpcPort;
+    return this.#running.ports.rpcPort;
+  }
+  get tlsPort() {
+    return this.#running.ports.tlsPort;
   }
   get otherPorts() {
-    return [this.#running.lspPort, this.#running.chatClientPort] as const;
+    const { lspPort, chatClientPort } = this.#running.ports;
+    return chatClientPort === undefined ? [lspPort] : [lspPort, chatClientPort];
   }
 
   get #running(): ServerProcess {
@@ -163,6 +171,7 @@ class Editor implements Simulator {
       ideVersion,
       csrfToken,
       extensionServerPort: extensionServer.port,
+      extensionServerToken: this.#extensionServerToken,
       pipeName: randomBytes(8).toString("hex"),
     };
     const server = await spawnServer({
@@ -176,6 +185,7 @@ class Editor implements Simulator {
         csrfToken,
         apiKey: this.apiKey.reveal(),
         stateDatabase: layout.stateDatabase,
+        extension: layout.extension,
         cascades: layout.cascades,
         workspaceUri: pathToFileURL(config.workspace).href,
         installationId: this.#installationId,
@@ -218,7 +228,7 @@ class Editor implements Simulator {
   }
 
   async setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void> {
-    this.#plan = planOptionsSchema.parse(plan);
+    this.#plan = planOptionsSchema.parse({ shape: this.#plan.shape, ...plan });
     this.#planUse = undefined;
     await this.#running.call("setPlan", this.#plan);
   }

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
-import { toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   ClientModelConfigSchema,
   type UserStatus,
@@ -19,12 +19,12 @@ export class StateDatabase {
 
   constructor(path: string) {
     this.#database = new DatabaseSync(path);
-    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 2000; PRAGMA wal_autocheckpoint = 0;");
+    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 2000;");
     this.#database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
   }
 
   /** Writes every key that the product keeps about the account; without a status, those of someone signed out. */
-  writeAccount(apiKey: string, status: UserStatus | undefined, productId: string, installationId: string): void {
+  writeAccount(apiKey: string, status: UserStatus | undefined, installationId: string): void {
     this.#put("codeium.windsurf", {
       "codeium.installationId": installationId,
       apiServerUrl: "https://server.self-serve.windsurf.com",
@@ -46,11 +46,24 @@ export class StateDatabase {
     }
     this.#put(`windsurf_auth-${status.name}`, status.name);
     this.#put("codeium.windsurf-windsurf_auth", status.name);
-    this.#put(`secret://{"extensionId":"${productId}","key":"windsurf_auth.sessions"}`, {
+    this.#put('secret://{"extensionId":"codeium.windsurf","key":"windsurf_auth.sessions"}', {
       type: "Buffer",
       data: [...Buffer.from("v11-sealed-by-the-keychain")],
     });
     this.#put("windsurfConfigurations", { theme: "dark" });
+  }
+
+  /** Antigravity's keys. Its account is the user's Google session: the values are sealed, and no client needs one. */
+  writeAntigravityAccount(accessToken: string, name: string, email: string): void {
+    const status = toBinary(UserStatusSchema, create(UserStatusSchema, { name, email })); // numbers 3 and 7 in both schemas
+    this.#put("antigravityAuthStatus", {
+      apiKey: accessToken,
+      email,
+      name,
+      userStatusProtoBinaryBase64: base64(status),
+    });
+    this.#put("antigravityUnifiedStateSync.oauthToken", base64(Buffer.from("sealed-by-the-simulator")));
+    this.#put("antigravityOnboarding", true);
   }
 
   close(): void {

@@ -14,8 +14,8 @@ export const servicePath = `/${LanguageServerService.typeName}/`;
 export interface GuardOptions {
   readonly csrfToken: string;
   readonly csrfCode: "unauthenticated" | "permission_denied";
-  /** RPCs whose paths this build does not know. */
-  readonly missing: ReadonlySet<string>;
+  /** Whether this build has an RPC of this name. */
+  readonly knows: (rpc: string) => boolean;
   readonly faults: RpcFaults;
   readonly observations: Observations;
   readonly clock: Clock;
@@ -37,24 +37,16 @@ export function faultAfterHandler(request: Request): RpcFault | undefined {
  * Source: facts/language-server.md, 3.4.
  */
 export function guard(options: GuardOptions): Handler {
-  const known = new Set(
-    LanguageServerService.methods.map((method) => method.name).filter((name) => !options.missing.has(name)),
-  );
   return (request, response) => {
-    void options.ready.then(() => answer(options, known, request, response));
+    void options.ready.then(() => answer(options, request, response));
   };
 }
 
-async function answer(
-  options: GuardOptions,
-  known: ReadonlySet<string>,
-  request: Request,
-  response: Response,
-): Promise<void> {
+async function answer(options: GuardOptions, request: Request, response: Response): Promise<void> {
   const { observations } = options;
   const path = (request.url ?? "").split("?", 1)[0] ?? "";
   const rpc = path.startsWith(servicePath) ? path.slice(servicePath.length) : "";
-  if (!known.has(rpc)) {
+  if (!options.knows(rpc)) {
     observations.refused.path++;
     refusePlain(response, 404, "404 page not found\n");
     return;

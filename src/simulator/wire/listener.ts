@@ -20,12 +20,54 @@ export type Handler = (request: Request, response: Response) => void;
  *
  * @param onConnection called with +1 and -1 as connections come and go.
  */
-export async function listenForRpc(handler: Handler, onConnection: (change: 1 | -1) => void): Promise<Listener> {
+export async function listenForRpc(
+  handler: Handler,
+  onConnection: (change: 1 | -1) => void,
+  port = 0,
+): Promise<Listener> {
   const http1 = http.createServer(handler);
   const h2 = http2.createServer({ settings: { initialWindowSize: 4 * 1024 * 1024 } }, handler);
   h2.on("sessionError", () => {}); // a peer that breaks off mid-frame is no concern of the server's
   const server = net.createServer((socket) => sniff(socket, http1, h2));
-  return await listen(server, onConnection);
+  return await listen(server, onConnection, port);
+}
+
+/** A connection that begins with this byte speaks TLS. Source: RFC 8446, 5.1. */
+const tlsHandshake = 0x16;
+const plainToTls = "Client sent an HTTP request to an HTTPS server.\n";
+
+/**
+ * Two ports next to each other: TLS with HTTP/2 or HTTP/1.1 by ALPN on the first, the same without TLS on the second.
+ * Plain HTTP on the first is told so, as Go does. Source: facts/language-server.md, 3.4 and 3.5.
+ */
+export async function listenForTlsAndPlain(
+  handler: Handler,
+  certificate: { readonly key: string; readonly cert: string },
+  onConnection: (change: 1 | -1) => void,
+): Promise<{ readonly tls: Listener; readonly plain: Listener }> {
+  const secure = http2.createSecureServer({ ...certificate, allowHTTP1: true }, handler);
+  secure.on("sessionError", () => {}); // as above
+  secure.on("tlsClientError", () => {}); // a client that does not trust the certificate breaks off
+  for (let attempt = 1; ; attempt++) {
+    const tls = await listen(
+      net.createServer((socket) => {
+        socket.once("readable", () => {
+          const first = socket.read(1) as Buffer | null;
+          if (first === null) return;
+          socket.unshift(first);
+          if (first[0] === tlsHandshake) secure.emit("connection", socket);
+          else socket.end(`HTTP/1.0 400 Bad Request\r\n\r\n${plainToTls}`);
+        });
+      }),
+      onConnection,
+    );
+    try {
+      return { tls, plain: await listenForRpc(handler, onConnection, tls.port + 1) };
+    } catch (error) {
+      await tls.close();
+      if (attempt === 20) throw error; // the port after is taken, twenty times over
+    }
+  }
 }
 
 function sniff(socket: net.Socket, http1: http.Server, h2: http2.Http2Server): void {
@@ -58,7 +100,7 @@ export async function listenForLsp(): Promise<Listener> {
   );
 }
 
-async function listen(server: net.Server, onConnection: (change: 1 | -1) => void): Promise<Listener> {
+async function listen(server: net.Server, onConnection: (change: 1 | -1) => void, port = 0): Promise<Listener> {
   const sockets = new Set<net.Socket>();
   server.on("connection", (socket) => {
     sockets.add(socket);
@@ -71,7 +113,7 @@ async function listen(server: net.Server, onConnection: (change: 1 | -1) => void
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
+    server.listen(port, "127.0.0.1", resolve);
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the listener has no port");

@@ -37,7 +37,12 @@ export function refusePlain(response: Response, status: number, text: string): v
 }
 
 /** The two kinds of response share these calls, but not their overloads. */
-function respond(response: Response, status: number, headers: Record<string, string>, body?: string | Buffer): void {
+export function respond(
+  response: Response,
+  status: number,
+  headers: Record<string, string>,
+  body?: string | Buffer,
+): void {
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (body === undefined) response.end();

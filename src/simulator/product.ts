@@ -1,0 +1,19 @@
+import type { PlanOptions } from "./account/plan-options.ts";
+import type { TurnPlan } from "./faults/turn-plan.ts";
+import type { CascadeReport } from "./report.ts";
+import type { Handler } from "./wire/listener.ts";
+
+/** What one product's language server does behind its ports. */
+export interface Product {
+  /** Whether it has an RPC of this name. */
+  knows(rpc: string): boolean;
+  readonly handler: Handler;
+  /** It also answers over TLS, on the port before. */
+  readonly tls: boolean;
+  /** Told once the ports that speak something else are open. */
+  portsAre(ports: { readonly lsp: number; readonly chatClient: number }): void;
+  cascades(): readonly CascadeReport[];
+  setTurn(plan: TurnPlan): void;
+  setPlan(plan: PlanOptions): void;
+  close(): Promise<void>;
+}
