@@ -1,0 +1,95 @@
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import { Secret } from "../base/secret.ts";
+
+/** A gateway that answered as the one that wrote its address down. */
+export interface RunningGateway {
+  readonly url: string;
+  readonly key: Secret;
+}
+
+/** Where Millrace's files are, and what it takes to start it. */
+export interface GatewayHome {
+  /** `~/.millrace`, or MILLRACE_HOME. */
+  readonly folder: string;
+  /** Another file than `key` in the folder, from MILLRACE_KEY_FILE. */
+  readonly keyFile: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+}
+
+const addressSchema = z.object({ url: z.url(), instance: z.string() });
+const healthSchema = z.object({ instance: z.string() });
+const handshakeMs = 2_000;
+const startMs = 20_000;
+const lookEveryMs = 100;
+
+/** The gateway of this user that runs now. Whoever else listens on its port is not taken for it, and never gets the key. */
+export async function findGateway(home: GatewayHome): Promise<RunningGateway | undefined> {
+  try {
+    const address = addressSchema.parse(JSON.parse(readFileSync(join(home.folder, "gateway.json"), "utf8")));
+    const health = await fetch(new URL("/health", address.url), { signal: AbortSignal.timeout(handshakeMs) });
+    if (healthSchema.parse(await health.json()).instance !== address.instance) return undefined;
+    const key = readFileSync(home.keyFile ?? join(home.folder, "key"), "utf8").trim();
+    return { url: address.url, key: new Secret(key) };
+  } catch {
+    return undefined; // no file, nobody there, or somebody else: there is none
+  }
+}
+
+/**
+ * The running gateway, or a new one in a process of its own that outlives OpenCode.
+ *
+ * @throws MillraceError `upstream_failed` when none comes up in 20 s.
+ */
+export async function attachOrStart(home: GatewayHome): Promise<RunningGateway> {
+  const running = await findGateway(home);
+  if (running !== undefined) return running;
+  const ended = startProcess(home);
+  const giveUpAtMs = home.clock.monotonic() + startMs;
+  while (home.clock.monotonic() < giveUpAtMs) {
+    await home.clock.sleep(lookEveryMs, new AbortController().signal);
+    const started = await findGateway(home);
+    if (started !== undefined) return started;
+    if (ended.why !== undefined) break;
+  }
+  throw new MillraceError(
+    "upstream_failed",
+    `The gateway did not start${ended.why === undefined ? "" : `: ${ended.why}`}.`,
+    {
+      hint: "Run `millrace serve` in a terminal to see why (it needs Node 22.13 or newer).",
+    },
+  );
+}
+
+/** Starts `millrace serve` under Node: OpenCode's own runtime has no SQLite of Node's. */
+function startProcess({ env }: GatewayHome): { why: string | undefined } {
+  const ended: { why: string | undefined } = { why: undefined };
+  const own = fileURLToPath(import.meta.url);
+  const bin = join(own, `../../cli/bin${own.endsWith(".ts") ? ".ts" : ".js"}`);
+  const child = spawn("node", [bin, "serve"], { detached: true, stdio: "ignore", env: { ...env } });
+  child.once("error", (error) => (ended.why = error.message));
+  child.once("exit", (code) => (ended.why = `it ended with code ${code}`));
+  child.unref();
+  return ended;
+}
+
+/** Asks the gateway for JSON. Throws `MillraceError` with the gateway's own words when it refuses. */
+export async function askGateway(gateway: RunningGateway, path: string, signal: AbortSignal): Promise<unknown> {
+  const response = await fetch(new URL(path, gateway.url), {
+    headers: { authorization: `Bearer ${gateway.key.reveal()}`, "user-agent": "millrace-opencode" },
+    signal,
+  });
+  const body: unknown = await response.json();
+  if (response.ok) return body;
+  const told = z.object({ error: z.object({ message: z.string() }) }).safeParse(body);
+  throw new MillraceError(
+    "upstream_failed",
+    told.success ? told.data.error.message : `The gateway answered ${response.status}.`,
+  );
+}

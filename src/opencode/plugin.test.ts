@@ -1,0 +1,229 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { FakeClock } from "../base/clock.fake.ts";
+import type { OpenCodeConfig, PluginInput, Toast } from "./hooks.ts";
+import { modelConfigs } from "./model-config.ts";
+import { openPlugin } from "./open-plugin.ts";
+import { lowWindows, parseQuota, quotaText } from "./quota.ts";
+
+const models = {
+  data: [
+    {
+      id: "claude-x",
+      display_name: "Claude X",
+      context_length: 200_000,
+      max_output_tokens: 64_000,
+      modalities: { input: ["text", "image"], output: ["text"] },
+    },
+    { id: "claude-x:high", display_name: "Claude X High" },
+    { id: "claude-x:low" },
+    { id: "gpt-y:high", context_length: 1_000 },
+    { id: "plain" },
+  ],
+};
+
+const window = {
+  id: "daily",
+  label: "Daily quota",
+  unit: "percent",
+  state: "metered",
+  used: 95,
+  limit: 100,
+  remaining: 5,
+  utilization: 0.95,
+  resets_at: "2026-01-02T00:00:00Z",
+} as const;
+const limits = {
+  data: [{ ide: "windsurf", plan_name: "Pro", fetched_at: "2026-01-01T00:00:00Z", stale: false, windows: [window] }],
+  errors: [],
+};
+
+/** A server that answers as a gateway does, and its home folder. */
+async function fakeGateway(options: { readonly instance?: string; readonly models?: object } = {}) {
+  const asked: { readonly path: string; readonly key: string | undefined; readonly headers: unknown }[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    asked.push({ path, key: request.headers.authorization, headers: request.headers });
+    const body =
+      path === "/health"
+        ? { status: "ok", instance: options.instance ?? "one" }
+        : path === "/v1/models"
+          ? (options.models ?? models)
+          : limits;
+    const failed = "error" in body;
+    response.writeHead(failed ? 503 : 200, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo; // listening on TCP
+  const url = `http://127.0.0.1:${port}`;
+  const folder = mkdtempSync(join(tmpdir(), "millrace-plugin-"));
+  writeFileSync(join(folder, "gateway.json"), JSON.stringify({ url, instance: "one" }));
+  writeFileSync(join(folder, "key"), "mr_secret\n");
+  onTestFinished(() => {
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+  return { url, folder, asked };
+}
+
+function plugged(folder: string) {
+  const toasts: Toast[] = [];
+  const clock = new FakeClock();
+  const input: PluginInput = {
+    worktree: "/home/me/my project",
+    directory: "/home/me/my project",
+    client: {
+      tui: { showToast: ({ body }) => Promise.resolve(toasts.push(body)) },
+      app: { log: () => Promise.resolve() },
+    },
+  };
+  // a PATH without Node: nothing is ever started from here
+  return { toasts, clock, hooks: openPlugin(input, { folder, keyFile: undefined, env: { PATH: "" }, clock }) };
+}
+
+describe("the OpenCode plugin", () => {
+  it("has one export, as OpenCode wants it", async () => {
+    const module: Readonly<Record<string, unknown>> = await import("./plugin.ts");
+    expect(Object.keys(module)).toEqual(["default"]);
+    expect(module["default"]).toMatchObject({ id: "millrace", server: expect.any(Function) });
+  });
+
+  it("adds a provider with the live models", async () => {
+    const { url, folder } = await fakeGateway();
+    const config: OpenCodeConfig = {};
+    await plugged(folder).hooks.config(config);
+    expect(config.provider?.["millrace"]).toMatchObject({
+      npm: "@ai-sdk/openai-compatible",
+      options: { baseURL: `${url}/v1`, apiKey: "mr_secret" },
+      models: { "claude-x": { name: "Claude X" } },
+    });
+  });
+
+  it("lets the user's own settings win", async () => {
+    const { folder } = await fakeGateway();
+    const config: OpenCodeConfig = {
+      provider: {
+        millrace: { name: "Mine", options: { timeout: 5 }, models: { plain: { name: "Plainer" } } },
+        other: { name: "Other" },
+      },
+    };
+    await plugged(folder).hooks.config(config);
+    expect(config.provider?.["other"]).toEqual({ name: "Other" });
+    expect(config.provider?.["millrace"]).toMatchObject({
+      name: "Mine",
+      options: { timeout: 5, apiKey: "mr_secret" },
+      models: { plain: { name: "Plainer", tool_call: true }, "claude-x": {} },
+    });
+  });
+
+  it("gives its key to nobody but the gateway that wrote its address down", async () => {
+    const { folder, asked } = await fakeGateway({ instance: "somebody else" });
+    const config: OpenCodeConfig = {};
+    const { hooks, clock, toasts } = plugged(folder);
+    const done = hooks.config(config);
+    await untilAsked(asked);
+    while (clock.sleeping === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(30_000);
+    await done;
+    expect(asked.every(({ path, key }) => path === "/health" && key === undefined)).toBe(true);
+    expect(config).toEqual({});
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(toasts[0]?.message).toContain("did not start");
+  });
+
+  it("says what the gateway says when it has no models, and leaves OpenCode alone", async () => {
+    const { folder } = await fakeGateway({ models: { error: { message: "Windsurf is not running." } } });
+    const config: OpenCodeConfig = {};
+    const { hooks, toasts } = plugged(folder);
+    await hooks.config(config);
+    expect(config).toEqual({});
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(toasts).toMatchObject([{ message: "Windsurf is not running.", variant: "warning" }]);
+  });
+
+  it("warns once when quota runs low, and asks seldom", async () => {
+    const { folder, asked } = await fakeGateway();
+    const { hooks, toasts, clock } = plugged(folder);
+    const idle = () => hooks.event({ event: { type: "session.idle" } });
+    await hooks.event({ event: { type: "message.updated" } });
+    await idle();
+    await idle();
+    await clock.advance(6 * 60_000);
+    await idle();
+    expect(asked.filter(({ path }) => path === "/v1/limits")).toHaveLength(2);
+    expect(toasts.map(({ message }) => message)).toEqual([
+      "Daily quota is running low: 95 % of 100 % used, 5 % left, resets at 2026-01-02T00:00:00Z",
+    ]);
+  });
+
+  it("logs in without a pasted key, shows the quota as a tool, and names the project of its requests", async () => {
+    const { folder } = await fakeGateway();
+    const { hooks } = plugged(folder);
+    expect(hooks.auth.methods[0]?.prompts).toEqual([]);
+    expect(await hooks.auth.methods[0]?.authorize()).toEqual({ type: "success", key: "mr_secret" });
+    const { signal: abort } = new AbortController();
+    expect(await hooks.tool["millrace_quota"]?.execute({}, { abort })).toContain("windsurf, plan Pro");
+    const headers: Record<string, string> = {};
+    await hooks["chat.headers"]({ model: { providerID: "another" } }, { headers });
+    expect(headers).toEqual({});
+    await hooks["chat.headers"]({ model: { providerID: "millrace" } }, { headers });
+    expect(headers).toEqual({ "x-millrace-project": "my project" });
+  });
+});
+
+describe("modelConfigs", () => {
+  it("makes one model of its efforts, and invents no limits", () => {
+    const configs = modelConfigs(models);
+    expect(Object.keys(configs)).toEqual(["claude-x", "gpt-y:high", "plain"]);
+    expect(configs["claude-x"]).toEqual({
+      name: "Claude X",
+      tool_call: true,
+      attachment: true,
+      reasoning: true,
+      modalities: { input: ["text", "image"], output: ["text"] },
+      limit: { context: 200_000, output: 64_000 },
+      variants: { high: { reasoningEffort: "high" }, low: { reasoningEffort: "low" } },
+    });
+    expect(configs["gpt-y:high"]?.limit).toEqual({ context: 1_000, output: 1_000 });
+    expect(configs["plain"]).toEqual({ name: "plain", tool_call: true, attachment: false, reasoning: false });
+  });
+});
+
+describe("the quota in words", () => {
+  it("says what is unknown or unlimited as such", () => {
+    const told = (state: "unlimited" | "unknown") => {
+      const [data] = limits.data;
+      return quotaText(
+        parseQuota({ ...limits, data: [{ ...data, windows: [{ ...window, state, utilization: null }] }] }),
+      );
+    };
+    expect(told("unlimited")).toContain("Daily quota: unlimited");
+    expect(told("unknown")).toContain("Daily quota: unknown");
+    expect(quotaText({ data: [], errors: [] })).toBe("No IDE tells its limits.");
+  });
+
+  it("counts only metered windows as low", () => {
+    const [data] = limits.data;
+    const quota = {
+      ...limits,
+      data: [
+        {
+          ...data,
+          windows: [
+            { ...window, utilization: 0.5 },
+            { ...window, id: "w", state: "unknown", utilization: 1 },
+          ],
+        },
+      ],
+    };
+    expect(lowWindows(parseQuota(quota))).toEqual([]);
+  });
+});
+
+async function untilAsked(asked: readonly unknown[]): Promise<void> {
+  while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+}
