@@ -3,7 +3,9 @@ import type { Command } from "./command.ts";
 import { demoCommand } from "./demo.ts";
 import { keyCommand } from "./key.ts";
 import { modelsCommand } from "./models.ts";
+import { runCommand } from "./run.ts";
 import { serveCommand } from "./serve.ts";
+import { setupCommand } from "./setup.ts";
 import { simulateCommand } from "./simulate.ts";
 
 /** Every command, in the order of the help. */
@@ -12,6 +14,8 @@ export const commands: readonly Command[] = [
   demoCommand,
   simulateCommand,
   chatCommand,
+  runCommand,
   modelsCommand,
+  setupCommand,
   keyCommand,
 ];

@@ -1,0 +1,111 @@
+import { createHash, randomUUID } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { MillraceError } from "../../base/errors.ts";
+import { applyFileEdit, type FileEdit, revertFileEdit } from "./file-edit.ts";
+
+/** A change of one file: what it says now and what it would say. `before` undefined: there is no such file. */
+export interface PlannedChange {
+  readonly edit: FileEdit;
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+/** What was changed for a client, kept so that it can be taken back. */
+interface Applied {
+  readonly files: readonly {
+    readonly edit: FileEdit;
+    /** The file before the first change; null if there was none. */
+    readonly before: string | null;
+    readonly afterDigest: string;
+  }[];
+}
+
+/** What the edits would make of the files as they are. Changes nothing. Throws `invalid_request` for a file that is damaged. */
+export function planChanges(edits: readonly FileEdit[]): readonly PlannedChange[] {
+  return edits.map((edit) => {
+    const before = readText(edit.file);
+    return { edit, before, after: applyFileEdit(before ?? "", edit) };
+  });
+}
+
+/** Writes the changes, atomically file by file, after a record of what was there stands in Millrace's own folder. */
+export function applyChanges(folder: string, client: string, changes: readonly PlannedChange[]): void {
+  const earlier = readApplied(folder, client);
+  const files = changes.map(({ edit, before, after }) => {
+    const known = earlier?.files.find((file) => file.edit.file === edit.file);
+    const untouched = known !== undefined && before !== undefined && known.afterDigest === digest(before);
+    return { edit, before: untouched ? known.before : (before ?? null), afterDigest: digest(after) };
+  });
+  writeAtomically(recordFile(folder, client), `${JSON.stringify({ files } satisfies Applied, null, 2)}\n`, 0o600);
+  for (const { edit, after } of changes) writeAtomically(edit.file, after, undefined);
+}
+
+/** What taking the changes back would make of the files. Throws `invalid_request` when nothing was set up. */
+export function planUndo(folder: string, client: string): readonly PlannedChange[] {
+  const applied = readApplied(folder, client);
+  if (applied === undefined) {
+    throw new MillraceError("invalid_request", `Nothing was set up for ${client} here.`, {
+      hint: `\`millrace setup ${client}\` sets it up.`,
+    });
+  }
+  return applied.files.map(({ edit, before, afterDigest }) => {
+    const now = readText(edit.file);
+    if (now === undefined || digest(now) === afterDigest) return { edit, before: now, after: before ?? "" };
+    return { edit, before: now, after: revertFileEdit(now, edit, before ?? "") };
+  });
+}
+
+/** Takes the changes back; a file that was not there before is removed again. */
+export function undoChanges(folder: string, client: string, changes: readonly PlannedChange[]): void {
+  const applied = readApplied(folder, client);
+  for (const { edit, before, after } of changes) {
+    const wasThere = applied?.files.find((file) => file.edit.file === edit.file)?.before !== null;
+    if (before === undefined) continue;
+    if (wasThere || after.trim() !== "") writeAtomically(edit.file, after, undefined);
+    else rmSync(edit.file, { force: true });
+  }
+  rmSync(recordFile(folder, client), { force: true });
+}
+
+function recordFile(folder: string, client: string): string {
+  return join(folder, "setup", `${client}.json`);
+}
+
+function readApplied(folder: string, client: string): Applied | undefined {
+  const text = readText(recordFile(folder, client));
+  return text === undefined ? undefined : (JSON.parse(text) as Applied); // only written above, whole or not at all
+}
+
+function readText(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+}
+
+/** Through a link to the file it points at; an existing file keeps its mode. */
+function writeAtomically(file: string, text: string, mode: number | undefined): void {
+  const target = existsSync(file) ? realpathSync(file) : file;
+  const keptMode = existsSync(target) ? statSync(target).mode & 0o777 : (mode ?? 0o644);
+  mkdirSync(dirname(target), { recursive: true });
+  const draft = `${target}.${randomUUID()}`;
+  try {
+    writeFileSync(draft, text, { flag: "wx", mode: keptMode });
+    chmodSync(draft, keptMode);
+    renameSync(draft, target);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function digest(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import type { Client } from "./client.ts";
+
+/** Claude Code: its settings name a command that prints the key, so that the key is in no file of its own. */
+export const claudeCode: Client = {
+  name: "claude-code",
+  title: "Claude Code",
+  edits: ({ url, model }, { homeFolder, env }) => [
+    {
+      kind: "json",
+      file: join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json"),
+      set: [
+        { path: ["apiKeyHelper"], value: "millrace key --value" },
+        { path: ["env", "ANTHROPIC_BASE_URL"], value: url },
+        { path: ["env", "ANTHROPIC_MODEL"], value: model },
+        { path: ["env", "ANTHROPIC_DEFAULT_HAIKU_MODEL"], value: model },
+      ],
+    },
+  ],
+  notes: () => [
+    "Every session of Claude Code uses the gateway from now on; `millrace setup claude-code --undo` ends that.",
+  ],
+  launch: ({ url, model }, key, args) => ({
+    command: "claude",
+    args,
+    env: {
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_AUTH_TOKEN: key,
+      ANTHROPIC_MODEL: model,
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+    },
+  }),
+};

@@ -1,0 +1,49 @@
+import type { FileEdit } from "./file-edit.ts";
+
+/** A model as the gateway lists it. */
+export interface ListedModel {
+  readonly id: string;
+  readonly name: string;
+  readonly contextTokens: number | undefined;
+  readonly maxOutputTokens: number | undefined;
+  readonly images: boolean;
+}
+
+/** What a client is pointed at. */
+export interface Target {
+  /** `http://127.0.0.1:42100`, without a path. */
+  readonly url: string;
+  readonly model: string;
+  readonly models: readonly ListedModel[];
+}
+
+/** The user's folders and variables. */
+export interface Place {
+  readonly homeFolder: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+}
+
+/** A program to start, already pointed at the gateway. */
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** One client, as data: how its configuration is changed, and how it is started without changing it. */
+export interface Client {
+  readonly name: string;
+  readonly title: string;
+  /** The changes that point it at the gateway for good; undefined where a person has to type them. */
+  readonly edits?: (target: Target, place: Place) => readonly FileEdit[];
+  /** What is left to do or to know after the changes, or all of it where there are none. */
+  readonly notes: (target: Target) => readonly string[];
+  /** How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. */
+  readonly launch?: (target: Target, key: string, args: readonly string[], place: Place) => Launch;
+}
+
+/** The variable that clients read the gateway's key from, where their configuration names one. */
+export const keyVariable = "MILLRACE_API_KEY";
+
+export const exportKey = `export ${keyVariable}="$(millrace key --value)"`;

@@ -1,0 +1,41 @@
+import { join } from "node:path";
+import { type Client, exportKey, keyVariable } from "./client.ts";
+
+/** Codex: a provider and a profile, so that its own default stays. */
+export const codex: Client = {
+  name: "codex",
+  title: "Codex",
+  edits: ({ url, model }, { homeFolder, env }) => [
+    {
+      kind: "block",
+      file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "config.toml"),
+      lines: [
+        "[model_providers.millrace]",
+        'name = "Millrace"',
+        `base_url = ${JSON.stringify(`${url}/v1`)}`,
+        `env_key = "${keyVariable}"`,
+        'wire_api = "responses"',
+        "",
+        "[profiles.millrace]",
+        'model_provider = "millrace"',
+        `model = ${JSON.stringify(model)}`,
+      ],
+    },
+  ],
+  notes: () => [`Before you start it: ${exportKey}`, "Then: codex --profile millrace"],
+  launch: ({ url, model }, key, args) => ({
+    command: "codex",
+    args: [
+      ...["name=Millrace", `base_url=${url}/v1`, `env_key=${keyVariable}`, "wire_api=responses"].flatMap((setting) => {
+        const [name = "", value = ""] = setting.split(/=(.*)/s);
+        return ["-c", `model_providers.millrace.${name}=${JSON.stringify(value)}`];
+      }),
+      "-c",
+      'model_provider="millrace"',
+      "-c",
+      `model=${JSON.stringify(model)}`,
+      ...args,
+    ],
+    env: { [keyVariable]: key },
+  }),
+};

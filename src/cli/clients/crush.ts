@@ -1,0 +1,33 @@
+import { join } from "node:path";
+import type { Client } from "./client.ts";
+
+/** Crush: a provider whose key is the output of a command, which Crush runs itself. */
+export const crush: Client = {
+  name: "crush",
+  title: "Crush",
+  edits: ({ url, models }, { homeFolder, env }) => [
+    {
+      kind: "json",
+      file: join(env["XDG_CONFIG_HOME"] || join(homeFolder, ".config"), "crush", "crush.json"),
+      set: [
+        {
+          path: ["providers", "millrace"],
+          value: {
+            name: "Millrace",
+            type: "openai",
+            base_url: `${url}/v1`,
+            api_key: "$(millrace key --value)",
+            models: models.map(({ id, name, contextTokens, maxOutputTokens, images }) => ({
+              id,
+              name,
+              context_window: contextTokens ?? 128_000,
+              default_max_tokens: maxOutputTokens ?? 32_768,
+              supports_attachments: images,
+            })),
+          },
+        },
+      ],
+    },
+  ],
+  notes: () => ["Pick a model of Millrace in Crush with Ctrl-P, Switch Model."],
+};

@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { type Client, keyVariable, type Target } from "./client.ts";
+
+/** OpenCode: the plugin for good, a provider in the environment for one run. */
+export const openCode: Client = {
+  name: "opencode",
+  title: "OpenCode",
+  edits: ({ model }, { homeFolder, env }) => [
+    {
+      kind: "json",
+      file: join(env["XDG_CONFIG_HOME"] || join(homeFolder, ".config"), "opencode", "opencode.json"),
+      set: [
+        { path: ["plugin"], value: "millrace", key: "" },
+        { path: ["model"], value: `millrace/${model}` },
+      ],
+    },
+  ],
+  notes: () => ["The plugin finds or starts the gateway by itself; all models of the account are under `millrace/`."],
+  launch: (target, key, args) => ({
+    command: "opencode",
+    args,
+    env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(provider(target)), [keyVariable]: key },
+  }),
+};
+
+function provider({ url, model, models }: Target): unknown {
+  const entries = models.map(({ id, name, contextTokens, maxOutputTokens, images }) => [
+    id,
+    {
+      name,
+      tool_call: true,
+      attachment: images,
+      modalities: { input: images ? ["text", "image"] : ["text"], output: ["text"] },
+      ...(contextTokens === undefined ? {} : { limit: { context: contextTokens, output: maxOutputTokens ?? 32_768 } }),
+    },
+  ]);
+  return {
+    model: `millrace/${model}`,
+    small_model: `millrace/${model}`,
+    provider: {
+      millrace: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Millrace",
+        options: { baseURL: `${url}/v1`, apiKey: `{env:${keyVariable}}`, includeUsage: true },
+        models: Object.fromEntries(entries),
+      },
+    },
+  };
+}

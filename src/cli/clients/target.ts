@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { MillraceError } from "../../base/errors.ts";
+import { callGateway, type GatewayClient } from "../gateway-client.ts";
+import type { ListedModel, Target } from "./client.ts";
+
+const listSchema = z.object({
+  data: z.array(
+    z.object({
+      id: z.string(),
+      display_name: z.string().optional(),
+      context_length: z.number().optional(),
+      max_output_tokens: z.number().optional(),
+      modalities: z.object({ input: z.array(z.string()) }).optional(),
+    }),
+  ),
+});
+
+/** What a client is pointed at: a gateway's models, and the one that was asked for (the first by default). */
+export async function readTarget(
+  gateway: GatewayClient,
+  url: string,
+  wanted: string | undefined,
+  signal: AbortSignal,
+): Promise<Target> {
+  const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
+  const models = listSchema.parse(answer).data.map(
+    (model): ListedModel => ({
+      id: model.id,
+      name: model.display_name ?? model.id,
+      contextTokens: model.context_length,
+      maxOutputTokens: model.max_output_tokens,
+      images: model.modalities?.input.includes("image") ?? false,
+    }),
+  );
+  const model = wanted ?? models[0]?.id;
+  if (model === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
+  return { url, model, models };
+}

@@ -1,0 +1,65 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { MillraceError } from "../base/errors.ts";
+import type { Launch } from "./clients/client.ts";
+import { clients, findClient } from "./clients/clients.ts";
+import { readTarget } from "./clients/target.ts";
+import { type CommandContext, defineCommand } from "./command.ts";
+import { exitCodes } from "./exit-codes.ts";
+import { text } from "./options.ts";
+import { withGateway } from "./reach-gateway.ts";
+import { gatewayOptions } from "./serve.ts";
+
+const runnable = clients.filter(({ launch }) => launch !== undefined).map(({ name }) => name);
+
+export const runCommand = defineCommand({
+  name: "run",
+  summary: "Start a client that uses the gateway, this once",
+  description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${runnable.join(", ")}.`,
+  group: "Use",
+  options: {
+    model: text("the model that the client begins with", "<name>", { short: "m", env: "MILLRACE_MODEL" }),
+    ...gatewayOptions,
+  },
+  arguments: [
+    { name: "client", summary: "which client", required: true, variadic: false },
+    { name: "args", summary: "the client's own arguments", required: false, variadic: true },
+  ],
+  passThrough: true,
+  examples: [
+    ["millrace run opencode", "OpenCode, on the account's models"],
+    ['millrace run -m claude-opus-4.5 claude-code -p "What is new here?"', "one question to Claude Code"],
+  ],
+  async run({ options, args }, context) {
+    const [name, ...rest] = args;
+    const client = findClient(name);
+    const { launch } = client;
+    if (launch === undefined) {
+      throw new MillraceError("invalid_request", `${client.title} cannot be started from here.`, {
+        hint: `\`millrace setup ${client.name}\` points it at the gateway. This works for: ${runnable.join(", ")}.`,
+      });
+    }
+    return withGateway(options, context, async (gateway) => {
+      const target = await readTarget(gateway, gateway.url, options.model, context.signal);
+      return untilEnded(launch(target, gateway.key.reveal(), rest, context.io), client.title, context);
+    });
+  },
+});
+
+/** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
+async function untilEnded({ command, args, env }: Launch, title: string, { io }: CommandContext): Promise<number> {
+  const child = spawn(command, [...args], { stdio: "inherit", env: { ...io.env, ...env } });
+  try {
+    const [code] = (await once(child, "exit")) as [number | null];
+    return code ?? exitCodes.interrupted;
+  } catch (error) {
+    throw new MillraceError(
+      "invalid_request",
+      `${title} could not be started: there is no \`${command}\` on the PATH.`,
+      {
+        hint: `Install ${title} first.`,
+        cause: error,
+      },
+    );
+  }
+}
