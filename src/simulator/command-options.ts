@@ -14,6 +14,8 @@ export interface SimulateFlags {
   /** The shape of the account's plan (one of Antigravity's picks that profile), and the percent of it that is used. */
   readonly plan?: string | undefined;
   readonly planUsed?: number | undefined;
+  /** Permutes the field numbers of the wire. */
+  readonly schemaSeed?: number | undefined;
   readonly modelUrl?: string | undefined;
   readonly modelName?: string | undefined;
   readonly signedOut?: boolean | undefined;

@@ -2,6 +2,8 @@ import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Layout } from "./layout.ts";
 import type { Profile } from "./profile.ts";
+import { extensionBundle } from "./schema/bundle.ts";
+import { schemaFiles, shiftedSchema } from "./schema/shift.ts";
 
 /** What to unpack and where. */
 export interface Installation {
@@ -10,6 +12,8 @@ export interface Installation {
   readonly ideVersion: string;
   /** The Node binary that plays the language server's program. */
   readonly node: string;
+  /** See `SimulatorConfig`. */
+  readonly schemaSeed: number;
 }
 
 /**
@@ -34,6 +38,9 @@ export async function install(installation: Installation): Promise<void> {
       applicationName: profile.ideName,
       windsurfVersion: installation.ideVersion,
     }),
+    ...(profile.family === "windsurf"
+      ? [writeFile(join(layout.extension, "dist", "extension.js"), bundleOf(installation.schemaSeed))]
+      : []),
     writeJson(join(layout.extension, "package.json"), {
       name: profile.extensionFolder,
       publisher: profile.family === "antigravity" ? "google" : "codeium",
@@ -41,6 +48,11 @@ export async function install(installation: Installation): Promise<void> {
       main: "./dist/extension.js",
     }),
   ]);
+}
+
+/** The bundle whose generated code has the schema that this build speaks. */
+function bundleOf(schemaSeed: number): string {
+  return extensionBundle(schemaSeed === 0 ? schemaFiles() : [...shiftedSchema(schemaSeed).files]);
 }
 
 /** A symbolic link, or a copy where the system allows no links. */

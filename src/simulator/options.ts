@@ -31,6 +31,8 @@ export const simulatorOptionsSchema = z.strictObject({
   gzip: z.enum(["large", "always", "never"]).default("large"),
   /** RPCs to leave out, on top of those the profile lacks. */
   missing: z.array(z.string()).default([]),
+  /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle says how. */
+  schemaSeed: z.number().int().min(0).max(0xffff_ffff).default(0),
   /** The server accepts connections but answers nothing for this long after its start. */
   slowStartMs: z.number().min(0).default(0),
   /** Characters after which a transcript is cut without a sign. */

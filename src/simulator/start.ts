@@ -71,7 +71,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const ideVersion = config.ideVersion ?? profile.ideVersion;
   const system = config.platform ?? systemOf(platform());
   const layout = layoutOf(profile, home, system, config.arch ?? archOf(arch()));
-  await install({ profile, layout, ideVersion, node: process.execPath });
+  await install({ profile, layout, ideVersion, node: process.execPath, schemaSeed: config.schemaSeed });
   const extensionServer = await startExtensionServer();
   const editor = new Editor({ config, home, ownHome, profile, ideVersion, system, layout, extensionServer });
   try {

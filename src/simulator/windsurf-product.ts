@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { toBinary } from "@bufbuild/protobuf";
 import { createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { compressionGzip, connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Clock } from "../base/clock.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { Account } from "./account/account.ts";
 import { initialUse, Plan, type PlanUse } from "./account/plan.ts";
-import { StateDatabase } from "./account/state-database.ts";
+import { type Encode, StateDatabase } from "./account/state-database.ts";
 import type { StartOrder } from "./control.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import { helper } from "./model/helper.ts";
@@ -14,7 +15,9 @@ import type { Product } from "./product.ts";
 import { profiles } from "./profile.ts";
 import type { Observations } from "./report.ts";
 import type { RpcContext } from "./rpc/context.ts";
-import { languageServerRoutes } from "./rpc/routes.ts";
+import { languageServerRpcs } from "./rpc/routes.ts";
+import { shiftedSchema } from "./schema/shift.ts";
+import { encodeShifted, speakShifted } from "./schema/speak-shifted.ts";
 import { Cascades } from "./trajectory/cascades.ts";
 import { TrajectoryFiles } from "./trajectory/trajectory-files.ts";
 import { faultAfterHandler, toConnectError } from "./wire/guard.ts";
@@ -40,7 +43,10 @@ export async function windsurfProduct(
   const profile = profiles[config.profile];
   const plan = new Plan(order.plan, order.planUse ?? initialUse(order.plan, clock.now()));
   const account = new Account(order.apiKey, !config.signedOut, plan);
-  const database = new StateDatabase(order.stateDatabase);
+  const schema = config.schemaSeed === 0 ? undefined : shiftedSchema(config.schemaSeed);
+  const encode: Encode = (desc, message) =>
+    schema === undefined ? toBinary(desc, message) : encodeShifted(schema, desc, message);
+  const database = new StateDatabase(order.stateDatabase, encode);
   const writeAccount = () => {
     const status = account.signedIn ? account.status(clock.now()) : undefined;
     database.writeAccount(order.apiKey, status, order.installationId);
@@ -77,12 +83,16 @@ export async function windsurfProduct(
     turnDefaults: { current: order.turn },
     ports: { lsp: 0, chatClient: 0 },
   };
+  const rpcs = languageServerRpcs(context);
   const missing = new Set([...profile.missing, ...config.missing]);
   const methods = new Set(LanguageServerService.methods.map((method) => method.name));
   return {
     knows: (rpc) => methods.has(rpc) && !missing.has(rpc),
     handler: connectNodeAdapter({
-      routes: (router) => languageServerRoutes(router, context),
+      routes: (router) => {
+        if (schema === undefined) router.service(LanguageServerService, rpcs);
+        else speakShifted(router, schema, rpcs);
+      },
       contextValues: (request) => createContextValues().set(faultKey, faultAfterHandler(request)),
       interceptors: [observePolls(observations), failAfterwards],
       acceptCompression: config.gzip === "never" ? [] : [compressionGzip],

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { DatabaseSync } from "node:sqlite";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import {
   ClientModelConfigSchema,
   type UserStatus,
@@ -10,14 +10,19 @@ import { cachedPlanInfo } from "./plan.ts";
 
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
 
+/** Writes a message in the schema that this build speaks. */
+export type Encode = (desc: DescMessage, message: Message) => Uint8Array;
+
 /**
  * The editor's `state.vscdb`: one table of keys and values, in WAL mode, held open as the real one is, so that its
  * newest rows are in the `-wal` file. Source: facts/language-server.md, 5.1 and 5.2.
  */
 export class StateDatabase {
   readonly #database: DatabaseSync;
+  readonly #encode: Encode;
 
-  constructor(path: string) {
+  constructor(path: string, encode: Encode) {
+    this.#encode = encode;
     this.#database = new DatabaseSync(path);
     this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 2000;");
     this.#database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
@@ -38,8 +43,8 @@ export class StateDatabase {
       apiKey,
       allowedCommandModelConfigsProtoBinaryBase64: (status.cascadeModelConfigData?.clientModelConfigs ?? [])
         .slice(0, 8)
-        .map((model) => base64(toBinary(ClientModelConfigSchema, model))),
-      userStatusProtoBinaryBase64: base64(toBinary(UserStatusSchema, status)),
+        .map((model) => base64(this.#encode(ClientModelConfigSchema, model))),
+      userStatusProtoBinaryBase64: base64(this.#encode(UserStatusSchema, status)),
     });
     if (status.planStatus !== undefined) {
       this.#put("windsurf.settings.cachedPlanInfo", cachedPlanInfo(status.planStatus));
@@ -55,7 +60,7 @@ export class StateDatabase {
 
   /** Antigravity's keys. Its account is the user's Google session: the values are sealed, and no client needs one. */
   writeAntigravityAccount(accessToken: string, name: string, email: string): void {
-    const status = toBinary(UserStatusSchema, create(UserStatusSchema, { name, email })); // numbers 3 and 7 in both schemas
+    const status = this.#encode(UserStatusSchema, create(UserStatusSchema, { name, email })); // numbers 3 and 7 in both schemas
     this.#put("antigravityAuthStatus", {
       apiKey: accessToken,
       email,

@@ -1,3 +1,4 @@
+import { toBinary } from "@bufbuild/protobuf";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Clock } from "../../base/clock.ts";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
@@ -13,7 +14,7 @@ import { Quota } from "./quota.ts";
  * where both schemas agree.
  */
 export function antigravityProduct(order: StartOrder, clock: Clock): Product {
-  const database = new StateDatabase(order.stateDatabase);
+  const database = new StateDatabase(order.stateDatabase, toBinary);
   database.writeAntigravityAccount(order.apiKey, "Sim Ulator", "simulator@example.com");
   let quota = new Quota(order.plan, clock.now());
   const rpcs = antigravityRpcs(() => quota);

@@ -1,5 +1,5 @@
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 import { accountRpcs, probeRpcs } from "./account.ts";
 import { cascadeRpcs } from "./cascade.ts";
 import type { RpcContext } from "./context.ts";
@@ -7,9 +7,9 @@ import { panelRpcs } from "./panel.ts";
 import { rawGetChatMessage } from "./raw-chat.ts";
 import { readingRpcs } from "./reading.ts";
 
-/** Puts every RPC that the stand-in answers on a router. Source: facts/language-server.md, 1.2 to 1.10. */
-export function languageServerRoutes(router: ConnectRouter, context: RpcContext): void {
-  router.service(LanguageServerService, {
+/** Every RPC that the stand-in answers. Source: facts/language-server.md, 1.2 to 1.10. */
+export function languageServerRpcs(context: RpcContext): ServiceImpl<typeof LanguageServerService> {
+  return {
     ...panelRpcs(context),
     ...cascadeRpcs(context),
     ...readingRpcs(context),
@@ -21,5 +21,5 @@ export function languageServerRoutes(router: ConnectRouter, context: RpcContext)
     },
     // Two independent clients saw no frame and a clean end.
     async *streamCascadeReactiveUpdates() {},
-  });
+  };
 }
