@@ -15,7 +15,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import type { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 
 /** The two calls that may not be made for a look: one leaves a conversation behind, the other is a prompt. */
 export interface UnreadableCalls {
@@ -28,8 +28,8 @@ export interface UnreadableCalls {
  * call fails to parse it and never runs it; one that does not has no such path. Nothing is started and no prompt is sent.
  * It shows that the path is there, not that the server would do it: a 2.x build has raw chat and refuses it from outside.
  */
-export function unreadableCalls(transport: Transport): UnreadableCalls {
-  const { startCascade, rawGetChatMessage } = unreadableMethods();
+export function unreadableCalls(transport: Transport, service: typeof LanguageServerService): UnreadableCalls {
+  const { startCascade, rawGetChatMessage } = unreadableMethods(service);
   return {
     startCascade: (signal, timeoutMs) => transport.unary(startCascade, signal, timeoutMs, undefined, unreadable),
     async rawGetChatMessage(signal, timeoutMs) {
@@ -43,44 +43,47 @@ export function unreadableCalls(transport: Transport): UnreadableCalls {
 /** Tag of field 15 as varint, without the varint: no parser takes it for a message. As JSON it is a string for an object. */
 const unreadable = { metadata: "x" } as MessageInitShape<DescMethodUnary["input"]>; // checked against the descriptor when sent
 
-function unreadableMethods() {
-  const package_ = LanguageServerService.file.proto.package;
-  const request = `.${package_}.Unreadable`;
+function unreadableMethods(service: typeof LanguageServerService) {
+  const { startCascade, rawGetChatMessage } = service.method;
+  const methods = [startCascade, rawGetChatMessage].map((method) => {
+    const number = method.input.fields.find((field) => field.name === "metadata")?.number ?? 1;
+    return { name: method.name, request: `Unreadable${method.name}`, number, isStream: method.methodKind !== "unary" };
+  });
   const file = create(FileDescriptorProtoSchema, {
     name: "unreadable.proto",
-    package: package_,
+    package: service.file.proto.package,
     syntax: "proto3",
-    messageType: [
+    messageType: methods.map(({ request, number }) =>
       create(DescriptorProtoSchema, {
-        name: "Unreadable",
+        name: request,
         field: [
           create(FieldDescriptorProtoSchema, {
             name: "metadata",
             jsonName: "metadata",
-            number: 1,
+            number,
             type: FieldDescriptorProto_Type.STRING,
           }),
         ],
       }),
-    ],
+    ),
     service: [
       create(ServiceDescriptorProtoSchema, {
-        name: LanguageServerService.name,
-        method: [
-          create(MethodDescriptorProtoSchema, { name: "StartCascade", inputType: request, outputType: request }),
-          create(MethodDescriptorProtoSchema, {
-            name: "RawGetChatMessage",
-            inputType: request,
-            outputType: request,
-            serverStreaming: true,
-          }),
-        ],
+        name: service.name,
+        method: methods.map(({ name, request, isStream }) => {
+          const type = `.${service.file.proto.package}.${request}`;
+          return create(MethodDescriptorProtoSchema, {
+            name,
+            inputType: type,
+            outputType: type,
+            serverStreaming: isStream,
+          });
+        }),
       }),
     ],
   });
-  const methods = createFileRegistry(file, () => undefined).getService(LanguageServerService.typeName)?.methods ?? [];
+  const [start, rawChat] = createFileRegistry(file, () => undefined).getService(service.typeName)?.methods ?? [];
   return {
-    startCascade: methods[0] as DescMethodUnary, // as declared above
-    rawGetChatMessage: methods[1] as DescMethodServerStreaming, // as declared above
+    startCascade: start as DescMethodUnary, // as declared above
+    rawGetChatMessage: rawChat as DescMethodServerStreaming, // as declared above
   };
 }

@@ -1,5 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { createClient } from "@connectrpc/connect";
+import { createClient, type Interceptor } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
@@ -34,8 +34,14 @@ export interface LanguageServerOptions {
   readonly readMaxBytes?: number;
   /** What builds offer, by `variant@version`; share one map to probe each build once. */
   readonly builds?: Map<string, Capabilities>;
-  /** Ours with the field numbers of the build that is spoken to (`schema/`); ours as it is otherwise. */
-  readonly service?: typeof LanguageServerService;
+  /** Ours with the numbers of the build that is spoken to, as `schema/` reconciles it; ours as it is otherwise. */
+  readonly spoken?: SpokenSchema;
+}
+
+/** A service with our names and shapes and a build's numbers, and what has to run on each call for it. */
+export interface SpokenSchema {
+  readonly service: typeof LanguageServerService;
+  readonly interceptors: readonly Interceptor[];
 }
 
 const panelPolicy: RetryPolicy = { attempts: 6, baseMs: 500, capMs: 3_000 };
@@ -75,15 +81,15 @@ class RpcLanguageServer implements LanguageServer {
       clock: options.clock,
       random: options.random ?? Math.random,
     });
-    const service = options.service ?? LanguageServerService;
-    this.#connection = openTransport(
-      endpoint,
-      options.readMaxBytes === undefined ? {} : { readMaxBytes: options.readMaxBytes },
-    );
+    const service = options.spoken?.service ?? LanguageServerService;
+    this.#connection = openTransport(endpoint, {
+      interceptors: options.spoken?.interceptors ?? [],
+      ...(options.readMaxBytes === undefined ? {} : { readMaxBytes: options.readMaxBytes }),
+    });
     const { transport } = this.#connection;
     this.#client = createClient(service, transport);
     this.#statusClient = createClient(statusOnlyService(service), transport);
-    this.#unreadable = unreadableCalls(transport);
+    this.#unreadable = unreadableCalls(transport, service);
   }
 
   ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void> {

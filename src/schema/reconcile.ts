@@ -1,0 +1,174 @@
+import {
+  clone,
+  create,
+  createFileRegistry,
+  type DescEnum,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type FileRegistry,
+} from "@bufbuild/protobuf";
+import {
+  type DescriptorProto,
+  type EnumDescriptorProto,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+import type { Interceptor } from "@connectrpc/connect";
+import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { type EnumNumbers, enumNumbers, translateEnums } from "./enum-numbers.ts";
+import { loadBearing } from "./load-bearing.ts";
+import { isStandard } from "./well-known.ts";
+
+/** Where a build differs from what we were written for. */
+export interface SchemaDifference {
+  /** `exa.cortex_pb.CascadePlannerConfig.requested_model_uid`. */
+  readonly where: string;
+  readonly kind: "moved" | "missing" | "changed";
+  /** Numbers of a moved field or value; types of a changed field. */
+  readonly ours?: number | string;
+  readonly theirs?: number | string;
+  /** Millrace does not work without it. */
+  readonly loadBearing: boolean;
+}
+
+/** Our service in the numbers of a build, and what that took. */
+export interface Reconciliation {
+  /** The same typed service, whichever numbers go over the wire. */
+  readonly service: typeof LanguageServerService;
+  /** To run on every call; none as long as no enum value moved. */
+  readonly interceptors: readonly Interceptor[];
+  /** `same`: nothing moved. `moved`: the build's numbers are used. `broken`: something load-bearing is not there. */
+  readonly verdict: "same" | "moved" | "broken";
+  readonly differences: readonly SchemaDifference[];
+}
+
+/** Numbers that no schema uses: a field kept here never meets one of the build's, and is always empty. */
+const parkedNumbers = 500_000_000;
+
+/**
+ * Holds our schema against a build's, by full name and field name. The result speaks the build's numbers under our names, so
+ * that nothing above it changes: same numbers, go on; moved numbers, use the build's; missing ones are never sent nor read.
+ *
+ * Source: facts/language-server.md, 0.4.
+ */
+export function reconcile(build: FileRegistry): Reconciliation {
+  const differences: SchemaDifference[] = [];
+  const numbers = new Map<string, EnumNumbers>();
+  const files = withImports(LanguageServerService.file).map((file) =>
+    isStandard(`${file.proto.package}.`) ? file.proto : reconcileFile(file, build, differences, numbers),
+  );
+  const moved = differences.some(({ kind }) => kind !== "missing");
+  const verdict = differences.some((difference) => difference.loadBearing) ? "broken" : moved ? "moved" : "same";
+  if (!moved && differences.length === 0) {
+    return { service: LanguageServerService, interceptors: [], verdict, differences };
+  }
+  const service = serviceOf(files);
+  return { service, interceptors: numbers.size === 0 ? [] : [translateEnums(numbers)], verdict, differences };
+}
+
+function serviceOf(files: readonly FileDescriptorProto[]): typeof LanguageServerService {
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
+  const service = registry.getService(LanguageServerService.typeName);
+  if (service === undefined) throw new Error("our own service is gone"); // never: its file is among them
+  return service as typeof LanguageServerService; // the same names and shapes, with other numbers
+}
+
+/** A file after all that it imports. */
+function withImports(file: DescFile, seen = new Set<DescFile>()): readonly DescFile[] {
+  if (seen.has(file)) return [];
+  seen.add(file);
+  return [...file.dependencies.flatMap((dependency) => withImports(dependency, seen)), file];
+}
+
+function reconcileFile(
+  file: DescFile,
+  build: FileRegistry,
+  differences: SchemaDifference[],
+  numbers: Map<string, EnumNumbers>,
+): FileDescriptorProto {
+  const proto = clone(FileDescriptorProtoSchema, file.proto);
+  const visit = (message: DescMessage, own: DescriptorProto | undefined) => {
+    if (own === undefined) return;
+    reconcileMessage(message, own, build.getMessage(message.typeName), differences);
+    message.nestedMessages.forEach((nested) =>
+      visit(
+        nested,
+        own.nestedType.find(({ name }) => name === nested.name),
+      ),
+    );
+    message.nestedEnums.forEach((nested) =>
+      visitEnum(
+        nested,
+        own.enumType.find(({ name }) => name === nested.name),
+      ),
+    );
+  };
+  const visitEnum = (type: DescEnum, own: EnumDescriptorProto | undefined) => {
+    const theirs = build.getEnum(type.typeName);
+    if (own === undefined || theirs === undefined) return;
+    const found = enumNumbers(type, theirs);
+    for (const { name, ours, theirs: number } of found.moved) {
+      differences.push({ where: `${type.typeName}.${name}`, kind: "moved", ours, theirs: number, loadBearing: false });
+    }
+    if (!found.isIdentity) numbers.set(type.typeName, found);
+    for (const value of own.value) value.number = found.toTheirs(value.number);
+    own.value.sort((a, b) => Number(b.number === 0) - Number(a.number === 0));
+  };
+  file.messages.forEach((message) =>
+    visit(
+      message,
+      proto.messageType.find(({ name }) => name === message.name),
+    ),
+  );
+  file.enums.forEach((type) =>
+    visitEnum(
+      type,
+      proto.enumType.find(({ name }) => name === type.name),
+    ),
+  );
+  return proto;
+}
+
+function reconcileMessage(
+  ours: DescMessage,
+  own: DescriptorProto,
+  theirs: DescMessage | undefined,
+  differences: SchemaDifference[],
+): void {
+  const needed = loadBearing[ours.typeName] ?? [];
+  if (theirs === undefined) {
+    if (ours.fields.length === 0 && needed.length === 0) return;
+    differences.push({ where: ours.typeName, kind: "missing", loadBearing: needed.length > 0 });
+    return;
+  }
+  own.field.forEach((field, i) => {
+    const where = `${ours.typeName}.${field.name}`;
+    const isNeeded = needed.includes(field.name);
+    const mine = ours.fields.find((candidate) => candidate.name === field.name);
+    const other = theirs.fields.find((candidate) => candidate.name === field.name);
+    if (mine === undefined) return;
+    if (other === undefined) {
+      differences.push({ where, kind: "missing", loadBearing: isNeeded });
+      field.number = parkedNumbers + i;
+    } else if (typeWord(mine) !== typeWord(other)) {
+      const change = { ours: typeWord(mine), theirs: typeWord(other) };
+      differences.push({ where, kind: "changed", ...change, loadBearing: isNeeded });
+      field.number = parkedNumbers + i;
+    } else if (mine.number !== other.number) {
+      differences.push({ where, kind: "moved", ours: mine.number, theirs: other.number, loadBearing: false });
+      field.number = other.number;
+    }
+  });
+}
+
+/** What must be alike for two fields to be one on the wire. */
+function typeWord(field: DescField): string {
+  const inner =
+    field.message?.typeName ??
+    (field.enum === undefined ? undefined : `enum ${field.enum.typeName}`) ??
+    `scalar ${field.scalar}`;
+  if (field.fieldKind === "map") return `map<${field.mapKey}, ${inner}>`;
+  return field.fieldKind === "list" ? `repeated ${inner}` : inner;
+}

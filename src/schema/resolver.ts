@@ -1,0 +1,171 @@
+import type { AnyNode } from "acorn";
+import { lastName, returnedBy } from "./literals.ts";
+import type { RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
+import { isStandard, wellKnownTypes } from "./well-known.ts";
+
+type Definition = RawMessage | RawEnum;
+
+/** What a reference led to; `guessed` when only its name did. */
+export interface Resolved {
+  readonly typeName: string;
+  readonly guessed: boolean;
+}
+
+/** Says what a name in a bundle stands for. */
+export interface Resolver {
+  /** The type that `node`, read in `scope` inside message `owner`, stands for. */
+  typeOf(node: AnyNode, scope: Scope, owner: RawMessage | undefined): Resolved | undefined;
+  /** Every message with its type name and its fields, also those whose parts stood apart. */
+  readonly messages: readonly RawMessage[];
+}
+
+const mostHops = 20;
+
+/**
+ * Resolves names as JavaScript does: from the scope outwards, through aliases, getters of namespaces and modules. Where a
+ * module cannot be followed, a property's name decides if only one type bears it, or one of the owner's package.
+ *
+ * Source: facts/language-server.md, 7.3 (3).
+ */
+export function createResolver(raw: RawBundle): Resolver {
+  const bindings = new Map<Scope, Map<string, Definition[]>>();
+  const exportsOf = new Map<Scope, Map<string, Reference>>();
+  const namespaces = new Map<Scope, Map<string, ReadonlyMap<string, Reference>>>();
+
+  const bound = (scope: Scope, name: string): Definition[] => {
+    const declaring = declaringScope(scope, name);
+    const names = bindings.get(declaring) ?? new Map<string, Definition[]>();
+    bindings.set(declaring, names);
+    const definitions = names.get(name) ?? [];
+    names.set(name, definitions);
+    return definitions;
+  };
+
+  for (const { target, definition } of raw.bindings) {
+    if (target.node.type === "Identifier") bound(target.scope, target.node.name).push(definition);
+  }
+  const messages = [...raw.messages];
+  for (const { target, at, part } of raw.parts) {
+    const name = nameOf(target.node);
+    if (name === undefined) continue;
+    const definitions = bound(target.scope, name);
+    const open = definitions.find((candidate): candidate is RawMessage => isOpen(candidate, part));
+    if (open !== undefined) Object.assign(open, part);
+    else {
+      const message: RawMessage = { at, ...part };
+      definitions.push(message);
+      messages.push(message);
+    }
+  }
+  const moduleScopes = new Set(raw.modules.values());
+  for (const { holder, scope, getters } of raw.exports) {
+    const functionScope = moduleScope(scope, moduleScopes);
+    if (functionScope !== undefined) merge(exportsOf, functionScope, getters);
+    if (holder?.node.type === "Identifier") {
+      const { name } = holder.node;
+      const declaring = declaringScope(holder.scope, name);
+      const known = namespaces.get(declaring) ?? new Map<string, ReadonlyMap<string, Reference>>();
+      namespaces.set(declaring, known.set(name, new Map([...(known.get(name) ?? []), ...getters])));
+    }
+  }
+  const bySimpleName = simpleNames([
+    ...wellKnownTypes,
+    ...[...messages, ...raw.enums].flatMap((d) => d.typeName ?? []),
+  ]);
+
+  function follow(node: AnyNode, scope: Scope, hops: number): Definition | undefined {
+    if (hops > mostHops) return undefined;
+    if (node.type === "Identifier") {
+      const declaring = declaringScope(scope, node.name);
+      const found = nearest(bindings.get(declaring)?.get(node.name) ?? [], node.start);
+      if (found !== undefined) return found;
+      const alias = declaring.aliases?.get(node.name) ?? scope.aliases?.get(node.name);
+      return alias === undefined ? undefined : follow(alias.node, alias.scope, hops + 1);
+    }
+    if (node.type !== "MemberExpression" || node.object.type !== "Identifier") return undefined;
+    const property = lastName(node);
+    const declaring = declaringScope(scope, node.object.name);
+    const moduleId = declaring.requires?.get(node.object.name);
+    const module = moduleId === undefined ? undefined : raw.modules.get(moduleId);
+    const getter =
+      (module === undefined ? undefined : exportsOf.get(module)?.get(property ?? "")) ??
+      namespaces
+        .get(declaring)
+        ?.get(node.object.name)
+        ?.get(property ?? "");
+    return getter === undefined ? undefined : follow(getter.node, getter.scope, hops + 1);
+  }
+
+  return {
+    messages,
+    typeOf(node, scope, owner) {
+      const target = returnedBy(node) ?? node;
+      if (target.type === "Identifier" && owner?.innerName === target.name && owner.typeName !== undefined) {
+        return { typeName: owner.typeName, guessed: false };
+      }
+      const typeName = follow(target, scope, 0)?.typeName;
+      if (typeName !== undefined) return { typeName, guessed: false };
+      const guess = guessed(bySimpleName.get(lastName(target) ?? "") ?? [], owner?.typeName ?? "");
+      return guess === undefined ? undefined : { typeName: guess, guessed: !isStandard(guess) };
+    },
+  };
+}
+
+/** The scope that declares a name, or the outermost one. */
+function declaringScope(scope: Scope, name: string): Scope {
+  let current = scope;
+  while (current.names?.has(name) !== true && current.parent !== undefined) current = current.parent;
+  return current;
+}
+
+function nameOf(node: AnyNode): string | undefined {
+  return node.type === "Identifier" ? node.name : undefined;
+}
+
+function isOpen(candidate: Definition, part: Pick<RawMessage, "typeName" | "fields">): boolean {
+  if ("values" in candidate) return false;
+  return part.fields === undefined ? candidate.typeName === undefined : candidate.fields === undefined;
+}
+
+/** The module function around a scope. */
+function moduleScope(scope: Scope, modules: ReadonlySet<Scope>): Scope | undefined {
+  let current: Scope | undefined = scope;
+  while (current !== undefined && !modules.has(current)) current = current.parent;
+  return current;
+}
+
+function merge(into: Map<Scope, Map<string, Reference>>, scope: Scope, getters: ReadonlyMap<string, Reference>): void {
+  into.set(scope, new Map([...(into.get(scope) ?? []), ...getters]));
+}
+
+/** Of several definitions under one name in one scope, the one nearest in the source. */
+function nearest(definitions: readonly Definition[], at: number): Definition | undefined {
+  return definitions.toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0];
+}
+
+/** Type names by what generated code calls them: `exa.a.Outer.Inner` is `Outer_Inner`, and also `Inner`. */
+function simpleNames(typeNames: readonly string[]): Map<string, Set<string>> {
+  const names = new Map<string, Set<string>>();
+  for (const typeName of typeNames) {
+    const segments = typeName.split(".");
+    const local = segments.slice(segments.findIndex((segment) => /^[A-Z]/.test(segment)));
+    for (const name of new Set([local.join("_"), local.at(-1) ?? ""])) {
+      names.set(name, (names.get(name) ?? new Set()).add(typeName));
+    }
+  }
+  return names;
+}
+
+function guessed(candidates: Iterable<string>, owner: string): string | undefined {
+  const all = [...candidates];
+  if (all.length < 2) return all[0];
+  const home = all.filter((typeName) => packageOf(typeName) === packageOf(owner));
+  return home.length === 1 ? home[0] : undefined;
+}
+
+/** The lower-case head of a type name. */
+export function packageOf(typeName: string): string {
+  const segments = typeName.split(".");
+  const first = segments.findIndex((segment) => /^[A-Z]/.test(segment));
+  return segments.slice(0, first === -1 ? -1 : first).join(".");
+}
