@@ -1,0 +1,117 @@
+import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+
+/** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. */
+export interface LiveTurn {
+  readonly id: string;
+  readonly status: "running" | "ended";
+  readonly created_at: string;
+  readonly ended_at: string | null;
+  readonly dialect: string;
+  readonly model: string;
+  readonly model_uid: string;
+  readonly client: string | null;
+  readonly project: string | null;
+  readonly first_token_ms: number | null;
+  /** Characters of the answer so far: text, thinking and arguments. */
+  readonly characters: number;
+  readonly tokens: TurnTokens | null;
+  readonly outcome: "finished" | "failed" | "cancelled" | null;
+  readonly reason: string | null;
+}
+
+export interface TurnTokens {
+  readonly prompt: number;
+  readonly completion: number;
+  readonly thinking: number;
+  readonly estimated: boolean;
+}
+
+/** One entry of a turn's log, without its text. */
+export interface TimelineEntry {
+  readonly id: string;
+  readonly type: string;
+  readonly at: string;
+  readonly characters: number | null;
+  readonly detail: string | null;
+}
+
+export interface LimitsHistory {
+  readonly object: "limits.history";
+  readonly since: string;
+  readonly data: readonly {
+    readonly ide: string;
+    readonly window: string;
+    readonly label: string;
+    /** Epoch seconds and the share used, 0..1; null where it was not known. */
+    readonly points: readonly (readonly [number, number | null])[];
+  }[];
+}
+
+export interface FoundIde {
+  readonly variant: string;
+  readonly build: string;
+  readonly signed_in: boolean;
+  readonly state: string;
+}
+
+export interface Health {
+  readonly version: string;
+  readonly ides: readonly FoundIde[];
+}
+
+/** The session ended, or there was none. */
+export class SignedOut extends Error {
+  override readonly name = "SignedOut";
+}
+
+/** What the gateway said was wrong, and what to do about it. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly hint: string;
+
+  constructor(message: string, hint: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+/** JSON from the gateway. Throws `SignedOut`, `ApiError`, or a network failure as `ApiError`. */
+async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
+  const response = await send(path, init);
+  return (await response.json()) as T; // the gateway that served this page answers in its own form
+}
+
+async function send(path: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store" });
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error;
+    throw new ApiError("The gateway does not answer.", "Start it again with `millrace serve`.");
+  }
+  if (response.status === 401) throw new SignedOut();
+  if (!response.ok) throw await errorOf(response);
+  return response;
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const body = (await response.json().catch(() => ({}))) as { error?: { message?: string; hint?: string } }; // the gateway's own form
+  return new ApiError(body.error?.message ?? `The gateway answered ${response.status}.`, body.error?.hint ?? "");
+}
+
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+export type Dimension = UsageEnvelope["by"];
+
+export const api = {
+  limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
+  limitsHistory: (since: string, signal: AbortSignal) =>
+    ask<LimitsHistory>(`/v1/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),
+  usage: (since: string, by: Dimension, signal: AbortSignal) =>
+    ask<UsageEnvelope>(`/v1/usage?${new URLSearchParams({ since, by, time_zone: zone }).toString()}`, { signal }),
+  health: (signal: AbortSignal) => ask<{ version: string; details?: { ides?: FoundIde[] } }>("/health", { signal }),
+  turn: (id: string, signal: AbortSignal) => ask<LiveTurn>(`/v1/turns/${encodeURIComponent(id)}/summary`, { signal }),
+  cancel: (id: string) => ask<unknown>(`/v1/turns/${encodeURIComponent(id)}/cancel`, { method: "POST" }),
+  signOut: () => ask<unknown>("/sign-out", { method: "POST" }),
+  stream: (path: string, signal: AbortSignal) => send(path, { signal, headers: { accept: "text/event-stream" } }),
+};

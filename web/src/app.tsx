@@ -1,0 +1,75 @@
+import { useEffect, useState } from "preact/hooks";
+import { api } from "./api.ts";
+import { Overview } from "./overview.tsx";
+import { TurnPage } from "./turn-page.tsx";
+import { onSignedOut, report } from "./use-data.ts";
+
+/** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
+export function App() {
+  const [isSignedOut, setSignedOut] = useState(false);
+  const hash = useHash();
+  useEffect(() => onSignedOut(() => setSignedOut(true)), []);
+  if (isSignedOut) return <SignIn />;
+  const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
+  return (
+    <>
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <header class="bar">
+        <a class="brand" href="#/">
+          <img src="/icon.svg" alt="" width="28" height="28" />
+          Millrace
+        </a>
+        <button type="button" class="quiet" onClick={() => void signOut(() => setSignedOut(true))}>
+          Sign out
+        </button>
+      </header>
+      <main id="content" tabIndex={-1}>
+        {turnId === undefined ? <Overview /> : <TurnPage key={turnId} id={turnId} />}
+      </main>
+    </>
+  );
+}
+
+async function signOut(done: () => void): Promise<void> {
+  try {
+    await api.signOut();
+  } catch (error) {
+    report(error);
+  }
+  done();
+}
+
+/** The address's fragment. A new view begins at its top, and a screen reader is taken there. */
+function useHash(): string {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const onChange = () => {
+      if (location.hash === "#content") return;
+      setHash(location.hash);
+      window.scrollTo(0, 0);
+      document.querySelector<HTMLElement>("#content")?.focus({ preventScroll: true });
+    };
+    addEventListener("hashchange", onChange);
+    return () => removeEventListener("hashchange", onChange);
+  }, []);
+  return hash;
+}
+
+function SignIn() {
+  useEffect(() => {
+    document.title = "Sign in · Millrace";
+  }, []);
+  return (
+    <main id="content" class="sign-in">
+      <img src="/icon.svg" alt="" width="56" height="56" />
+      <h1>Millrace</h1>
+      <p>This page shows your plan and your turns, so it opens with a link that only you can make:</p>
+      <pre>
+        <code>millrace dashboard</code>
+      </pre>
+      <p class="muted">The link works once. The session ends after twelve hours, or when the gateway stops.</p>
+    </main>
+  );
+}

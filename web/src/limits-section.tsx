@@ -1,0 +1,130 @@
+import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
+import { Failure, Loading, Section } from "./parts.tsx";
+import { type Loaded, useNow } from "./use-data.ts";
+import { amountInWords, durationInWords, ideName, resetInWords, toneOf, verdictInWords } from "./words.ts";
+
+/** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
+export function LimitsSection({ limits }: { readonly limits: Loaded<LimitsEnvelope> }) {
+  const now = useNow(15_000);
+  const { data, error } = limits;
+  return (
+    <Section id="limits" title="Limits" aside={<Refresh reload={limits.reload} />}>
+      {error !== undefined && <Failure error={error} />}
+      {data === undefined && error === undefined && <Loading lines={3} />}
+      {data !== undefined && data.data.length === 0 && <NoIde errors={data.errors} />}
+      {data !== undefined && data.data.length > 0 && (
+        <>
+          <div class="cards">
+            {data.data.map((of) => (
+              <IdeCard key={of.ide} of={of} now={now} errors={data.errors.filter(({ ide }) => ide === of.ide)} />
+            ))}
+          </div>
+          {data.errors
+            .filter(({ ide }) => !data.data.some((of) => of.ide === ide))
+            .map(({ ide, message, hint }) => (
+              <p key={ide ?? message} class="note">
+                {ide === null ? "" : `${ideName(ide)}: `}
+                {message} {hint}
+              </p>
+            ))}
+        </>
+      )}
+    </Section>
+  );
+}
+
+function Refresh({ reload }: { readonly reload: () => void }) {
+  return (
+    <button type="button" class="quiet" onClick={reload}>
+      Read again
+    </button>
+  );
+}
+
+function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readonly errors: LimitsEnvelope["errors"] }) {
+  const { of, now } = props;
+  const main = of.windows.filter((window) => window.scope !== "model");
+  const models = of.windows.filter((window) => window.scope === "model");
+  const age = durationInWords(now - Date.parse(of.fetched_at));
+  return (
+    <article class="card" aria-label={`Limits of ${ideName(of.ide)}`}>
+      <header>
+        <h3>{ideName(of.ide)}</h3>
+        {of.plan_name !== null && <span class="badge">{of.plan_name}</span>}
+        {of.stale && <span class="badge warn">stale</span>}
+        <span class="muted age">{age === "now" ? "read just now" : `read ${age} ago`}</span>
+      </header>
+      {main.length === 0 && <p class="muted">The IDE told nothing of the plan's limits: unknown.</p>}
+      {main.map((window) => (
+        <Window key={window.id} window={window} now={now} />
+      ))}
+      {models.length > 0 && (
+        <details>
+          <summary>By model ({models.length})</summary>
+          {models.map((window) => (
+            <Window key={window.id} window={window} now={now} />
+          ))}
+        </details>
+      )}
+      {props.errors.map(({ message, hint }) => (
+        <p key={message} class="note">
+          {message} {hint}
+        </p>
+      ))}
+    </article>
+  );
+}
+
+function Window({ window, now }: { readonly window: LimitsWindowEnvelope; readonly now: number }) {
+  const tone = toneOf(window);
+  const verdict = verdictInWords(window);
+  const reset = resetInWords(window, now);
+  const elapsed = window.pace?.elapsed ?? null;
+  const isOver = window.resets_at !== null && Date.parse(window.resets_at) <= now;
+  return (
+    <div class={`window ${tone}`} data-window={window.id}>
+      <div class="line">
+        <span class="label">{window.label}</span>
+        <span class="amount">{amountInWords(window)}</span>
+      </div>
+      {window.utilization !== null && (
+        <div
+          class={isOver ? "meter over" : "meter"}
+          role="meter"
+          aria-label={window.label}
+          aria-valuemin={0}
+          aria-valuemax={100}
+          aria-valuenow={Math.round(window.utilization * 100)}
+          aria-valuetext={[amountInWords(window), reset, verdict].filter((text) => text !== "").join(", ")}
+        >
+          <span class="fill" style={{ width: `${window.utilization * 100}%` }} />
+          {elapsed !== null && (
+            <span class="tick" style={{ left: `${elapsed * 100}%` }} title="Where an even pace would be now" />
+          )}
+        </div>
+      )}
+      {(reset !== "" || verdict !== "") && (
+        <div class="line small">
+          <span class="muted">{reset}</span>
+          <span class="verdict">{verdict}</span>
+        </div>
+      )}
+    </div>
+  );
+}
+
+function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {
+  const [error] = errors;
+  return (
+    <div class="card empty">
+      <h3>No IDE to meter yet</h3>
+      <p>{error === undefined ? "No IDE answered." : `${error.message} ${error.hint}`}</p>
+      <ol>
+        <li>Start Windsurf and sign in there.</li>
+        <li>
+          If it runs, <code>millrace doctor</code> shows what was looked at and why it was not taken.
+        </li>
+      </ol>
+    </div>
+  );
+}

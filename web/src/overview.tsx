@@ -1,0 +1,48 @@
+import { useCallback, useEffect, useRef } from "preact/hooks";
+import { api } from "./api.ts";
+import { IdesFound } from "./ides-found.tsx";
+import { LimitsSection } from "./limits-section.tsx";
+import { useLiveTurns } from "./live-turns.ts";
+import { SpendSection } from "./spend-section.tsx";
+import { EndedTurns, RunningTurns } from "./turns-section.tsx";
+import { useData } from "./use-data.ts";
+import { UseOverTime } from "./use-over-time.tsx";
+
+/** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
+const rereadMs = 11_000;
+
+/** What is left, what runs, and who spent it. */
+export function Overview() {
+  const limits = useData("limits", api.limits, 60_000);
+  const spendRound = useRef(0);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const spendReload = useRef<() => void>(() => {});
+  const onEnd = useCallback(() => {
+    spendRound.current++;
+    spendReload.current();
+    clearTimeout(timer.current);
+    timer.current = setTimeout(limits.reload, rereadMs);
+  }, [limits.reload]);
+  const live = useLiveTurns(onEnd);
+  useEffect(() => {
+    document.title = "Millrace";
+    return () => clearTimeout(timer.current);
+  }, []);
+  const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
+  const hasTurns = turns.length > 0;
+  return (
+    <>
+      <h1 class="hidden">Overview</h1>
+      <LimitsSection limits={limits} />
+      <RunningTurns
+        turns={turns.filter((turn) => turn.status === "running")}
+        connection={live.connection}
+        isFirstRun={!hasTurns && live.connection === "live"}
+      />
+      <SpendSection reloadRef={spendReload} />
+      <UseOverTime />
+      {hasTurns && <EndedTurns turns={turns.filter((turn) => turn.status === "ended").slice(0, 20)} />}
+      <IdesFound />
+    </>
+  );
+}

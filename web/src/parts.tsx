@@ -1,0 +1,82 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { ApiError } from "./api.ts";
+
+/** A titled part of the page. `aside` stands at the heading's right: a choice, a state. */
+export function Section(props: {
+  readonly id: string;
+  readonly title: string;
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <section aria-labelledby={props.id}>
+      <div class="heading">
+        <h2 id={props.id}>{props.title}</h2>
+        {props.aside}
+      </div>
+      {props.children}
+    </section>
+  );
+}
+
+export function Failure({ error }: { readonly error: ApiError }) {
+  return (
+    <p class="failure" role="alert">
+      <strong>{error.message}</strong> {error.hint}
+    </p>
+  );
+}
+
+/** Shapes where content will be, so that nothing jumps when it comes. */
+export function Loading({ lines }: { readonly lines: number }) {
+  return (
+    <div class="card loading" role="status">
+      <span class="hidden">Loading</span>
+      {Array.from({ length: lines }, (_, line) => (
+        <span key={line} />
+      ))}
+    </div>
+  );
+}
+
+/** One of a few, as buttons. */
+export function Choice<T extends string>(props: {
+  readonly label: string;
+  readonly options: readonly (readonly [value: T, text: string])[];
+  readonly value: T;
+  readonly onChange: (value: T) => void;
+}) {
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">{props.label}</legend>
+      {props.options.map(([value, text]) => (
+        <button key={value} type="button" aria-pressed={props.value === value} onClick={() => props.onChange(value)}>
+          {text}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A line to copy. */
+export function CopyLine({ text, label }: { readonly text: string; readonly label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      return; // the browser did not allow it: the line can still be selected
+    }
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2000);
+  };
+  return (
+    <div class="copy">
+      <code>{text}</code>
+      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${label}`}>
+        {isCopied ? "Copied" : "Copy"}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,134 @@
+import { useEffect, useState } from "preact/hooks";
+import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+import { api, type Dimension } from "./api.ts";
+import { Choice, Failure, Loading, Section } from "./parts.tsx";
+import { useData } from "./use-data.ts";
+import { count, ideName } from "./words.ts";
+
+const dimensions = [
+  ["model", "Model"],
+  ["client", "Client"],
+  ["project", "Project"],
+  ["day", "Day"],
+] as const;
+const spans = [
+  ["24h", "24 h"],
+  ["7d", "7 d"],
+  ["30d", "30 d"],
+] as const;
+
+/** Who spent it: turns, tokens and credits of a time, by one dimension. */
+export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
+  const [by, setBy] = useState<Dimension>("model");
+  const [since, setSince] = useState<(typeof spans)[number][0]>("7d");
+  const { data, error, reload } = useData(`${by} ${since}`, (signal) => api.usage(since, by, signal));
+  useEffect(() => {
+    reloadRef.current = reload;
+  }, [reload, reloadRef]);
+  return (
+    <Section
+      id="spend"
+      title="Spent"
+      aside={
+        <div class="choices">
+          <Choice
+            label="Told apart by"
+            options={dimensions}
+            value={by as (typeof dimensions)[number][0]}
+            onChange={setBy}
+          />
+          <Choice label="Since" options={spans} value={since} onChange={setSince} />
+        </div>
+      }
+    >
+      {error !== undefined && <Failure error={error} />}
+      {data === undefined && error === undefined && <Loading lines={4} />}
+      {data !== undefined && data.data.length === 0 && (
+        <p class="card muted">No turn ended in this time. Turns through this gateway are counted here.</p>
+      )}
+      {data !== undefined && data.data.length > 0 && <SpendTable usage={data} />}
+    </Section>
+  );
+}
+
+function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
+  const most = Math.max(1, ...usage.data.map(tokensOf));
+  const hasCredits = usage.data.some((spend) => spend.credits_known_turns > 0);
+  const hasEstimates = usage.data.some((spend) => spend.estimated_tokens > 0);
+  return (
+    <div class="card">
+      <div class="scroll">
+        <table>
+          <caption class="hidden">{`Turns, tokens and credits by ${usage.by}`}</caption>
+          <thead>
+            <tr>
+              <th scope="col">{usage.by}</th>
+              <th scope="col" class="number">
+                turns
+              </th>
+              <th scope="col" class="number">
+                tokens
+              </th>
+              {hasCredits && (
+                <th scope="col" class="number">
+                  credits
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {usage.data.map((spend) => (
+              <tr key={spend.key ?? ""}>
+                <th scope="row">
+                  <span class="key" title={spend.key ?? "not told"}>
+                    {keyOf(spend, usage.by)}
+                  </span>
+                  <span class="share" style={{ width: `${(tokensOf(spend) / most) * 100}%` }} />
+                </th>
+                <td class="number">
+                  {count(spend.turns)}
+                  {spend.failed > 0 && <span class="muted small block">{count(spend.failed)} failed</span>}
+                </td>
+                <td class="number">{tokensInWords(spend)}</td>
+                {hasCredits && <td class="number">{creditsInWords(spend)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {usage.used_outside.map((use) => (
+        <p key={use.ide} class="note">
+          {outsideInWords(use)}
+        </p>
+      ))}
+      {hasEstimates && <p class="note">~ is estimated in part: the IDE told no counts for those turns.</p>}
+    </div>
+  );
+}
+
+function keyOf(spend: SpendEnvelope, by: UsageEnvelope["by"]): string {
+  if (spend.key === null) return "not told";
+  return by === "project" ? (spend.key.split(/[\\/]/).findLast((part) => part !== "") ?? spend.key) : spend.key;
+}
+
+function tokensOf(spend: SpendEnvelope): number {
+  return spend.prompt_tokens + spend.completion_tokens + spend.thinking_tokens;
+}
+
+function tokensInWords(spend: SpendEnvelope): string {
+  if (spend.unknown_turns === spend.turns) return "unknown";
+  return `${spend.estimated_tokens > 0 ? "~" : ""}${count(tokensOf(spend))}`;
+}
+
+function creditsInWords(spend: SpendEnvelope): string {
+  if (spend.credits_known_turns === 0) return "unknown";
+  return `${spend.credits_known_turns < spend.turns ? "≥ " : ""}${count(spend.credits)}`;
+}
+
+function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {
+  const unit = use.unit === "percent" ? " %" : ` ${use.unit}`;
+  const lost = `${ideName(use.ide)} lost ${count(use.lost)}${unit} in this time`;
+  if (use.used_outside === null) return `${lost}; how much of it outside Millrace cannot be told.`;
+  const bound = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" }[use.bound];
+  return `${lost}; used outside Millrace: ${bound}${count(use.used_outside)}${unit}.`;
+}

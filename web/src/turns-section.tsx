@@ -1,0 +1,124 @@
+import { useState } from "preact/hooks";
+import { type ApiError, api, type LiveTurn } from "./api.ts";
+import type { LiveTurns } from "./live-turns.ts";
+import { CopyLine, Failure, Section } from "./parts.tsx";
+import { report, useNow } from "./use-data.ts";
+import { count, instantInWords, spanInWords } from "./words.ts";
+
+/** The turns that run now, each with its age, what it has said so far, and a way to end it. */
+export function RunningTurns(props: {
+  readonly turns: readonly LiveTurn[];
+  readonly connection: LiveTurns["connection"];
+  readonly isFirstRun: boolean;
+}) {
+  const now = useNow(1000);
+  return (
+    <Section id="running" title="Running turns" aside={<Connection state={props.connection} />}>
+      {props.isFirstRun && <FirstRun />}
+      {!props.isFirstRun && props.turns.length === 0 && <p class="card muted">No turn runs now.</p>}
+      {props.turns.length > 0 && (
+        <ul class="card rows">
+          {props.turns.map((turn) => (
+            <RunningTurn key={turn.id} turn={turn} now={now} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function Connection({ state }: { readonly state: LiveTurns["connection"] }) {
+  const texts = { connecting: "connecting", live: "live", lost: "connection lost, trying again" } as const;
+  return (
+    <span class={`state ${state}`} role="status">
+      {texts[state]}
+    </span>
+  );
+}
+
+function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: number }) {
+  const [isCancelling, setCancelling] = useState(false);
+  const [error, setError] = useState<ApiError>();
+  const cancel = () => {
+    setCancelling(true);
+    api.cancel(turn.id).catch((failure: unknown) => {
+      setCancelling(false);
+      setError(report(failure));
+    });
+  };
+  return (
+    <li data-turn={turn.id}>
+      <div class="what">
+        <a href={`#/turns/${turn.id}`}>{turn.model}</a>
+        <span class="muted">{from(turn)}</span>
+      </div>
+      <span class="figures">
+        <span>{spanInWords(Math.max(0, now - Date.parse(turn.created_at)))}</span>
+        <span>{tokensInWords(turn)}</span>
+      </span>
+      <button type="button" class="danger" disabled={isCancelling} onClick={cancel} aria-label={`Cancel ${turn.model}`}>
+        {isCancelling ? "Cancelling" : "Cancel"}
+      </button>
+      {error !== undefined && <Failure error={error} />}
+    </li>
+  );
+}
+
+/** The turns that ended last. */
+export function EndedTurns({ turns }: { readonly turns: readonly LiveTurn[] }) {
+  if (turns.length === 0) return null;
+  return (
+    <Section id="ended" title="Latest turns">
+      <ul class="card rows">
+        {turns.map((turn) => (
+          <li key={turn.id}>
+            <div class="what">
+              <a href={`#/turns/${turn.id}`}>{turn.model}</a>
+              <span class="muted">{from(turn)}</span>
+            </div>
+            <span class="figures">
+              <span>{instantInWords(Date.parse(turn.created_at))}</span>
+              <span>{tokensInWords(turn)}</span>
+            </span>
+            <Outcome turn={turn} />
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+export function Outcome({ turn }: { readonly turn: LiveTurn }) {
+  if (turn.outcome === null) return <span class="badge">running</span>;
+  const tone = { finished: "good", failed: "bad", cancelled: "plain" }[turn.outcome];
+  const why = turn.outcome === "finished" ? "" : `: ${(turn.reason ?? "").replaceAll("_", " ")}`;
+  return <span class={`badge ${tone}`}>{`${turn.outcome}${why}`}</span>;
+}
+
+function from(turn: LiveTurn): string {
+  const folder = turn.project?.split(/[\\/]/).findLast((part) => part !== "");
+  return [turn.client?.split("/")[0] ?? turn.dialect, folder].filter((part) => part !== undefined).join(" · ");
+}
+
+/** Counted tokens where there are some; before that a guess from the length, marked as one. */
+export function tokensInWords({ tokens, characters }: LiveTurn): string {
+  if (tokens !== null) {
+    const mark = tokens.estimated ? "~" : "";
+    return `${mark}${count(tokens.prompt)} in, ${mark}${count(tokens.completion + tokens.thinking)} out`;
+  }
+  return characters === 0 ? "waiting" : `~${count(Math.ceil(characters / 4))} tokens`;
+}
+
+function FirstRun() {
+  return (
+    <div class="card empty">
+      <h3>No turn has gone through here yet</h3>
+      <p>Point any tool that speaks the OpenAI or Anthropic API at this address:</p>
+      <CopyLine label="the address" text={`${location.origin}/v1`} />
+      <p>
+        Its key is what <code>millrace key --value</code> prints. Or try it in a terminal:
+      </p>
+      <CopyLine label="the command" text={'millrace ask "What is a millrace?"'} />
+    </div>
+  );
+}

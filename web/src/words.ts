@@ -1,0 +1,80 @@
+import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
+import { durationInWords, paceInWords } from "../../src/usage/pace-words.ts";
+
+const ideNames: Readonly<Record<string, string>> = {
+  windsurf: "Windsurf",
+  "windsurf-next": "Windsurf Next",
+  antigravity: "Antigravity",
+};
+
+export function ideName(ide: string): string {
+  return ideNames[ide] ?? ide;
+}
+
+/** `22 Nov, 14:20`, as the browser's language writes it. */
+export function instantInWords(atMs: number): string {
+  return new Date(atMs).toLocaleString(undefined, {
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
+}
+
+export function count(value: number): string {
+  return value.toLocaleString(undefined, { maximumFractionDigits: 1 });
+}
+
+/** What is used, in the window's own unit. */
+export function amountInWords(window: LimitsWindowEnvelope): string {
+  if (window.state === "unknown") return "unknown";
+  if (window.kind === "balance") {
+    const value = window.remaining ?? 0;
+    return `${value.toLocaleString(undefined, { style: "currency", currency: "USD" })} ${value < 0 ? "owed" : "left"}`;
+  }
+  if (window.state === "unlimited") return `${count(window.used ?? 0)} ${window.unit} used, unlimited`;
+  if (window.unit === "percent") return `${count(window.used ?? 0)} % used`;
+  return `${count(window.used ?? 0)} of ${count(window.limit ?? 0)} ${window.unit}`;
+}
+
+export function resetInWords(window: LimitsWindowEnvelope, nowMs: number): string {
+  if (window.resets_at === null) return "";
+  const leftMs = Date.parse(window.resets_at) - nowMs;
+  return leftMs <= 0 ? "has reset" : `resets in ${durationInWords(Math.max(60_000, leftMs))}`;
+}
+
+export function verdictInWords(window: LimitsWindowEnvelope): string {
+  const { pace } = window;
+  if (pace === null || pace.reason === "no_reset" || window.state !== "metered") return "";
+  return paceInWords(
+    {
+      verdict: pace.verdict,
+      projectedFraction: pace.projected ?? undefined,
+      runsOutAtMs: pace.runs_out_at === null ? undefined : Date.parse(pace.runs_out_at),
+      why: pace.reason ?? undefined,
+    },
+    instantInWords,
+  );
+}
+
+/** How a window looks: calm, careful, alarming, or grey where nothing can be said. */
+export type Tone = "good" | "warn" | "bad" | "plain";
+
+export function toneOf(window: LimitsWindowEnvelope): Tone {
+  const used = window.utilization ?? 0;
+  if (window.state !== "metered" || window.kind === "balance") return "plain";
+  if (window.pace?.verdict === "exhausted" || used >= 1) return "bad";
+  if (window.pace?.verdict === "runs_out") return used >= 0.8 ? "bad" : "warn";
+  return used >= 0.9 || window.pace?.verdict === "tight" ? "warn" : "good";
+}
+
+/** `3.2 s`, `4 min 10 s`: how long something takes or took. */
+export function spanInWords(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return durationInWords(ms);
+}
+
+export { durationInWords };
