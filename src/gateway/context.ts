@@ -1,12 +1,14 @@
 import type { Context } from "hono";
 import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.ts";
 import { corsHeaders } from "./cors.ts";
+import type { DashboardSessions } from "./dashboard-sessions.ts";
 import { encodeAnthropicError } from "./dialects/anthropic-messages/errors.ts";
 import type { WireError } from "./dialects/dialect.ts";
 import { encodeOpenAiError } from "./dialects/openai-errors.ts";
 import type { Caller } from "./guard.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { GatewayOptions, Timing } from "./options.ts";
+import type { TurnStarts } from "./turn-starts.ts";
 
 /** What every route has of its request. */
 export interface GatewayVariables {
@@ -25,6 +27,8 @@ export interface Gateway extends GatewayOptions {
   readonly limits: { readonly maxBodyBytes: number };
   readonly waits: Timing;
   readonly metrics: GatewayMetrics;
+  readonly starts: TurnStarts;
+  readonly sessions: DashboardSessions;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */

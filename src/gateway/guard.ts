@@ -86,6 +86,12 @@ export function authenticate(policy: GuardPolicy, headers: Headers): Caller | un
   return caller;
 }
 
+/** The owner, for a request that carries no key but a session of the dashboard. */
+export function ownerOf(policy: GuardPolicy): Caller | undefined {
+  const [owner] = policy.keys;
+  return owner === undefined ? undefined : { name: "dashboard", digest: digestOf(owner.key), owner: true };
+}
+
 /** What a request without a good key is told; the same whether there was none or a wrong one. */
 export function unauthenticated(): Refusal {
   const error = new MillraceError("unauthenticated", "The request carries no valid key of this gateway.");

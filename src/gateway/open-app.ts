@@ -4,9 +4,10 @@ import { MillraceError } from "../base/errors.ts";
 import { sortableId } from "../base/ids.ts";
 import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./context.ts";
 import { preflight } from "./cors.ts";
+import { mountDashboard } from "./dashboard-routes.ts";
 import { openAiChat } from "./dialects/openai-chat/dialect.ts";
 import { openAiCompletions } from "./dialects/openai-completions/dialect.ts";
-import { authenticate, type GuardPolicy, refuseForeign, unauthenticated } from "./guard.ts";
+import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./guard.ts";
 import { mountMessages } from "./messages-routes.ts";
 import { mountModels } from "./models-routes.ts";
 import { foldPath } from "./paths.ts";
@@ -25,7 +26,7 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
     const requestId = requestIdOf(c.req.raw.headers, gateway.clock.now());
     c.set("requestId", requestId);
     c.set("logFields", {});
-    const refused = guard(policy, c);
+    const refused = guard(gateway, policy, c);
     if (refused === undefined) await next();
     else c.res = refused;
     finish(c, requestId);
@@ -39,6 +40,7 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
     logRequest(gateway, c, ms);
   });
   app.options("*", (c) => preflight(c.req.raw.headers));
+  mountDashboard(app, gateway);
   mountPlain(app, gateway);
   mountModels(app, gateway);
   mountTurns(app, gateway);
@@ -63,14 +65,15 @@ function routeOf(c: GatewayContext): string {
 }
 
 /** Host and Origin on every request; the key on all but the open routes and preflights. */
-function guard(policy: GuardPolicy, c: GatewayContext): Response | undefined {
+function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Response | undefined {
   const { headers } = c.req.raw;
   const foreign = refuseForeign(policy, headers);
   if (foreign !== undefined) return respondError(c, MillraceError.fromRecord(foreign.error), foreign.status);
-  const caller = authenticate(policy, headers);
+  const caller = authenticate(policy, headers) ?? (gateway.sessions.isSignedIn(headers) ? ownerOf(policy) : undefined);
   c.set("caller", caller);
   const { method, path } = c.req;
-  const open = method === "OPTIONS" || isOpen(method, path);
+  const open =
+    method === "OPTIONS" || isOpen(method, path) || (method === "GET" && gateway.dashboard?.has(path) === true);
   if (caller !== undefined || open) return undefined;
   const refusal = unauthenticated();
   const response = respondError(c, MillraceError.fromRecord(refusal.error), refusal.status);

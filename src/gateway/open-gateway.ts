@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Gateway } from "./context.ts";
+import { openSessions } from "./dashboard-sessions.ts";
 import { openGuard } from "./guard.ts";
 import { type Listening, type ListenOptions, listen } from "./listen.ts";
 import { GatewayMetrics } from "./metrics.ts";
@@ -7,6 +8,7 @@ import { serveNode } from "./node-adapter.ts";
 import { openApp } from "./open-app.ts";
 import { defaultMaxBodyBytes, defaultTiming, type GatewayOptions } from "./options.ts";
 import { guarded } from "./rpc-handler.ts";
+import { announceTurns } from "./turn-starts.ts";
 
 /** A gateway: a function from request to response, and a way to put it on a port. */
 export interface OpenGateway {
@@ -20,8 +22,12 @@ export interface OpenGateway {
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
   const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins };
+  const announced = announceTurns(options.turns);
   const gateway: Gateway = {
     ...options,
+    turns: options.starts === undefined ? announced.turns : options.turns,
+    starts: options.starts ?? announced.starts,
+    sessions: openSessions(options.clock),
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
     waits: { ...defaultTiming, ...options.timing },
     metrics: new GatewayMetrics(options.version),

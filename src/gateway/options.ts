@@ -2,9 +2,11 @@ import type { Clock } from "../base/clock.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { Meter } from "../usage/meter.ts";
+import type { DashboardFiles } from "./dashboard-files.ts";
 import type { GatewayKey } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { RpcHandler } from "./rpc-handler.ts";
+import type { TurnStarts } from "./turn-starts.ts";
 
 export interface GatewayOptions {
   readonly turns: Turns;
@@ -18,7 +20,7 @@ export interface GatewayOptions {
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
   readonly instance: string;
   /** What is left of the plans, for `/v1/limits` and `/v1/usage`; without it those say so. */
-  readonly meter?: Pick<Meter, "limits" | "usage">;
+  readonly meter?: Pick<Meter, "limits" | "usage" | "readings">;
   /** What `/health` shows to who has the key: plain JSON without secrets. */
   readonly healthDetails?: (signal: AbortSignal) => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */
@@ -29,6 +31,10 @@ export interface GatewayOptions {
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
   readonly rpc?: RpcHandler;
+  /** Word of turns that start, where they may start elsewhere than here too (`announceTurns`). */
+  readonly starts?: TurnStarts;
+  /** The built dashboard, served at `/`; a short page stands there without it. */
+  readonly dashboard?: DashboardFiles | undefined;
 }
 
 /** How long the gateway waits, in ms. */

@@ -80,7 +80,20 @@ export const routeList: readonly RouteInfo[] = [
     summary: "Turns, newest first, without their prompts.",
     query: { open: "`true`: running ones only", limit: "1 to 1000" },
   },
+  {
+    method: "GET",
+    path: "/v1/turns/feed",
+    summary: "Turns as they begin, grow and end, without their texts; the owner only.",
+    answers: "event-stream",
+  },
   { method: "GET", path: "/v1/turns/{id}", summary: "One turn." },
+  { method: "GET", path: "/v1/turns/{id}/summary", summary: "One turn with its times, tokens and end." },
+  {
+    method: "GET",
+    path: "/v1/turns/{id}/timeline",
+    summary: "A turn's events without their texts, to its end.",
+    answers: "event-stream",
+  },
   {
     method: "GET",
     path: "/v1/turns/{id}/events",
@@ -97,6 +110,18 @@ export const routeList: readonly RouteInfo[] = [
   },
   {
     method: "GET",
+    path: "/v1/limits/history",
+    summary: "How much of each limit was used, over time.",
+    query: { since: "`7d`, a day or an instant" },
+  },
+  {
+    method: "GET",
+    path: "/v1/limits/{ide}",
+    summary: "What is left of one IDE's plan.",
+    query: { wait: "`0`: what is known, at once" },
+  },
+  {
+    method: "GET",
     path: "/v1/usage",
     summary: "What turns used.",
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
@@ -105,5 +130,21 @@ export const routeList: readonly RouteInfo[] = [
   { method: "GET", path: "/openapi.json", summary: "This list, as OpenAPI." },
   { method: "GET", path: "/health", summary: "That the gateway runs; with a key, more.", open: true },
   { method: "GET", path: "/api/hello", summary: "That something answers here.", open: true },
-  { method: "GET", path: "/", summary: "A short page.", open: true, answers: "html" },
+  { method: "POST", path: "/v1/dashboard/link", summary: "A link that signs one browser in to the dashboard, once." },
+  {
+    method: "GET",
+    path: "/sign-in",
+    summary: "Makes a one-time link a session.",
+    open: true,
+    query: { code: "from the link" },
+    answers: "html",
+  },
+  { method: "POST", path: "/sign-out", summary: "Ends the dashboard's session." },
+  {
+    method: "GET",
+    path: "/",
+    summary: "The dashboard, or a short page where it was not built.",
+    open: true,
+    answers: "html",
+  },
 ];

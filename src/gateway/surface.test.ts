@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { Meter } from "../usage/meter.ts";
+import { openSessions } from "./dashboard-sessions.ts";
 import { encodeAnthropicError } from "./dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "./dialects/openai-errors.ts";
 import { fakeGateway } from "./gateway.fake.ts";
@@ -35,6 +36,8 @@ describe("the list of routes", () => {
         limits: { maxBodyBytes: 1 },
         waits: defaultTiming,
         metrics: new GatewayMetrics("0"),
+        starts: { subscribe: () => () => {} },
+        sessions: openSessions(clock),
       },
       { keys: [], hosts: new Set(), origins: new Set() },
     );
@@ -122,9 +125,10 @@ describe("GET /metrics", () => {
 });
 
 describe("limits and usage", () => {
-  const meter: Pick<Meter, "limits" | "usage"> = {
+  const meter: Pick<Meter, "limits" | "usage" | "readings"> = {
     limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [] }),
+    readings: () => [],
   };
 
   it("come from the meter", async () => {

@@ -81,6 +81,8 @@ export interface Meter {
   recordTurn(turn: FinishedTurn): void;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
+  /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
+  readings(sinceMs: number, untilMs: number): readonly LimitsSnapshot[];
   readonly history: UsageHistory;
   /** Reads in the background until the signal aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -189,6 +191,7 @@ export function openMeter(options: MeterOptions): Meter {
         notify();
       });
     },
+    readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
     usage(query) {
       const rows = history.spend(query);
       const outside = order.flatMap((ide) => {

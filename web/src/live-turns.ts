@@ -28,17 +28,20 @@ async function follow(
   onEnd: () => void,
 ): Promise<void> {
   let waitMs = 500;
+  const running = new Set<string>();
   while (!signal.aborted) {
     try {
       for await (const event of readEvents(await api.stream("/v1/turns/feed", signal))) {
         waitMs = 500;
         if (event.name === "turns") {
           const turns = JSON.parse(event.data) as LiveTurn[]; // the feed's own form
+          for (const turn of turns) if (turn.status === "running") running.add(turn.id);
           setLive(() => ({ turns: new Map(turns.map((turn) => [turn.id, turn])), connection: "live" }));
         } else if (event.name === "turn") {
           const turn = JSON.parse(event.data) as LiveTurn; // as above
+          if (turn.status === "running") running.add(turn.id);
+          else if (running.delete(turn.id)) onEnd();
           setLive(({ turns }) => ({ turns: new Map(turns).set(turn.id, turn), connection: "live" }));
-          if (turn.status === "ended") onEnd();
         }
       }
     } catch (error) {

@@ -1,0 +1,39 @@
+import type { LimitsSnapshot } from "./limits.ts";
+
+/** How each limit was used over time, as JSON for a chart: points of epoch seconds and the share used, null if unknown. */
+export interface LimitsHistoryEnvelope {
+  readonly object: "limits.history";
+  readonly since: string;
+  readonly data: readonly {
+    readonly ide: string;
+    readonly window: string;
+    readonly label: string;
+    readonly points: readonly (readonly [atSeconds: number, utilization: number | null])[];
+  }[];
+}
+
+/** More points than this make a line no finer. */
+const mostPoints = 1000;
+
+/** Readings, in order of time, as one line for each limit of a plan or pool. `sinceMs` (epoch ms) is what was asked for. */
+export function encodeLimitsHistory(readings: readonly LimitsSnapshot[], sinceMs: number): LimitsHistoryEnvelope {
+  const lines = new Map<string, { ide: string; window: string; label: string; points: [number, number | null][] }>();
+  for (const snapshot of readings) {
+    for (const window of snapshot.windows) {
+      if (window.scope === "model" || window.kind === "balance" || window.state === "unlimited") continue;
+      const key = `${snapshot.ide} ${window.id}`;
+      const line = lines.get(key) ?? { ide: snapshot.ide, window: window.id, label: window.label, points: [] };
+      lines.set(key, line);
+      line.label = window.label;
+      line.points.push([Math.round(snapshot.readAtMs / 1000), window.utilization ?? null]);
+    }
+  }
+  const data = [...lines.values()].map((line) => ({ ...line, points: thinned(line.points) }));
+  return { object: "limits.history", since: new Date(sinceMs).toISOString(), data };
+}
+
+/** At most so many points; of each stretch the last one, and always the very last. */
+function thinned<T>(points: readonly T[]): readonly T[] {
+  const step = Math.ceil(points.length / mostPoints);
+  return points.filter((_, index) => (points.length - 1 - index) % step === 0);
+}
