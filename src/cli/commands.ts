@@ -1,6 +1,8 @@
+import { cascadesCommand } from "./cascades.ts";
 import { chatCommand } from "./chat.ts";
 import type { Command } from "./command.ts";
 import { demoCommand } from "./demo.ts";
+import { doctorCommand } from "./doctor.ts";
 import { keyCommand } from "./key.ts";
 import { modelsCommand } from "./models.ts";
 import { runCommand } from "./run.ts";
@@ -16,6 +18,8 @@ export const commands: readonly Command[] = [
   chatCommand,
   runCommand,
   modelsCommand,
+  doctorCommand,
+  cascadesCommand,
   setupCommand,
   keyCommand,
 ];

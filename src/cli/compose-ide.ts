@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { hostname, userInfo } from "node:os";
+import { withCascadeJournal } from "../ide/cascade-journal.ts";
 import { openIdeFinder } from "../ide/finder.ts";
 import type { IdeFinder } from "../ide/ide.ts";
 import { openHost } from "../ide/open-host.ts";
@@ -9,6 +10,8 @@ import { createWireIds, type MachineIdentity } from "../language-server/metadata
 import { openLanguageServer } from "../language-server/open-language-server.ts";
 import { probePort } from "../language-server/probe.ts";
 import type { Io } from "./io.ts";
+import { openOwnJournal } from "./own-cascades.ts";
+import { readSettings } from "./settings.ts";
 
 /** The finder of the IDEs that run on this machine, with the clients that it hands out. */
 export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
@@ -16,11 +19,17 @@ export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
   const ids = createWireIds(clock);
   const machine = describeMachine(io);
   const builds = new Map<string, Capabilities>();
+  const { platform, homeFolder: home, env: environment } = io;
+  const journal = openOwnJournal(readSettings(io));
   return openIdeFinder({
-    host: openHost({ platform: io.platform, uid: process.getuid?.(), home: io.homeFolder, environment: io.env, clock }),
+    host: openHost({ platform, uid: process.getuid?.(), home, environment, clock }),
     clock,
     probe: probePort,
-    connect: (endpoint, identity) => openLanguageServer(endpoint, identity, { clock, ids, machine, builds }),
+    connect: (endpoint, identity) =>
+      withCascadeJournal(openLanguageServer(endpoint, identity, { clock, ids, machine, builds }), journal, {
+        now: () => clock.now(),
+        onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more
+      }),
     overrides,
   });
 }

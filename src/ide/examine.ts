@@ -2,10 +2,12 @@ import { Secret } from "../base/secret.ts";
 import type { IdeIdentity } from "../language-server/endpoint.ts";
 import { readAccount } from "./api-key.ts";
 import { describeBuild } from "./build.ts";
+import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { ExamineOptions } from "./discover-options.ts";
+import type { Host } from "./host.ts";
 import type { Ide } from "./ide.ts";
-import { homesOf } from "./layouts.ts";
+import { homesOf, joinPath } from "./layouts.ts";
 import { listPorts } from "./ports.ts";
 import { probePorts } from "./probe-ports.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -76,6 +78,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
+    ...codeiumFolder(host, variables, flags),
   };
 }
 
@@ -108,4 +111,18 @@ function tokensOf(
     variables === undefined ? `${why}, and its environment cannot be read` : why,
   );
   return [];
+}
+
+/** `--codeium_dir` is relative to the home that the server runs in. */
+function codeiumFolder(
+  host: Host,
+  environment: ReadonlyMap<string, string> | undefined,
+  flags: Flags,
+): { readonly codeiumFolder?: string } {
+  const named = lastFlag(flags, "codeium_dir");
+  const [home] = homesOf(host.platform, environment, [host.home]);
+  if (named === undefined || named === "" || home === undefined) return {};
+  const parts = named.split(/[\\/]/);
+  const isAbsolute = parts[0] === "" || /^[A-Za-z]:$/.test(parts[0] ?? "");
+  return parts.includes("..") ? {} : { codeiumFolder: isAbsolute ? named : joinPath(home, ...parts) };
 }

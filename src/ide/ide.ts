@@ -13,6 +13,8 @@ export interface Ide {
   readonly identity: IdeIdentity;
   readonly capabilities: Capabilities | undefined;
   readonly signedIn: boolean;
+  /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */
+  readonly codeiumFolder?: string;
 }
 
 /** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */

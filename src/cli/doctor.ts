@@ -1,0 +1,161 @@
+import { hostname, release, userInfo } from "node:os";
+import { join } from "node:path";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
+import { openModels } from "../models/open-models.ts";
+import { type CommandContext, defineCommand } from "./command.ts";
+import { composeIdeFinder } from "./compose-ide.ts";
+import { bundleFiles, writeBundle } from "./doctor/bundle.ts";
+import { checkGateway } from "./doctor/check-gateway.ts";
+import { checkIdes } from "./doctor/check-ides.ts";
+import { checkKey } from "./doctor/check-key.ts";
+import { checkMachine } from "./doctor/check-machine.ts";
+import { checkStore } from "./doctor/check-store.ts";
+import { exitCodeOfFindings, type Finding } from "./doctor/finding.ts";
+import type { Known } from "./doctor/redact.ts";
+import { render } from "./doctor/render.ts";
+import { assemble, type DoctorReport } from "./doctor/report.ts";
+import { sendQuestion } from "./doctor/send-question.ts";
+import { overridesOf } from "./ide-options.ts";
+import { readKey } from "./key-file.ts";
+import { flag, text } from "./options.ts";
+import { openOwnJournal, readCascades } from "./own-cascades.ts";
+import { defaultPort, gatewayOptions } from "./serve.ts";
+import { promptServers } from "./servers.ts";
+import { version } from "./version.ts";
+
+/** No clock is right that is before this; epoch ms. */
+const notBeforeMs = Date.UTC(2026, 0, 1);
+
+export const doctorCommand = defineCommand({
+  name: "doctor",
+  summary: "Say what was found, what was rejected and why, and what to do",
+  description:
+    "Looks at the IDEs that run, the gateway, its key and store, and what conversations take on disk. It spends nothing and changes nothing; only --send asks a model one short question. Exits 0 when all is well, 1 with warnings, and otherwise with the code of the worst finding.",
+  group: "Look",
+  options: {
+    send: flag("ask a model one short question, which costs what that costs"),
+    model: text("with --send, the model", "<name>", {
+      short: "m",
+      env: "MILLRACE_MODEL",
+      defaultText: "the account's default",
+    }),
+    bundle: text("write an archive for a report to this file, without keys, names and addresses", "<file.tar.gz>"),
+    json: flag("print JSON"),
+    store: gatewayOptions.store,
+    grace: gatewayOptions.grace,
+    noImplicitJoin: gatewayOptions.noImplicitJoin,
+    continuity: gatewayOptions.continuity,
+    ide: gatewayOptions.ide,
+    endpoint: gatewayOptions.endpoint,
+    tokenFile: gatewayOptions.tokenFile,
+    logLevel: gatewayOptions.logLevel,
+  },
+  examples: [
+    ["millrace doctor", "one screen"],
+    ["millrace doctor --bundle doctor.tar.gz", "for a report of a problem"],
+    ["millrace doctor --send", "prove the whole way to a model"],
+  ],
+  async run({ options }, context) {
+    const { io, out } = context;
+    const { report, known } = await examine(options, context);
+    if (options.bundle !== undefined) await bundle(options.bundle, report, known, context);
+    if (options.json) out.json(report);
+    else for (const line of render(report, (style, text) => out.style(style, text))) out.line(line);
+    if (options.bundle !== undefined)
+      out.note(`Written to ${join(options.bundle)}. Look through it before you send it.`);
+    io.signal.throwIfAborted();
+    return exitCodeOfFindings(report.findings);
+  },
+});
+
+type Options = Omit<Parameters<typeof sendQuestion>[0], "model"> & {
+  readonly send: boolean;
+  readonly model: string | undefined;
+};
+
+async function examine(
+  options: Options,
+  context: CommandContext,
+): Promise<{ readonly report: DoctorReport; readonly known: Known }> {
+  const { io, settings, signal } = context;
+  const overrides = overridesOf(io, options);
+  const finder = composeIdeFinder(io, overrides);
+  try {
+    const ides = await checkIdes(finder, io.clock.now(), signal);
+    const found = await finder.find(signal);
+    const report = assemble({
+      machine: checkMachine({
+        millrace: version(),
+        node: process.version,
+        platform: io.platform,
+        arch: process.arch,
+        release: release(),
+        nowMs: io.clock.now(),
+        notBeforeMs,
+      }),
+      ides,
+      gateway: await checkGateway(settings, defaultPort, version(), signal),
+      key: await checkKey(settings, io.platform),
+      store: await checkStore(settings),
+      cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
+      more: options.send ? [await send(options, finder, context)] : [],
+    });
+    return { report, known: knownOf(found, context) };
+  } finally {
+    finder.close();
+  }
+}
+
+/** A question to the model asked for, else to the account's default. */
+async function send(options: Options, finder: IdeFinder, context: CommandContext): Promise<Finding> {
+  const { io, signal } = context;
+  try {
+    const servers = promptServers(finder);
+    const models = openModels(async (asked) => (await servers.find(asked)).getUserStatus(asked), { clock: io.clock });
+    const list = options.model === undefined ? await models.list({ refresh: true }, signal) : [];
+    const model =
+      options.model ??
+      (list.find(({ isDefault }) => isDefault) ?? list.find(({ disabledReason }) => disabledReason === undefined))
+        ?.name;
+    if (model !== undefined) return await sendQuestion({ ...options, model }, context);
+    return {
+      area: "answer",
+      level: "error",
+      what: "The account has no model that can be called",
+      todo: "Look at the plan inside the IDE.",
+    };
+  } catch (error) {
+    if (signal.aborted || !isMillraceError(error)) throw error;
+    return { area: "answer", level: "error", what: `No question was asked: ${error.message}`, todo: error.hint };
+  }
+}
+
+/** The values that must not be in an archive, wherever they may have got to. */
+function knownOf({ ides }: DiscoveryResult, { io, settings }: CommandContext): Known {
+  const secrets = ides.flatMap(({ endpoint, identity }) => [endpoint.csrfToken.reveal(), identity.apiKey.reveal()]);
+  try {
+    const key = readKey(settings.keyFile);
+    if (key !== undefined) secrets.push(key.reveal());
+  } catch {
+    // a key file that cannot be used is a finding already; its key is not known
+  }
+  return { secrets, home: io.homeFolder, user: userInfo().username, hostName: hostname() };
+}
+
+async function bundle(path: string, report: DoctorReport, known: Known, { io }: CommandContext): Promise<void> {
+  try {
+    await writeBundle(path, bundleFiles(report, io.env, known), io.clock.now());
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
+    if (code === undefined) throw error;
+    throw new MillraceError(
+      "invalid_request",
+      `The archive ${path} cannot be written: ${code === "EEXIST" ? "it is there already" : code}.`,
+      {
+        hint: "Name another file.",
+        cause: error,
+      },
+    );
+  }
+}

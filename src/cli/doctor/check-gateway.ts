@@ -1,0 +1,84 @@
+import { connect } from "node:net";
+import { deadline } from "../../base/async.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import { findGateway } from "../gateway-client.ts";
+import { readGatewayFile } from "../gateway-file.ts";
+import type { Settings } from "../settings.ts";
+import type { Finding } from "./finding.ts";
+
+export interface GatewayCheck {
+  readonly running: boolean;
+  readonly url: string | null;
+  readonly version: string | null;
+  readonly pid: number | null;
+  readonly findings: readonly Finding[];
+}
+
+const connectLimitMs = 1_000;
+
+/** Whether a gateway of this user runs, and whether its usual port is free for one. */
+export async function checkGateway(
+  settings: Settings,
+  usualPort: number,
+  ownVersion: string,
+  signal: AbortSignal,
+): Promise<GatewayCheck> {
+  const written = readGatewayFile(settings.gatewayFile);
+  const running = await runningGateway(settings, signal);
+  const none = { running: false, url: null, version: null, pid: null };
+  if (running === undefined || written === undefined) {
+    const findings: Finding[] = [
+      { area: "gateway", level: "note", what: "No gateway runs", todo: "Start it with `millrace serve`." },
+    ];
+    if (written !== undefined)
+      findings.push({
+        area: "gateway",
+        level: "note",
+        what: `${settings.gatewayFile} is left over from a gateway that ended`,
+      });
+    if (await listens(usualPort, signal)) {
+      findings.push({
+        area: "gateway",
+        level: "note",
+        what: `Port ${usualPort} is taken by another program`,
+        todo: "`millrace serve` takes another one and says which.",
+      });
+    }
+    return { ...none, findings };
+  }
+  const findings: Finding[] = [{ area: "gateway", level: "ok", what: `A gateway runs at ${running}` }];
+  if (written.version !== ownVersion) {
+    findings.push({
+      area: "gateway",
+      level: "warning",
+      what: `The gateway that runs is of version ${written.version}, this command of ${ownVersion}`,
+      todo: "Stop it and start it again.",
+    });
+  }
+  return { running: true, url: running, version: written.version, pid: written.pid, findings };
+}
+
+async function runningGateway(settings: Settings, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    return (await findGateway(settings, signal))?.url;
+  } catch (error) {
+    if (isMillraceError(error)) return undefined; // its key file cannot be used: the check of the key says so
+    throw error;
+  }
+}
+
+function listens(port: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: "127.0.0.1", port });
+    const limited = deadline(signal, connectLimitMs);
+    const end = (answer: boolean) => {
+      limited.removeEventListener("abort", onAbort);
+      socket.destroy();
+      resolve(answer);
+    };
+    const onAbort = () => end(false);
+    limited.addEventListener("abort", onAbort, { once: true });
+    socket.once("connect", () => end(true));
+    socket.once("error", () => end(false));
+  });
+}

@@ -1,0 +1,137 @@
+import { deadline } from "../../base/async.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
+import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
+import type { Finding } from "./finding.ts";
+
+/** One IDE as the report shows it. */
+export interface IdeReport {
+  readonly variant: Ide["variant"];
+  readonly build: string;
+  readonly pid: number | null;
+  readonly uptime_ms: number | null;
+  readonly endpoint: string;
+  readonly protocol: string;
+  readonly tls: boolean;
+  /** Undefined for Antigravity, which is asked nothing that it need not be asked. */
+  readonly capabilities?: Capabilities;
+  readonly signed_in: boolean;
+  readonly plan: string | null;
+  /** Why the server could not be asked. */
+  readonly problem?: string;
+}
+
+export interface IdeCheck {
+  readonly ides: readonly IdeReport[];
+  readonly rejected: readonly Pick<TraceEntry, "stage" | "subject" | "rule" | "why">[];
+  readonly trace: readonly TraceEntry[];
+  readonly findings: readonly Finding[];
+}
+
+const askLimitMs = 8_000;
+const products: Readonly<Record<Ide["variant"], string>> = {
+  windsurf: "Windsurf",
+  "windsurf-next": "Windsurf Next",
+  antigravity: "Antigravity",
+};
+
+/** Looks for IDEs and asks each what it offers and who is signed in; calls that spend nothing. */
+export async function checkIdes(finder: IdeFinder, nowMs: number, signal: AbortSignal): Promise<IdeCheck> {
+  const result = await finder.find(signal);
+  const ides = await Promise.all(result.ides.map((ide) => report(finder, ide, nowMs, signal)));
+  const rejected = result.trace
+    .filter(({ verdict }) => verdict === "rejected")
+    .map(({ stage, subject, rule, why }) => ({ stage, subject, rule, why }));
+  return { ides, rejected, trace: result.trace, findings: [...findingsOf(ides, result), ...ides.flatMap(problemsOf)] };
+}
+
+async function report(finder: IdeFinder, ide: Ide, nowMs: number, signal: AbortSignal): Promise<IdeReport> {
+  const known = {
+    variant: ide.variant,
+    build: ide.build,
+    pid: ide.pid ?? null,
+    uptime_ms: ide.startedAtMs === undefined ? null : nowMs - ide.startedAtMs,
+    endpoint: `${ide.endpoint.host}:${ide.endpoint.port}`,
+    protocol: ide.endpoint.protocol,
+    tls: ide.endpoint.tls,
+    signed_in: ide.signedIn,
+  };
+  if (ide.variant === "antigravity") return { ...known, plan: null };
+  try {
+    const limited = deadline(signal, askLimitMs);
+    const server = await finder.connect(ide, limited);
+    const capabilities = await server.capabilities(limited);
+    return { ...known, capabilities, plan: ide.signedIn ? await planOf(server, limited) : null };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { ...known, plan: null, problem: isMillraceError(error) ? error.message : "it did not answer in time" };
+  }
+}
+
+async function planOf(server: LanguageServer, signal: AbortSignal): Promise<string | null> {
+  const { planStatus } = await server.getUserStatus(signal);
+  return planStatus?.planInfo?.planName || null;
+}
+
+function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): readonly Finding[] {
+  const usable = ides.filter(({ variant, signed_in: signedIn }) => variant !== "antigravity" && signedIn);
+  if (usable.length > 0)
+    return [
+      { area: "ide", level: "ok", what: `${usable.length === 1 ? "An IDE" : `${usable.length} IDEs`} can be used` },
+    ];
+  if (ides.some(({ variant }) => variant !== "antigravity")) {
+    return [
+      {
+        area: "ide",
+        level: "error",
+        what: "The IDE runs, but nobody is signed in there",
+        todo: "Sign in inside the IDE.",
+      },
+    ];
+  }
+  if (ides.length > 0) {
+    return [
+      {
+        area: "ide",
+        level: "error",
+        what: "Only Antigravity runs; it is metered, never prompted",
+        todo: "Start Windsurf or Windsurf Next and open a folder.",
+      },
+    ];
+  }
+  const around = trace.filter(({ subject, verdict }) => subject === "this system" && verdict === "note");
+  const owned = trace.filter(({ rule, verdict }) => rule === "owner" && verdict === "rejected");
+  const more = [...owned.map(({ subject, why }) => `${subject}: ${why}.`), ...around.map(({ why }) => `Or: ${why}.`)];
+  const todo = ["Start Windsurf and open a folder.", ...more].join(" ");
+  return [{ area: "ide", level: "error", what: "No IDE with a language server was found", todo }];
+}
+
+function problemsOf({ variant, pid, problem, capabilities, uptime_ms: uptimeMs }: IdeReport): readonly Finding[] {
+  const name = `${products[variant]}${pid === null ? "" : ` (pid ${pid})`}`;
+  const findings: Finding[] = [];
+  if (problem !== undefined) {
+    findings.push({
+      area: "ide",
+      level: "warning",
+      what: `${name}: ${problem}`,
+      todo: "Reload the IDE's window; if it stays, restart the IDE.",
+    });
+  }
+  if (capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat) {
+    findings.push({
+      area: "ide",
+      level: "error",
+      what: `${name} offers no way to send a prompt`,
+      todo: "Update the IDE, or Millrace.",
+    });
+  }
+  if (uptimeMs !== null && uptimeMs < -60_000) {
+    findings.push({
+      area: "clock",
+      level: "warning",
+      what: `${name} was started in the future`,
+      todo: "Set the clock of this machine.",
+    });
+  }
+  return findings;
+}

@@ -1,0 +1,87 @@
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import { inspectSqliteLog, type LogFileState } from "../../log/sqlite/inspect-sqlite-log.ts";
+import type { Settings } from "../settings.ts";
+import type { Finding } from "./finding.ts";
+import { spellBytes } from "./spell.ts";
+
+export interface StoreCheck {
+  readonly file: string;
+  readonly state: LogFileState["kind"];
+  readonly bytes: number;
+  readonly free_bytes: number | null;
+  readonly findings: readonly Finding[];
+}
+
+const fewBytes = 1024 ** 3;
+const tooFewBytes = 100 * 1024 ** 2;
+
+/** Size and soundness of the event log, and the room it has. */
+export async function checkStore(settings: Settings): Promise<StoreCheck> {
+  const file = settings.storeFile;
+  const state = await inspectSqliteLog(file);
+  const freeBytes = await freeAt(dirname(file));
+  const bytes = state.kind === "missing" ? 0 : state.bytes;
+  return {
+    file,
+    state: state.kind,
+    bytes,
+    free_bytes: freeBytes ?? null,
+    findings: [findingOf(file, state), ...roomOf(freeBytes)],
+  };
+}
+
+function findingOf(file: string, state: LogFileState): Finding {
+  switch (state.kind) {
+    case "missing":
+      return { area: "store", level: "note", what: "There is no store yet; the first start makes one" };
+    case "sound":
+      return {
+        area: "store",
+        level: "ok",
+        what: `The store is sound: ${spellBytes(state.bytes)}, ${state.turns} turns${state.openTurns > 0 ? `, ${state.openTurns} of them open` : ""}`,
+      };
+    case "damaged":
+      return {
+        area: "store",
+        level: "error",
+        what: `The store ${file} is damaged: ${state.why}`,
+        todo: "Restart the gateway: it sets the file aside and begins a new one. Turns in it cannot be resumed.",
+      };
+    case "foreign":
+      return {
+        area: "store",
+        level: "error",
+        what: `${file} ${state.why}`,
+        todo: "Move that file away, or set MILLRACE_HOME to another folder.",
+      };
+    case "unreadable":
+      return {
+        area: "store",
+        level: "error",
+        what: `The store ${file} cannot be read (${state.why})`,
+        todo: "Check its permissions; `millrace serve --store memory` works without it.",
+      };
+    default:
+      return state satisfies never;
+  }
+}
+
+function roomOf(freeBytes: number | undefined): readonly Finding[] {
+  if (freeBytes === undefined || freeBytes >= fewBytes) return [];
+  const what = `Only ${spellBytes(freeBytes)} are free where the store is`;
+  const todo =
+    "Free some space; without it answers still flow, but cannot be resumed. `millrace cascades clean` frees what old turns left in the IDE.";
+  return [{ area: "store", level: freeBytes < tooFewBytes ? "error" : "warning", what, todo }];
+}
+
+/** Bytes that this user may still write at the nearest folder that is there. */
+async function freeAt(folder: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch {
+    const parent = dirname(folder);
+    return parent === folder ? undefined : freeAt(parent);
+  }
+}

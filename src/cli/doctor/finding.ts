@@ -1,0 +1,31 @@
+import { exitCodes } from "../exit-codes.ts";
+
+/** What a finding is about. */
+export type Area = "ide" | "gateway" | "key" | "store" | "conversations" | "clock" | "runtime" | "answer";
+
+/** One thing that was looked at, how it is, and what to do if it is not well. Never holds a secret. */
+export interface Finding {
+  readonly area: Area;
+  readonly level: "ok" | "note" | "warning" | "error";
+  readonly what: string;
+  readonly todo?: string;
+}
+
+/** What an error in an area ends the command with; a warning is 1 everywhere. */
+const errorCode: Readonly<Record<Area, number>> = {
+  ide: exitCodes.unavailable,
+  gateway: exitCodes.unavailable,
+  key: exitCodes.cannotCreate,
+  store: exitCodes.cannotCreate,
+  conversations: exitCodes.negative,
+  clock: exitCodes.negative,
+  runtime: exitCodes.negative,
+  answer: exitCodes.unavailable,
+};
+
+/** The exit code of the worst finding: 0 for notes alone, 1 for a warning, an error's own. */
+export function exitCodeOfFindings(findings: readonly Finding[]): number {
+  const error = findings.find(({ level }) => level === "error");
+  if (error !== undefined) return errorCode[error.area];
+  return findings.some(({ level }) => level === "warning") ? exitCodes.negative : exitCodes.ok;
+}

@@ -1,0 +1,82 @@
+import { gunzipSync } from "node:zlib";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { redactor } from "./redact.ts";
+import { tarGzip } from "./tar.ts";
+
+const known = {
+  secrets: ["s3cret-csrf", "sk-ws-01-AbCdEf", "mr_0123456789abcdef"],
+  home: "/home/ann",
+  user: "ann",
+  hostName: "ann-laptop",
+};
+
+describe("redaction", () => {
+  it.each([
+    ["token s3cret-csrf here", "token [redacted] here"],
+    ["key sk-ws-02-NeverSeenBefore.", "key [key]."],
+    ["Authorization: Bearer abc.def-123", "Authorization: Bearer [key]"],
+    ["jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln end", "jwt [token] end"],
+    ["devin-session-token$eyJhbGciOiJIUzI1NiJ9.x.y", "devin-session-token$[token]"],
+    ['"csrf_token": "0f0e0d0c-xx"', '"csrf_token": "[redacted]"'],
+    ["--csrf_token=abcdefgh --next", "--csrf_token=[redacted] --next"],
+    ["/home/ann/.config/Windsurf", "~/.config/Windsurf"],
+    ["C:\\Users\\ann\\AppData", "C:\\Users\\[user]\\AppData"],
+    ["the channel of ann", "the channel of [user]"],
+    ["ann@example.org wrote", "[user]@example.org wrote"],
+    ["bob@example.org wrote", "[e-mail] wrote"],
+    ["http://me:pass@proxy:80", "http://[redacted]@proxy:80"],
+    ["A1b2C3d4".repeat(8), "[redacted]"],
+    ["port 42101, pid 4242, build 2.2.17", "port 42101, pid 4242, build 2.2.17"],
+  ])("turns %j into %j", (text, clean) => {
+    expect(redactor(known)(text)).toBe(clean);
+  });
+
+  it("numbers ids, the same one the same", () => {
+    const [a, b] = ["0f0e0d0c-1111-4222-8333-444455556666", "1f0e0d0c-1111-4222-8333-444455556666"];
+    expect(redactor(known)(`${a} ${b} ${a.toUpperCase()}`)).toBe("[id 1] [id 2] [id 1]");
+  });
+
+  it("never lets a known secret through, wherever it stands and whatever else is known", () => {
+    const secret = fc
+      .string({ unit: "grapheme-ascii", minLength: 8, maxLength: 40 })
+      .filter((text) => !/[[\]]|redacted/.test(text));
+    const property = fc.property(
+      fc.array(secret, { minLength: 1 }),
+      fc.string(),
+      fc.string(),
+      (secrets, before, after) => {
+        const clean = redactor({ ...known, secrets })(`${before}${secrets.join(" ")}${after}`);
+        return secrets.every((one) => before.includes(one) || after.includes(one) || !clean.includes(one));
+      },
+    );
+    expect(() => fc.assert(property)).not.toThrow();
+  });
+});
+
+describe("the archive", () => {
+  it("holds its files byte for byte, padded to blocks, with right checksums", () => {
+    const entries = [
+      { name: "a/empty.txt", text: "" },
+      { name: "a/exact.txt", text: "x".repeat(512) },
+      { name: "a/umlaut.txt", text: "für später\n".repeat(100) },
+    ];
+    const bytes = gunzipSync(tarGzip(entries, 1_750_000_000_000));
+    expect(bytes.length % 512).toBe(0);
+    let at = 0;
+    for (const { name, text } of entries) {
+      const header = Buffer.from(bytes.subarray(at, at + 512));
+      const field = (from: number, length: number) =>
+        header.toString("latin1", from, from + length).replace(/\0.*$/s, "");
+      expect(field(0, 100)).toBe(name);
+      expect(field(257, 5)).toBe("ustar");
+      const size = Number.parseInt(field(124, 12), 8);
+      expect(bytes.toString("utf8", at + 512, at + 512 + size)).toBe(text);
+      const sum = Number.parseInt(field(148, 8), 8);
+      header.fill(" ", 148, 156);
+      expect(header.reduce((total, byte) => total + byte, 0)).toBe(sum);
+      at += 512 + Math.ceil(size / 512) * 512;
+    }
+    expect(bytes.subarray(at)).toEqual(Buffer.alloc(1024));
+  });
+});

@@ -1,0 +1,66 @@
+import type { Output } from "../output.ts";
+import type { IdeReport } from "./check-ides.ts";
+import type { Finding } from "./finding.ts";
+import type { DoctorReport } from "./report.ts";
+import { spellAge, spellBytes } from "./spell.ts";
+
+const marks: Readonly<Record<Finding["level"], readonly [mark: string, style: "red" | "yellow" | "dim" | "green"]>> = {
+  error: ["✗", "red"],
+  warning: ["!", "yellow"],
+  note: ["·", "dim"],
+  ok: ["✓", "green"],
+};
+const mostRejected = 12;
+
+/** The report on one screen: the IDEs, what was rejected, then each finding with what to do. */
+export function render(report: DoctorReport, style: Output["style"]): readonly string[] {
+  const { machine, ides, rejected, gateway, key, store } = report;
+  const heading = (text: string) => style("bold", text);
+  const lines = [heading("IDEs"), ...(ides.length === 0 ? ["  none found"] : ides.flatMap(linesOf))];
+  if (rejected.length > 0) {
+    lines.push("", heading("Looked at and rejected"));
+    lines.push(...rejected.slice(0, mostRejected).map(({ subject, why }) => `  ${subject}: ${why}`));
+    if (rejected.length > mostRejected) lines.push(`  and ${rejected.length - mostRejected} more; --json has all`);
+  }
+  lines.push("", heading("Millrace"));
+  lines.push(`  version   ${machine.millrace}, Node ${machine.node}, ${machine.system}`);
+  lines.push(
+    `  gateway   ${gateway.running ? `${gateway.url} (pid ${gateway.pid}, version ${gateway.version})` : "not running"}`,
+  );
+  lines.push(`  key       ${key.exists ? `${key.file}${key.mode === null ? "" : ` (mode ${key.mode})`}` : "none yet"}`);
+  const free = store.free_bytes === null ? "" : `, ${spellBytes(store.free_bytes)} free`;
+  lines.push(`  store     ${store.file} (${store.state}, ${spellBytes(store.bytes)}${free})`);
+  lines.push(`  clock     ${machine.clock}`);
+  lines.push("", heading("Findings"));
+  for (const { level, what, todo } of report.findings) {
+    const [mark, colour] = marks[level];
+    lines.push(`  ${style(colour, mark)} ${what}`);
+    if (todo !== undefined) lines.push(`      ${todo}`);
+  }
+  return lines;
+}
+
+function linesOf(ide: IdeReport): readonly string[] {
+  const who = ide.signed_in ? `signed in${ide.plan === null ? "" : `, plan ${ide.plan}`}` : "nobody signed in";
+  const age = ide.uptime_ms === null ? "" : `, up ${spellAge(ide.uptime_ms)}`;
+  const process = ide.pid === null ? "set by hand" : `pid ${ide.pid}${age}`;
+  const lines = [
+    `  ${ide.variant} ${ide.build || "(build unknown)"}  ${process}`,
+    `    ${ide.endpoint}, ${ide.protocol} ${ide.tls ? "over TLS" : "without TLS"}; ${who}`,
+  ];
+  if (ide.capabilities !== undefined) {
+    const names = Object.entries(ide.capabilities).filter(([, has]) => has === true);
+    lines.push(
+      `    answers: ${names.map(([name]) => capabilityWords[name] ?? name).join(", ") || "nothing that can be used"}`,
+    );
+  }
+  if (ide.variant === "antigravity") lines.push("    metered, never prompted");
+  return lines;
+}
+
+const capabilityWords: Readonly<Record<string, string>> = {
+  cascade: "Cascade",
+  steps: "typed steps",
+  transcript: "transcript",
+  rawChat: "raw chat",
+};

@@ -1,0 +1,46 @@
+import type { CascadesOnDisk } from "../own-cascades.ts";
+import { type ConversationsCheck, checkConversations } from "./check-conversations.ts";
+import type { GatewayCheck } from "./check-gateway.ts";
+import type { IdeCheck } from "./check-ides.ts";
+import type { KeyCheck } from "./check-key.ts";
+import type { MachineCheck } from "./check-machine.ts";
+import type { StoreCheck } from "./check-store.ts";
+import type { Finding } from "./finding.ts";
+
+type WithoutFindings<T> = Omit<T, "findings">;
+
+/** Everything the doctor found, as `--json` prints it. Stable: members are added, never renamed. Holds no secret. */
+export interface DoctorReport {
+  readonly findings: readonly Finding[];
+  readonly machine: WithoutFindings<MachineCheck>;
+  readonly ides: IdeCheck["ides"];
+  readonly rejected: IdeCheck["rejected"];
+  readonly gateway: WithoutFindings<GatewayCheck>;
+  readonly key: WithoutFindings<KeyCheck>;
+  readonly store: WithoutFindings<StoreCheck>;
+  readonly conversations: WithoutFindings<ConversationsCheck>;
+  readonly trace: IdeCheck["trace"];
+}
+
+/** Puts the checks together; the worst findings first, each kind in the order of the checks. */
+export function assemble(checks: {
+  readonly machine: MachineCheck;
+  readonly ides: IdeCheck;
+  readonly gateway: GatewayCheck;
+  readonly key: KeyCheck;
+  readonly store: StoreCheck;
+  readonly cascades: CascadesOnDisk;
+  readonly more: readonly Finding[];
+}): DoctorReport {
+  const { findings: ofMachine, ...machine } = checks.machine;
+  const { findings: ofIdes, ides, rejected, trace } = checks.ides;
+  const { findings: ofGateway, ...gateway } = checks.gateway;
+  const { findings: ofKey, ...key } = checks.key;
+  const { findings: ofStore, ...store } = checks.store;
+  const { findings: ofConversations, ...conversations } = checkConversations(checks.cascades);
+  const all = [...ofMachine, ...ofIdes, ...checks.more, ...ofGateway, ...ofKey, ...ofStore, ...ofConversations];
+  const findings = levels.flatMap((level) => all.filter((finding) => finding.level === level));
+  return { findings, machine, ides, rejected, gateway, key, store, conversations, trace };
+}
+
+const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];

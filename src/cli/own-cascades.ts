@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import type { Clock } from "../base/clock.ts";
+import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../ide/cascade-files.ts";
+import { type CascadeJournal, openCascadeJournal } from "../ide/cascade-journal.ts";
+import type { Ide } from "../ide/ide.ts";
+import type { Settings } from "./settings.ts";
+
+/** A conversation in an IDE that Millrace began. */
+export interface OwnCascade extends CascadeFile {
+  readonly startedAtMs: number;
+  /** The IDE that has it open now. */
+  readonly ide: Ide | undefined;
+}
+
+/** The conversations on disk: ours one by one, the IDE's own only counted. */
+export interface CascadesOnDisk {
+  /** Oldest first. */
+  readonly own: readonly OwnCascade[];
+  readonly others: { readonly files: number; readonly bytes: number };
+}
+
+/** Where the ids of conversations that Millrace began are noted. */
+export function openOwnJournal(settings: Settings): CascadeJournal {
+  return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
+}
+
+/** Looks through the folders of the IDEs that run, and of the homes given. */
+export async function readCascades(
+  journal: CascadeJournal,
+  ides: readonly Ide[],
+  homes: readonly string[],
+): Promise<CascadesOnDisk> {
+  const startedAtMs = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry.atMs]));
+  const ideOf = new Map(
+    ides.flatMap((ide) => (ide.codeiumFolder === undefined ? [] : [[ide.codeiumFolder, ide] as const])),
+  );
+  const folders = new Set([...ideOf.keys(), ...homes.flatMap(codeiumFoldersIn)]);
+  const own: OwnCascade[] = [];
+  const others = { files: 0, bytes: 0 };
+  for (const folder of folders) {
+    for (const file of await listCascadeFiles(folder)) {
+      const atMs = startedAtMs.get(file.cascadeId);
+      if (atMs !== undefined) own.push({ ...file, startedAtMs: atMs, ide: ideOf.get(folder) });
+      else {
+        others.files++;
+        others.bytes += file.bytes;
+      }
+    }
+  }
+  return { own: own.sort((a, b) => a.startedAtMs - b.startedAtMs), others };
+}
+
+/** Those that nobody has touched for that long: neither begun nor written to since. */
+export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
+  const before = clock.now() - ageMs;
+  return cascades.filter(({ startedAtMs, modifiedAtMs }) => Math.max(startedAtMs, modifiedAtMs) < before);
+}

@@ -1,0 +1,101 @@
+import { mkdtempSync } from "node:fs";
+import { appendFile, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { CascadeId } from "../base/ids.ts";
+import type { LanguageServer } from "../language-server/language-server.ts";
+import { codeiumFoldersIn, listCascadeFiles, removeCascadeFile } from "./cascade-files.ts";
+import { openCascadeJournal, withCascadeJournal } from "./cascade-journal.ts";
+
+const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` as CascadeId; // any UUID will do
+const signal = new AbortController().signal;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
+});
+afterEach(async () => rm(folder, { recursive: true, force: true }));
+
+describe("the journal of conversations", () => {
+  const file = () => join(folder, "sub", "cascades.jsonl");
+
+  it("is empty before anything was noted, and private afterwards", async () => {
+    const journal = openCascadeJournal(file());
+    expect(await journal.entries()).toEqual([]);
+    await journal.note({ cascadeId: id(1), atMs: 5 });
+    expect((await stat(file())).mode & 0o077).toBe(0);
+  });
+
+  it("keeps each once, oldest first, without the forgotten, over processes", async () => {
+    const [one, two] = [openCascadeJournal(file()), openCascadeJournal(file())];
+    await Promise.all([one.note({ cascadeId: id(2), atMs: 20 }), two.note({ cascadeId: id(1), atMs: 10 })]);
+    await one.note({ cascadeId: id(3), atMs: 30 });
+    await two.note({ cascadeId: id(3), atMs: 99 });
+    await two.forget([id(2)]);
+    expect(await openCascadeJournal(file()).entries()).toEqual([
+      { cascadeId: id(1), atMs: 10 },
+      { cascadeId: id(3), atMs: 30 },
+    ]);
+  });
+
+  it("survives half a line and foreign lines", async () => {
+    const journal = openCascadeJournal(file());
+    await journal.note({ cascadeId: id(1), atMs: 10 });
+    await appendFile(file(), 'null\n[]\n{"x":1}\n{"cascadeId":"half');
+    await journal.note({ cascadeId: id(2), atMs: 20 });
+    expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([id(1), id(2)]);
+  });
+});
+
+describe("a server that keeps the journal", () => {
+  class Server {
+    readonly #id = id(7);
+    readonly endpoint = { port: 1 };
+    async startCascade(): Promise<CascadeId> {
+      return this.#id;
+    }
+    async ping(): Promise<string> {
+      return this.#id;
+    }
+  }
+  const wrap = (journal: ReturnType<typeof openCascadeJournal>, problems: unknown[] = []) =>
+    withCascadeJournal(new Server() as unknown as LanguageServer, journal, {
+      now: () => 77,
+      onProblem: (error) => problems.push(error),
+    });
+
+  it("has the conversation noted before anybody learns its id, and does the rest as before", async () => {
+    const journal = openCascadeJournal(join(folder, "j"));
+    const server = wrap(journal);
+    const cascadeId = await server.startCascade(signal);
+    expect(await journal.entries()).toEqual([{ cascadeId, atMs: 77 }]);
+    expect(server.endpoint.port).toBe(1);
+    expect(await server.ping(signal)).toBe(id(7));
+  });
+
+  it("gives the turn its conversation even if the journal cannot be written", async () => {
+    const problems: unknown[] = [];
+    await writeFile(join(folder, "file"), "");
+    const server = wrap(openCascadeJournal(join(folder, "file", "j")), problems);
+    expect(await server.startCascade(signal)).toBe(id(7));
+    expect(problems).toHaveLength(1);
+  });
+});
+
+describe("conversations on disk", () => {
+  it("are the files named by an id, and nothing else", async () => {
+    const [codeium = ""] = codeiumFoldersIn(folder);
+    expect(await listCascadeFiles(codeium)).toEqual([]);
+    await mkdir(join(codeium, "cascade"), { recursive: true });
+    await writeFile(join(codeium, "cascade", `${id(1)}.pb`), "four");
+    for (const other of ["notes.pb", `${id(2)}.pb.tmp`, "..pb"]) await writeFile(join(codeium, "cascade", other), "x");
+    const [file, ...more] = await listCascadeFiles(codeium);
+    expect(more).toEqual([]);
+    expect(file).toMatchObject({ cascadeId: id(1), bytes: 4 });
+    if (file === undefined) return;
+    await removeCascadeFile(file);
+    await removeCascadeFile(file);
+    expect(await listCascadeFiles(codeium)).toEqual([]);
+  });
+});

@@ -1,0 +1,34 @@
+import { createClient } from "@connectrpc/connect";
+import type { CascadeId } from "../base/ids.ts";
+import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { translateError } from "./errors.ts";
+import { openTransport } from "./open-transport.ts";
+
+const limitMs = 10_000;
+
+/**
+ * Deletes conversations for good, with their files, through the server that has them open. The caller answers for their
+ * being ours. Answers those that were deleted or were not there.
+ *
+ * @throws MillraceError what the server answers, as for any call. Source: facts/language-server.md, 1.2.
+ */
+export async function deleteCascades(
+  endpoint: Endpoint,
+  cascadeIds: readonly CascadeId[],
+  options: { readonly nowMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const opened = openTransport(endpoint);
+  try {
+    const client = createClient(LanguageServerService, opened.transport);
+    for (const cascadeId of cascadeIds) {
+      await client.deleteCascadeTrajectory({ cascadeId }, { signal, timeoutMs: limitMs });
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+    throw translateError(error, { nowMs: options.nowMs, secrets: [endpoint.csrfToken] });
+  } finally {
+    opened.close();
+  }
+}
