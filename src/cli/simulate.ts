@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { MillraceError } from "../base/errors.ts";
+import { planShapes } from "../simulator/account/plan-options.ts";
 import { simulateOptionsOf } from "../simulator/command-options.ts";
 import { profileNames } from "../simulator/profile.ts";
-import { startSimulator } from "../simulator/start.ts";
+import { runSimulate, type SimulateReady } from "../simulator/run-simulate.ts";
+import type { CommandContext } from "./command.ts";
 import { defineCommand } from "./command.ts";
-import { choice, duration, flag, text } from "./options.ts";
-import { untilAborted } from "./serve.ts";
+import { choice, duration, flag, integer, text } from "./options.ts";
 
 export const simulateCommand = defineCommand({
   name: "simulate",
@@ -16,9 +17,28 @@ export const simulateCommand = defineCommand({
   options: {
     profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
     home: text("the home folder; a temporary one, removed at the end, otherwise", "<folder>"),
+    workspace: text("the folder it has open", "<folder>"),
     config: text("a JSON file with options, faults and turns (docs/simulator.md)", "<file>"),
     rate: text("how fast answers grow: characters a second, or instant", "<rate>"),
     first: duration("time to the first output of an answer", undefined),
+    plan: choice("how the account's plan is told; the last two are Antigravity's", planShapes, undefined, {
+      defaultText: "credits",
+    }),
+    planUsed: integer("percent of the plan that is used at the start", "<percent>", {
+      min: 0,
+      max: 100,
+      initial: undefined,
+    }),
+    schemaSeed: integer("permute the field numbers of the wire by this seed", "<seed>", {
+      min: 0,
+      max: 0xffff_ffff,
+      initial: undefined,
+    }),
+    controlPort: integer("port of the control API; any free one otherwise", "<port>", {
+      min: 0,
+      max: 65_535,
+      initial: 0,
+    }),
     modelUrl: text("an OpenAI-compatible server that plays the model", "<url>", {
       env: "MILLRACE_SIMULATOR_MODEL_URL",
     }),
@@ -30,28 +50,31 @@ export const simulateCommand = defineCommand({
   examples: [
     ["millrace simulate", "a Windsurf of today"],
     ["millrace simulate --profile windsurf-1.8", "one from before Cascade's step RPCs"],
+    ["millrace simulate --plan percent --plan-used 95", "one whose daily quota is nearly gone"],
     ["millrace simulate --model-url http://127.0.0.1:11434/v1 --model-name llama3.2", "with a local model behind it"],
   ],
   async run({ options }, { out, signal }) {
-    const { config, first, json, ...flags } = options;
-    const simulator = await startSimulator(
-      simulateOptionsOf({ ...flags, firstMs: first }, config === undefined ? undefined : readConfig(config)),
+    const { config, first, json, controlPort, ...flags } = options;
+    const wanted = simulateOptionsOf(
+      { ...flags, firstMs: first },
+      config === undefined ? undefined : readConfig(config),
     );
-    try {
-      const { home, pid, port, ideVersion, profile } = simulator;
-      if (json) out.line(JSON.stringify({ home, pid, port, profile: profile.name, ideVersion }));
-      else {
-        out.line(`A stand-in ${profile.productFolder} ${ideVersion} runs (pid ${pid}, port ${port}).`);
-        out.line(`  home   ${home}`);
-        out.line(`  try    HOME=${home} millrace serve`);
-        out.line("Ctrl-C stops it.");
-      }
-      await untilAborted(signal);
-    } finally {
-      await simulator.stop();
-    }
+    await runSimulate(wanted, controlPort, (ready) => announce(ready, json, out), signal);
   },
 });
+
+function announce({ simulator, description }: SimulateReady, json: boolean, out: CommandContext["out"]): void {
+  if (json) {
+    out.line(JSON.stringify(description));
+    return;
+  }
+  const { home, pid, port, ideVersion, profile } = simulator;
+  out.line(`A stand-in ${profile.productFolder} ${ideVersion} runs (pid ${pid}, port ${port}).`);
+  out.line(`  home     ${home}`);
+  out.line(`  try      HOME=${home} millrace serve`);
+  out.line(`  control  ${description.controlUrl} (docs/simulator.md)`);
+  out.line("Ctrl-C stops it.");
+}
 
 function readConfig(file: string): string {
   try {
