@@ -24,12 +24,18 @@ export class StateDatabase {
   constructor(path: string, encode: Encode) {
     this.#encode = encode;
     this.#database = new DatabaseSync(path);
-    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 2000;");
+    this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000;");
     this.#database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
   }
 
   /** Writes every key that the product keeps about the account; without a status, those of someone signed out. */
   writeAccount(apiKey: string, status: UserStatus | undefined, installationId: string): void {
+    this.#database.exec("BEGIN");
+    this.#putAccount(apiKey, status, installationId);
+    this.#database.exec("COMMIT");
+  }
+
+  #putAccount(apiKey: string, status: UserStatus | undefined, installationId: string): void {
     this.#put("codeium.windsurf", {
       "codeium.installationId": installationId,
       apiServerUrl: "https://server.self-serve.windsurf.com",
