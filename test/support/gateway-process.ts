@@ -16,6 +16,8 @@ export interface GatewayProcess {
   stop(): Promise<number | null>;
   /** SIGKILL: no clean-up of any kind. */
   kill(): Promise<void>;
+  /** Resolves when the process is gone, whoever ended it. */
+  readonly ended: Promise<void>;
 }
 
 export interface GatewayProcessOptions {
@@ -35,8 +37,13 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
   child.stderr.on("data", (chunk: Buffer) => (log += chunk.toString()));
   const ready = await firstLine(child, () => log);
   const { url, keyFile } = JSON.parse(ready) as { readonly url: string; readonly keyFile: string };
+  const ended = new Promise<void>((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve();
+    else child.once("exit", () => resolve());
+  });
   return {
     url,
+    ended,
     key: readFileSync(keyFile, "utf8").trim(),
     pid: child.pid ?? -1,
     log: () => log,

@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+
+const preload = `--import ${join(import.meta.dirname, "die-at.ts")}`;
+
+/** Where a gateway dies by itself: before or after its nth write to the store. */
+export type Death = { readonly when: "before" | "after"; readonly write: number };
+
+/** One gateway after another over the same files: each dies, and the next one takes over what it left. */
+export class Lives {
+  readonly #home: string;
+  readonly #args: readonly string[];
+  #living: Promise<GatewayProcess>;
+  #deaths = 0;
+
+  constructor(home: string, args: readonly string[]) {
+    this.#home = home;
+    this.#args = args;
+    this.#living = Promise.reject(new Error("no gateway was started yet"));
+    this.#living.catch(() => {}); // nobody asks before the first start
+  }
+
+  get deaths(): number {
+    return this.#deaths;
+  }
+
+  /** The gateway that lives now, or the next one. */
+  current(): Promise<GatewayProcess> {
+    return this.#living;
+  }
+
+  /** A new life. Resolves once it listens; a death during its start counts, and another life follows. */
+  start(death?: Death): Promise<GatewayProcess> {
+    const env = {
+      NODE_OPTIONS: preload,
+      ...(death === undefined ? {} : { MILLRACE_TEST_DIE_AT: `${death.when}:${death.write}` }),
+    };
+    this.#living = startGatewayProcess({ home: this.#home, args: this.#args, env }).catch(() => {
+      this.#deaths++;
+      return startGatewayProcess({ home: this.#home, args: this.#args, env: { NODE_OPTIONS: preload } });
+    });
+    return this.#living;
+  }
+
+  /** `kill -9`, now. The next `start` replaces it. */
+  async kill(): Promise<void> {
+    const living = await this.#living;
+    await living.kill();
+    this.#deaths++;
+  }
+
+  /** Resolves when the gateway that lives now is gone, whoever killed it. */
+  async untilDead(): Promise<void> {
+    const living = await this.#living;
+    await living.ended;
+    this.#deaths++;
+  }
+
+  async stop(): Promise<string> {
+    const living = await this.#living;
+    await living.stop();
+    return living.log();
+  }
+}
