@@ -80,8 +80,7 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
     /** Instead of the check for double declarations, which is quadratic in a bundle's outermost scope. */
     declareName(name: string, bindingType: number): void {
       const scope = bindingType === bindVar ? this.currentVarScope() : this.currentScope();
-      scope.names ??= new Set();
-      scope.names.add(name);
+      scope.var.push(name);
     }
 
     /** Not our business, and a tenth of the time. */
@@ -167,8 +166,12 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
       raw.parts.push({ target: this.#reference(target), at: value.start, part });
     }
 
-    /** `exports.Note = q`, `exports.Note = class …`. */
-    #exported(key: string, value: Expression): void {
+    /** `exports.Note = q`, `exports.Note = class …`, `exports.Mood = M = {}`. */
+    #exported(key: string, value: AnyNode): void {
+      if (value.type === "AssignmentExpression") {
+        this.#exported(key, value.left);
+        return;
+      }
       const definition = (value as Carrying).definition;
       const scope = this.currentScope();
       if (value.type !== "Identifier" && definition === undefined) return;

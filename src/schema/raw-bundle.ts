@@ -3,6 +3,9 @@ import type { AnyNode, ArrayExpression, ObjectExpression } from "acorn";
 /** A scope of the bundle, with what later resolution asks of it. */
 export interface Scope {
   readonly parent: Scope | undefined;
+  /** The names it declares, as they came; the parser's own list, so that a scope costs nothing more. */
+  readonly var: string[];
+  /** The same, once it was asked for one. */
   names?: Set<string>;
   /** Names that stand for another name, or for what a function at hand returns. */
   aliases?: Map<string, Reference>;

@@ -37,7 +37,7 @@ describe.each(bundleStyles)("a bundle in the style %s", (style) => {
       fc.property(randomSchema, spelling, (files, spelled) => {
         expect(readBack(writeBundle(files, style, spelled))).toEqual({ form: normalForm(files), problems: [] });
       }),
-      { numRuns: 20 },
+      { numRuns: 12 },
     );
   });
 
@@ -114,7 +114,7 @@ describe("what is no bundle", () => {
         const error = refusal(small.slice(0, at) + junk + small.slice(at + length));
         expect(error?.code ?? "invalid_request").toBe("invalid_request");
       }),
-      { numRuns: 30 },
+      { numRuns: 20 },
     );
   });
 });

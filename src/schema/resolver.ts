@@ -114,8 +114,13 @@ export function createResolver(raw: RawBundle): Resolver {
 /** The scope that declares a name, or the outermost one. */
 function declaringScope(scope: Scope, name: string): Scope {
   let current = scope;
-  while (current.names?.has(name) !== true && current.parent !== undefined) current = current.parent;
+  while (!declares(current, name) && current.parent !== undefined) current = current.parent;
   return current;
+}
+
+function declares(scope: Scope, name: string): boolean {
+  scope.names ??= new Set(scope.var);
+  return scope.names.has(name);
 }
 
 function nameOf(node: AnyNode): string | undefined {

@@ -1,0 +1,80 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../base/clock.ts";
+import type { ModelUid } from "../base/ids.ts";
+import type { WireProtocol } from "../language-server/endpoint.ts";
+import { createWireIds } from "../language-server/metadata.ts";
+import { openLanguageServer, type SpokenSchema } from "../language-server/open-language-server.ts";
+import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { schemaFiles, shiftedSchema } from "../simulator/schema/shift.ts";
+import { type Simulator, startSimulator } from "../simulator/start.ts";
+import type { ReadSchema } from "./assemble.ts";
+import { normalForm } from "./normal-form.fake.ts";
+import { readSchema, registryOf } from "./read-schema.ts";
+import { type Reconciliation, reconcile } from "./reconcile.ts";
+
+const never = new AbortController().signal;
+const ids = createWireIds(systemClock);
+
+/** The stand-in IDE writes its bundle from the facts and by itself: what we read of it is what it meant, or not. */
+describe.each([0, 7])("a build of the stand-in IDE with schema seed %i", (schemaSeed) => {
+  let simulator: Simulator;
+  let schema: ReadSchema;
+  let spoken: Reconciliation;
+
+  beforeAll(async () => {
+    simulator = await startSimulator({ schemaSeed, turn: { rate: "instant" } });
+    schema = readSchema(await readFile(join(simulator.layout.extension, "dist", "extension.js"), "utf8"));
+    spoken = reconcile(registryOf(schema));
+  });
+  afterAll(() => simulator.stop());
+
+  it("says in its extension what it speaks, and we read it to the last field", () => {
+    const meant = schemaSeed === 0 ? schemaFiles() : [...shiftedSchema(schemaSeed).files];
+    expect(schema.problems).toEqual([]);
+    expect(normalForm(registryOf(schema).files)).toEqual(normalForm(meant));
+  });
+
+  it.each(["grpc", "connect", "connect-json"] as const)(
+    "is prompted and read over %s in its own numbers",
+    async (protocol) => {
+      expect(spoken.verdict).toBe(schemaSeed === 0 ? "same" : "moved");
+      expect(await firstAnswer(protocol, spoken)).toMatch(/\S/);
+    },
+  );
+
+  it.runIf(schemaSeed !== 0)("is not understood with our own numbers", async () => {
+    await expect(firstAnswer("grpc", { service: LanguageServerService, interceptors: [] })).rejects.toThrow(/./);
+  });
+
+  async function firstAnswer(protocol: WireProtocol, dialect: SpokenSchema): Promise<string> {
+    const { port, csrfToken, apiKey, ideVersion } = simulator;
+    const server = openLanguageServer(
+      { variant: "windsurf", host: "127.0.0.1", port, tls: false, protocol, csrfToken },
+      { variant: "windsurf", ideVersion, extensionVersion: "", extensionPath: simulator.layout.extension, apiKey },
+      { clock: systemClock, ids, spoken: dialect },
+    );
+    try {
+      expect(await server.capabilities(never)).toMatchObject({ cascade: true, steps: true });
+      const cascadeId = await server.startCascade(never);
+      const prompt = {
+        text: "Say hello.",
+        instructions: "",
+        images: [],
+        modelNumber: undefined,
+        maxOutputTokens: undefined,
+      };
+      await server.sendUserMessage({ cascadeId, ...prompt, modelUid: "MODEL_CLAUDE_4_5_OPUS" as ModelUid }, never);
+      for (;;) {
+        const { executors } = await server.getStatus(cascadeId, never);
+        if (executors.length > 0) break;
+      }
+      const steps = await server.getSteps(cascadeId, 0, never);
+      const answer = steps.find((step) => step.step.case === "plannerResponse")?.step.value;
+      return answer?.$typeName === "exa.cortex_pb.CortexStepPlannerResponse" ? answer.response : "";
+    } finally {
+      server.close();
+    }
+  }
+});
