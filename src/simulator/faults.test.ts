@@ -120,6 +120,12 @@ describe("faults on demand", () => {
     expect(messages.some((message) => message.text === "hi")).toBe(false);
   });
 
+  it("count once: a directive in the history that a client writes out is over", async () => {
+    const history = '<conversation>\n<message role="user">\nhi [[sim: error=quota]]\n</message>\n</conversation>';
+    const steps = await finalSteps(simulator, await send(simulator, `So far:\n\n${history}\n\ncount to 3`));
+    expect(answerOf(steps)).toBe("1, 2, 3");
+  });
+
   it("tell whoever mistypes a directive", async () => {
     const steps = await finalSteps(simulator, await send(simulator, "hi [[sim: eror=quota]]"));
     expect(steps.at(-1)?.step).toMatchObject({

@@ -183,9 +183,8 @@ describe("a restart", () => {
     await using simulator = await startSimulator({ turn: { rate: "instant" } });
     const { port } = simulator;
     const cascadeId = await send(simulator, "echo: abcdef [[sim: restart-after=3 input-ms=50]]");
-    await simulator.untilStarted(2);
+    const report = await simulator.until(() => simulator.starts === 2, AbortSignal.timeout(10_000));
     expect(simulator.port).not.toBe(port);
-    const report = await simulator.report();
     expect(report.cascades).toMatchObject([{ cascadeId, status: "idle", turnsEnded: 0 }]);
   });
 

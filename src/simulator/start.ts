@@ -41,7 +41,7 @@ export interface Simulator extends AsyncDisposable {
   readonly starts: number;
   /** What the server process has seen since its start. */
   report(): Promise<Report>;
-  /** The first report that passes; waits for changes, not for time. Throws the signal's reason. */
+  /** The first report that passes; waits for changes, not for time, and across restarts. Throws the signal's reason. */
   until(passes: (report: Report) => boolean, signal: AbortSignal): Promise<Report>;
   /** Replaces the faults of RPCs; they survive a restart. */
   setFaults(faults: readonly RpcFault[]): Promise<void>;
@@ -210,11 +210,18 @@ class Editor implements Simulator {
   }
 
   async until(passes: (report: Report) => boolean, signal: AbortSignal): Promise<Report> {
-    let report = await this.report();
-    while (!passes(report)) {
-      report = await orAborted(this.#running.call("report", { newerThan: report.version }), signal);
+    for (let newerThan: number | undefined; ; ) {
+      const server = this.#running;
+      try {
+        const report = await orAborted(server.call("report", newerThan === undefined ? {} : { newerThan }), signal);
+        if (passes(report)) return report;
+        newerThan = report.version;
+      } catch (error) {
+        await this.#restarting;
+        if (signal.aborted || this.#server === undefined || this.#server === server) throw error;
+        newerThan = undefined; // the one that was asked has been replaced
+      }
     }
-    return report;
   }
 
   async setFaults(faults: readonly RpcFault[]): Promise<void> {
