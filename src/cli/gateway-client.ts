@@ -33,14 +33,15 @@ export async function findGateway(settings: Settings, signal: AbortSignal): Prom
   }
 }
 
-const errorSchema = z.object({
-  error: z.object({
-    message: z.string(),
-    code: z.string().nullish(),
-    hint: z.string().nullish(),
-    details: z.unknown(),
-  }),
+const gatewayErrorSchema = z.object({
+  message: z.string(),
+  hint: z.string().nullish(),
+  details: z.unknown().optional(),
+  /** Our own code and message: `code` is OpenAI's, and `message` there holds the hint too. */
+  millrace: z.object({ code: z.string(), message: z.string() }).optional(),
 });
+
+const errorSchema = z.object({ error: gatewayErrorSchema });
 
 /** Calls the gateway with its key. Throws the gateway's own error, or `upstream_failed` when it cannot be reached. */
 export async function callGateway(
@@ -68,9 +69,12 @@ export async function callGateway(
 async function readError(response: Response): Promise<MillraceError> {
   const parsed = errorSchema.safeParse(await response.json().catch(() => undefined));
   if (!parsed.success) return new MillraceError("upstream_failed", `The gateway answered ${response.status}.`);
-  const { message, code, hint, details } = parsed.data.error;
-  return new MillraceError((code ?? "upstream_failed") as ErrorCode, message, {
-    // the gateway writes our own codes; one from a newer gateway only loses its exit code
+  return toError(parsed.data.error);
+}
+
+function toError({ message, hint, details, millrace }: z.output<typeof gatewayErrorSchema>): MillraceError {
+  const code = (millrace?.code ?? "upstream_failed") as ErrorCode; // one from a newer gateway only loses its exit code
+  return new MillraceError(code, millrace?.message ?? message, {
     ...(hint == null ? {} : { hint }),
     ...(details === undefined ? {} : { details }),
   });
@@ -85,7 +89,7 @@ const chunkSchema = z.object({
       }),
     )
     .optional(),
-  error: z.object({ message: z.string(), code: z.string().nullish(), hint: z.string().nullish() }).optional(),
+  error: gatewayErrorSchema.optional(),
 });
 
 /** A piece of an answer: text, thinking, or its end. */
@@ -140,10 +144,7 @@ export async function* ask(
 
 function readChunk(data: string): AnswerPiece[] {
   const chunk = chunkSchema.parse(JSON.parse(data));
-  if (chunk.error !== undefined) {
-    const { code, message, hint } = chunk.error;
-    throw new MillraceError((code ?? "upstream_failed") as ErrorCode, message, hint == null ? {} : { hint }); // as in readError
-  }
+  if (chunk.error !== undefined) throw toError(chunk.error);
   const pieces: AnswerPiece[] = [];
   for (const { delta, finish_reason: reason } of chunk.choices ?? []) {
     if (delta.reasoning_content) pieces.push({ type: "thinking", delta: delta.reasoning_content });
