@@ -3,6 +3,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import OpenAI from "openai";
 import { afterEach, describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
 import { systemClock } from "../base/clock.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import { type FakeGateway, fakeGateway, fakeKey } from "./gateway.fake.ts";
@@ -43,6 +44,7 @@ const tools = [{ type: "function" as const, function: { name: "weather", paramet
 
 describe("the real OpenAI SDK", () => {
   it("streams text, and accumulates what it gets without streaming", async () => {
+    proves("chat.usage-asked", "chat.reasoning");
     const { client, turns } = await listenOn();
     turns.script = () => [
       { type: "thinking", delta: "hm" },
@@ -64,6 +66,7 @@ describe("the real OpenAI SDK", () => {
   });
 
   it("gets parallel tool calls apart, streamed and not", async () => {
+    proves("chat.empty-arguments", "chat.null-content", "chat.parallel-calls");
     const { client, turns } = await listenOn();
     turns.script = () => [
       call("a", '{"city":', false),
@@ -102,6 +105,7 @@ describe("the real OpenAI SDK", () => {
   });
 
   it("throws typed errors with code, parameter and request id", async () => {
+    proves("chat.errors");
     const { client } = await listenOn();
     const unknown = client.chat.completions.create({ model: "gpt-99", messages });
     await expect(unknown).rejects.toMatchObject({
@@ -122,6 +126,7 @@ describe("the real OpenAI SDK", () => {
   });
 
   it("stops the reader, and not the turn, when it is aborted before the first byte", async () => {
+    proves("http.early-abort");
     const { client, turns } = await listenOn();
     const controller = new AbortController();
     const pending = client.chat.completions.create({ model: "test-model", messages }, { signal: controller.signal });
@@ -147,6 +152,7 @@ describe("the real OpenAI SDK", () => {
 
 describe("listening", () => {
   it("sends each event at once, uncompressed, and closes the body after the last", async () => {
+    proves("http.sse");
     const { listening, turns } = await listenOn();
     turns.script = () => [text("one")];
     const response = await fetch(`${listening.url}/v1/chat/completions`, {

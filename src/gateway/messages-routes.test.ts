@@ -1,5 +1,6 @@
 import Anthropic, { NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
@@ -50,6 +51,7 @@ function withSdk(answer: readonly TurnEventBody[] = [started, text("Hi"), usage,
 
 describe("the real Anthropic SDK", () => {
   it("accumulates from the stream what it gets without streaming", async () => {
+    proves("messages.tool-input", "messages.final-usage", "messages.no-forged-signature");
     const { client } = withSdk([
       started,
       { type: "thinking", delta: "hm" },
@@ -77,6 +79,7 @@ describe("the real Anthropic SDK", () => {
   });
 
   it("counts tokens as the start of the answer does", async () => {
+    proves("messages.count-tokens", "messages.start");
     const { client } = withSdk();
     const { input_tokens: counted } = await client.messages.countTokens({ model: "test-model", messages, tools });
     let start: number | undefined;
@@ -93,11 +96,13 @@ describe("the real Anthropic SDK", () => {
     [finished("x", "stop", "END"), { stop_reason: "stop_sequence", stop_sequence: "END" }],
     [finished("x", "stop", "END_TURN"), { stop_reason: "end_turn", stop_sequence: null }],
   ])("tells why it stopped (%#)", async (end, expected) => {
+    proves("messages.stop-reason");
     const { client } = withSdk([started, text("x"), end]);
     expect(await client.messages.create({ ...ask, stop_sequences: ["END"] })).toMatchObject(expected);
   });
 
   it("throws typed errors, before and inside the stream", async () => {
+    proves("messages.errors", "messages.stream-error");
     const { client, turns } = withSdk([
       started,
       text("Hal"),
@@ -133,6 +138,7 @@ describe("messages", () => {
   it.each(["/v1/messages", "/messages", "/v1/messages?beta=true", "/v1/v1/messages"])(
     "are created at %s",
     async (route) => {
+      proves("messages.request-id");
       const { request } = withSdk();
       const response = await request(route, { json: ask });
       expect(await response.json()).toMatchObject({ type: "message", model: "test-model", content: [{ text: "Hi" }] });
@@ -141,6 +147,7 @@ describe("messages", () => {
   );
 
   it("take the key in either header, and need no anthropic-version", async () => {
+    proves("messages.auth");
     const { request } = withSdk();
     const withHeaders = async (headers: Record<string, string>) => (await request(path, { json: ask, headers })).status;
     expect(await withHeaders({ authorization: "", "x-api-key": fakeKey })).toBe(200);
@@ -148,6 +155,7 @@ describe("messages", () => {
   });
 
   it("take what Claude Code sends", async () => {
+    proves("messages.system", "messages.betas");
     const request = await parsed({
       system: [
         { type: "text", text: "x-anthropic-billing-header: cc_version=2.1; cch=a1b2" },
@@ -176,6 +184,7 @@ describe("messages", () => {
   });
 
   it("keep several tool results together, before the text that came with them", async () => {
+    proves("messages.tool-results", "messages.no-forged-signature");
     const request = await parsed({
       messages: [
         ...messages,
@@ -283,6 +292,7 @@ describe("messages", () => {
     ["tool_choice.name", { tools, tool_choice: { type: "tool", name: "other" } }],
     ["max_tokens", { max_tokens: "many" }],
   ])("refuse %s by name, in Anthropic's shape", async (param, body) => {
+    proves("messages.errors");
     const { request } = withSdk();
     const response = await request(path, { json: { ...ask, ...body } });
     expect(response.status).toBe(400);
@@ -294,6 +304,7 @@ describe("messages", () => {
   });
 
   it("answer Claude Code's quota probe without a turn, and nothing else", async () => {
+    proves("messages.model-ids");
     const { request, turns } = withSdk();
     const probe = { model: "claude-anything", max_tokens: 1, messages: [{ role: "user", content: "quota" }] };
     const response = await request(path, { json: probe });
@@ -308,6 +319,7 @@ describe("messages", () => {
   });
 
   it("find the model behind the id that the list gave it, and echo the id", async () => {
+    proves("messages.request-id", "messages.model-ids");
     const fake = withSdk();
     const response = await fake.request(path, { json: { ...ask, model: "anthropic/test-model" } });
     expect(await response.json()).toMatchObject({ model: "anthropic/test-model" });
@@ -315,6 +327,7 @@ describe("messages", () => {
   });
 
   it("are too large in their own shape", async () => {
+    proves("http.body-size");
     const { request } = fakeGateway({ maxBodyBytes: 100 });
     const response = await request(path, { method: "POST", body: "x".repeat(101) });
     expect(response.status).toBe(413);

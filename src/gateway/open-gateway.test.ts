@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
 import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
 import type { TurnEventBody } from "../log/event.ts";
@@ -64,6 +65,7 @@ describe("the guard", () => {
   });
 
   it("takes the key as a bearer token or as x-api-key", async () => {
+    proves("messages.auth");
     const { request } = fakeGateway();
     const withHeaders = async (headers: Record<string, string>) =>
       (await request("/v1/models", { headers: { authorization: "", ...headers } })).status;
@@ -116,6 +118,7 @@ describe("the guard", () => {
   });
 
   it("answers preflights of allowed origins with the headers they ask for, cleaned", async () => {
+    proves("http.preflight");
     const { request } = fakeGateway({ allowedOrigins: ["https://app.example"] });
     const response = await request(path, {
       method: "OPTIONS",
@@ -150,6 +153,7 @@ describe("routes", () => {
     ["GET", "/health"],
     ["HEAD", "/health"],
   ])("answers %s %s without a key, below info level", async (method, route) => {
+    proves("http.open-routes");
     const { request, logged } = fakeGateway();
     expect((await request(route, { method, headers: { authorization: "" } })).status).toBe(200);
     expect(logged.map((line) => line.level)).toEqual(["debug"]);
@@ -173,6 +177,7 @@ describe("routes", () => {
     "//v1//chat/completions",
     "/v1/chat/completions?api-version=2024",
   ])("serves chat completions at %s", async (route) => {
+    proves("http.aliases");
     const { request, turns } = fakeGateway();
     turns.script = () => answer;
     expect((await request(route, { json: chat })).status).toBe(200);
@@ -181,6 +186,7 @@ describe("routes", () => {
   it.each(["/v1/models", "/models", "/v1/models/", "/v1/v1/models", "/v1/models?client_version=0.169.0"])(
     "lists models at %s",
     async (route) => {
+      proves("http.aliases", "responses.aliases");
       const response = await fakeGateway().request(route);
       expect(await response.json()).toMatchObject({
         object: "list",
@@ -192,6 +198,7 @@ describe("routes", () => {
   it.each(["/v1/embeddings", "/embeddings", "/v1/audio/speech", "/v1/images/generations", "/v1/moderations"])(
     "answers %s with JSON that names what there is",
     async (route) => {
+      proves("http.unsupported");
       const response = await fakeGateway().request(route, { json: {} });
       expect(response.status).toBe(501);
       const { error } = (await response.json()) as { error: { message: string } };
@@ -210,6 +217,7 @@ describe("routes", () => {
   });
 
   it("puts the same id on the response, in the error and in the log", async () => {
+    proves("http.request-id");
     const { request, logged } = fakeGateway();
     const response = await request(path, { json: {} });
     const id = response.headers.get("x-request-id");
@@ -232,6 +240,7 @@ describe("routes", () => {
 
 describe("models", () => {
   it("lists models that can be called, sorted, each once, with limits and a date that stays", async () => {
+    proves("http.models");
     const { request, models, clock } = fakeGateway();
     models.models = [
       fakeModelOf("b"),
@@ -254,6 +263,7 @@ describe("models", () => {
   it.each([{ "anthropic-version": "2023-06-01" }, { "user-agent": "claude-cli/2.1.330 (external, cli)" }])(
     "lists in Anthropic's shape for %j, every id beginning as Claude Code wants it",
     async (headers) => {
+      proves("http.anthropic-models");
       const body = await (await fakeGateway().request("/v1/models?limit=1000", { headers })).json();
       expect(body).toMatchObject({
         data: [
@@ -291,6 +301,7 @@ describe("models", () => {
   });
 
   it("finds an id with a slash, escaped or not, and what the Anthropic list offered", async () => {
+    proves("http.models");
     const { request, models } = fakeGateway();
     models.models = [fakeModelOf("vendor/one"), fakeModelOf("two")];
     expect(await (await request("/v1/models/vendor/one")).json()).toMatchObject({ id: "vendor/one" });
@@ -303,6 +314,7 @@ describe("models", () => {
   });
 
   it("answers an unknown model 404 with the nearest names, and starts no turn", async () => {
+    proves("chat.unknown-model");
     const { request, turns } = fakeGateway();
     const response = await request(path, { json: { ...chat, model: "gpt-99" } });
     expect(response.status).toBe(404);

@@ -1,6 +1,7 @@
 import OpenAI from "openai";
 import { ResponseStream } from "openai/lib/responses/ResponseStream";
 import { describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import { type FakeGateway, fakeGateway, fakeKey, guestKey } from "./gateway.fake.ts";
@@ -63,6 +64,7 @@ describe("the real OpenAI SDK on responses", () => {
   });
 
   it("gets functions and custom tools apart, each call with its own ids", async () => {
+    proves("responses.custom-tools", "responses.call-ids");
     const { client, turns } = withSdk([
       started,
       call("c1", "weather", ""),
@@ -83,6 +85,7 @@ describe("the real OpenAI SDK on responses", () => {
   });
 
   it("goes on from a stored response with nothing but a tool's output", async () => {
+    proves("responses.previous");
     const { client, turns } = withSdk([
       started,
       text("Looking."),
@@ -200,12 +203,14 @@ describe("responses", () => {
   }
 
   it.each(["/v1/responses", "/responses", "/v1/response", "/v1/responses/"])("are created at %s", async (route) => {
+    proves("responses.aliases");
     const { request } = withSdk();
     const response = await request(route, { json: { model: "test-model", input: "Hi" } });
     expect(await response.json()).toMatchObject({ object: "response", status: "completed" });
   });
 
   it("take what Codex sends: hosted tools left out by name, namespaces flattened and given back", async () => {
+    proves("responses.codex-defaults");
     const fake = withSdk([started, call("c1", "mcp__files__read", "{}"), finished("")]);
     const response = await create(fake, {
       input: [
@@ -286,6 +291,7 @@ describe("responses", () => {
   });
 
   it("answer an unknown previous response 404, and somebody else's the same", async () => {
+    proves("responses.previous");
     const fake = withSdk();
     const { id } = (await (await create(fake, { input: "x" })).json()) as { id: string };
     expect((await create(fake, { input: "x", previous_response_id: "resp_nothing" })).status).toBe(404);

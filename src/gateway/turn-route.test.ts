@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
@@ -53,6 +54,7 @@ async function settled(promise: Promise<unknown>): Promise<boolean> {
 
 describe("a streamed turn", () => {
   it("ends with [DONE] after one finish reason, and then the body closes", async () => {
+    proves("chat.done-last", "http.sse");
     const fake = fakeGateway();
     fake.turns.script = () => answer;
     const { response, reader } = await openStream(fake);
@@ -104,6 +106,7 @@ describe("a streamed turn", () => {
   });
 
   it("answers a failure before the first content with its status", async () => {
+    proves("http.retry-after");
     const fake = fakeGateway();
     fake.turns.script = () => [failed("rate_limited", { retryAfterMs: 6200 })];
     const response = await fake.request(path, { json: streamed });
@@ -114,6 +117,7 @@ describe("a streamed turn", () => {
   });
 
   it("answers a failure after content in the stream, without a finish reason or [DONE]", async () => {
+    proves("chat.stream-error");
     const fake = fakeGateway();
     fake.turns.script = () => [started, text("Hal"), failed("upstream_failed")];
     const events = await (await openStream(fake)).reader.rest();
@@ -156,6 +160,7 @@ describe("a streamed turn", () => {
 
 describe("silence", () => {
   it("opens the stream after a while without events, and keeps it alive with no-op chunks while the upstream answers", async () => {
+    proves("messages.ping");
     const fake = fakeGateway();
     const pending = openStream(fake);
     await fake.clock.advance(0);
@@ -177,6 +182,7 @@ describe("silence", () => {
   });
 
   it("sends no heartbeat when the upstream is not known alive, or no longer", async () => {
+    proves("messages.ping");
     const fake = fakeGateway();
     fake.turns.script = () => [started, text("x")];
     const { reader } = await openStream(fake);
@@ -216,6 +222,7 @@ describe("a turn that is not streamed", () => {
   });
 
   it("tells the SDKs not to repeat what may have been paid for", async () => {
+    proves("http.permanent-4xx");
     const fake = fakeGateway();
     fake.turns.script = () => [started, text("Hal"), failed("upstream_failed")];
     const response = await fake.request(path, { json: chat });
@@ -226,6 +233,7 @@ describe("a turn that is not streamed", () => {
   });
 
   it("says when an exhausted quota resets, and that waiting in a header is no use", async () => {
+    proves("http.retry-after");
     const fake = fakeGateway();
     fake.turns.script = () => [failed("quota_exhausted", { resetsAtMs: Date.UTC(2026, 0, 2), retryAfterMs: 9e8 })];
     const response = await fake.request(path, { json: chat });
@@ -244,6 +252,7 @@ describe("a turn that is not streamed", () => {
 
 describe("bodies", () => {
   it("takes 32 MB, and refuses what is over the limit in the caller's own shape", async () => {
+    proves("http.body-size");
     const fake = fakeGateway({ maxBodyBytes: 33 * 1024 * 1024 });
     fake.turns.script = () => answer;
     const sized = (bytes: number) => {
@@ -262,6 +271,7 @@ describe("bodies", () => {
   });
 
   it("takes any content type that JSON comes with", async () => {
+    proves("http.body-size");
     const fake = fakeGateway();
     fake.turns.script = () => answer;
     const headers = { "content-type": "application/json; charset=utf-8" };
@@ -344,6 +354,7 @@ describe("joining", () => {
   });
 
   it("is one turn also when the client went away before the first byte", async () => {
+    proves("http.early-abort");
     const fake = fakeGateway();
     const gone = new AbortController();
     const first = fake.request(path, { json: streamed, signal: gone.signal });

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { proves } from "../../../test/support/proves.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { recordedRequest } from "../recorded.fake.ts";
 import { AnswerFold, type AnswerStep } from "./answer.ts";
@@ -97,6 +98,7 @@ describe("AnswerFold", () => {
   });
 
   it("says tool_calls if and only if there are calls", () => {
+    proves("chat.tool-finish");
     const reasonOf = (log: readonly TurnEventBody[]) => steps(log).fold.answer.end;
     expect(reasonOf([call("a", "{}", true), finished("")])).toMatchObject({ reason: { unified: "tool_calls" } });
     const claimed: TurnEventBody = { type: "finished", reason: { unified: "tool_calls", raw: "x" }, text: "" };

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { proves } from "../../../test/support/proves.ts";
 import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
 import { asLog, recordedContext, recordedRequest, wholeAnswerOf } from "../recorded.fake.ts";
 import { anthropicMessages } from "./anthropic-messages/dialect.ts";
@@ -278,6 +279,21 @@ function endOf(log: readonly TurnEventBody[]) {
 
 describe.each(surfaces)("%s", (_name, surface) => {
   it("makes a legal stream of any legal log", () => {
+    proves(
+      "chat.role-once",
+      "chat.same-head",
+      "chat.one-finish",
+      "chat.call-index",
+      "chat.call-identity",
+      "chat.parallel-calls",
+      "messages.order",
+      "messages.blocks",
+      "responses.terminal",
+      "responses.ladder",
+      "responses.output-index",
+      "responses.call-ids",
+      "responses.done",
+    );
     fc.assert(
       fc.property(legalLog, (log) => {
         expect(surface.problems(stream(surface, asLog(log)))).toEqual([]);
@@ -286,6 +302,7 @@ describe.each(surfaces)("%s", (_name, surface) => {
   });
 
   it("lets a client accumulate what it would get without streaming, for any legal log", () => {
+    proves("chat.whole-equals-stream", "chat.tool-finish");
     fc.assert(
       fc.property(legalLog, (log) => {
         const got = surface.accumulated(stream(surface, asLog(log)));
@@ -314,6 +331,7 @@ describe.each(surfaces)("%s", (_name, surface) => {
   });
 
   it("ends in an error, never as complete, wherever the log breaks", () => {
+    proves("chat.stream-error", "messages.stream-error");
     fc.assert(
       fc.property(legalLog, fc.nat(), (log, cut) => {
         const events = asLog(log).slice(0, cut % log.length);

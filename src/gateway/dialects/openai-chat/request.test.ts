@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { proves } from "../../../../test/support/proves.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import { parseChatRequest } from "./request.ts";
 
@@ -21,6 +22,7 @@ function refusalOf(body: unknown): MillraceError {
 
 describe("parseChatRequest", () => {
   it("takes every role, with content as text or as parts", () => {
+    proves("chat.content-parts", "chat.developer", "chat.null-content");
     const image = { type: "image_url", image_url: { url: "data:image/PNG;base64,iVBORw0KGgo=" } };
     const { messages } = parse({
       messages: [
@@ -57,12 +59,14 @@ describe("parseChatRequest", () => {
   });
 
   it("takes system messages anywhere, and the same role twice in a row", () => {
+    proves("chat.any-order");
     const roles = ["user", "user", "system", "assistant", "assistant", "system"];
     const messages = roles.map((role) => ({ role, content: "x" }));
     expect(parse({ messages }).messages.map((message) => message.role)).toEqual(roles);
   });
 
   it("keeps several tool results in order, each with its call's id", () => {
+    proves("chat.tool-results");
     const calls = ["a", "b"].map((id) => ({ id, type: "function", function: { name: "weather", arguments: "" } }));
     const results = ["a", "b"].map((id) => ({ role: "tool", tool_call_id: id, content: id }));
     const { messages } = parse({ messages: [...hello, { role: "assistant", tool_calls: calls }, ...results] });
@@ -111,6 +115,7 @@ describe("parseChatRequest", () => {
     ["tools[0].function.name", { tools: [{ type: "function", function: {} }] }],
     ["model", { model: 5 }],
   ])("refuses %s by name", (param, body) => {
+    proves("chat.refused-by-name");
     const refusal = refusalOf({ model: "m", messages: hello, ...body });
     expect(refusal).toMatchObject({ code: "invalid_request", param });
     expect(refusal.message).toContain(param);
@@ -121,6 +126,7 @@ describe("parseChatRequest", () => {
   });
 
   it("ignores hints, and null where a field is left out", () => {
+    proves("chat.hints-ignored");
     const hints = {
       store: true,
       metadata: { a: "b" },
@@ -144,11 +150,13 @@ describe("parseChatRequest", () => {
   });
 
   it("takes either name of the token limit, the newer first", () => {
+    proves("chat.token-limits");
     expect(parse({ max_tokens: 10 }).maxOutputTokens).toBe(10);
     expect(parse({ max_tokens: 10, max_completion_tokens: 20 }).maxOutputTokens).toBe(20);
   });
 
   it("understands every tool choice, also with no tools at all", () => {
+    proves("chat.tool-choice");
     const choose = (tool_choice: unknown, tools: unknown = [weather]) => parse({ tools, tool_choice }).toolChoice;
     expect(choose("none")).toEqual({ type: "none" });
     expect(choose("required")).toEqual({ type: "required" });
@@ -171,11 +179,13 @@ describe("parseChatRequest", () => {
   });
 
   it("takes stop as a text or a list", () => {
+    proves("chat.stop");
     expect(parse({ stop: "END" }).stop).toEqual(["END"]);
     expect(parse({ stop: ["a", ""] }).stop).toEqual(["a"]);
   });
 
   it("keeps the schema of a structured answer", () => {
+    proves("chat.response-format");
     const response_format = {
       type: "json_schema",
       json_schema: { name: "n", schema: { type: "object" }, strict: true },

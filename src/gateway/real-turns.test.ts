@@ -1,0 +1,154 @@
+import { describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
+import { FakeClock } from "../base/clock.fake.ts";
+import { Secret } from "../base/secret.ts";
+import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import type { LogStore } from "../log/store.ts";
+import { FakeModels } from "../models/models.fake.ts";
+import { type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
+import { fakeKey } from "./gateway.fake.ts";
+import { openGateway } from "./open-gateway.ts";
+import { SseReader } from "./sse.fake.ts";
+
+const messages = [{ role: "user", content: "Hello" }];
+
+/** A gateway over the real turns, with a backend that the test writes. */
+function over(store?: LogStore) {
+  const real = fakeTurns(store === undefined ? {} : { store, owner: "owner-2" });
+  const gateway = openGateway({
+    turns: real.turns,
+    models: new FakeModels(),
+    clock: real.clock,
+    log: { write() {} },
+    keys: [{ name: "owner", key: new Secret(fakeKey) }],
+    version: "0",
+    instance: "i",
+  });
+  const request = (path: string, json?: unknown, more: Record<string, string> = {}) => {
+    const headers = { host: "localhost", authorization: `Bearer ${fakeKey}`, ...more };
+    const body = json === undefined ? {} : { method: "POST", body: JSON.stringify(json) };
+    return gateway.app(new Request(`http://gateway${path}`, { headers, ...body }));
+  };
+  return { ...real, request };
+}
+
+/** The answer that the n-th turn's backend is to give, once it was asked. */
+async function asked(real: FakeTurns, n = 0) {
+  for (;;) {
+    const answer = real.backend.answers[n];
+    if (answer?.promptSent === true) return answer;
+    await real.clock.advance(10);
+  }
+}
+
+/** Waits for something that the clock has to move on for. */
+async function meanwhile<T>(real: FakeTurns, work: Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const watched = work.finally(() => done.abort());
+  while (!done.signal.aborted) {
+    await real.clock.advance(50);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return watched;
+}
+
+describe("the gateway over the real turns", () => {
+  it("enforces stop across deltas, and sends nothing of it", async () => {
+    proves("chat.stop");
+    const real = over();
+    const pending = real.request("/v1/chat/completions", {
+      model: "test-model",
+      stream: true,
+      stop: "\n\nEND",
+      messages,
+    });
+    const answer = await asked(real);
+    answer.text("One", "\n", "\nE", "ND", "Two");
+    const reader = new SseReader(await meanwhile(real, pending));
+    const events = await meanwhile(real, reader.rest());
+    const text = events
+      .map((event) => (event.data === "[DONE]" ? "" : (JSON.parse(event.data).choices[0].delta.content ?? "")))
+      .join("");
+    expect(text).toBe("One");
+    expect(events.at(-1)?.data).toBe("[DONE]");
+  });
+
+  it("names the sequence that ended a message", async () => {
+    proves("messages.stop-reason");
+    const real = over();
+    const body = { model: "test-model", max_tokens: 50, stop_sequences: ["END"], messages };
+    const pending = real.request("/v1/messages", body);
+    (await asked(real)).text("One END two");
+    expect(await (await meanwhile(real, pending)).json()).toMatchObject({
+      content: [{ text: "One " }],
+      stop_reason: "stop_sequence",
+      stop_sequence: "END",
+    });
+  });
+
+  it("answers valid JSON for a response format, without the fence around it", async () => {
+    proves("chat.response-format");
+    const real = over();
+    const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+    const response_format = { type: "json_schema", json_schema: { name: "n", schema } };
+    const pending = real.request("/v1/chat/completions", { model: "test-model", response_format, messages });
+    const answer = await asked(real);
+    answer.text("```json\n", '{"n": 1}', "\n```");
+    answer.finish('```json\n{"n": 1}\n```');
+    const body = (await (await meanwhile(real, pending)).json()) as { choices: { message: { content: string } }[] };
+    expect(JSON.parse(body.choices[0]?.message.content ?? "")).toEqual({ n: 1 });
+  });
+
+  it("shows a response again after a restart, continues it, and forgets it when told", async () => {
+    const clock = new FakeClock();
+    const store = openMemoryLog({ clock });
+    const before = over(store);
+    const pending = before.request("/v1/responses", {
+      model: "test-model",
+      instructions: "Be brief.",
+      input: "Hi",
+      metadata: { a: "b" },
+    });
+    const first = await asked(before);
+    first.text("Hello.");
+    first.finish("Hello.");
+    const created = (await (await meanwhile(before, pending)).json()) as { id: string };
+    await before.turns.stop();
+
+    const after = over(store);
+    expect(await (await after.request(`/v1/responses/${created.id}`)).json()).toEqual(created);
+    const stream = new SseReader(await after.request(`/v1/responses/${created.id}?stream=true`));
+    expect((await meanwhile(after, stream.rest())).at(-2)?.event).toBe("response.completed");
+    const next = after.request("/v1/responses", {
+      model: "test-model",
+      previous_response_id: created.id,
+      input: "And?",
+    });
+    const second = await asked(after);
+    second.finish("");
+    expect((await meanwhile(after, next)).status).toBe(200);
+    const [latest] = await after.turns.list({ limit: 1 });
+    expect(latest?.request.messages.map((message) => message.role)).toEqual(["user", "assistant", "user"]);
+  });
+
+  it("joins the request that a client sends again after its line broke, and pays one prompt", async () => {
+    const real = over();
+    const body = { model: "test-model", stream: true, messages };
+    const first = real.request("/v1/chat/completions", body);
+    const answer = await asked(real);
+    answer.text("Hel");
+    const cut = new SseReader(await meanwhile(real, first));
+    await cut.next();
+    await cut.cancel();
+    answer.text("lo");
+    answer.finish("Hello");
+    const again = await meanwhile(real, real.request("/v1/chat/completions", body));
+    expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+    const events = await meanwhile(real, new SseReader(again).rest());
+    const text = events
+      .map((event) => (event.data === "[DONE]" ? "" : (JSON.parse(event.data).choices[0].delta.content ?? "")))
+      .join("");
+    expect(text).toBe("Hello");
+    expect(real.backend.answers).toHaveLength(1);
+  });
+});

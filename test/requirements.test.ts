@@ -1,0 +1,33 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Requirement, requirements } from "./requirements.ts";
+
+const root = join(import.meta.dirname, "..");
+const tests = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { cwd: root });
+const cited = new Set<string>();
+for (const file of tests) {
+  const text = readFileSync(join(root, file), "utf8");
+  for (const [, ids = ""] of text.matchAll(/\bproves\(\s*((?:"[\w.-]+",?\s*)+)\)/g)) {
+    for (const [, id = ""] of ids.matchAll(/"([\w.-]+)"/g)) cited.add(id);
+  }
+}
+const all: readonly Requirement[] = requirements;
+
+describe("requirements", () => {
+  it("have unique ids, and one for each row of the client contract", () => {
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    expect(all.map(({ row }) => row)).toEqual(Array.from({ length: 65 }, (_, i) => i + 1));
+  });
+
+  it.each(all.map((requirement) => [requirement.id, requirement] as const))(
+    "%s is proved, or says why not",
+    (id, { untested }) => {
+      expect(cited.has(id)).toBe(untested === undefined);
+    },
+  );
+
+  it("are all that tests cite", () => {
+    expect([...cited].filter((id) => !all.some((requirement) => requirement.id === id))).toEqual([]);
+  });
+});
