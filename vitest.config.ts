@@ -6,7 +6,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          include: ["src/**/*.test.ts", "test/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
+          include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
           environment: "node",
         },
       },

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { proves } from "../../test/support/proves.ts";
 import { isMillraceError, type MillraceError } from "../base/errors.ts";
 import { fakeModels, fakeStatus, numbered } from "./account.fake.ts";
 import { modelsOf } from "./account-models.ts";
@@ -64,7 +65,10 @@ describe("a name is", () => {
     ["claude-sonnet-4-5-20250929[1m]", "MODEL_CLAUDE_4_5_SONNET_1M alias"],
     ["gemini-3-pro-high[1m]", "MODEL_GOOGLE_GEMINI_3_0_PRO_HIGH alias"],
     ["swe-1.5", "MODEL_SWE_1_5_SLOW alias"],
-  ])("an alias: %s", (name, expected) => expect(uidOf(name)).toBe(expected));
+  ])("an alias: %s", (name, expected) => {
+    proves("messages.model-ids");
+    expect(uidOf(name)).toBe(expected);
+  });
 
   it("the enum's name, where the UID is another", () => {
     const list = modelsOf(fakeStatus([numbered(420, "swe-1-6", "SWE-1.6")]), catalogue);

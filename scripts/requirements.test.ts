@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Requirement, requirements } from "./requirements.ts";
+import { type Requirement, requirements } from "../test/requirements.ts";
 
 const root = join(import.meta.dirname, "..");
 const tests = globSync(["src/**/*.test.ts", "test/**/*.test.ts"], { cwd: root });
