@@ -11,6 +11,9 @@ import { isPortTaken, type Listening } from "./listen.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { RpcHandler } from "./rpc-handler.ts";
 
+/** Only ever waited out by a failure; long, because the machine may be busy. */
+const patienceMs = 30_000;
+
 const opened: Listening[] = [];
 afterEach(async () => {
   for (const listening of opened.splice(0)) await listening.close();
@@ -42,7 +45,7 @@ const call = (callId: string, argumentsDelta: string, done: boolean): TurnEventB
 const messages = [{ role: "user" as const, content: "Hello" }];
 const tools = [{ type: "function" as const, function: { name: "weather", parameters: {} } }];
 
-describe("the real OpenAI SDK", () => {
+describe("the real OpenAI SDK", { timeout: 2 * patienceMs }, () => {
   it("streams text, and accumulates what it gets without streaming", async () => {
     proves("chat.usage-asked", "chat.reasoning");
     const { client, turns } = await listenOn();
@@ -131,11 +134,11 @@ describe("the real OpenAI SDK", () => {
     const controller = new AbortController();
     const pending = client.chat.completions.create({ model: "test-model", messages }, { signal: controller.signal });
     while (turns.started.length === 0 || turns.readers(turns.turnId(0)) === 0)
-      await turns.changed(AbortSignal.timeout(4000)).catch(() => {});
+      await turns.changed(AbortSignal.timeout(patienceMs)).catch(() => {});
     const turnId = turns.turnId(0);
     controller.abort();
     await expect(pending).rejects.toThrow(/abort/i);
-    while (turns.readers(turnId) > 0) await turns.changed(AbortSignal.timeout(4000));
+    while (turns.readers(turnId) > 0) await turns.changed(AbortSignal.timeout(patienceMs));
     expect((await turns.get(turnId))?.ended).toBe(false);
   });
 
@@ -145,12 +148,12 @@ describe("the real OpenAI SDK", () => {
     const stream = await client.chat.completions.create({ model: "test-model", messages, stream: true });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content === "one") break;
     const turnId = turns.turnId(0);
-    while (turns.readers(turnId) > 0) await turns.changed(AbortSignal.timeout(4000));
+    while (turns.readers(turnId) > 0) await turns.changed(AbortSignal.timeout(patienceMs));
     expect(turns.delivered(turnId)).toBe(false);
   });
 });
 
-describe("listening", () => {
+describe("listening", { timeout: 2 * patienceMs }, () => {
   it("sends each event at once, uncompressed, and closes the body after the last", async () => {
     proves("http.sse");
     const { listening, turns } = await listenOn();
@@ -179,7 +182,7 @@ describe("listening", () => {
     socket.write(
       `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${fakeKey}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
-    while (turns.started.length === 0) await turns.changed(AbortSignal.timeout(4000));
+    while (turns.started.length === 0) await turns.changed(AbortSignal.timeout(patienceMs));
     const turnId = turns.turnId(0);
     await fetch(`${listening.url}/health`); // others are served meanwhile
     expect(turns.delivered(turnId)).toBe(false);
