@@ -1,4 +1,4 @@
-import { MillraceError } from "../base/errors.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { Resolution } from "../models/model.ts";
@@ -62,8 +62,18 @@ export async function startTurn(
     signal,
   );
   gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-  const record = await gateway.turns.get(started.turnId);
+  const record = await recordOf(gateway, started.turnId);
   return openTurn(gateway, c, parsed, record, started, undefined, modelHeaders(resolution));
+}
+
+/** The record of a turn that runs; undefined where the store cannot show it: the answer flows all the same. */
+async function recordOf(gateway: Gateway, turnId: TurnId): Promise<TurnRecord | undefined> {
+  try {
+    return await gateway.turns.get(turnId);
+  } catch (error) {
+    if (isMillraceError(error) && error.code === "degraded") return undefined;
+    throw error;
+  }
 }
 
 /** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
@@ -88,8 +98,8 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
     turnId: record.turnId,
     joined: "key",
     continuity: Promise.resolve("reused"),
-    degraded: false,
-    expiresAtMs: Number.NaN,
+    degraded: record.degraded,
+    expiresAtMs: record.expiresAtMs,
   };
   return { record, started, cursor };
 }
@@ -119,7 +129,7 @@ function openTurn(
       "x-millrace-joined": joined,
       "x-millrace-degraded": String(degraded),
       ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
-      ...(Number.isFinite(expiresAtMs) ? { "x-millrace-expires": new Date(expiresAtMs).toISOString() } : {}),
+      "x-millrace-expires": new Date(expiresAtMs).toISOString(),
       ...headers,
     },
   };

@@ -488,6 +488,18 @@ describe("what goes wrong", () => {
     expect(JSON.stringify(fake.logged)).not.toMatch(/canary|mr-test-key|Hi there/);
   });
 
+  it("answers also when the store cannot show the turn's record", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    fake.turns.degraded = true;
+    fake.turns.get = async () => {
+      throw new MillraceError("degraded", "The disk is full.");
+    };
+    const response = await fake.request(path, { json: chat });
+    expect(response.headers.get("x-millrace-degraded")).toBe("true");
+    expect(await response.json()).toMatchObject({ choices: [{ message: { content: "Hi there." } }] });
+  });
+
   it("passes on what the turns refuse", async () => {
     const fake = fakeGateway();
     fake.turns.refuses = new MillraceError("expired", "The answer is no longer kept.");
