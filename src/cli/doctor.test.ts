@@ -41,9 +41,11 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", { t
   const byHand = () => ({ MILLRACE_IDE_TOKEN_FILE: tokenFile });
 
   it("shows the IDE, what it answers and who is signed in, on one screen", async () => {
-    const { code, stdout } = await millrace(["doctor"], byHand());
+    const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ONLY_HOME: simulator.home });
+    expect(stdout).toContain(`windsurf ${simulator.ideVersion}  pid ${simulator.pid}, up `);
     expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
     expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
+    expect(stdout).toContain("schema: ");
     expect(stdout.split("\n").length).toBeLessThan(40);
     expect(code).toBe(0);
     expect((await simulator.report()).messages).toEqual([]);

@@ -2,6 +2,7 @@ import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
+import { checkSchema, type SchemaReport } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 
 /** One IDE as the report shows it. */
@@ -15,6 +16,8 @@ export interface IdeReport {
   readonly tls: boolean;
   /** Undefined for Antigravity, which is asked nothing that it need not be asked. */
   readonly capabilities?: Capabilities;
+  /** Likewise. */
+  readonly schema?: SchemaReport;
   readonly signed_in: boolean;
   readonly plan: string | null;
   /** Why the server could not be asked. */
@@ -57,14 +60,20 @@ async function report(finder: IdeFinder, ide: Ide, nowMs: number, signal: AbortS
     signed_in: ide.signedIn,
   };
   if (ide.variant === "antigravity") return { ...known, plan: null };
+  const schema = await checkSchema(ide.identity.extensionPath);
   try {
     const limited = deadline(signal, askLimitMs);
     const server = await finder.connect(ide, limited);
     const capabilities = await server.capabilities(limited);
-    return { ...known, capabilities, plan: ide.signedIn ? await planOf(server, limited) : null };
+    return { ...known, capabilities, schema, plan: ide.signedIn ? await planOf(server, limited) : null };
   } catch (error) {
     if (signal.aborted) throw error;
-    return { ...known, plan: null, problem: isMillraceError(error) ? error.message : "it did not answer in time" };
+    return {
+      ...known,
+      schema,
+      plan: null,
+      problem: isMillraceError(error) ? error.message : "it did not answer in time",
+    };
   }
 }
 
@@ -106,7 +115,14 @@ function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): rea
   return [{ area: "ide", level: "error", what: "No IDE with a language server was found", todo }];
 }
 
-function problemsOf({ variant, pid, problem, capabilities, uptime_ms: uptimeMs }: IdeReport): readonly Finding[] {
+function problemsOf({
+  variant,
+  pid,
+  problem,
+  capabilities,
+  schema,
+  uptime_ms: uptimeMs,
+}: IdeReport): readonly Finding[] {
   const name = `${products[variant]}${pid === null ? "" : ` (pid ${pid})`}`;
   const findings: Finding[] = [];
   if (problem !== undefined) {
@@ -125,6 +141,7 @@ function problemsOf({ variant, pid, problem, capabilities, uptime_ms: uptimeMs }
       todo: "Update the IDE, or Millrace.",
     });
   }
+  findings.push(...schemaFindings(name, schema));
   if (uptimeMs !== null && uptimeMs < -60_000) {
     findings.push({
       area: "clock",
@@ -134,4 +151,37 @@ function problemsOf({ variant, pid, problem, capabilities, uptime_ms: uptimeMs }
     });
   }
   return findings;
+}
+
+function schemaFindings(name: string, schema: SchemaReport | undefined): readonly Finding[] {
+  const area = "ide";
+  if (schema === undefined) return [];
+  switch (schema.verdict) {
+    case "broken": {
+      const what = `${name} speaks a schema without what Millrace needs: ${schema.load_bearing.join(", ")}`;
+      return [{ area, level: "error", what, todo: "Update Millrace; `millrace schema show` has all of it." }];
+    }
+    case "unreadable":
+      return [
+        {
+          area,
+          level: "warning",
+          what: `${name}: its schema cannot be read. ${schema.why ?? ""}`,
+          todo: "Nothing, as long as answers come; please report it.",
+        },
+      ];
+    case "moved":
+      return [
+        {
+          area,
+          level: "note",
+          what: `${name} numbers ${schema.differences} fields differently than Millrace's own schema`,
+        },
+      ];
+    case "same":
+    case "not_found":
+      return [];
+    default:
+      return schema.verdict satisfies never;
+  }
 }

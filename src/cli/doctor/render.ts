@@ -54,9 +54,18 @@ function linesOf(ide: IdeReport): readonly string[] {
       `    answers: ${names.map(([name]) => capabilityWords[name] ?? name).join(", ") || "nothing that can be used"}`,
     );
   }
+  if (ide.schema !== undefined) lines.push(`    schema: ${schemaWords[ide.schema.verdict]}`);
   if (ide.variant === "antigravity") lines.push("    metered, never prompted");
   return lines;
 }
+
+const schemaWords: Readonly<Record<NonNullable<IdeReport["schema"]>["verdict"], string>> = {
+  same: "as Millrace knows it",
+  moved: "some fields have other numbers",
+  broken: "something that Millrace needs is missing",
+  unreadable: "cannot be read",
+  not_found: "not found; taken to be as Millrace knows it",
+};
 
 const capabilityWords: Readonly<Record<string, string>> = {
   cascade: "Cascade",
