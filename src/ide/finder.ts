@@ -126,7 +126,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
         known = undefined;
         throw new MillraceError(
           "ide_not_running",
-          `The ${ide.variant} found on port ${ide.endpoint.port} is gone: ${verdict.why}.`,
+          `The ${ide.variant} found on port ${ide.endpoint.port} cannot be used any more: ${verdict.why}.`,
           { hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found." },
         );
       }
