@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { CutWorld } from "../cut/cut-world.ts";
+import { surfaces } from "../cut/surfaces.ts";
+
+/** Some of the cuts that `npm run test:cut` makes at every byte; the steps are primes, so that they fall anywhere in an event. */
+test("a connection that is cut anywhere costs no event and no second prompt, in every dialect", async () => {
+  await using world = await CutWorld.open();
+  const broken: string[] = [];
+  let cuts = 0;
+  for (const surface of surfaces) {
+    cuts += await world.cutResponses(surface, 401, broken);
+    cuts += await world.cutLive(surface, 2, broken);
+    cuts += await world.cutRequests(surface, 307, broken);
+  }
+  expect(broken).toEqual([]);
+  expect(cuts).toBeGreaterThan(40);
+}, 120_000);
