@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as RequestSchema,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ResponseSchema,
-} from "../proto/aiserver/v1/chat_pb.ts";
+} from "../../src/proto/aiserver/v1/chat_pb.ts";
 
 // The vectors of facts/idempotent-streams.md, A4: what an original client and server put on the wire.
 const chat = (conversationId: string) =>
