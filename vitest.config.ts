@@ -19,6 +19,15 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      {
+        test: {
+          name: "browser",
+          include: ["test/browser/**/*.test.ts"],
+          environment: "node",
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
       { test: { name: "model", include: ["test/model/**/*.test.ts"], environment: "node", testTimeout: 120_000 } },
     ],
     reporters: ["default", "./scripts/plain-line-reporter.ts"],

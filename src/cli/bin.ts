@@ -7,31 +7,49 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
-const [{ run }, { systemClock }, { homedir }] = await Promise.all([
-  import("./main.ts"),
-  import("../base/clock.ts"),
-  import("node:os"),
-]);
-const stop = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.on(signal, () => {
-    if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
-    stop.abort();
-  });
+if (!(await drewStatusLine())) await runCommand();
+
+/** Some bars draw it every second: the line without the rest of the CLI, whenever nothing is to be said but the line. */
+async function drewStatusLine(): Promise<boolean> {
+  if (process.argv[2] !== "statusline") return false;
+  const [{ statuslineFast }, { systemClock }, { homedir }] = await Promise.all([
+    import("./statusline-fast.ts"),
+    import("../base/clock.ts"),
+    import("node:os"),
+  ]);
+  const world = { env: process.env, homeFolder: homedir(), nowMs: systemClock.now() };
+  const line = statuslineFast(process.argv.slice(3), world);
+  if (line !== undefined && line !== "") process.stdout.write(`${line}\n`);
+  return line !== undefined;
 }
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
-});
-process.exitCode = await run(process.argv.slice(2), {
-  stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
-  env: process.env,
-  platform: process.platform,
-  homeFolder: homedir(),
-  clock: systemClock,
-  signal: stop.signal,
-});
-// The command is done. What still holds the event loop (an idle connection, a deadline that nobody waits for) must not
-// keep the process; a pipe that still drains has this long.
-setTimeout(() => process.exit(), 1000).unref();
+
+async function runCommand(): Promise<void> {
+  const [{ run }, { systemClock }, { homedir }] = await Promise.all([
+    import("./main.ts"),
+    import("../base/clock.ts"),
+    import("node:os"),
+  ]);
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
+      stop.abort();
+    });
+  }
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
+  });
+  process.exitCode = await run(process.argv.slice(2), {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    env: process.env,
+    platform: process.platform,
+    homeFolder: homedir(),
+    clock: systemClock,
+    signal: stop.signal,
+  });
+  // The command is done. What still holds the event loop (an idle connection, a deadline that nobody waits for) must not
+  // keep the process; a pipe that still drains has this long.
+  setTimeout(() => process.exit(), 1000).unref();
+}

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { LimitsEnvelope } from "../usage/envelope.ts";
@@ -21,7 +20,7 @@ function askedFile(folder: string): string {
 export function writeLimitsFile(folder: string, limits: LimitsEnvelope): void {
   const file = limitsFile(folder);
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomUUID()}`;
+  const draft = `${file}.${crypto.randomUUID()}`;
   writeFileSync(draft, JSON.stringify(limits), { mode: 0o600, flag: "wx" });
   renameSync(draft, file);
 }

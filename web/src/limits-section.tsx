@@ -1,5 +1,5 @@
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
-import { Failure, Loading, Section } from "./parts.tsx";
+import { Failure, Loading, Prose, Section } from "./parts.tsx";
 import { type Loaded, useNow } from "./use-data.ts";
 import { amountInWords, durationInWords, ideName, resetInWords, toneOf, verdictInWords } from "./words.ts";
 
@@ -24,7 +24,7 @@ export function LimitsSection({ limits }: { readonly limits: Loaded<LimitsEnvelo
             .map(({ ide, message, hint }) => (
               <p key={ide ?? message} class="note">
                 {ide === null ? "" : `${ideName(ide)}: `}
-                {message} {hint}
+                <Prose text={`${message} ${hint}`} />
               </p>
             ))}
         </>
@@ -68,7 +68,7 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
       )}
       {props.errors.map(({ message, hint }) => (
         <p key={message} class="note">
-          {message} {hint}
+          <Prose text={`${message} ${hint}`} />
         </p>
       ))}
     </article>
@@ -118,7 +118,9 @@ function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {
   return (
     <div class="card empty">
       <h3>No IDE to meter yet</h3>
-      <p>{error === undefined ? "No IDE answered." : `${error.message} ${error.hint}`}</p>
+      <p>
+        <Prose text={error?.message ?? "No IDE answered."} />
+      </p>
       <ol>
         <li>Start Windsurf and sign in there.</li>
         <li>

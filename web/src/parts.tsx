@@ -23,9 +23,15 @@ export function Section(props: {
 export function Failure({ error }: { readonly error: ApiError }) {
   return (
     <p class="failure" role="alert">
-      <strong>{error.message}</strong> {error.hint}
+      <strong>{error.message}</strong> <Prose text={error.hint} />
     </p>
   );
+}
+
+/** A sentence of the gateway, with what stands in backticks as code. */
+export function Prose({ text }: { readonly text: string }) {
+  const parts = text.split("`");
+  return <>{parts.map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>;
 }
 
 /** Shapes where content will be, so that nothing jumps when it comes. */

@@ -118,7 +118,7 @@ function FirstRun() {
       <p>
         Its key is what <code>millrace key --value</code> prints. Or try it in a terminal:
       </p>
-      <CopyLine label="the command" text={'millrace ask "What is a millrace?"'} />
+      <CopyLine label="the command" text={'millrace chat "What is a millrace?"'} />
     </div>
   );
 }

@@ -108,7 +108,7 @@ function draw(host: HTMLElement, series: readonly Series[], since: string): uPlo
       legend: { show: false },
       cursor: { y: false, points: { size: 7 } },
       scales: { y: { range: [0, 1] }, x: { range: [Date.parse(since) / 1000, Date.now() / 1000] } },
-      axes: [axis, { ...axis, size: 48, values: (_, splits) => splits.map((split) => `${Math.round(split * 100)} %`) }],
+      axes: [axis, { ...axis, size: 58, values: (_, splits) => splits.map((split) => `${Math.round(split * 100)} %`) }],
       series: [
         {},
         ...series.map((one, index) => ({

@@ -1,0 +1,56 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { IdeFinder } from "../ide/ide.ts";
+import { asking, fakeTurns } from "../turns/turns.fake.ts";
+import { startMeter } from "./compose-meter.ts";
+import { lastAsked, markAsked, readLimitsFile } from "./limits-file.ts";
+
+const never = new AbortController().signal;
+const nobody: IdeFinder = {
+  find: () => Promise.resolve({ ides: [], trace: [], atMs: 0 }),
+  invalidate() {},
+  connect: () => Promise.reject(new Error("nothing was found")),
+  close() {},
+};
+
+function parts(env: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-meter-"));
+  const fake = fakeTurns();
+  const io = { clock: fake.clock, env };
+  return {
+    fake,
+    folder,
+    options: { io, finder: nobody, folder, storeFile: join(folder, "turns.db"), log: { write() {} } },
+  };
+}
+
+describe("the meter of a gateway", () => {
+  it("records the turns that go through it, and writes what status lines read", async () => {
+    const { fake, folder, options } = parts();
+    const metered = startMeter({ ...options, turns: fake.turns });
+    const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
+    for (let i = 0; i < 1000 && fake.backend.answers.length === 0; i++) await new Promise(setImmediate);
+    fake.backend.last.finish("Hi");
+    for (let i = 0; i < 1000 && metered.meter.history.turn(turnId) === undefined; i++) await new Promise(setImmediate);
+    expect(metered.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
+    await metered.meter.limits({ wait: true }, never);
+    expect(readLimitsFile(folder)).toMatchObject({ data: [], errors: [{ code: "ide_not_running" }] });
+    await metered.close();
+    await fake.turns.stop();
+  });
+
+  it("takes the mark that a status line leaves for somebody who asks", () => {
+    const { folder } = parts();
+    markAsked(folder, 1_750_000_000_000);
+    expect(lastAsked(folder)).toBe(1_750_000_000_000);
+  });
+
+  it.each(["0", "-1", "soon", "1.5"])("refuses to keep the history for %s days", (days) => {
+    const { fake, options } = parts({ MILLRACE_USAGE_DAYS: days });
+    expect(() => startMeter({ ...options, turns: fake.turns })).toThrow(
+      expect.objectContaining({ code: "invalid_request", message: expect.stringContaining("MILLRACE_USAGE_DAYS") }),
+    );
+  });
+});

@@ -1,0 +1,82 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { MillraceError } from "../base/errors.ts";
+import type { GatewayLog } from "../gateway/log.ts";
+import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
+import type { IdeFinder } from "../ide/ide.ts";
+import type { Turns } from "../turns/turns.ts";
+import { encodeLimits } from "../usage/envelope.ts";
+import { openHistory } from "../usage/history/sqlite-history.ts";
+import { type Meter, openMeter } from "../usage/meter.ts";
+import { openUsageRecorder } from "../usage/usage-recorder.ts";
+import type { Io } from "./io.ts";
+import { lastAsked, writeLimitsFile } from "./limits-file.ts";
+import { readPlans } from "./read-plan.ts";
+
+export interface MeterParts {
+  readonly io: Pick<Io, "clock" | "env">;
+  readonly finder: IdeFinder;
+  /** Millrace's folder: status lines read there what the meter last knew. */
+  readonly folder: string;
+  /** The SQLite file of the log; undefined keeps the history in memory. */
+  readonly storeFile: string | undefined;
+}
+
+const defaultKeepDays = 400;
+
+/** A meter over the running IDEs, with its history in the log's file. @throws MillraceError `degraded`, `invalid_request`. */
+export function composeMeter({ io, finder, folder, storeFile }: MeterParts): Meter {
+  if (storeFile !== undefined) mkdirSync(dirname(storeFile), { recursive: true, mode: 0o700 });
+  return openMeter({
+    readPlan: (signal) => readPlans(finder, io.clock, signal),
+    history: openHistory({ file: storeFile ?? ":memory:", keepDays: keepDaysOf(io.env["MILLRACE_USAGE_DAYS"]) }),
+    clock: io.clock,
+    onChange: (limits) => writeLimitsFile(folder, encodeLimits(limits)),
+    askedElsewhereAtMs: () => lastAsked(folder),
+  });
+}
+
+/** The meter of a gateway: reads in the background, and records every turn that ends. */
+export interface GatewayMeter {
+  readonly meter: Meter;
+  /** Hand these to the gateway instead of the turns that were given. */
+  readonly turns: Turns;
+  readonly starts: TurnStarts;
+  /** Before the turns and their store are closed. */
+  close(): Promise<void>;
+}
+
+/** Starts the meter of a gateway over its turns. */
+export function startMeter(parts: MeterParts & { readonly turns: Turns; readonly log: GatewayLog }): GatewayMeter {
+  const meter = composeMeter(parts);
+  const { turns, starts } = announceTurns(parts.turns);
+  const stopping = new AbortController();
+  const running = meter.run(stopping.signal);
+  const recorder = openUsageRecorder({
+    turns,
+    meter,
+    onProblem: (error) => parts.log.write("warn", "usage not recorded", { error: String(error) }),
+  });
+  const unsubscribe = starts.subscribe((turnId) => recorder.watch(turnId));
+  return {
+    meter,
+    turns,
+    starts,
+    async close() {
+      unsubscribe();
+      stopping.abort();
+      await Promise.all([running, recorder.stop()]);
+      meter.history.close();
+    },
+  };
+}
+
+/** Days that the usage history is kept. */
+function keepDaysOf(text: string | undefined): number {
+  if (text === undefined || text === "") return defaultKeepDays;
+  const days = Number(text);
+  if (Number.isInteger(days) && days >= 1 && days <= 36_500) return days;
+  throw new MillraceError("invalid_request", `MILLRACE_USAGE_DAYS is ${JSON.stringify(text)}, not a number of days.`, {
+    hint: "Give a whole number from 1 to 36500.",
+  });
+}

@@ -1,0 +1,222 @@
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { build } from "vite";
+import { systemClock } from "../../src/base/clock.ts";
+import type { MillraceError } from "../../src/base/errors.ts";
+import { Secret } from "../../src/base/secret.ts";
+import { readDashboard } from "../../src/gateway/dashboard-files.ts";
+import { openGateway } from "../../src/gateway/open-gateway.ts";
+import { announceTurns } from "../../src/gateway/turn-starts.ts";
+import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
+import { FakeModels } from "../../src/models/models.fake.ts";
+import { BillingStrategy, type UserStatus, UserStatusSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
+import { fakeTurns } from "../../src/turns/turns.fake.ts";
+import { turnFake } from "../../src/usage/history/history.fake.ts";
+import { openHistory } from "../../src/usage/history/sqlite-history.ts";
+import type { LimitsSnapshot } from "../../src/usage/limits.ts";
+import { openMeter } from "../../src/usage/meter.ts";
+import type { PlanAnswer } from "../../src/usage/plan-answer.ts";
+import { openUsageRecorder } from "../../src/usage/usage-recorder.ts";
+import { windsurfSnapshot } from "../../src/usage/windsurf-plan.ts";
+
+const hour = 3_600_000;
+const day = 24 * hour;
+const key = "mr-browser-test-key-0123456789";
+const root = join(import.meta.dirname, "../..");
+
+/** Chromium on PATH, or the path in CHROMIUM; undefined where there is none. */
+export function chromiumPath(): string | undefined {
+  const given = process.env["CHROMIUM"];
+  if (given !== undefined && given !== "") return given;
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return folders
+    .flatMap((folder) => [join(folder, "chromium"), join(folder, "chromium-browser")])
+    .find((path) => existsSync(path));
+}
+
+/** A headless Chromium that calls nobody. */
+export function startChromium(executablePath: string): Promise<Browser> {
+  const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
+  const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...quiet];
+  return chromium.launch({ executablePath, args });
+}
+
+/** Builds the dashboard once, into a folder of its own. */
+export async function buildDashboard(): Promise<string> {
+  const outDir = mkdtempSync(join(tmpdir(), "millrace-dashboard-build-"));
+  await build({
+    configFile: join(root, "web/vite.config.ts"),
+    logLevel: "error",
+    build: { outDir, emptyOutDir: true },
+  });
+  return outDir;
+}
+
+/** A Windsurf plan in percent at this moment: half of the day's and a third of the week's window is over. */
+function planNow(
+  nowMs: number,
+  used: { readonly daily: number; readonly weekly: number },
+  resets = { dailyMs: nowMs + 12 * hour, weeklyMs: nowMs + 4.67 * day },
+): UserStatus {
+  return create(UserStatusSchema, {
+    email: "ada@example.com",
+    planStatus: {
+      planInfo: { planName: "Pro", billingStrategy: BillingStrategy.QUOTA },
+      dailyQuotaRemainingPercent: 100 - used.daily,
+      weeklyQuotaRemainingPercent: 100 - used.weekly,
+      dailyQuotaResetAtUnix: BigInt(Math.round(resets.dailyMs / 1000)),
+      weeklyQuotaResetAtUnix: BigInt(Math.round(resets.weeklyMs / 1000)),
+      overageBalanceMicros: 12_500_000n,
+    },
+  });
+}
+
+/** Antigravity's models as its server tells them now. */
+function antigravityNow(nowMs: number): unknown {
+  const resetTime = new Date(nowMs + 2 * hour).toISOString();
+  const model = (label: string, remainingFraction: number) => ({ label, quotaInfo: { remainingFraction, resetTime } });
+  const clientModelConfigs = [
+    model("Gemini 3 Pro (High)", 0.9),
+    model("Gemini 3 Flash", 0.86),
+    model("Claude Opus 4.5", 0.12),
+  ];
+  return { userStatus: { userTier: { name: "Google AI Pro" }, cascadeModelConfigData: { clientModelConfigs } } };
+}
+
+export interface DashboardWorld {
+  readonly url: string;
+  readonly turns: ReturnType<typeof fakeTurns>;
+  /** Sends a chat request that nobody waits for. */
+  ask(text: string, project?: string): void;
+  link(): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** A real gateway on a port of its own, over real turns whose answers a test writes, and a plan of this moment. */
+export async function dashboardWorld(options: {
+  readonly folder: string;
+  readonly plan: "none" | MillraceError | "full";
+  readonly pastTurns: number;
+}): Promise<DashboardWorld> {
+  const clock = systemClock;
+  const now = clock.now();
+  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  const clients = ["opencode", "claude-cli", "codex"];
+  for (let index = 0; index < options.pastTurns; index++) {
+    history.addTurn(
+      turnFake({
+        turnId: `turn_past_${index}`,
+        endedAtMs: now - 600_000 - index * 37 * 60_000,
+        model: index % 3 === 0 ? "swe-1p5" : "claude-opus-4-5",
+        client: clients[index % 3],
+        project:
+          index % 4 === 0
+            ? undefined
+            : `/home/ada/work/${index % 2 === 0 ? "engine" : "notes-with-a-rather-long-name"}`,
+        promptTokens: 1700 + index * 31,
+        completionTokens: 300 + index * 7,
+        tokenSource: index % 5 === 0 ? "estimated" : "measured",
+        outcome: index % 11 === 0 ? "failed" : "finished",
+      }),
+    );
+  }
+  if (options.pastTurns > 0) for (const snapshot of pastReadings(now)) history.addSnapshot(snapshot);
+  const answers = (): PlanAnswer[] => [
+    { type: "windsurf", ide: "windsurf", build: "2.3.15", userStatus: planNow(now, { daily: 38, weekly: 61 }) },
+    {
+      type: "antigravity",
+      ide: "antigravity",
+      build: "1.14.2",
+      userStatus: antigravityNow(now),
+      quotaSummary: undefined,
+    },
+  ];
+  const readPlan = (): Promise<PlanAnswer[]> => {
+    if (options.plan === "full") return Promise.resolve(answers());
+    return options.plan === "none" ? Promise.resolve([]) : Promise.reject(options.plan);
+  };
+  const meter = openMeter({ readPlan, history, clock });
+  const turns = fakeTurns({ clock, store: openMemoryLog({ clock }) });
+  const announced = announceTurns(turns.turns);
+  const recorder = openUsageRecorder({ turns: announced.turns, meter, onProblem: () => {} });
+  announced.starts.subscribe((turnId) => recorder.watch(turnId));
+  const ides = [
+    { variant: "windsurf", build: "2.3.15", signed_in: true, state: "ready" },
+    { variant: "antigravity", build: "1.14.2", signed_in: true, state: "metered only" },
+  ];
+  const gateway = openGateway({
+    ...announced,
+    models: new FakeModels(),
+    clock,
+    log: { write: () => {} },
+    keys: [{ name: "owner", key: new Secret(key) }],
+    version: "0.0.0-test",
+    instance: "browser-test",
+    meter,
+    dashboard: readDashboard(options.folder),
+    healthDetails: () => Promise.resolve({ ides: options.plan === "full" ? ides : [] }),
+  });
+  const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const leaving = new AbortController();
+  let closing: Promise<void> | undefined;
+  return {
+    url: listening.url,
+    turns,
+    ask(text, project) {
+      const body = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: text }] });
+      const named = project === undefined ? headers : { ...headers, "x-millrace-project": project };
+      const init = {
+        method: "POST",
+        headers: { ...named, "user-agent": "opencode/1.2.3" },
+        body,
+        signal: leaving.signal,
+      };
+      fetch(`${listening.url}/v1/chat/completions?detach=1`, init).catch(() => undefined); // the test reads the page instead
+    },
+    async link() {
+      const response = await fetch(`${listening.url}/v1/dashboard/link`, { method: "POST", headers });
+      const { path } = (await response.json()) as { readonly path: string };
+      return `${listening.url}${path}`;
+    },
+    close() {
+      closing ??= (async () => {
+        leaving.abort();
+        await recorder.stop();
+        await turns.turns.stop();
+        await listening.close();
+        history.close();
+      })();
+      return closing;
+    },
+  };
+}
+
+/** Three days of readings, every hour: a daily limit that fills and resets, and a weekly one that fills. */
+function pastReadings(now: number): readonly LimitsSnapshot[] {
+  return Array.from({ length: 56 }, (_, index) => {
+    const hoursAgo = 56 - index;
+    const atMs = now - hoursAgo * hour;
+    const intoDay = (36 - hoursAgo + 48) % 24; // the day's window resets 12 hours from now
+    const used = { daily: Math.round((intoDay / 24) * 76), weekly: Math.round((index / 56) * 61) };
+    const resets = { dailyMs: atMs + (24 - intoDay) * hour, weeklyMs: now + 4.67 * day };
+    return windsurfSnapshot(planNow(atMs, used, resets), { ide: "windsurf", build: "2.3.15", readAtMs: atMs });
+  });
+}
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Serious and critical violations of WCAG 2 A and AA on the page, as sentences. */
+export async function accessibilityViolations(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axeSource); // over the debugging protocol: the page's own policy would not let a script in
+  const found = await page.evaluate(
+    `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21aa"] }).then(({ violations }) => violations
+       .filter(({ impact }) => impact === "serious" || impact === "critical")
+       .map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html + " " + node.failureSummary).join("; ")))`,
+  );
+  return found as string[]; // what the expression above answers
+}

@@ -1,0 +1,242 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { MillraceError } from "../../src/base/errors.ts";
+import {
+  accessibilityViolations,
+  buildDashboard,
+  chromiumPath,
+  type DashboardWorld,
+  dashboardWorld,
+  startChromium,
+} from "./dashboard-world.ts";
+
+const executablePath = chromiumPath();
+const reason = executablePath === undefined ? " (skipped: no Chromium; install it or set CHROMIUM to its path)" : "";
+/** Where screenshots go when somebody wants to look at them. */
+const pictures = process.env["MILLRACE_SCREENSHOTS"];
+
+describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason}`, () => {
+  let folder: string;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    [folder, browser] = await Promise.all([buildDashboard(), startChromium(executablePath ?? "")]);
+  });
+
+  afterAll(() => browser.close());
+
+  /** A world, and a page that signed in to it by the link. Any error in its console fails the test. */
+  async function open(
+    part: Partial<Parameters<typeof dashboardWorld>[0]> = {},
+    look: BrowserContextOptions & { readonly mayComplain?: RegExp } = {},
+  ): Promise<{ readonly page: Page; readonly world: DashboardWorld }> {
+    const world = await dashboardWorld({ folder, plan: "full", pastTurns: 120, ...part });
+    const { mayComplain = /^$/, ...looks } = look;
+    const context = await browser.newContext({
+      viewport: { width: 1200, height: 900 },
+      reducedMotion: "reduce",
+      ...looks,
+    });
+    const page = await context.newPage();
+    const complaints: string[] = [];
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    onTestFinished(async () => {
+      await context.close();
+      await world.close();
+      expect(complaints.filter((text) => !mayComplain.test(text))).toEqual([]);
+    });
+    await page.goto(await world.link());
+    return { page, world };
+  }
+
+  async function picture(page: Page, name: string): Promise<void> {
+    if (pictures === undefined || pictures === "") return;
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
+  }
+
+  const hasNoSideScroll = (page: Page) =>
+    page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
+
+  it("opens by a one-time link that leaves no secret in the address, and closes by signing out", async () => {
+    const { page, world } = await open();
+    expect(page.url()).toBe(`${world.url}/`);
+    await page.getByRole("article", { name: "Limits of Windsurf", exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole("article", { name: "Limits of Windsurf", exact: true }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("millrace dashboard").waitFor();
+  });
+
+  it("shows limits with the even-pace tick and the verdict, said to screen readers too", async () => {
+    const { page } = await open();
+    const weekly = page.getByRole("meter", { name: "Weekly quota" });
+    await weekly.waitFor();
+    expect(await weekly.getAttribute("aria-valuenow")).toBe("61");
+    expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out/);
+    expect(await weekly.locator(".tick").getAttribute("style")).toMatch(/left: 33\.\d+%/);
+    await page.getByText("ahead, 24 % to spare").waitFor();
+    await page.getByText("$12.50 left").waitFor();
+    const antigravity = page.getByRole("article", { name: "Limits of Antigravity" });
+    await antigravity.getByRole("meter", { name: "Other models, 5 hours" }).waitFor();
+    await antigravity.getByText("By model (3)").click();
+    await antigravity.getByRole("meter", { name: "Claude Opus 4.5" }).waitFor();
+    expect(await page.content()).not.toContain("ada@example.com");
+    await picture(page, "limits");
+  });
+
+  it("shows a running turn grow and end, live, and counts it", async () => {
+    const { page, world } = await open({ pastTurns: 0 });
+    await page.getByText("No turn has gone through here yet").waitFor();
+    world.ask("Write a poem.", "/home/ada/work/poems");
+    const row = page.locator("li[data-turn]");
+    await row.getByText("opencode · poems").waitFor();
+    await row.getByText("waiting").waitFor();
+    world.turns.backend.last.text("A millrace runs ", "beneath the wheel.");
+    await row.getByText("~9 tokens").waitFor();
+    await picture(page, "live");
+    world.turns.backend.last.emit({
+      type: "usage",
+      promptTokens: 1719,
+      completionTokens: 25,
+      thinkingTokens: 0,
+      estimated: false,
+    });
+    world.turns.backend.last.finish("A millrace runs beneath the wheel.");
+    await page.getByRole("heading", { name: "Latest turns" }).waitFor();
+    await page.getByText("1,719 in, 25 out").waitFor();
+    await page.getByText("No turn runs now.").waitFor();
+    const spent = page.locator("section[aria-labelledby=spend] tbody tr");
+    await spent.waitFor();
+    expect(await spent.innerText()).toMatch(/model\s+1\s+1,744/);
+  });
+
+  it("cancels a running turn", async () => {
+    const { page, world } = await open();
+    world.ask("Count to a million.");
+    await page.getByRole("button", { name: "Cancel test-model" }).click();
+    await page.getByText("cancelled: client").waitFor();
+    expect((await world.turns.turns.list({ limit: 1 }))[0]).toMatchObject({ outcome: "cancelled" });
+  });
+
+  it("shows a turn's page with its events and sizes, and none of its text", async () => {
+    const { page, world } = await open();
+    world.ask("secret question");
+    const link = page.getByRole("link", { name: "test-model" });
+    await link.waitFor();
+    world.turns.backend.last.text("secret ", "answer");
+    world.turns.backend.last.finish("secret answer");
+    await page.getByText("finished").first().waitFor();
+    await link.click();
+    await page.getByRole("heading", { level: 1, name: "test-model" }).waitFor();
+    const events = page.locator(".timeline li");
+    await events.filter({ hasText: "finished" }).waitFor();
+    expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
+    expect(await page.content()).not.toContain("secret");
+    await picture(page, "turn");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole("link", { name: "← Overview" }).click();
+    await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();
+  });
+
+  it("shows who spent it, by any dimension and time, with estimates marked", async () => {
+    const { page } = await open();
+    const table = page.locator("section[aria-labelledby=spend] table");
+    await table.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.getByText("~ is estimated in part").waitFor();
+    await page.getByRole("button", { name: "Project" }).click();
+    await table.getByRole("rowheader", { name: "engine" }).waitFor();
+    await table.getByRole("rowheader", { name: "not told" }).waitFor();
+    expect(await page.getByRole("button", { name: "Project" }).getAttribute("aria-pressed")).toBe("true");
+    await page.getByRole("button", { name: "Day", exact: true }).click();
+    await table
+      .getByRole("rowheader", { name: /^\d{4}-\d\d-\d\d$/ })
+      .first()
+      .waitFor();
+  });
+
+  it("draws use over time, and says in words where each line stands", async () => {
+    const { page } = await open();
+    await page.locator(".chart canvas").waitFor();
+    const legend = page.locator(".legend li");
+    expect(await legend.allInnerTexts()).toEqual([
+      expect.stringMatching(/^Windsurf, Daily quota \d+ % used on /),
+      expect.stringMatching(/^Windsurf, Weekly quota 6\d % used on /),
+    ]);
+  });
+
+  it("tells a first-run user without an IDE what to do next, instead of empty charts", async () => {
+    const plan = new MillraceError("ide_not_running", "No IDE with a language server runs.");
+    const { page } = await open({ plan, pastTurns: 0 });
+    await page.getByText("No IDE to meter yet").waitFor();
+    await page.getByText("millrace doctor").first().waitFor();
+    await page.getByText("/v1", { exact: false }).first().waitFor();
+    expect(await page.locator("canvas").count()).toBe(0);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await picture(page, "first-run");
+  });
+
+  it.each(["light", "dark"] as const)("is readable in %s, without serious findings of axe", async (colorScheme) => {
+    const { page, world } = await open({}, { colorScheme });
+    world.ask("Hi");
+    await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
+    await page.locator(".chart canvas").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.getByText("0.0.0-test").waitFor();
+    await picture(page, colorScheme);
+    expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
+  it.each([390, 320])("fits a screen of %i px without scrolling sideways", async (width) => {
+    const { page, world } = await open({}, { viewport: { width, height: 844 }, colorScheme: "dark" });
+    world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name");
+    await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
+    await page.locator(".chart canvas").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await picture(page, `phone-${width}`);
+    expect(await hasNoSideScroll(page)).toBe(true);
+  });
+
+  it("is used by keyboard alone: skip link, choices, cancel", async () => {
+    const { page, world } = await open();
+    world.ask("Hi");
+    await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate("document.activeElement.textContent.trim()")).toBe("Skip to content");
+    await page.keyboard.press("Enter");
+    const isFocused = async (name: string) =>
+      (await page.evaluate(
+        "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent",
+      )) === name;
+    for (let tabs = 0; tabs < 30 && !(await isFocused("Cancel test-model")); tabs++) await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByText("cancelled: client").waitFor();
+  });
+
+  it("asks to sign in when the session is over, and opens again by a new link", async () => {
+    const { page, world } = await open({}, { mayComplain: /401/ });
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole("button", { name: "Read again" }).click();
+    await page.getByRole("heading", { level: 1, name: "Millrace" }).waitFor();
+    await picture(page, "sign-in");
+    await page.goto(await world.link());
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await page.getByRole("meter").count()).toBeGreaterThan(0);
+  });
+
+  it("says so when the gateway goes away", async () => {
+    const { page, world } = await open({}, { mayComplain: /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|network/i });
+    await page.getByText("live", { exact: true }).waitFor();
+    await world.close();
+    await page.getByText("connection lost, trying again").waitFor();
+    await page.getByRole("button", { name: "Read again" }).click();
+    await page.getByText("The gateway does not answer.").waitFor();
+    expect(await page.getByRole("meter", { name: "Weekly quota" }).count()).toBe(1);
+  });
+});
