@@ -60,6 +60,17 @@ describe("a shared call", () => {
     expect(await call.join(async () => "afresh", never)).toBe("afresh");
   });
 
+  it("is left at once when starting it aborts the caller's own signal", async () => {
+    const call = new SharedCall<string>();
+    const quitter = new AbortController();
+    const work = (signal: AbortSignal) =>
+      new Promise<string>((_, reject) => {
+        signal.addEventListener("abort", () => reject(new Error("stopped")));
+        quitter.abort(new Error("enough"));
+      });
+    await expect(call.join(work, quitter.signal)).rejects.toThrow("enough");
+  });
+
   it("does not start for a signal that has aborted", async () => {
     const call = new SharedCall<number>();
     let runs = 0;

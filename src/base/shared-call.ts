@@ -17,7 +17,9 @@ export class SharedCall<T> {
     let onAbort: (() => void) | undefined;
     const left = new Promise<never>((_, reject) => {
       onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
-      signal.addEventListener("abort", onAbort, { once: true });
+      if (signal.aborted)
+        onAbort(); // starting the work may have aborted it
+      else signal.addEventListener("abort", onAbort, { once: true });
     });
     try {
       return await Promise.race([running.promise, left]);

@@ -92,13 +92,17 @@ class RpcLanguageServer implements LanguageServer {
     this.#unreadable = unreadableCalls(transport, service);
   }
 
-  ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void> {
-    return this.#panel.ensure(options.force, signal);
+  async ensurePanelState({ force }: { readonly force: boolean }, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#panel.ensure(force, signal);
+    } catch (error) {
+      throw this.#calls.translate(error, signal); // leaving a shared call throws the signal's reason
+    }
   }
 
   async startCascade(signal: AbortSignal): Promise<CascadeId> {
     this.#mayPrompt();
-    await this.#panel.ensure(false, signal);
+    await this.ensurePanelState({ force: false }, signal);
     const start = () =>
       this.#calls.once(
         (call) =>
@@ -115,7 +119,7 @@ class RpcLanguageServer implements LanguageServer {
       );
     const { cascadeId } = await start().catch(async (error: unknown) => {
       if (!lostPanel(error)) throw error;
-      await this.#panel.ensure(true, signal);
+      await this.ensurePanelState({ force: true }, signal);
       return start(); // the refusal says that nothing was started; once more, and no more. A row of docs/retries.md.
     });
     if (cascadeId === "") throw refusal("upstream_failed", "The IDE's server started no conversation.");
@@ -126,7 +130,7 @@ class RpcLanguageServer implements LanguageServer {
 
   async sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void> {
     this.#mayPrompt();
-    await this.#panel.ensure(false, signal);
+    await this.ensurePanelState({ force: false }, signal);
     const request = {
       cascadeId: message.cascadeId,
       items: [{ chunk: { case: "text" as const, value: message.text } }],
@@ -268,7 +272,11 @@ class RpcLanguageServer implements LanguageServer {
       this.#identity.ideVersion === "" ? undefined : `${this.#identity.variant}@${this.#identity.ideVersion}`;
     const known = this.#capabilities ?? (build === undefined ? undefined : builds?.get(build));
     if (known !== undefined) return known;
-    const found = await this.#probing.join((shared) => this.#probeCapabilities(shared), signal);
+    const found = await this.#probing
+      .join((shared) => this.#probeCapabilities(shared), signal)
+      .catch((error: unknown) => {
+        throw this.#calls.translate(error, signal);
+      });
     this.#capabilities = found;
     if (build !== undefined) builds?.set(build, found);
     return found;
