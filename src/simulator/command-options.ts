@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } from "./options.ts";
 
 /** What `millrace simulate` takes on its command line; what is undefined was not given. */
-export interface SimulateFlags {
+interface SimulateFlags {
   readonly profile?: string | undefined;
   readonly home?: string | undefined;
   readonly workspace?: string | undefined;

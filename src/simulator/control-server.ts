@@ -7,7 +7,7 @@ import { turnPlanSchema } from "./faults/turn-plan.ts";
 import type { Simulator } from "./start.ts";
 
 /** The HTTP way to steer a running simulator from another process. */
-export interface ControlServer {
+interface ControlServer {
   readonly port: number;
   close(): Promise<void>;
 }

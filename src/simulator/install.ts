@@ -6,7 +6,7 @@ import { extensionBundle } from "./schema/bundle.ts";
 import { schemaFiles, shiftedSchema } from "./schema/shift.ts";
 
 /** What to unpack and where. */
-export interface Installation {
+interface Installation {
   readonly profile: Profile;
   readonly layout: Layout;
   readonly ideVersion: string;

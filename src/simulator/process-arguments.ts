@@ -1,7 +1,7 @@
 import { type Layout, type Platform, workspaceId } from "./layout.ts";
 import type { Profile } from "./profile.ts";
 
-export interface ProcessFacts {
+interface ProcessFacts {
   readonly profile: Profile;
   readonly platform: Platform;
   readonly layout: Layout;

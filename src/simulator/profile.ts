@@ -1,6 +1,6 @@
 /** Which product and build the stand-in plays. Antigravity is metered only. */
 export const profileNames = ["windsurf-2", "windsurf-next", "windsurf-1.9544", "windsurf-1.8", "antigravity"] as const;
-export type ProfileName = (typeof profileNames)[number];
+type ProfileName = (typeof profileNames)[number];
 
 /** What differs between builds, as far as a client can see. Source: facts/language-server.md, 0.4, 4.2 and 10.1. */
 export interface Profile {

@@ -17,7 +17,7 @@ export interface ServerProcess {
   kill(): Promise<void>;
 }
 
-export interface Spawn {
+interface Spawn {
   readonly binary: string;
   readonly arguments: readonly string[];
   readonly environment: Readonly<Record<string, string>>;

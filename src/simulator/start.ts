@@ -51,8 +51,6 @@ export interface Simulator extends AsyncDisposable {
   setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
   restart(options?: { readonly crash?: boolean }): Promise<void>;
-  /** Resolves when the server process was started the nth time and listens. */
-  untilStarted(times: number): Promise<void>;
   /** Ends the server and leaves the home folder, as closing the editor does. */
   stop(): Promise<void>;
 }
@@ -99,7 +97,6 @@ class Editor implements Simulator {
   readonly apiKey: Secret;
   readonly #installationId = randomUUID();
   readonly #extensionServerToken = randomUUID();
-  readonly #startWaiters = new Map<() => void, number>();
   #server: ServerProcess | undefined;
   #csrfToken = new Secret("");
   #faults: readonly RpcFault[];
@@ -202,7 +199,6 @@ class Editor implements Simulator {
     this.#csrfToken = new Secret(csrfToken);
     this.#server = server;
     this.#starts++;
-    for (const [wake, times] of this.#startWaiters) if (this.#starts >= times) wake();
   }
 
   async report(): Promise<Report> {
@@ -252,11 +248,6 @@ class Editor implements Simulator {
     if (crash) await this.#running.kill();
     else await this.#running.end();
     await this.start();
-  }
-
-  async untilStarted(times: number): Promise<void> {
-    if (this.#starts >= times) return;
-    await new Promise<void>((wake) => this.#startWaiters.set(wake, times));
   }
 
   async stop(): Promise<void> {

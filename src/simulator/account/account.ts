@@ -5,7 +5,7 @@ import type { Plan } from "./plan.ts";
 import { userStatus } from "./user-status.ts";
 
 /** The model of one request, or why there is none. */
-export interface ChosenModel {
+interface ChosenModel {
   readonly uid: string;
   readonly config: ClientModelConfig | undefined;
   readonly refusal: ErrorName | { readonly text: string } | undefined;

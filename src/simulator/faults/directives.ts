@@ -4,7 +4,7 @@ const directive = /\[\[sim:([^\]]*(?:\](?!\])[^\]]*)*)\]\]/g;
 const assignment = /([a-z][a-z-]*)(?:=(?:"((?:[^"\\]|\\.)*)"|([^\s"]+)))?/gy;
 
 /** What the directives of a prompt ask for, the prompt without them, and what could not be understood. */
-export interface Directives {
+interface Directives {
   readonly plan: TurnPlan;
   readonly text: string;
   readonly problems: readonly string[];

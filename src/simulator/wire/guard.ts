@@ -11,7 +11,7 @@ import { type Request, type Response, refuse, refusePlain } from "./refuse.ts";
 export const servicePath = `/${LanguageServerService.typeName}/`;
 
 /** What stands between the socket and the handlers. */
-export interface GuardOptions {
+interface GuardOptions {
   readonly csrfToken: string;
   readonly csrfCode: "unauthenticated" | "permission_denied";
   /** Whether this build has an RPC of this name. */

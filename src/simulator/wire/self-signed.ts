@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
 /** A key and a certificate that nobody vouches for, both PEM. */
-export interface SelfSigned {
+interface SelfSigned {
   readonly key: string;
   readonly cert: string;
 }
