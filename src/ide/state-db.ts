@@ -11,6 +11,7 @@ export type StateRead =
 /** How long SQLite itself waits for a lock per attempt, in ms: short, because it waits on the event loop. */
 const busyTimeoutMs = 50;
 const maxValueBytes = 8 * 1024 * 1024;
+const cannotOpen = 14; // SQLITE_CANTOPEN
 const walMode = 2; // byte 18 of a database header: the file-format write version
 
 /**
@@ -29,12 +30,12 @@ export async function readStateOnce(
   if (form === "forbidden") return { kind: "unreadable", why: "may not be read by this user" };
   const { DatabaseSync: Database } = loadSqlite();
   if (form === "closed-wal") {
-    const values = attempt(() =>
-      query(new Database(`${pathToFileURL(path).href}?mode=ro&immutable=1`, { readOnly: true }), keys),
-    );
-    // Valid only if nobody opened it meanwhile: then the ordinary way is right, and below.
-    if (values.ok && (await formOf(path)) === "closed-wal") return { kind: "read", values: values.value };
-    if (!values.ok && values.errcode !== undefined && (await formOf(path)) === "closed-wal") return failure(values);
+    const immutable = `${pathToFileURL(path).href}?mode=ro&immutable=1`;
+    const values = attempt(() => query(new Database(immutable, { readOnly: true }), keys));
+    // Valid only if nobody opened it meanwhile. Node before 22.15 knows no URIs (cannot open): there the ordinary way has to do.
+    const still = (await formOf(path)) === "closed-wal";
+    if (still && values.ok) return { kind: "read", values: values.value };
+    if (still && !values.ok && values.errcode !== cannotOpen) return failure(values);
   }
   const values = attempt(() => query(new Database(path, { readOnly: true, timeout: busyTimeoutMs }), keys));
   return values.ok ? { kind: "read", values: values.value } : failure(values);
