@@ -35,7 +35,7 @@ export interface LogCodec {
     clientKey: Secret | undefined,
   ): { readonly wrappedKey: Uint8Array; readonly codec: TurnCodec };
   /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */
-  openTurn(row: TurnRow | undefined, access: Access): TurnCodec | undefined;
+  openTurn(row: Pick<TurnRow, "turnId" | "wrappedKey"> | undefined, access: Access): TurnCodec | undefined;
   /** The wrapped key without what lets the gateway open it, for the end of a turn; undefined when it stays as it is. */
   closeKey(wrappedKey: Uint8Array): Uint8Array | undefined;
 }

@@ -76,11 +76,55 @@ export interface RowChange {
   readonly cancelRequested?: CancelledBy;
 }
 
+/** What a client sent on one stream of the idempotent protocol: numbered messages, and under which attach. */
+export interface StreamRow {
+  /** Digest of the caller, the client's name for the stream and its key: another key is another stream. */
+  readonly streamId: string;
+  readonly wrappedKey: Uint8Array;
+  /** Grows with each attach, from 1; only the newest may send. */
+  readonly epoch: number;
+  /** How many messages were accepted, which is the number of the next one. */
+  readonly accepted: number;
+  readonly expiresAtMs: number;
+  readonly erasedAtMs: number | undefined;
+}
+
+export interface MessageRow {
+  readonly seqno: number;
+  readonly digest: string;
+  readonly box: Uint8Array;
+  /** The turn that it started. */
+  readonly turnId: TurnId | undefined;
+}
+
+export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced" | "unknown";
+
+/** The part of a medium that keeps what clients sent. */
+export interface StreamMedium {
+  /**
+   * Raises the epoch of a stream and moves its expiry, unless that has passed: then it is erased. Makes it from the row
+   * where there is none and `create` says so.
+   */
+  attachStream(
+    row: StreamRow,
+    create: boolean,
+    nowMs: number,
+  ): Promise<{ readonly row: StreamRow; readonly messages: readonly MessageRow[] } | undefined>;
+  /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
+  admit(
+    streamId: string,
+    message: Omit<MessageRow, "turnId"> & { readonly epoch: number; readonly expiresAtMs: number },
+    turn: TurnRow | undefined,
+  ): Promise<Admission>;
+  /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */
+  untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void>;
+}
+
 /**
  * Where the log's bytes live: memory, SQLite, Redis. Knows rows, not events; every method is one atomic step, and a
  * resolved one is durable. Throws `degraded` when the medium is full, locked or gone.
  */
-export interface LogMedium {
+export interface LogMedium extends StreamMedium {
   readonly capabilities: StoreCapabilities;
   /** Inserts the row, or answers the one with the same caller and `keyIndex` (tombstones too). */
   create(row: TurnRow): Promise<{ readonly row: TurnRow; readonly created: boolean }>;
@@ -105,7 +149,7 @@ export interface LogMedium {
   /** Drops header, key and events; the tombstone stays. */
   erase(turnId: TurnId, atMs: number): Promise<void>;
   remove(turnId: TurnId): Promise<void>;
-  /** Erases every row that expired, and removes tombstones that began at or before `tombstonesUpToMs`. */
+  /** Erases every turn and stream that expired, and removes tombstones that began at or before `tombstonesUpToMs`. */
   sweep(nowMs: number, tombstonesUpToMs: number): Promise<void>;
   renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
   owners(): Promise<ReadonlyMap<string, number>>;

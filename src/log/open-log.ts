@@ -2,12 +2,14 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
+import type { Admitted, AttachedStream, StreamName, StreamStore } from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
 import { decodeHeader, encodeHeader } from "./header.ts";
 import { MediumWriter } from "./log-writer.ts";
 import type { LogMedium, TurnRow } from "./medium.ts";
+import { Streams } from "./open-streams.ts";
 import { damagedLog, decodeRecord } from "./record-text.ts";
 import { expiryOf, hasExpired, type Retention } from "./retention.ts";
 import type {
@@ -40,6 +42,7 @@ class Log implements LogStore {
   readonly #codec: LogCodec;
   readonly #clock: Clock;
   readonly #retention: Retention;
+  readonly #streams: Streams;
 
   constructor({ medium, codec, clock, retention }: LogOptions) {
     this.capabilities = medium.capabilities;
@@ -47,34 +50,12 @@ class Log implements LogStore {
     this.#codec = codec;
     this.#clock = clock;
     this.#retention = retention;
+    this.#streams = new Streams(medium, codec, clock, retention);
   }
 
   async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
-    const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId, clientKey);
-    const { turnId, createdAtMs, caller, ...header } = turn;
-    const key = turn.idempotencyKey;
-    const { row, created } = await this.#medium.create({
-      turnId,
-      createdAtMs,
-      caller,
-      keyIndex: key === undefined ? undefined : this.#codec.index(`key:${key}`),
-      matchIndex: this.#codec.index(`body:${turn.fingerprint}`),
-      sessionIndex: turn.session === undefined ? undefined : this.#codec.index(`session:${turn.session}`),
-      header: codec.encodeHeader(encodeHeader(header)),
-      wrappedKey,
-      owner,
-      epoch: 1,
-      lastSeq: 0,
-      lastMac: new Uint8Array(0),
-      outcome: undefined,
-      endedAtMs: undefined,
-      attachedAtMs: createdAtMs,
-      expiresAtMs: undefined,
-      delivered: false,
-      cancelRequested: undefined,
-      erasedAtMs: undefined,
-      version: 1,
-    });
+    const { row: fresh, codec } = this.#newRow(turn, owner, clientKey);
+    const { row, created } = await this.#medium.create(fresh);
     if (created) {
       return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec) };
     }
@@ -184,6 +165,22 @@ class Log implements LogStore {
     return this.#recordsOf(rows, { clientKey: undefined });
   }
 
+  attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream> {
+    return this.#streams.attach(name, intent);
+  }
+
+  async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
+    const made = start && this.#newRow(start.turn, start.owner, stream.name.clientKey);
+    const outcome = await this.#streams.admit(stream, message, made?.row);
+    if (outcome !== "admitted") return { outcome };
+    const turn = made && { record: this.#recordOf(made.row, made.codec), writer: this.#writerOf(made.row, made.codec) };
+    return { outcome, turn };
+  }
+
+  untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch">, signal: AbortSignal): Promise<void> {
+    return this.#streams.untilSuperseded(stream, signal);
+  }
+
   remove(turnId: TurnId): Promise<void> {
     return this.#medium.remove(turnId);
   }
@@ -209,6 +206,35 @@ class Log implements LogStore {
     if (row === undefined) throw unknownTurn();
     await this.#refuseExpired(row);
     return row;
+  }
+
+  #newRow(turn: NewTurn, owner: string, clientKey: Secret | undefined): { row: TurnRow; codec: TurnCodec } {
+    const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId, clientKey);
+    const { turnId, createdAtMs, caller, ...header } = turn;
+    const key = turn.idempotencyKey;
+    const row: TurnRow = {
+      turnId,
+      createdAtMs,
+      caller,
+      keyIndex: key === undefined ? undefined : this.#codec.index(`key:${key}`),
+      matchIndex: this.#codec.index(`body:${turn.fingerprint}`),
+      sessionIndex: turn.session === undefined ? undefined : this.#codec.index(`session:${turn.session}`),
+      header: codec.encodeHeader(encodeHeader(header)),
+      wrappedKey,
+      owner,
+      epoch: 1,
+      lastSeq: 0,
+      lastMac: new Uint8Array(0),
+      outcome: undefined,
+      endedAtMs: undefined,
+      attachedAtMs: createdAtMs,
+      expiresAtMs: undefined,
+      delivered: false,
+      cancelRequested: undefined,
+      erasedAtMs: undefined,
+      version: 1,
+    };
+    return { row, codec };
   }
 
   #codecOf(row: TurnRow, access: Access): TurnCodec {

@@ -5,6 +5,7 @@ import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEvent, TurnEventBody } from "./event.ts";
 import { readTurn } from "./read-turn.ts";
 import type { LogStore, LogWriter, NewTurn, StoreCapabilities } from "./store.ts";
+import { describeStreams } from "./streams.conformance.ts";
 import { newTurn, SettableClock } from "./turn.fake.ts";
 
 /** A medium that a test opens, perhaps several times. `open` again is what another process, or the next start, would do. */
@@ -335,6 +336,11 @@ export function describeLogStore(
         expect(await store.get(turnId)).toBeUndefined();
       });
     });
+
+    describeStreams(
+      () => store,
+      () => clock,
+    );
 
     test("remembers until when owners live", async () => {
       await store.renewOwner("a", 5);

@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { Admitted, AttachedStream, StreamName, StreamStore } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
@@ -144,6 +145,27 @@ class Fallback implements FallbackLog {
     const all = [...inMemory, ...(stored ?? []).filter(({ turnId }) => !this.#inMemory.has(turnId))];
     const newestFirst = all.sort((a, b) => b.createdAtMs - a.createdAtMs);
     return newestFirst.slice(0, filter.limit).map((record) => this.#marked(record));
+  }
+
+  async attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream> {
+    const ask = this.#degradedBy === undefined || intent === "resume";
+    const stored = ask ? await this.#orDegraded(() => this.#store().attachStream(name, intent)) : undefined;
+    return stored ?? { ...(await this.#memory.attachStream(name, intent)), degraded: true };
+  }
+
+  /** Where the stream was attached: what was acknowledged stays where it can be found again. */
+  async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
+    const store = stream.degraded ? this.#memory : this.#store();
+    const admitted = await store.admit(stream, message, start);
+    if (admitted.outcome !== "admitted" || admitted.turn === undefined || start === undefined) return admitted;
+    const { record, writer } = admitted.turn;
+    if (stream.degraded) this.#inMemory.add(record.turnId);
+    const kept = this.#writerOf(start.turn, start.owner, stream.name.clientKey, writer, async () => []);
+    return { outcome: "admitted", turn: { record: this.#marked(record), writer: kept } };
+  }
+
+  untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch" | "degraded">, signal: AbortSignal): Promise<void> {
+    return (stream.degraded ? this.#memory : this.#store()).untilSuperseded(stream, signal);
   }
 
   async remove(turnId: TurnId): Promise<void> {

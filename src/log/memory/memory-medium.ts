@@ -1,7 +1,8 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { MemoryStreams } from "./memory-streams.ts";
 
 interface Entry {
   row: TurnRow;
@@ -16,15 +17,15 @@ export class MemoryMedium implements LogMedium {
   readonly #entries = new Map<TurnId, Entry>();
   readonly #byKey = new Map<string, TurnId>();
   readonly #owners = new Map<string, number>();
-  readonly #waiters = new Waiters<TurnId>();
+  readonly #waiters = new Waiters<string>();
+  readonly #streams = new MemoryStreams(this.#waiters, (row) => this.#insert(row));
 
   async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
     const key = keyOf(row);
     const holder = key === undefined ? undefined : this.#byKey.get(key);
     const entry = holder === undefined ? undefined : this.#entries.get(holder);
     if (entry !== undefined) return { row: entry.row, created: false };
-    this.#entries.set(row.turnId, { row, events: [] });
-    if (key !== undefined) this.#byKey.set(key, row.turnId);
+    this.#insert(row);
     return { row, created: true };
   }
 
@@ -118,7 +119,20 @@ export class MemoryMedium implements LogMedium {
     this.#waiters.wake(turnId);
   }
 
+  async attachStream(...attached: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
+    return this.#streams.attach(...attached);
+  }
+
+  async admit(...admitted: Parameters<LogMedium["admit"]>): Promise<Admission> {
+    return this.#streams.admit(...admitted);
+  }
+
+  async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
+    await this.#streams.untilReattached(streamId, epoch, signal);
+  }
+
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    this.#streams.sweep(nowMs, tombstonesUpToMs);
     for (const { row } of this.#entries.values()) {
       if (row.erasedAtMs !== undefined && row.erasedAtMs <= tombstonesUpToMs) await this.remove(row.turnId);
       else if (row.expiresAtMs !== undefined && row.expiresAtMs <= nowMs) await this.erase(row.turnId, nowMs);
@@ -135,6 +149,12 @@ export class MemoryMedium implements LogMedium {
 
   async close(): Promise<void> {
     this.#waiters.wakeAll();
+  }
+
+  #insert(row: TurnRow): void {
+    this.#entries.set(row.turnId, { row, events: [] });
+    const key = keyOf(row);
+    if (key !== undefined) this.#byKey.set(key, row.turnId);
   }
 
   #change(entry: Entry, change: Partial<TurnRow>): TurnRow {

@@ -1,11 +1,20 @@
 import { createHash } from "node:crypto";
 import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
-import type { AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type {
+  Admission,
+  AppendRows,
+  EventRow,
+  LogMedium,
+  RowChange,
+  RowFilter,
+  StreamRow,
+  TurnRow,
+} from "../medium.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
 import { translateRedisError } from "./redis-errors.ts";
-import { argument, eventRowOf, fieldsOf, turnRowOf } from "./rows.ts";
+import { argument, eventRowOf, fieldsOf, messageRowOf, streamRowOf, turnRowOf } from "./rows.ts";
 import { scripts } from "./scripts.ts";
 
 type Argument = string | number | Uint8Array;
@@ -44,9 +53,7 @@ export class RedisMedium implements LogMedium {
   }
 
   async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
-    const { turnId, caller, keyIndex = "", matchIndex, sessionIndex = "", createdAtMs } = row;
-    const indexed = [turnId, caller, keyIndex, matchIndex, sessionIndex, createdAtMs];
-    const held = turnRowOf(await this.#run<Flat>("create", ...indexed, ...fieldsOf(row)));
+    const held = turnRowOf(await this.#run<Flat>("create", ...turnArguments(row)));
     return held === undefined ? { row, created: true } : { row: held, created: false };
   }
 
@@ -96,11 +103,7 @@ export class RedisMedium implements LogMedium {
   }
 
   async untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void> {
-    const waiting = this.#waiters.wait(turnId, AbortSignal.any([signal, this.#closing.signal]));
-    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the server cannot be asked
-    const row = await this.get(turnId);
-    if (row?.version !== seenVersion) this.#waiters.wake(turnId);
-    await waiting;
+    await this.#untilOther(turnId, async () => (await this.get(turnId))?.version, seenVersion, signal);
   }
 
   async mark(turnId: TurnId, change: RowChange): Promise<void> {
@@ -136,6 +139,35 @@ export class RedisMedium implements LogMedium {
     await this.#run("remove", turnId);
   }
 
+  async attachStream(row: StreamRow, create: boolean, nowMs: number): ReturnType<LogMedium["attachStream"]> {
+    const { streamId, wrappedKey, epoch, accepted, expiresAtMs } = row;
+    const fields = ["stream_id", streamId, "wrapped_key", wrappedKey, "epoch", epoch, "accepted", accepted];
+    const [flat = [], messages = []] = await this.#run<[Flat?, Flat[]?]>(
+      "attachStream",
+      streamId,
+      create ? 1 : "",
+      expiresAtMs,
+      nowMs,
+      ...fields,
+      "expires_at_ms",
+      expiresAtMs,
+    );
+    const held = streamRowOf(flat);
+    return held === undefined ? undefined : { row: held, messages: messages.map(messageRowOf) };
+  }
+
+  async admit(...[streamId, message, turn]: Parameters<LogMedium["admit"]>): Promise<Admission> {
+    const { epoch, seqno, digest, box, expiresAtMs } = message;
+    const words = [streamId, epoch, seqno, digest, box, expiresAtMs];
+    const answer = await this.#run<Buffer>("admit", ...words, ...(turn === undefined ? [] : turnArguments(turn)));
+    return String(answer) as Admission; // the script answers from this union
+  }
+
+  async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
+    const read = async () => Number(String((await this.#run<Buffer | null>("streamEpoch", streamId)) ?? "0"));
+    await this.#untilOther(`stream:${streamId}`, read, epoch, signal);
+  }
+
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
     await this.#run("sweep", nowMs, tombstonesUpToMs);
   }
@@ -154,6 +186,14 @@ export class RedisMedium implements LogMedium {
     await this.#connection.close();
   }
 
+  /** Resolves once what is read under that name is something else than was seen; at once if it is. */
+  async #untilOther(name: string, read: () => Promise<unknown>, seen: unknown, signal: AbortSignal): Promise<void> {
+    const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
+    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the server cannot be asked
+    if ((await read()) !== seen) this.#waiters.wake(name);
+    await waiting;
+  }
+
   /** Runs a script by its digest, handing the script itself over where the server does not know it yet. */
   async #run<Reply>(name: keyof typeof scripts, ...values: Argument[]): Promise<Reply> {
     const words = ["1", this.#prefix, ...values.map(argument)];
@@ -168,6 +208,12 @@ export class RedisMedium implements LogMedium {
       throw translateRedisError(error);
     }
   }
+}
+
+/** A turn as the scripts take it. */
+function turnArguments(row: TurnRow): Argument[] {
+  const { turnId, caller, keyIndex = "", matchIndex, sessionIndex = "", createdAtMs } = row;
+  return [turnId, caller, keyIndex, matchIndex, sessionIndex, createdAtMs, ...fieldsOf(row)];
 }
 
 /** The narrowest index that holds every row that can pass. */

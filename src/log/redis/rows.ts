@@ -1,5 +1,5 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { EventRow, TurnRow } from "../medium.ts";
+import type { EventRow, MessageRow, StreamRow, TurnRow } from "../medium.ts";
 
 /** What the client answers for one hash or stream entry: names and values in turn. */
 type Flat = readonly Buffer[];
@@ -71,6 +71,30 @@ export function eventRowOf([id, flat]: readonly [Buffer, Flat]): EventRow {
     atMs: Number(text("at_ms")),
     payload: fields.get("payload") ?? new Uint8Array(0),
     mac: fields.get("mac") ?? new Uint8Array(0),
+  };
+}
+
+export function streamRowOf(flat: Flat): StreamRow | undefined {
+  if (flat.length === 0) return undefined;
+  const fields = named(flat);
+  const number = (name: string) => Number(fields.get(name)?.toString() ?? 0);
+  return {
+    streamId: fields.get("stream_id")?.toString() ?? "",
+    wrappedKey: fields.get("wrapped_key") ?? new Uint8Array(0),
+    epoch: number("epoch"),
+    accepted: number("accepted"),
+    expiresAtMs: number("expires_at_ms"),
+    erasedAtMs: fields.has("erased_at_ms") ? number("erased_at_ms") : undefined,
+  };
+}
+
+export function messageRowOf(flat: Flat): MessageRow {
+  const fields = named(flat);
+  return {
+    seqno: Number(fields.get("seqno")?.toString()),
+    digest: fields.get("digest")?.toString() ?? "",
+    box: fields.get("box") ?? new Uint8Array(0),
+    turnId: fields.get("turn_id")?.toString() as TurnId | undefined, // stored as one
   };
 }
 

@@ -2,7 +2,7 @@
  * One Lua script a step of the medium, so that each is atomic. KEYS[1] is the prefix of every key:
  * `turn:<id>` the row (hash), `events:<id>` its records (stream; entry `<seq>-0`), `key:…` the turn that holds an idempotency
  * key, `turns`, `open`, `match:…`, `session:…` turns by creation time, `expiry` and `tombs` turns by when they are swept,
- * `owners` (hash). Every change is told on the channel `wake`.
+ * `owners` (hash), `stream:<id>` and `message:<id>:<seqno>` (hashes) what clients sent, `streams` when that is swept. Every change is told on the channel `wake`.
  */
 
 const shared = `
@@ -28,6 +28,21 @@ local function forget(id, gone)
   redis.call('DEL', t)
   wake(id)
 end
+local function insert(first)
+  local id, caller, keyIndex, match, session, at = unpack(ARGV, first, first + 5)
+  for i = first + 6, #ARGV, 2 do redis.call('HSET', p .. 'turn:' .. id, ARGV[i], ARGV[i + 1]) end
+  redis.call('ZADD', p .. 'turns', at, id)
+  redis.call('ZADD', p .. 'open', at, id)
+  redis.call('ZADD', p .. 'match:' .. caller .. ':' .. match, at, id)
+  if session ~= '' then redis.call('ZADD', p .. 'session:' .. caller .. ':' .. session, at, id) end
+  if keyIndex ~= '' then redis.call('SET', p .. 'key:' .. caller .. ':' .. keyIndex, id) end
+end
+local function eraseStream(id, at)
+  local s = p .. 'stream:' .. id
+  if redis.call('HEXISTS', s, 'erased_at_ms') == 1 then return end
+  for i = 1, tonumber(redis.call('HGET', s, 'accepted') or '0') do redis.call('DEL', p .. 'message:' .. id .. ':' .. (i - 1)) end
+  redis.call('HSET', s, 'wrapped_key', '', 'erased_at_ms', at)
+end
 local function erase(id, at)
   local t = p .. 'turn:' .. id
   if redis.call('EXISTS', t) == 0 or redis.call('HEXISTS', t, 'erased_at_ms') == 1 then return end
@@ -45,17 +60,11 @@ function script(body: string): string {
 export const scripts = {
   /** id, caller, key index or '', match index, session index or '', created at, then field, value, … Answers the holder, if any. */
   create: script(`
-local id, caller, key, match, session, at = unpack(ARGV, 1, 6)
-if key ~= '' then
-  local held = redis.call('GET', p .. 'key:' .. caller .. ':' .. key)
+if ARGV[3] ~= '' then
+  local held = redis.call('GET', p .. 'key:' .. ARGV[2] .. ':' .. ARGV[3])
   if held then return redis.call('HGETALL', p .. 'turn:' .. held) end
-  redis.call('SET', p .. 'key:' .. caller .. ':' .. key, id)
 end
-for i = 7, #ARGV, 2 do redis.call('HSET', p .. 'turn:' .. id, ARGV[i], ARGV[i + 1]) end
-redis.call('ZADD', p .. 'turns', at, id)
-redis.call('ZADD', p .. 'open', at, id)
-redis.call('ZADD', p .. 'match:' .. caller .. ':' .. match, at, id)
-if session ~= '' then redis.call('ZADD', p .. 'session:' .. caller .. ':' .. session, at, id) end
+insert(1)
 return {}`),
 
   /** id, owner. */
@@ -141,10 +150,59 @@ return rows`),
   sweep: script(`
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'expiry', '-inf', ARGV[1])) do erase(id, ARGV[1]) end
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'tombs', '-inf', ARGV[2])) do forget(id, true) end
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', p .. 'streams', '-inf', ARGV[1])) do
+  local s = p .. 'stream:' .. id
+  local row = redis.call('HMGET', s, 'accepted', 'erased_at_ms')
+  if not row[2] then eraseStream(id, ARGV[1])
+  elseif tonumber(row[2]) <= tonumber(ARGV[2]) then
+    redis.call('DEL', s)
+    redis.call('ZREM', p .. 'streams', id)
+  end
+end
 local owners = redis.call('HGETALL', p .. 'owners')
 for i = 1, #owners, 2 do
   if tonumber(owners[i + 1]) <= tonumber(ARGV[2]) then redis.call('HDEL', p .. 'owners', owners[i]) end
 end`),
+
+  /** Stream, whether to create it, expires at, now, then field, value, …. The row, and its messages one after the other. */
+  attachStream: script(`
+local s = p .. 'stream:' .. ARGV[1]
+if redis.call('EXISTS', s) == 0 then
+  if ARGV[2] == '' then return {} end
+  for i = 5, #ARGV, 2 do redis.call('HSET', s, ARGV[i], ARGV[i + 1]) end
+elseif tonumber(redis.call('HGET', s, 'expires_at_ms')) <= tonumber(ARGV[4]) then
+  eraseStream(ARGV[1], ARGV[4])
+elseif redis.call('HEXISTS', s, 'erased_at_ms') == 0 then
+  redis.call('HINCRBY', s, 'epoch', 1)
+  redis.call('HSET', s, 'expires_at_ms', ARGV[3])
+  wake('stream:' .. ARGV[1])
+end
+redis.call('ZADD', p .. 'streams', redis.call('HGET', s, 'expires_at_ms'), ARGV[1])
+local messages = {}
+local count = tonumber(redis.call('HGET', s, 'accepted'))
+if redis.call('HEXISTS', s, 'erased_at_ms') == 1 then count = 0 end
+for i = 1, count do messages[i] = redis.call('HGETALL', p .. 'message:' .. ARGV[1] .. ':' .. (i - 1)) end
+return { redis.call('HGETALL', s), messages }`),
+
+  /** Stream, epoch, seqno, digest, box, expires at, then the turn as `create` takes it, or nothing. */
+  admit: script(`
+local id, epoch, seqno, digest, box, expires = unpack(ARGV, 1, 6)
+local s = p .. 'stream:' .. id
+local row = redis.call('HMGET', s, 'epoch', 'accepted', 'erased_at_ms')
+if not row[1] or row[3] then return 'unknown' end
+if row[1] ~= epoch then return 'fenced' end
+local m = p .. 'message:' .. id .. ':' .. seqno
+local held = redis.call('HGET', m, 'digest')
+if held then if held == digest then return 'repeated' end return 'conflict' end
+if row[2] ~= seqno then return 'gap' end
+redis.call('HSET', m, 'seqno', seqno, 'digest', digest, 'box', box)
+if ARGV[7] then redis.call('HSET', m, 'turn_id', ARGV[7]); insert(7) end
+redis.call('HSET', s, 'accepted', tonumber(seqno) + 1, 'expires_at_ms', expires)
+redis.call('ZADD', p .. 'streams', expires, id)
+return 'admitted'`),
+
+  /** Stream. */
+  streamEpoch: script(`return redis.call('HGET', p .. 'stream:' .. ARGV[1], 'epoch')`),
 
   /** Owner, until when. */
   renewOwner: script(`redis.call('HSET', p .. 'owners', ARGV[1], ARGV[2])`),

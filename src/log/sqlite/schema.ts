@@ -49,4 +49,22 @@ export const migrations: readonly string[] = [
 
   CREATE TABLE owners (owner TEXT PRIMARY KEY, alive_until_ms INTEGER NOT NULL) STRICT;
   `,
+  `
+  CREATE TABLE streams (
+    stream_id TEXT PRIMARY KEY,
+    wrapped_key BLOB NOT NULL,
+    epoch INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    expires_at_ms INTEGER NOT NULL,
+    erased_at_ms INTEGER
+  ) STRICT;
+  CREATE TABLE messages (
+    stream_id TEXT NOT NULL,
+    seqno INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    box BLOB NOT NULL,
+    turn_id TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX messages_by_stream ON messages (stream_id, seqno);
+  `,
 ];

@@ -2,11 +2,12 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { eventRowOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
+import { admitMessage, attachStream, type Statements, sweepStreams } from "./sqlite-streams.ts";
 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
@@ -20,8 +21,13 @@ export class SqliteMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
   readonly #database: DatabaseSync;
   readonly #clock: Clock;
-  readonly #statements = new Map<string, StatementSync>();
-  readonly #waiters = new Waiters<TurnId>();
+  readonly #prepared = new Map<string, StatementSync>();
+  readonly #statements: Statements = {
+    run: (sql, ...values) => this.#run(sql, ...values),
+    one: (sql, ...values) => this.#one(sql, ...values),
+    all: (sql, ...values) => this.#statement(sql).all(...values),
+  };
+  readonly #waiters = new Waiters<string>();
   readonly #closing = new AbortController();
   #looking: Promise<void> | undefined;
   #flushed: boolean | undefined;
@@ -38,8 +44,7 @@ export class SqliteMedium implements LogMedium {
           ? undefined
           : this.#one("SELECT * FROM turns WHERE caller = ? AND key_index = ?", row.caller, row.keyIndex);
       if (held !== undefined) return { row: turnRowOf(held), created: false };
-      const places = turnColumns.map(() => "?").join(", ");
-      this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
+      this.#insertTurn(row);
       return { row, created: true };
     });
   }
@@ -113,15 +118,8 @@ export class SqliteMedium implements LogMedium {
   }
 
   async untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void> {
-    const both = AbortSignal.any([signal, this.#closing.signal]);
-    const waiting = this.#waiters.wait(turnId, both);
-    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the file cannot be read
-    this.#looking ??= this.#lookForOthers();
-    const version = this.#translated(
-      () => this.#one("SELECT version FROM turns WHERE turn_id = ?", turnId)?.["version"],
-    );
-    if (version !== seenVersion) this.#waiters.wake(turnId);
-    await waiting;
+    const sql = "SELECT version FROM turns WHERE turn_id = ?";
+    await this.#untilOther(turnId, () => this.#one(sql, turnId)?.["version"], seenVersion, signal);
   }
 
   async mark(turnId: TurnId, { attachedAtMs, expiresAtMs, delivered, cancelRequested }: RowChange): Promise<void> {
@@ -174,11 +172,31 @@ export class SqliteMedium implements LogMedium {
     this.#waiters.wake(turnId);
   }
 
+  async attachStream(...attach: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
+    const attached = this.#write(true, () => attachStream(this.#statements, ...attach));
+    this.#waiters.wake(`stream:${attach[0].streamId}`);
+    return attached;
+  }
+
+  async admit(...[streamId, message, turn]: Parameters<LogMedium["admit"]>): Promise<Admission> {
+    return this.#write(true, () => {
+      const admission = admitMessage(this.#statements, streamId, message, turn?.turnId);
+      if (admission === "admitted" && turn !== undefined) this.#insertTurn(turn);
+      return admission;
+    });
+  }
+
+  async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
+    const sql = "SELECT epoch FROM streams WHERE stream_id = ?";
+    await this.#untilOther(`stream:${streamId}`, () => this.#one(sql, streamId)?.["epoch"], epoch, signal);
+  }
+
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
     this.#write(true, () => {
       const sql = "SELECT turn_id FROM turns WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
       for (const { turn_id } of this.#statement(sql).all(nowMs)) this.#erase(String(turn_id), nowMs);
       this.#run("DELETE FROM turns WHERE erased_at_ms <= ?", tombstonesUpToMs);
+      sweepStreams(this.#statements, nowMs, tombstonesUpToMs);
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
     });
   }
@@ -200,6 +218,11 @@ export class SqliteMedium implements LogMedium {
     this.#closing.abort(new Error("the log was closed"));
     await this.#looking;
     this.#database.close();
+  }
+
+  #insertTurn(row: TurnRow): void {
+    const places = turnColumns.map(() => "?").join(", ");
+    this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
   }
 
   #erase(turnId: string, atMs: number): void {
@@ -250,11 +273,20 @@ export class SqliteMedium implements LogMedium {
   }
 
   #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
+    const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
     const statement = this.#database.prepare(sql);
-    this.#statements.set(sql, statement);
+    this.#prepared.set(sql, statement);
     return statement;
+  }
+
+  /** Resolves once what is read under that name is something else than was seen; at once if it is. */
+  async #untilOther(name: string, read: () => unknown, seen: unknown, signal: AbortSignal): Promise<void> {
+    const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
+    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the file cannot be read
+    this.#looking ??= this.#lookForOthers();
+    if (this.#translated(read) !== seen) this.#waiters.wake(name);
+    await waiting;
   }
 
   /** While anybody waits, wakes them all whenever another connection has written. */

@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { AcceptedMessage, AttachedStream, StreamName } from "./client-stream.ts";
+import type { LogCodec, TurnCodec } from "./codec.ts";
+import type { Admission, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
+import { damagedLog } from "./record-text.ts";
+import type { Retention } from "./retention.ts";
+
+interface Payload {
+  readonly seqno: number;
+  readonly base64: string;
+}
+
+/** Streams over a medium: seals what clients sent, and says what became of it. */
+export class Streams {
+  readonly #medium: StreamMedium;
+  readonly #codec: LogCodec;
+  readonly #clock: Clock;
+  readonly #retention: Retention;
+  /** How what is sent to attached streams is sealed, as long as somebody holds their names. */
+  readonly #sealing = new WeakMap<StreamName, TurnCodec>();
+
+  constructor(medium: StreamMedium, codec: LogCodec, clock: Clock, retention: Retention) {
+    this.#medium = medium;
+    this.#codec = codec;
+    this.#clock = clock;
+    this.#retention = retention;
+  }
+
+  async attach(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream> {
+    const streamId = this.#idOf(name);
+    const asTurn = streamId as TurnId; // a codec only binds it to what it seals
+    const made = this.#codec.newTurn(asTurn, name.clientKey);
+    const nowMs = this.#clock.now();
+    const fresh = {
+      streamId,
+      wrappedKey: this.#codec.closeKey(made.wrappedKey) ?? made.wrappedKey,
+      epoch: 1,
+      accepted: 0,
+      expiresAtMs: nowMs + this.#retention.windowMs,
+      erasedAtMs: undefined,
+    };
+    const attached = await this.#medium.attachStream(fresh, intent === "create", nowMs);
+    if (attached === undefined || attached.row.erasedAtMs !== undefined) throw expired();
+    const { row, messages } = attached;
+    const codec = this.#codec.openTurn({ turnId: asTurn, wrappedKey: row.wrappedKey }, name);
+    if (codec === undefined) throw expired(); // the gateway's own key is another one now
+    this.#sealing.set(name, codec);
+    return {
+      name,
+      epoch: row.epoch,
+      accepted: messages.map((message) => opened(codec, message)),
+      expiresAtMs: row.expiresAtMs,
+      degraded: false,
+    };
+  }
+
+  async admit(
+    { name, epoch }: Pick<AttachedStream, "name" | "epoch">,
+    { seqno, payload }: { readonly seqno: number; readonly payload: Uint8Array },
+    turn: TurnRow | undefined,
+  ): Promise<Exclude<Admission, "unknown">> {
+    const streamId = this.#idOf(name);
+    const codec = this.#sealing.get(name);
+    if (codec === undefined) throw expired(); // not attached here, so there is nothing that it could add to
+    const sealed: Payload = { seqno, base64: Buffer.from(payload).toString("base64") };
+    const message = {
+      epoch,
+      seqno,
+      digest: this.#codec.index(createHash("sha256").update(payload).digest("base64url")),
+      box: codec.encodeHeader(JSON.stringify(sealed)),
+      expiresAtMs: this.#clock.now() + this.#retention.windowMs,
+    };
+    const admission = await this.#medium.admit(streamId, message, turn);
+    if (admission === "unknown") throw expired();
+    return admission;
+  }
+
+  async untilSuperseded({ name, epoch }: Pick<AttachedStream, "name" | "epoch">, signal: AbortSignal): Promise<void> {
+    await this.#medium.untilReattached(this.#idOf(name), epoch, signal);
+  }
+
+  #idOf({ caller, name, clientKey }: StreamName): string {
+    const parts = JSON.stringify([caller, name, clientKey?.reveal() ?? ""]);
+    return this.#codec.index(`stream:${createHash("sha256").update(parts).digest("base64url")}`);
+  }
+}
+
+function opened(codec: TurnCodec, { seqno, box, turnId }: MessageRow): AcceptedMessage {
+  const payload = JSON.parse(codec.decodeHeader(box)) as Payload; // sealed by admit
+  if (payload.seqno !== seqno) throw damagedLog();
+  return { seqno, payload: Buffer.from(payload.base64, "base64"), turnId };
+}
+
+function expired(): MillraceError {
+  return new MillraceError("expired", "This stream is not kept, or no longer.", {
+    hint: "Start a new stream under a new name and key.",
+  });
+}

@@ -1,0 +1,93 @@
+import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
+import type { TurnId } from "../../base/ids.ts";
+import type { Admission, MessageRow, StreamMedium, StreamRow } from "../medium.ts";
+
+type Columns = Readonly<Record<string, SQLOutputValue>>;
+
+/** What statements need of the medium; each call below runs inside one of its transactions. */
+export interface Statements {
+  run(sql: string, ...values: SQLInputValue[]): void;
+  one(sql: string, ...values: SQLInputValue[]): Columns | undefined;
+  all(sql: string, ...values: SQLInputValue[]): readonly Columns[];
+}
+
+export function attachStream(
+  statements: Statements,
+  row: StreamRow,
+  create: boolean,
+  nowMs: number,
+): Awaited<ReturnType<StreamMedium["attachStream"]>> {
+  const { streamId, wrappedKey, epoch, accepted, expiresAtMs } = row;
+  sweepStreams(statements, nowMs, -1);
+  const sql = `UPDATE streams SET epoch = epoch + 1, expires_at_ms = ?
+    WHERE stream_id = ? AND erased_at_ms IS NULL`;
+  statements.run(sql, expiresAtMs, streamId);
+  const held = statements.one("SELECT * FROM streams WHERE stream_id = ?", streamId);
+  if (held !== undefined) {
+    const messages = statements.all("SELECT * FROM messages WHERE stream_id = ? ORDER BY seqno", streamId);
+    return { row: streamRowOf(held), messages: messages.map(messageRowOf) };
+  }
+  if (!create) return undefined;
+  const insert = `INSERT INTO streams (stream_id, wrapped_key, epoch, accepted, expires_at_ms) VALUES (?, ?, ?, ?, ?)`;
+  statements.run(insert, streamId, wrappedKey, epoch, accepted, expiresAtMs);
+  return { row, messages: [] };
+}
+
+/** Says whether the message may be accepted, and accepts it; the caller creates its turn in the same transaction. */
+export function admitMessage(
+  statements: Statements,
+  streamId: string,
+  { epoch, seqno, digest, box, expiresAtMs }: Parameters<StreamMedium["admit"]>[1],
+  turnId: TurnId | undefined,
+): Admission {
+  const row = statements.one("SELECT * FROM streams WHERE stream_id = ? AND erased_at_ms IS NULL", streamId);
+  if (row === undefined) return "unknown";
+  if (row["epoch"] !== epoch) return "fenced";
+  const held = statements.one("SELECT digest FROM messages WHERE stream_id = ? AND seqno = ?", streamId, seqno);
+  if (held !== undefined) return held["digest"] === digest ? "repeated" : "conflict";
+  if (row["accepted"] !== seqno) return "gap";
+  const insert = "INSERT INTO messages (stream_id, seqno, digest, box, turn_id) VALUES (?, ?, ?, ?, ?)";
+  statements.run(insert, streamId, seqno, digest, box, turnId ?? null);
+  const update = "UPDATE streams SET accepted = accepted + 1, expires_at_ms = ? WHERE stream_id = ?";
+  statements.run(update, expiresAtMs, streamId);
+  return "admitted";
+}
+
+export function sweepStreams(statements: Statements, nowMs: number, tombstonesUpToMs: number): void {
+  const expired = "SELECT stream_id FROM streams WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
+  for (const { stream_id } of statements.all(expired, nowMs)) {
+    statements.run("DELETE FROM messages WHERE stream_id = ?", String(stream_id));
+    statements.run(
+      "UPDATE streams SET wrapped_key = x'', erased_at_ms = ? WHERE stream_id = ?",
+      nowMs,
+      String(stream_id),
+    );
+  }
+  statements.run("DELETE FROM streams WHERE erased_at_ms <= ?", tombstonesUpToMs);
+}
+
+function streamRowOf(columns: Columns): StreamRow {
+  const erased = columns["erased_at_ms"];
+  return {
+    streamId: String(columns["stream_id"]),
+    wrappedKey: bytes(columns["wrapped_key"]),
+    epoch: Number(columns["epoch"]),
+    accepted: Number(columns["accepted"]),
+    expiresAtMs: Number(columns["expires_at_ms"]),
+    erasedAtMs: typeof erased === "number" ? erased : undefined,
+  };
+}
+
+function messageRowOf(columns: Columns): MessageRow {
+  const turnId = columns["turn_id"];
+  return {
+    seqno: Number(columns["seqno"]),
+    digest: String(columns["digest"]),
+    box: bytes(columns["box"]),
+    turnId: typeof turnId === "string" ? (turnId as TurnId) : undefined, // stored as one
+  };
+}
+
+function bytes(value: SQLOutputValue | undefined): Uint8Array {
+  return value instanceof Uint8Array ? value : new Uint8Array(0);
+}

@@ -1,0 +1,127 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Secret } from "../base/secret.ts";
+import type { AttachedStream, StreamName } from "./client-stream.ts";
+import type { LogStore } from "./store.ts";
+import { newTurn, type SettableClock } from "./turn.fake.ts";
+
+const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString("base64url"));
+const never = new AbortController().signal;
+const bytes = (text: string) => new TextEncoder().encode(text);
+const textOf = (payload: Uint8Array) => new TextDecoder().decode(payload);
+let names = 0;
+
+/** What every log store promises of the messages that clients send; called inside its suite. */
+export function describeStreams(storeOf: () => LogStore, clockOf: () => SettableClock): void {
+  describe("a client's stream", () => {
+    function named(overrides: Partial<StreamName> = {}): StreamName {
+      names += 1;
+      return { caller: "caller-1", name: `stream-${names}`, clientKey: key(1), ...overrides };
+    }
+
+    const send = (stream: AttachedStream, seqno: number, text = `message ${seqno}`) =>
+      storeOf().admit(stream, { seqno, payload: bytes(text) });
+
+    test("accepts its messages in order, once each, and shows them to the next attach", async () => {
+      const name = named();
+      const stream = await storeOf().attachStream(name, "create");
+      expect(stream).toMatchObject({ epoch: 1, accepted: [] });
+      expect(await send(stream, 0)).toMatchObject({ outcome: "admitted" });
+      expect(await send(stream, 1)).toMatchObject({ outcome: "admitted" });
+      expect(await send(stream, 0)).toEqual({ outcome: "repeated" });
+      const again = await storeOf().attachStream(name, "resume");
+      expect(again.epoch).toBe(2);
+      expect(again.accepted.map(({ seqno, payload }) => [seqno, textOf(payload)])).toEqual([
+        [0, "message 0"],
+        [1, "message 1"],
+      ]);
+    });
+
+    test("refuses another payload under a used number, and a number that skips one; nothing changes", async () => {
+      const name = named();
+      const stream = await storeOf().attachStream(name, "create");
+      await send(stream, 0);
+      expect(await send(stream, 0, "something else")).toEqual({ outcome: "conflict" });
+      expect(await send(stream, 2)).toEqual({ outcome: "gap" });
+      expect((await storeOf().attachStream(name, "resume")).accepted).toHaveLength(1);
+    });
+
+    test("belongs to its newest attach; the older one is told, and can send no more", async () => {
+      const name = named();
+      const older = await storeOf().attachStream(name, "create");
+      const told = storeOf().untilSuperseded(older, never);
+      const newer = await storeOf().attachStream(name, "create");
+      await expect(told).resolves.toBeUndefined();
+      await expect(storeOf().untilSuperseded(older, never)).resolves.toBeUndefined();
+      expect(await send(older, 0)).toEqual({ outcome: "fenced" });
+      expect(await send(newer, 0)).toMatchObject({ outcome: "admitted" });
+    });
+
+    test("creates the turn of a message together with it, and only then", async () => {
+      const name = named();
+      const stream = await storeOf().attachStream(name, "create");
+      const turn = newTurn();
+      const message = { seqno: 0, payload: bytes("ask") };
+      const first = await storeOf().admit(stream, message, { turn, owner: "o" });
+      expect(first).toMatchObject({ outcome: "admitted", turn: { record: { turnId: turn.turnId } } });
+      const other = newTurn();
+      expect(await storeOf().admit(stream, message, { turn: other, owner: "o" })).toEqual({ outcome: "repeated" });
+      const opening = { clientKey: name.clientKey };
+      expect(await storeOf().get(turn.turnId, opening)).toMatchObject({ turnId: turn.turnId });
+      expect(await storeOf().get(other.turnId, opening)).toBeUndefined();
+      const again = await storeOf().attachStream(name, "resume");
+      expect(again.accepted.map(({ turnId }) => turnId)).toEqual([turn.turnId]);
+    });
+
+    test("that nobody made, or made under another key or by another caller, is `expired` to who resumes it", async () => {
+      const name = named();
+      await storeOf().attachStream(name, "create");
+      for (const other of [named(), { ...name, clientKey: key(2) }, { ...name, caller: "caller-2" }]) {
+        await expect(storeOf().attachStream(other, "resume")).rejects.toMatchObject({ code: "expired" });
+      }
+      const elsewhere = await storeOf().attachStream({ ...name, clientKey: key(2) }, "create");
+      expect(elsewhere).toMatchObject({ epoch: 1, accepted: [] });
+    });
+
+    test("is kept for two hours after its last message or attach, then `expired` for good", async () => {
+      const hourMs = 3_600_000;
+      const name = named();
+      const stream = await storeOf().attachStream(name, "create");
+      clockOf().move(hourMs);
+      await send(stream, 0);
+      clockOf().move(2 * hourMs - 1);
+      const again = await storeOf().attachStream(name, "resume");
+      expect(again.expiresAtMs).toBe(clockOf().now() + 2 * hourMs);
+      clockOf().move(2 * hourMs);
+      for (const intent of ["resume", "create"] as const) {
+        await expect(storeOf().attachStream(name, intent)).rejects.toMatchObject({ code: "expired" });
+      }
+      await expect(send(again, 1)).rejects.toMatchObject({ code: "expired" });
+      clockOf().move(-2 * hourMs);
+      await expect(storeOf().attachStream(name, "create")).rejects.toMatchObject({ code: "expired" });
+      clockOf().move(48 * hourMs);
+      await storeOf().sweep(clockOf().now());
+      expect(await storeOf().attachStream(name, "create")).toMatchObject({ epoch: 1 });
+    });
+
+    test("ends up the same however its messages are repeated (P7)", { timeout: 30_000 }, async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.nat({ max: 4 }), { maxLength: 25 }), async (attempts) => {
+          const name = named();
+          const stream = await storeOf().attachStream(name, "create");
+          let accepted = 0;
+          for (const seqno of attempts) {
+            const { outcome } = await send(stream, seqno);
+            expect(outcome).toBe(seqno < accepted ? "repeated" : seqno === accepted ? "admitted" : "gap");
+            if (outcome === "admitted") accepted += 1;
+          }
+          const { accepted: held } = await storeOf().attachStream(name, "resume");
+          expect(held.map(({ payload }) => textOf(payload))).toEqual(
+            Array.from({ length: accepted }, (_, seqno) => `message ${seqno}`),
+          );
+        }),
+        { numRuns: 10 },
+      );
+    });
+  });
+}
