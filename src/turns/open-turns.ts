@@ -1,21 +1,24 @@
-import type { Backends, Prompt, RunOptions } from "../backends/backend.ts";
+import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
-import { type EventId, newTurnId, type TurnId } from "../base/ids.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
+import type { AttachedStream, StreamName } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent, TurnEventBody } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
-import type { Claimed, LogStore, LogWriter, TurnRecord } from "../log/store.ts";
+import type { Claimed, LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adopt } from "./adopt.ts";
+import { type Attachment, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import type { Continuity } from "./continuity/continuity.ts";
 import { implicitTwin, refuseConflict } from "./join.ts";
+import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
 import { orphans } from "./recovery.ts";
-import { openContinuity, type Route, routeOf } from "./route.ts";
+import { openContinuity, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
 import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
-import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
+import type { StartedTurn, StartTurn } from "./turns.ts";
 import { upkeep } from "./upkeep.ts";
 
 export interface TurnsOptions extends Planning {
@@ -42,11 +45,13 @@ const twinsLookedAt = 8;
 const adoptedGraceMs = 30_000;
 
 /** Turns over a log store and a backend; adopts at once whatever an earlier process left running there. */
-export function openTurns(options: TurnsOptions): Turns {
+export function openTurns(options: TurnsOptions): StreamTurns {
   return new Engine(options);
 }
 
-class Engine implements Turns {
+type SendWords = [stream: AttachedStream, ...Parameters<Attachment["send"]>];
+
+class Engine implements StreamTurns {
   readonly #options: TurnsOptions;
   readonly #store: LogStore;
   readonly #clock: Clock;
@@ -76,37 +81,28 @@ class Engine implements Turns {
     signal.throwIfAborted();
     const twin = await this.#twinOf(asked);
     if (twin !== undefined) return this.#joined(twin, asked, signal);
-    const { caller, session, project, wire, graceMs = this.#options.graceMs } = asked;
-    const prompt = promptOf(this.#options, asked);
-    const backend = await this.#options.backends.current(signal);
-    if (session !== undefined) await this.#supersede(caller, session);
-    const createdAtMs = this.#clock.now();
-    const { record, writer } = await this.#store.create(
-      {
-        turnId: newTurnId(createdAtMs),
-        createdAtMs,
-        dialect: asked.dialect,
-        request: asked.request,
-        modelUid: asked.modelUid,
-        modelNumber: asked.modelNumber,
-        caller,
-        fingerprint: asked.fingerprint,
-        idempotencyKey: asked.idempotencyKey,
-        session,
-        client: asked.client,
-        graceMs,
-        ...(project === undefined ? {} : { project }),
-        ...(wire === undefined ? {} : { wire }),
-      },
-      this.#options.owner,
-    );
+    const { prompt, backend } = await this.#readied(asked, signal);
+    const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
+    const { record, writer } = await this.#store.create(turn, this.#options.owner);
     if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
-    this.#presence.expect(record.turnId, signal);
-    const route = routeOf(this.#options, this.#continuity, record, backend);
-    this.#run(record, writer, route, prompt);
-    const { continuity } = route;
-    const { degraded, expiresAtMs } = record;
-    return { turnId: record.turnId, joined: "no", continuity, degraded, expiresAtMs };
+    return this.#begin(record, writer, backend, prompt, signal);
+  }
+
+  async attach(name: StreamName, intent: "create" | "resume"): Promise<Attachment> {
+    const stream = await this.#store.attachStream(name, intent);
+    const { superseded, stop } = watchSuperseded(this.#store, stream);
+    const { epoch, accepted, expiresAtMs, degraded } = stream;
+    return {
+      epoch,
+      accepted,
+      expiresAtMs,
+      serverNowMs: this.#clock.now(),
+      degraded,
+      superseded,
+      send: (message, start, signal) => this.#send(stream, message, start, signal),
+      read: (turnId, after, signal) => this.#readAsClient(turnId, after, signal, name),
+      close: stop,
+    };
   }
 
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
@@ -149,6 +145,37 @@ class Engine implements Turns {
     if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
   }
 
+  async #send(...[stream, message, start, signal]: SendWords): Promise<Sent> {
+    if (start === undefined) return { outcome: (await this.#store.admit(stream, message)).outcome, turn: undefined };
+    const { prompt, backend } = await this.#readied(start, signal);
+    const turn = newTurnOf(start, this.#clock.now(), this.#options.graceMs);
+    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });
+    if (admitted.outcome !== "admitted" || admitted.turn === undefined)
+      return { outcome: admitted.outcome, turn: undefined };
+    const { record, writer } = admitted.turn;
+    return { outcome: "admitted", turn: this.#begin(record, writer, backend, prompt, signal) };
+  }
+
+  /** Whatever may fail before anything is stored. */
+  async #readied(
+    asked: StartTurn,
+    signal: AbortSignal,
+  ): Promise<{ readonly prompt: Prompt; readonly backend: Backend }> {
+    const prompt = promptOf(this.#options, asked);
+    const backend = await this.#options.backends.current(signal);
+    if (asked.session !== undefined) await this.#supersede(asked.caller, asked.session);
+    return { prompt, backend };
+  }
+
+  /** From here the turn is stored, and goes on whatever becomes of the request. */
+  #begin(record: TurnRecord, writer: LogWriter, inner: Backend, prompt: Prompt, signal: AbortSignal): StartedTurn {
+    const { turnId, degraded, expiresAtMs } = record;
+    this.#presence.expect(turnId, signal);
+    const { backend, continuity } = routeOf(this.#options, this.#continuity, record, inner);
+    this.#run(record, writer, backend, prompt);
+    return { turnId, joined: "no", continuity, degraded, expiresAtMs };
+  }
+
   async #twinOf(asked: StartTurn): Promise<TurnRecord | undefined> {
     const { caller, fingerprint, idempotencyKey } = asked;
     if (idempotencyKey !== undefined) return (await this.#store.list({ caller, idempotencyKey, limit: 1 }))[0];
@@ -187,7 +214,7 @@ class Engine implements Turns {
     }
   }
 
-  #run(record: TurnRecord, writer: LogWriter, { backend }: Route, prompt: Prompt): void {
+  #run(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt): void {
     const run = this.#runOptions(record.turnId);
     const runner = new Runner({
       writer,
@@ -233,7 +260,12 @@ class Engine implements Turns {
     return { keep: false, onAlive: () => this.#running.noteAlive(turnId) };
   }
 
-  async *#readAsClient(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+  async *#readAsClient(
+    turnId: TurnId,
+    after: EventId,
+    signal: AbortSignal,
+    opening: Opening = {},
+  ): AsyncGenerator<TurnEvent, void> {
     const leave = this.#presence.enter(turnId);
     const reading = new AbortController();
     let noting: Promise<void> | undefined;
@@ -241,7 +273,7 @@ class Engine implements Turns {
       await this.#store.noteAttached(turnId, this.#clock.now());
       if (this.#running.get(turnId) === undefined)
         noting = noteWhileReading(this.#store, turnId, this.#clock, reading.signal);
-      yield* this.#readUntilStopped(turnId, after, signal);
+      yield* this.#readUntilStopped(turnId, after, signal, opening);
       await this.#store.noteDelivered(turnId);
     } finally {
       leave();
@@ -251,10 +283,17 @@ class Engine implements Turns {
     }
   }
 
-  async *#readUntilStopped(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+  async *#readUntilStopped(
+    turnId: TurnId,
+    after: EventId,
+    signal: AbortSignal,
+    opening: Opening = {},
+  ): AsyncGenerator<TurnEvent, void> {
     const handedOver = this.#store.capabilities.survivesRestart ? this.#stopping.signal : undefined;
     try {
-      yield* readTurn(this.#store, turnId, after, AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]));
+      yield* readTurn(this.#store, turnId, after, AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]), {
+        clientKey: opening.clientKey,
+      });
     } catch (error) {
       if (signal.aborted || handedOver?.aborted !== true) throw error;
       throw new MillraceError("cancelled", "The gateway is stopping; the turn goes on when it runs again.", {

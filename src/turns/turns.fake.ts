@@ -6,6 +6,7 @@ import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
+import type { StreamTurns } from "./attachment.ts";
 import { FakeBackend } from "./backend.fake.ts";
 import { openTurns, type TurnsOptions } from "./open-turns.ts";
 import type { PlannedModel } from "./turn-plan.ts";
@@ -48,7 +49,7 @@ export function asking(overrides: Partial<StartTurn> = {}): StartTurn {
 }
 
 export interface FakeTurns {
-  readonly turns: Turns;
+  readonly turns: StreamTurns;
   readonly clock: FakeClock;
   readonly store: LogStore;
   readonly backend: FakeBackend;

@@ -1,0 +1,65 @@
+import { bestEffort } from "../base/async.ts";
+import { MillraceError } from "../base/errors.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
+import type { AcceptedMessage, Admitted, AttachedStream, StreamName } from "../log/client-stream.ts";
+import type { TurnEvent } from "../log/event.ts";
+import type { LogStore } from "../log/store.ts";
+import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
+
+/** What became of a message (see `Admitted`), and the turn that it started. */
+export interface Sent {
+  readonly outcome: Admitted["outcome"];
+  readonly turn: StartedTurn | undefined;
+}
+
+/** The writing end of one client stream of the idempotent protocol. One is effective at a time: the newest. */
+export interface Attachment {
+  readonly epoch: number;
+  /** What was accepted before, in order: the next number is their count. */
+  readonly accepted: readonly AcceptedMessage[];
+  /** When the stream is no longer kept, and what time it is here, both epoch ms. */
+  readonly expiresAtMs: number;
+  readonly serverNowMs: number;
+  /** Decided now, and never turned on later: the stream will not survive a restart. */
+  readonly degraded: boolean;
+  /** Aborts with a `cancelled` whose details say `superseded` when a newer attach has the stream. */
+  readonly superseded: AbortSignal;
+  /**
+   * Makes a message durable, together with the turn that it starts. Nothing is acknowledged when it throws: `expired`,
+   * `degraded`, and what finding a backend throws.
+   */
+  send(
+    message: { readonly seqno: number; readonly payload: Uint8Array },
+    start: StartTurn | undefined,
+    signal: AbortSignal,
+  ): Promise<Sent>;
+  /** As `Turns.read`, with the client's key. */
+  read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  /** Stops watching for a newer attach. The turns go on. */
+  close(): void;
+}
+
+/** Turns that can also be started by the numbered messages of a client's stream. */
+export interface StreamTurns extends Turns {
+  /** Throws `expired` where `resume` finds no such stream, `invalid_request` for a malformed key. */
+  attach(name: StreamName, intent: "create" | "resume"): Promise<Attachment>;
+}
+
+/** A signal that aborts when a newer attach has the stream, until `stop` is called. */
+export function watchSuperseded(
+  store: Pick<LogStore, "untilSuperseded">,
+  stream: AttachedStream,
+): { readonly superseded: AbortSignal; readonly stop: () => void } {
+  const watching = new AbortController();
+  const superseded = new AbortController();
+  const newer = store.untilSuperseded(stream, watching.signal).then(() => superseded.abort(supersededError()));
+  void bestEffort(newer); // ends with `stop`; a store that cannot be asked fences the next message anyway
+  return { superseded: superseded.signal, stop: () => watching.abort() };
+}
+
+function supersededError(): MillraceError {
+  return new MillraceError("cancelled", "A newer connection has taken this stream over.", {
+    hint: "Go on there; this connection can only read.",
+    details: { reason: "superseded" },
+  });
+}
