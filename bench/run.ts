@@ -3,6 +3,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   gateway: () => import("./gateway.ts"),
   discovery: () => import("./discovery.ts"),
   usage: () => import("./usage.ts"),
+  streams: () => import("./streams.ts"),
 };
 
 const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;

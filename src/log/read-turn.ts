@@ -2,7 +2,9 @@ import type { EventId, TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "./event.ts";
 import type { LogStore, Opening } from "./store.ts";
 
-const batch = 256;
+/** Few at first, so that who comes back has its next event soon; then as many as one read is worth. */
+const firstBatch = 16;
+const largestBatch = 256;
 
 /**
  * Every event of a turn after the cursor, live ones too, until the terminal one. Reads at the consumer's pace and holds at
@@ -17,9 +19,11 @@ export async function* readTurn(
   opening: Opening = {},
 ): AsyncGenerator<TurnEvent, void> {
   let cursor = after;
+  let limit = firstBatch;
   for (;;) {
     signal.throwIfAborted();
-    const { events, ended } = await log.readAfter(turnId, cursor, { limit: batch, ...opening });
+    const { events, ended } = await log.readAfter(turnId, cursor, { limit, ...opening });
+    limit = Math.min(limit * 4, largestBatch);
     for (const event of events) {
       yield event; // suspends until the consumer has room
       cursor = event.eventId; // moves only once the consumer came back for more

@@ -1,0 +1,264 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Backend } from "../src/backends/backend.ts";
+import { systemClock } from "../src/base/clock.ts";
+import { type CascadeId, type EventId, type ModelUid, startOfLog } from "../src/base/ids.ts";
+import { clearCodec, type LogCodec } from "../src/log/codec.ts";
+import type { TurnEventBody } from "../src/log/event.ts";
+import { openMemoryLog } from "../src/log/memory/open-memory-log.ts";
+import { readTurn } from "../src/log/read-turn.ts";
+import { openRedisLog } from "../src/log/redis/open-redis-log.ts";
+import { encodeKey } from "../src/log/sealing/keys.ts";
+import { sealedCodec } from "../src/log/sealing/sealed-codec.ts";
+import { openSqliteLog } from "../src/log/sqlite/open-sqlite-log.ts";
+import type { LogStore } from "../src/log/store.ts";
+import { newTurn } from "../src/log/turn.fake.ts";
+import { openTurns } from "../src/turns/open-turns.ts";
+import { plainLayout } from "../src/turns/turns.fake.ts";
+
+/**
+ * The event log: what an append costs in each store, sealed and not, and what comes back after a restart. Ratios are
+ * against the memory log without sealing, in the same run.
+ */
+const clock = systemClock;
+const never = new AbortController().signal;
+const delta = "a delta of some words ";
+const folder = mkdtempSync(join(tmpdir(), "millrace-bench-"));
+const sealed = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
+let files = 0;
+
+interface Store {
+  readonly name: string;
+  readonly open: () => Promise<LogStore>;
+}
+
+const sqliteAt = (path: string, codec: LogCodec) => async () => (await openSqliteLog({ path, clock, codec })).store;
+const freshFile = () => join(folder, `log-${++files}.db`);
+const redis = await startRedis();
+const stores: readonly Store[] = [
+  { name: "memory, as it is", open: async () => openMemoryLog({ clock }) },
+  { name: "memory, sealed", open: async () => openMemoryLog({ clock, codec: sealed }) },
+  { name: "SQLite, as it is", open: sqliteAt(freshFile(), clearCodec) },
+  { name: "SQLite, sealed", open: sqliteAt(freshFile(), sealed) },
+  ...(redis === undefined
+    ? []
+    : [{ name: "Redis, sealed", open: () => openRedisLog({ url: redis.url, clock, codec: sealed }) }]),
+];
+
+try {
+  console.log(
+    "events appended per second, one delta an append (one turn; 100 turns at once; start, 30 deltas and end)",
+  );
+  let baseline: number | undefined;
+  for (const { name, open } of stores) {
+    const store = await open();
+    await appendOneByOne(store, 500); // warm
+    const one = await appendOneByOne(store, 4_000);
+    const many = await appendAtOnce(store, 100, 40);
+    const whole = await wholeTurns(store, 60);
+    baseline ??= one;
+    const ratio = (baseline / one).toFixed(1);
+    console.log(`  ${name.padEnd(18)} ${show(one)}/s (x${ratio} slower)   ${show(many)}/s   ${show(whole)}/s`);
+    await store.close();
+  }
+  for (const [name, codec] of [
+    ["as it is", clearCodec],
+    ["sealed", sealed],
+  ] as const) {
+    const store = await sqliteAt(freshFile(), codec)();
+    const { bytes, events } = await bytesPerEvent(store, codec);
+    console.log(
+      `bytes per event in SQLite, ${name}: ${bytes.toFixed(0)} for a delta of ${delta.length} (${events} events)`,
+    );
+    await store.close();
+  }
+  await resumption();
+  await followers(2_000);
+  await recovery(1_000);
+} finally {
+  await redis?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function begun(store: LogStore) {
+  const { record, writer } = await store.create(newTurn({ createdAtMs: clock.now() }), "bench");
+  if (writer === undefined) throw new Error("the turn was there already");
+  return { turnId: record.turnId, writer };
+}
+
+async function appendOneByOne(store: LogStore, count: number): Promise<number> {
+  const { writer } = await begun(store);
+  const startedAt = performance.now();
+  for (let i = 0; i < count; i++) await writer.append([{ type: "text", delta }], clock.now());
+  return (count / (performance.now() - startedAt)) * 1_000;
+}
+
+async function appendAtOnce(store: LogStore, turns: number, each: number): Promise<number> {
+  const begunTurns = await Promise.all(Array.from({ length: turns }, () => begun(store)));
+  const startedAt = performance.now();
+  await Promise.all(
+    begunTurns.map(async ({ writer }) => {
+      for (let i = 0; i < each; i++) await writer.append([{ type: "text", delta }], clock.now());
+    }),
+  );
+  return ((turns * each) / (performance.now() - startedAt)) * 1_000;
+}
+
+/** Whole turns, with what is flushed to the disk in each: the turn, `started`, the end. */
+async function wholeTurns(store: LogStore, turns: number): Promise<number> {
+  const startedAt = performance.now();
+  for (let turn = 0; turn < turns; turn++) {
+    const { writer } = await begun(store);
+    await writer.append([started()], clock.now());
+    for (let i = 0; i < 30; i++) await writer.append([{ type: "text", delta }], clock.now());
+    await writer.append([finished(delta.repeat(30))], clock.now());
+  }
+  return ((turns * 32) / (performance.now() - startedAt)) * 1_000;
+}
+
+/** What a record's columns hold; the file adds its pages and its index. */
+async function bytesPerEvent(store: LogStore, codec: LogCodec) {
+  const { turnId, writer } = await begun(store);
+  const events = 1_000;
+  for (let i = 0; i < events; i++) await writer.append([{ type: "text", delta }], clock.now());
+  const turn = codec.newTurn(turnId, undefined).codec;
+  const record = {
+    seq: 1,
+    epoch: 1,
+    kind: "text" as const,
+    atMs: 1,
+    text: JSON.stringify({ body: { type: "text", delta } }),
+  };
+  const row = turn.encode(record, new Uint8Array(16));
+  return { bytes: row.payload.length + row.mac.length, events };
+}
+
+/** From asking again with a cursor to the first event that it lacks, in a turn of 5,000 events. */
+async function resumption(): Promise<void> {
+  const store = await sqliteAt(freshFile(), sealed)();
+  const { turnId, writer } = await begun(store);
+  const ids: EventId[] = [];
+  for (let i = 0; i < 50; i++) {
+    const appended = await writer.append(
+      Array.from({ length: 100 }, () => ({ type: "text", delta }) as const),
+      clock.now(),
+    );
+    if (appended.outcome === "appended") ids.push(...appended.events.map(({ eventId }) => eventId));
+  }
+  const tookMs: number[] = [];
+  let resent = 0;
+  for (let cut = 0; cut < 1_000; cut++) {
+    const cursor = ids[(cut * 4_999) % 4_999] ?? startOfLog;
+    const startedAt = performance.now();
+    for await (const event of readTurn(store, turnId, cursor, never)) {
+      tookMs.push(performance.now() - startedAt);
+      if (event.eventId <= cursor) resent += 1;
+      break;
+    }
+  }
+  tookMs.sort((a, b) => a - b);
+  const [p50, p99] = [tookMs[500] ?? 0, tookMs[990] ?? 0];
+  console.log(
+    `from a cut to the first new event: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms; events re-sent: ${resent}`,
+  );
+  await store.close();
+}
+
+async function followers(count: number): Promise<void> {
+  const store = await sqliteAt(freshFile(), sealed)();
+  const { turnId, writer } = await begun(store);
+  await writer.append([started()], clock.now());
+  const leaving = new AbortController();
+  globalThis.gc?.();
+  const before = process.memoryUsage().heapUsed;
+  const reading = Array.from({ length: count }, async () => {
+    for await (const _event of readTurn(store, turnId, startOfLog, leaving.signal));
+  });
+  await systemClock.sleep(500, never);
+  globalThis.gc?.();
+  const each = (process.memoryUsage().heapUsed - before) / count / 1_024;
+  const exact = globalThis.gc === undefined ? " (run with --expose-gc for an exact figure)" : "";
+  console.log(`memory per idle follower: ${each.toFixed(1)} KiB of heap, ${count} followers${exact}`);
+  leaving.abort();
+  await Promise.allSettled(reading);
+  await store.close();
+}
+
+/** Turns that a process left behind, until each has been adopted and finished by the next one. */
+async function recovery(turns: number): Promise<void> {
+  const open = sqliteAt(freshFile(), sealed);
+  const before = await open();
+  for (let turn = 0; turn < turns; turn++) {
+    const { writer } = await begun(before);
+    await writer.append([started()], clock.now());
+    await writer.append(
+      Array.from({ length: 20 }, () => ({ type: "text", delta }) as const),
+      clock.now(),
+    );
+  }
+  await before.close();
+  const startedAt = performance.now();
+  const store = await open();
+  const openedMs = performance.now() - startedAt;
+  let resumed = 0;
+  const backend: Backend = {
+    kind: "cascade",
+    run: () => {
+      throw new Error("a turn that has started is resumed, never run");
+    },
+    async *resume() {
+      resumed += 1;
+      yield { type: "text", delta: delta.repeat(21) };
+      yield finished(delta.repeat(21));
+    },
+    archive: async () => {},
+  };
+  const turnsAgain = openTurns({
+    store,
+    backends: { current: async () => backend },
+    clock,
+    graceMs: 60_000,
+    implicitJoins: true,
+    owner: "next",
+    layout: plainLayout,
+    transforms: () => [],
+    countTokens: (text) => text.length,
+  });
+  while ((await turnsAgain.list({ open: true, limit: 1 })).length > 0) await systemClock.sleep(20, never);
+  const tookMs = performance.now() - startedAt;
+  console.log(
+    `recovery of ${turns} open turns: ${tookMs.toFixed(0)} ms until all ${resumed} are finished (${openedMs.toFixed(0)} ms to open the log)`,
+  );
+  await turnsAgain.stop();
+  await store.close();
+}
+
+function started(): TurnEventBody {
+  return { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: "c" as CascadeId }; // any text will do
+}
+
+function finished(text: string): TurnEventBody {
+  return { type: "finished", reason: { unified: "stop", raw: undefined }, text };
+}
+
+function show(perSecond: number): string {
+  return Math.round(perSecond).toLocaleString("en").padStart(9);
+}
+
+/** A Redis of our own on a socket file, where one is installed. */
+async function startRedis() {
+  if (spawnSync("redis-server", ["--version"]).status !== 0) return undefined;
+  const socket = join(folder, "redis.sock");
+  const options = ["--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", folder];
+  const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const chunk of child.stdout) if (String(chunk).includes("ready to accept connections")) break;
+  const stop = async () => {
+    const exited = once(child, "exit");
+    child.kill();
+    await exited;
+  };
+  return { url: `unix:${socket}`, stop };
+}
