@@ -2,7 +2,13 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
+import type { LogMedium } from "../log/medium.ts";
+import { MemoryMedium } from "../log/memory/memory-medium.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openLog } from "../log/open-log.ts";
+import { defaultRetention } from "../log/retention.ts";
+import { encodeKey } from "../log/sealing/keys.ts";
+import { sealedCodec } from "../log/sealing/sealed-codec.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
@@ -476,6 +482,24 @@ describe("a stop of the gateway", () => {
     expect(backend.answers).toHaveLength(0);
   });
 
+  test("with a log that was changed since leaves a turn that ends as failed, once", async () => {
+    const clock = new FakeClock();
+    const medium = new MemoryMedium();
+    const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
+    const store = durable(openLog({ medium: tampering(medium), codec, clock, retention: defaultRetention }));
+    const { writer } = await store.create(record(clock), "gone");
+    await writer?.append(
+      [{ type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade }],
+      clock.now(),
+    );
+    const problems: string[] = [];
+    const { backend } = begin({ store, clock, onProblem: ({ event }) => problems.push(event) });
+    await clock.advance(10_000);
+    expect(await store.get("turn_left" as TurnId)).toMatchObject({ outcome: "failed" });
+    expect(problems).toEqual(["turn_adopt_failed"]);
+    expect(backend.answers).toHaveLength(0);
+  });
+
   test("of another process that lives leaves its turns alone until its lease is over", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
@@ -511,6 +535,20 @@ function record(clock: FakeClock) {
     createdAtMs: clock.now(),
     graceMs: 120_000,
   };
+}
+
+/** A medium that changes a byte of every record that is read. */
+function tampering(medium: MemoryMedium): LogMedium {
+  return new Proxy(medium, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== "read") return typeof value === "function" ? value.bind(target) : value;
+      return async (...values: Parameters<LogMedium["read"]>) => {
+        const found = await target.read(...values);
+        return found && { ...found, events: found.events.map((event) => ({ ...event, atMs: event.atMs + 1 })) };
+      };
+    },
+  });
 }
 
 /** A memory log that says it outlives the process: what a test needs of a restart without a disk. */

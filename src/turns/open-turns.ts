@@ -1,19 +1,18 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
-import { MillraceError, toMillraceError } from "../base/errors.ts";
+import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { AttachedStream, StreamName } from "../log/client-stream.ts";
-import type { CancelledBy, TurnEvent, TurnEventBody } from "../log/event.ts";
+import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
-import type { Claimed, LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
-import { adopt } from "./adopt.ts";
+import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
+import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import type { Continuity } from "./continuity/continuity.ts";
 import { implicitTwin, refuseConflict } from "./join.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
-import { orphans } from "./recovery.ts";
 import { openContinuity, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
@@ -41,8 +40,6 @@ export interface TurnsOptions extends Planning {
 
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
 const twinsLookedAt = 8;
-/** An adopted turn goes on at least this long without readers: theirs were cut off with the process. */
-const adoptedGraceMs = 30_000;
 
 /** Turns over a log store and a backend; adopts at once whatever an earlier process left running there. */
 export function openTurns(options: TurnsOptions): StreamTurns {
@@ -70,9 +67,15 @@ class Engine implements StreamTurns {
     const { continuity } = options;
     this.#continuity = continuity && openContinuity(options.backends, { clock, ...continuity });
     this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem });
+    const adoption = {
+      ...options,
+      running: this.#running,
+      runOptions: (turnId: TurnId) => this.#runOptions(turnId),
+      onProblem,
+    };
     const failed = (error: unknown) => onProblem({ event: "turn_upkeep_failed", turnId: undefined, error });
     this.#upkeep = upkeep(
-      { store, clock, owner, adoptOrphans: () => this.#adoptOrphans(), onProblem: failed },
+      { store, clock, owner, adoptOrphans: () => adoptOrphans(adoption, this.#stopping.signal), onProblem: failed },
       this.#stopping.signal,
     );
   }
@@ -224,36 +227,6 @@ class Engine implements StreamTurns {
       clock: this.#clock,
     });
     this.#running.add(record.turnId, runner, record.graceMs);
-  }
-
-  async #adoptOrphans(): Promise<void> {
-    const { owner, ownerIsGone = () => false, onProblem = () => {} } = this.#options;
-    const left = await orphans(this.#store, owner, this.#clock.now(), ownerIsGone);
-    for (const record of left) {
-      const { turnId } = record;
-      if (this.#stopping.signal.aborted) return;
-      try {
-        const claimed = await this.#store.claim(turnId, owner);
-        if (claimed === undefined) continue; // ended, or taken by another, since it was listed
-        const { runner, cleanUp } = await this.#adopted(claimed);
-        this.#running.add(turnId, runner, Math.max(record.graceMs, adoptedGraceMs), cleanUp);
-      } catch (error) {
-        onProblem({ event: "turn_adopt_failed", turnId, error });
-      }
-    }
-  }
-
-  /** A turn whose log cannot be trusted ends as failed: nobody could go on from it. */
-  async #adopted(claimed: Claimed): ReturnType<typeof adopt> {
-    const { backends } = this.#options;
-    const run = this.#runOptions(claimed.record.turnId);
-    try {
-      return await adopt(claimed, { backends, planning: this.#options, clock: this.#clock, run });
-    } catch (error) {
-      const failed: TurnEventBody = { type: "failed", error: toMillraceError(error).toRecord() };
-      await claimed.writer.append([failed], this.#clock.now());
-      throw error;
-    }
   }
 
   #runOptions(turnId: TurnId): RunOptions {

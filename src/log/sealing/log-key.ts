@@ -1,0 +1,44 @@
+import { randomBytes } from "node:crypto";
+import { chmod, link, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
+import { encodeKey, keyBytes, parseKey } from "./keys.ts";
+
+/**
+ * The key that seals a gateway's log: read from its file, which is made (0600, its folder 0700) where there is none.
+ *
+ * @throws MillraceError `degraded` when the file cannot be read or made, or holds something else. It is never replaced:
+ * what was sealed under it could not be read again.
+ */
+export async function openLogKey(path: string): Promise<Secret> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const made = encodeKey(randomBytes(keyBytes));
+    if (await writtenFirst(path, made)) return made;
+    await chmod(path, 0o600);
+    const held = new Secret((await readFile(path, "utf8")).trim());
+    parseKey(held);
+    return held;
+  } catch (cause) {
+    throw new MillraceError("degraded", `The log's key (${path}) cannot be used.`, {
+      hint: "Move the file away to begin with a new key; what was sealed with the old one is lost then.",
+      cause,
+    });
+  }
+}
+
+/** Whether the file was not there before. Two processes that start at once agree: one of them writes. */
+async function writtenFirst(path: string, key: Secret): Promise<boolean> {
+  const whole = `${path}.${randomBytes(6).toString("hex")}`;
+  await writeFile(whole, `${key.reveal()}\n`, { mode: 0o600, flag: "wx" });
+  try {
+    await link(whole, path); // all of it at once, or not at all
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  } finally {
+    await unlink(whole);
+  }
+}
