@@ -1,6 +1,6 @@
 import type { TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { LogWriter, NewTurn, TurnRecord } from "./store.ts";
+import type { LogStore, LogWriter, NewTurn, TurnRecord } from "./store.ts";
 
 /** Who names a stream of the idempotent protocol how. Another key is another stream: a wrong one finds nothing. */
 export interface StreamName {
@@ -60,3 +60,6 @@ export interface StreamStore {
   /** Resolves once a newer attach has the stream. Rejects with the signal's reason. */
   untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch" | "degraded">, signal: AbortSignal): Promise<void>;
 }
+
+/** A log of turns that also keeps what clients sent: what every store opens. */
+export type StreamLog = LogStore & StreamStore;

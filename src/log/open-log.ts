@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { Admitted, AttachedStream, StreamName, StreamStore } from "./client-stream.ts";
+import type { Admitted, AttachedStream, StreamLog, StreamName, StreamStore } from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
@@ -15,7 +15,6 @@ import { expiryOf, hasExpired, type Retention } from "./retention.ts";
 import type {
   Claimed,
   Created,
-  LogStore,
   LogWriter,
   NewTurn,
   Opening,
@@ -32,11 +31,11 @@ export interface LogOptions {
 }
 
 /** The event log over any medium: encodes and checks records, counts expiry; the medium only keeps bytes. */
-export function openLog(options: LogOptions): LogStore {
+export function openLog(options: LogOptions): StreamLog {
   return new Log(options);
 }
 
-class Log implements LogStore {
+class Log implements StreamLog {
   readonly capabilities: StoreCapabilities;
   readonly #medium: LogMedium;
   readonly #codec: LogCodec;

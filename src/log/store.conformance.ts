@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isMillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import type { StreamLog } from "./client-stream.ts";
 import type { TurnEvent, TurnEventBody } from "./event.ts";
 import { readTurn } from "./read-turn.ts";
 import type { LogStore, LogWriter, NewTurn, StoreCapabilities } from "./store.ts";
@@ -10,7 +11,7 @@ import { newTurn, SettableClock } from "./turn.fake.ts";
 
 /** A medium that a test opens, perhaps several times. `open` again is what another process, or the next start, would do. */
 export interface StoreHarness {
-  open(clock: SettableClock): Promise<LogStore>;
+  open(clock: SettableClock): Promise<StreamLog>;
   dispose(): Promise<void>;
 }
 
@@ -40,7 +41,7 @@ export function describeLogStore(
   describe(`log store: ${name}`, () => {
     let harness: StoreHarness;
     let clock: SettableClock;
-    let store: LogStore;
+    let store: StreamLog;
 
     beforeEach(async () => {
       harness = await makeHarness();
@@ -368,7 +369,7 @@ export function describeLogStore(
     });
 
     describe.skipIf(!capabilities.sharedBetweenProcesses)("shared by two", () => {
-      let other: LogStore;
+      let other: StreamLog;
       beforeEach(async () => {
         other = await harness.open(clock);
       });

@@ -1,6 +1,5 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { StreamStore } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { TurnRequest } from "./request.ts";
 
@@ -108,7 +107,7 @@ export interface Opening {
  * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
  * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
  */
-export interface LogStore extends StreamStore {
+export interface LogStore {
   readonly capabilities: StoreCapabilities;
   /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
   create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created>;

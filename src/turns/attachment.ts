@@ -1,9 +1,8 @@
 import { bestEffort } from "../base/async.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
-import type { AcceptedMessage, Admitted, AttachedStream, StreamName } from "../log/client-stream.ts";
+import type { AcceptedMessage, Admitted, AttachedStream, StreamName, StreamStore } from "../log/client-stream.ts";
 import type { TurnEvent } from "../log/event.ts";
-import type { LogStore } from "../log/store.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
 
 /** What became of a message (see `Admitted`), and the turn that it started. */
@@ -47,7 +46,7 @@ export interface StreamTurns extends Turns {
 
 /** A signal that aborts when a newer attach has the stream, until `stop` is called. */
 export function watchSuperseded(
-  store: Pick<LogStore, "untilSuperseded">,
+  store: Pick<StreamStore, "untilSuperseded">,
   stream: AttachedStream,
 ): { readonly superseded: AbortSignal; readonly stop: () => void } {
   const watching = new AbortController();
