@@ -24,7 +24,7 @@ export interface OpenedDatabase {
 export async function openDatabase(path: string, stamp: string): Promise<OpenedDatabase> {
   const { DatabaseSync } = await loadSqlite();
   const open = (): DatabaseSync => {
-    const database = new DatabaseSync(path, { timeout: lockTimeoutMs });
+    const database = new DatabaseSync(path);
     try {
       prepare(database);
       return database;
@@ -64,6 +64,7 @@ function attempt(open: () => DatabaseSync): { readonly database: DatabaseSync | 
 }
 
 function prepare(database: DatabaseSync): void {
+  database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`); // Node 22 before 22.16 takes no such option
   const version = numberOf(database, "user_version");
   const application = numberOf(database, "application_id");
   const empty = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] === 0;

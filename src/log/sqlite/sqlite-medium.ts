@@ -250,10 +250,18 @@ export class SqliteMedium implements LogMedium {
         this.#statement("COMMIT").run();
         return result;
       } catch (error) {
-        if (this.#database.isTransaction) this.#statement("ROLLBACK").run();
+        this.#rollBack();
         throw error;
       }
     });
+  }
+
+  #rollBack(): void {
+    try {
+      this.#statement("ROLLBACK").run();
+    } catch {
+      // a full disk has rolled it back already
+    }
   }
 
   #translated<T>(work: () => T): T {
