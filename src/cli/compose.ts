@@ -5,10 +5,10 @@ import type { GatewayLog } from "../gateway/log.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
 import type { IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
-import type { StreamLog } from "../log/client-stream.ts";
 import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
+import type { LogStore } from "../log/store.ts";
 import type { Model, Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import { openTurns } from "../turns/open-turns.ts";
@@ -108,7 +108,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 /** The log on disk, or memory while the disk fails; what is wrong is said once. */
 async function openStore(
   options: ComposeOptions,
-): Promise<{ readonly store: StreamLog; readonly setAside: () => string | undefined }> {
+): Promise<{ readonly store: LogStore; readonly setAside: () => string | undefined }> {
   const { storeFile, io, log } = options;
   const { clock } = io;
   if (storeFile === undefined) return { store: openMemoryLog({ clock }), setAside: () => undefined };

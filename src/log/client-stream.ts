@@ -1,6 +1,5 @@
 import type { TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { LogStore, LogWriter, NewTurn, TurnRecord } from "./store.ts";
 
 /** Who names a stream of the idempotent protocol how. Another key is another stream: a wrong one finds nothing. */
 export interface StreamName {
@@ -32,34 +31,3 @@ export interface AttachedStream {
   /** True when only memory holds it. */
   readonly degraded: boolean;
 }
-
-/**
- * What became of a message. `admitted` and `repeated` are acknowledged; `conflict`: that number was used for another
- * payload; `gap`: an earlier number is missing; `fenced`: a newer attach has the stream.
- */
-export type Admitted =
-  | {
-      readonly outcome: "admitted";
-      readonly turn: { readonly record: TurnRecord; readonly writer: LogWriter } | undefined;
-    }
-  | { readonly outcome: "repeated" | "conflict" | "gap" | "fenced" };
-
-/** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
-export interface StreamStore {
-  /**
-   * Attaches to a stream; `create` makes it where there is none. Throws `expired` where `resume` finds none, or it is no
-   * longer kept: never a second stream in its place.
-   */
-  attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream>;
-  /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
-  admit(
-    stream: Pick<AttachedStream, "name" | "epoch" | "degraded">,
-    message: { readonly seqno: number; readonly payload: Uint8Array },
-    start?: { readonly turn: NewTurn; readonly owner: string },
-  ): Promise<Admitted>;
-  /** Resolves once a newer attach has the stream. Rejects with the signal's reason. */
-  untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch" | "degraded">, signal: AbortSignal): Promise<void>;
-}
-
-/** A log of turns that also keeps what clients sent: what every store opens. */
-export type StreamLog = LogStore & StreamStore;

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { Admitted, AttachedStream, StreamLog, StreamName, StreamStore } from "./client-stream.ts";
+import type { AttachedStream, StreamName } from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
@@ -13,12 +13,15 @@ import { Streams } from "./open-streams.ts";
 import { damagedLog, decodeRecord } from "./record-text.ts";
 import { expiryOf, hasExpired, type Retention } from "./retention.ts";
 import type {
+  Admitted,
   Claimed,
   Created,
+  LogStore,
   LogWriter,
   NewTurn,
   Opening,
   StoreCapabilities,
+  StreamStore,
   TurnFilter,
   TurnRecord,
 } from "./store.ts";
@@ -31,11 +34,11 @@ export interface LogOptions {
 }
 
 /** The event log over any medium: encodes and checks records, counts expiry; the medium only keeps bytes. */
-export function openLog(options: LogOptions): StreamLog {
+export function openLog(options: LogOptions): LogStore {
   return new Log(options);
 }
 
-class Log implements StreamLog {
+class Log implements LogStore {
   readonly capabilities: StoreCapabilities;
   readonly #medium: LogMedium;
   readonly #codec: LogCodec;

@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isMillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
-import type { StreamLog } from "./client-stream.ts";
 import type { TurnEvent, TurnEventBody } from "./event.ts";
 import { readTurn } from "./read-turn.ts";
 import type { LogStore, LogWriter, NewTurn, StoreCapabilities } from "./store.ts";
@@ -11,7 +10,7 @@ import { newTurn, SettableClock } from "./turn.fake.ts";
 
 /** A medium that a test opens, perhaps several times. `open` again is what another process, or the next start, would do. */
 export interface StoreHarness {
-  open(clock: SettableClock): Promise<StreamLog>;
+  open(clock: SettableClock): Promise<LogStore>;
   dispose(): Promise<void>;
 }
 
@@ -41,7 +40,7 @@ export function describeLogStore(
   describe(`log store: ${name}`, () => {
     let harness: StoreHarness;
     let clock: SettableClock;
-    let store: StreamLog;
+    let store: LogStore;
 
     beforeEach(async () => {
       harness = await makeHarness();
@@ -369,7 +368,7 @@ export function describeLogStore(
     });
 
     describe.skipIf(!capabilities.sharedBetweenProcesses)("shared by two", () => {
-      let other: StreamLog;
+      let other: LogStore;
       beforeEach(async () => {
         other = await harness.open(clock);
       });

@@ -1,5 +1,6 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
+import type { AttachedStream, StreamName } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { TurnRequest } from "./request.ts";
 
@@ -102,12 +103,40 @@ export interface Opening {
 }
 
 /**
+ * What became of a message. `admitted` and `repeated` are acknowledged; `conflict`: that number was used for another
+ * payload; `gap`: an earlier number is missing; `fenced`: a newer attach has the stream.
+ */
+export type Admitted =
+  | {
+      readonly outcome: "admitted";
+      readonly turn: { readonly record: TurnRecord; readonly writer: LogWriter } | undefined;
+    }
+  | { readonly outcome: "repeated" | "conflict" | "gap" | "fenced" };
+
+/** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
+export interface StreamStore {
+  /**
+   * Attaches to a stream; `create` makes it where there is none. Throws `expired` where `resume` finds none, or it is no
+   * longer kept: never a second stream in its place.
+   */
+  attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream>;
+  /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
+  admit(
+    stream: Pick<AttachedStream, "name" | "epoch" | "degraded">,
+    message: { readonly seqno: number; readonly payload: Uint8Array },
+    start?: { readonly turn: NewTurn; readonly owner: string },
+  ): Promise<Admitted>;
+  /** Resolves once a newer attach has the stream. Rejects with the signal's reason. */
+  untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch" | "degraded">, signal: AbortSignal): Promise<void>;
+}
+
+/**
  * The append-only event log of every turn. One writer per turn, any number of readers.
  *
  * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
  * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
  */
-export interface LogStore {
+export interface LogStore extends StreamStore {
   readonly capabilities: StoreCapabilities;
   /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
   create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created>;

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Secret } from "../base/secret.ts";
-import type { AttachedStream, StreamLog, StreamName } from "./client-stream.ts";
+import type { AttachedStream, StreamName } from "./client-stream.ts";
+import type { LogStore } from "./store.ts";
 import { newTurn, type SettableClock } from "./turn.fake.ts";
 
 const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString("base64url"));
@@ -11,7 +12,7 @@ const textOf = (payload: Uint8Array) => new TextDecoder().decode(payload);
 let names = 0;
 
 /** What every log store promises of the messages that clients send; called inside its suite. */
-export function describeStreams(storeOf: () => StreamLog, clockOf: () => SettableClock): void {
+export function describeStreams(storeOf: () => LogStore, clockOf: () => SettableClock): void {
   describe("a client's stream", () => {
     function named(overrides: Partial<StreamName> = {}): StreamName {
       names += 1;

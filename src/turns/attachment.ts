@@ -1,8 +1,9 @@
 import { bestEffort } from "../base/async.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
-import type { AcceptedMessage, Admitted, AttachedStream, StreamName, StreamStore } from "../log/client-stream.ts";
+import type { AcceptedMessage, AttachedStream, StreamName } from "../log/client-stream.ts";
 import type { TurnEvent } from "../log/event.ts";
+import type { Admitted, StreamStore } from "../log/store.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
 
 /** What became of a message (see `Admitted`), and the turn that it started. */

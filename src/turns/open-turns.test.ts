@@ -2,7 +2,6 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
-import type { StreamLog } from "../log/client-stream.ts";
 import type { LogMedium } from "../log/medium.ts";
 import { MemoryMedium } from "../log/memory/memory-medium.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
@@ -10,6 +9,7 @@ import { openLog } from "../log/open-log.ts";
 import { defaultRetention } from "../log/retention.ts";
 import { encodeKey } from "../log/sealing/keys.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
+import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
 import type { TurnsOptions } from "./open-turns.ts";
@@ -55,7 +55,7 @@ describe("a turn", () => {
     const clock = new FakeClock();
     const store = openMemoryLog({ clock });
     let release: () => void = () => {};
-    const held: StreamLog = {
+    const held: LogStore = {
       ...bound(store),
       create: async (turn, owner) => {
         const created = await store.create(turn, owner);
@@ -552,12 +552,12 @@ function tampering(medium: MemoryMedium): LogMedium {
 }
 
 /** A memory log that says it outlives the process: what a test needs of a restart without a disk. */
-function durable(store: StreamLog): StreamLog {
+function durable(store: LogStore): LogStore {
   return { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: true } };
 }
 
-function bound(store: StreamLog): StreamLog {
+function bound(store: LogStore): LogStore {
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== "constructor");
   const copy = Object.fromEntries(methods.map((name) => [name, Reflect.get(store, name).bind(store)]));
-  return { ...copy, capabilities: store.capabilities } as StreamLog; // every method of it, bound
+  return { ...copy, capabilities: store.capabilities } as LogStore; // every method of it, bound
 }

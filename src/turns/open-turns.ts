@@ -2,10 +2,10 @@ import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
-import type { AttachedStream, StreamLog, StreamName } from "../log/client-stream.ts";
+import type { AttachedStream, StreamName } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
-import type { LogWriter, Opening, TurnRecord } from "../log/store.ts";
+import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import type { Continuity } from "./continuity/continuity.ts";
@@ -22,7 +22,7 @@ import { upkeep } from "./upkeep.ts";
 
 export interface TurnsOptions extends Planning {
   /** Stays open when the turns stop; whoever opened it closes it. */
-  readonly store: StreamLog;
+  readonly store: LogStore;
   readonly backends: Backends;
   readonly clock: Clock;
   /** How long a turn goes on with nobody reading, where the request does not say; ms. */
@@ -50,7 +50,7 @@ type SendWords = [stream: AttachedStream, ...Parameters<Attachment["send"]>];
 
 class Engine implements StreamTurns {
   readonly #options: TurnsOptions;
-  readonly #store: StreamLog;
+  readonly #store: LogStore;
   readonly #clock: Clock;
   readonly #presence: Presence;
   readonly #running: RunningTurns;

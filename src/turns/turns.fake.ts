@@ -1,10 +1,10 @@
 import type { Prompt } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
-import type { StreamLog } from "../log/client-stream.ts";
 import type { TurnEvent } from "../log/event.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import type { TurnRequest } from "../log/request.ts";
+import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import type { StreamTurns } from "./attachment.ts";
 import { FakeBackend } from "./backend.fake.ts";
@@ -51,7 +51,7 @@ export function asking(overrides: Partial<StartTurn> = {}): StartTurn {
 export interface FakeTurns {
   readonly turns: StreamTurns;
   readonly clock: FakeClock;
-  readonly store: StreamLog;
+  readonly store: LogStore;
   readonly backend: FakeBackend;
 }
 

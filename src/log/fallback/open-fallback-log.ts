@@ -3,11 +3,12 @@ import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { Admitted, AttachedStream, StreamLog, StreamName, StreamStore } from "../client-stream.ts";
+import type { AttachedStream, StreamName } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
 import type {
+  Admitted,
   Claimed,
   Created,
   LogStore,
@@ -15,6 +16,7 @@ import type {
   NewTurn,
   Opening,
   StoreCapabilities,
+  StreamStore,
   TurnFilter,
   TurnRecord,
 } from "../store.ts";
@@ -26,7 +28,7 @@ const healEveryMs = 1_000;
 
 export interface FallbackLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
-  readonly open: () => Promise<StreamLog>;
+  readonly open: () => Promise<LogStore>;
   /** What the store can do once it is open. */
   readonly capabilities: StoreCapabilities;
   readonly clock: Clock;
@@ -37,7 +39,7 @@ export interface FallbackLogOptions {
 }
 
 /** A log that never stops an answer: turns that its store will not take live in memory until it does. */
-export interface FallbackLog extends StreamLog {
+export interface FallbackLog extends LogStore {
   /** Why the store failed last, while it does. */
   readonly degradedBy: MillraceError | undefined;
 }
@@ -51,14 +53,14 @@ export async function openFallbackLog(options: FallbackLogOptions): Promise<Fall
 class Fallback implements FallbackLog {
   readonly capabilities: StoreCapabilities;
   readonly #options: FallbackLogOptions;
-  readonly #memory: StreamLog;
+  readonly #memory: LogStore;
   readonly #writers = new Map<TurnId, FallbackWriter>();
   /** Turns that memory holds. */
   readonly #inMemory = new Set<TurnId>();
   /** Wakes readers when a turn moves. */
   readonly #moves = new Waiters<TurnId>();
   readonly #closing = new AbortController();
-  #primary: StreamLog | undefined;
+  #primary: LogStore | undefined;
   #degradedBy: MillraceError | undefined;
   #healing: Promise<void> | undefined;
 
@@ -208,7 +210,7 @@ class Fallback implements FallbackLog {
     }
   }
 
-  #store(): StreamLog {
+  #store(): LogStore {
     if (this.#primary !== undefined) return this.#primary;
     throw this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
   }

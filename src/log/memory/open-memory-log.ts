@@ -1,8 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
-import type { StreamLog } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
+import type { LogStore } from "../store.ts";
 import { MemoryMedium } from "./memory-medium.ts";
 
 /** A log that ends with this process. */
@@ -14,6 +14,6 @@ export function openMemoryLog({
   readonly clock: Clock;
   readonly codec?: LogCodec;
   readonly retention?: Retention;
-}): StreamLog {
+}): LogStore {
   return openLog({ medium: new MemoryMedium(), codec, clock, retention });
 }

@@ -1,9 +1,9 @@
 import { createClient } from "redis";
 import type { Clock } from "../../base/clock.ts";
-import type { StreamLog } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
+import type { LogStore } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { translateRedisError } from "./redis-errors.ts";
 import { RedisMedium } from "./redis-medium.ts";
@@ -32,7 +32,7 @@ export async function openRedisLog({
   clock,
   codec = clearCodec,
   retention = defaultRetention,
-}: RedisLogOptions): Promise<StreamLog> {
+}: RedisLogOptions): Promise<LogStore> {
   const waiters = new Waiters<string>();
   const target = url.startsWith("unix:") ? { path: url.slice("unix:".length) } : {};
   const client = createClient({

@@ -1,8 +1,8 @@
 import type { Clock } from "../../base/clock.ts";
-import type { StreamLog } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
+import type { LogStore } from "../store.ts";
 import { openDatabase } from "./open-database.ts";
 import { SqliteMedium } from "./sqlite-medium.ts";
 
@@ -27,7 +27,7 @@ export async function openSqliteLog({
   codec = clearCodec,
   retention = defaultRetention,
   maxPages,
-}: SqliteLogOptions): Promise<{ readonly store: StreamLog; readonly setAside: string | undefined }> {
+}: SqliteLogOptions): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
   const { database, setAside } = await openDatabase(path, String(clock.now()));
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
   return { store: openLog({ medium: new SqliteMedium(database, clock), codec, clock, retention }), setAside };
