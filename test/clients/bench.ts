@@ -1,0 +1,183 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { deflateSync } from "node:zlib";
+import type { Target } from "../../src/cli/clients/client.ts";
+import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
+import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { type Recorder, startRecorder } from "./recorder.ts";
+
+/** What every client is put through. */
+export const scenarios = ["plain", "tools", "json", "image", "cancel", "error"] as const;
+export type Scenario = (typeof scenarios)[number];
+
+/** What is said in each; the directives are the stand-in IDE's. */
+export const prompts: Readonly<Record<Scenario, string>> = {
+  plain: "[[sim: text=milled-4711]] Say the word.",
+  tools: "[[sim: agent=loop]] Look around.",
+  json: "Which city, and how many days?",
+  image: "What is in this picture?",
+  cancel: "[[sim: size=60000 rate=300]] Tell me everything.",
+  error: "[[sim: error=quota]] Say something.",
+};
+
+export const tripSchema = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer" } },
+  required: ["city", "days"],
+  additionalProperties: false,
+} as const;
+
+const model = "claude-sonnet-4.6";
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A client's own world: a stand-in IDE, a gateway process, a recorder before it, an empty home and a work folder. */
+export class Bench {
+  readonly ide: Simulator;
+  readonly gateway: GatewayProcess;
+  readonly recorder: Recorder;
+  /** Where the clients are installed. */
+  readonly clients: string;
+  /** The gateway's home, and the client's own empty one. */
+  readonly gatewayHome: string;
+  readonly home: string;
+  readonly work: string;
+
+  private constructor(
+    parts: Pick<Bench, "ide" | "gateway" | "recorder" | "clients" | "gatewayHome" | "home" | "work">,
+  ) {
+    ({ ide: this.ide, gateway: this.gateway, recorder: this.recorder, clients: this.clients } = parts);
+    ({ gatewayHome: this.gatewayHome, home: this.home, work: this.work } = parts);
+  }
+
+  static async open(clients: string): Promise<Bench> {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-clients-"));
+    const [gatewayHome, home, work] = [join(folder, "gateway"), join(folder, "home"), join(folder, "work")];
+    for (const path of [gatewayHome, home, work]) mkdirSync(path);
+    writeFileSync(join(work, "README.md"), "# A folder to work in\n");
+    writeFileSync(join(work, "picture.png"), png(8, 8));
+    const ide = await startSimulator({ home: gatewayHome, turn: { rate: 4_000, firstMs: 20, inputMs: 10 } });
+    const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", "1s"] });
+    const recorder = await startRecorder(gateway.url);
+    return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work });
+  }
+
+  async close(): Promise<void> {
+    this.recorder.close();
+    await this.gateway.stop();
+    await this.ide.stop();
+    rmSync(dirname(this.home), { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  get key(): string {
+    return this.gateway.key;
+  }
+
+  get target(): Target {
+    const listed = { id: model, name: "Claude", contextTokens: 200_000, maxOutputTokens: 32_768, images: true };
+    return { url: this.recorder.url, model, models: [listed] };
+  }
+
+  bin(name: string): string {
+    return join(this.clients, "node_modules", ".bin", name);
+  }
+
+  /** Runs a program of a client to its end. `until` ends it early, as Ctrl-C does. */
+  async run(
+    command: string,
+    args: readonly string[],
+    options: {
+      readonly env?: Readonly<Record<string, string>>;
+      readonly stdin?: string;
+      readonly until?: Promise<unknown>;
+    } = {},
+  ): Promise<Ran> {
+    const child = spawn(command, [...args], {
+      cwd: this.work,
+      stdio: ["pipe", "pipe", "pipe"],
+      env: {
+        PATH: [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter),
+        HOME: this.home,
+        TERM: "dumb",
+        NO_COLOR: "1",
+        ...options.env,
+      },
+    });
+    const written = { stdout: "", stderr: "" };
+    child.stdout.on("data", (chunk: Buffer) => (written.stdout += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (written.stderr += chunk.toString()));
+    child.stdin.on("error", () => {}); // a program that does not read its input
+    child.stdin.end(options.stdin ?? "");
+    const giveUp = AbortSignal.timeout(120_000);
+    giveUp.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
+    void options.until?.then(() => child.kill("SIGINT"));
+    const [code] = (await once(child, "close")) as [number | null];
+    return { code, ...written };
+  }
+
+  /** Runs one of our own drivers of an SDK, in a process of its own. */
+  driver(name: string, scenario: Scenario, surface = ""): Promise<Ran> {
+    const env = {
+      BASE_URL: this.recorder.url,
+      API_KEY: this.key,
+      MODEL: model,
+      PROMPT: prompts[scenario],
+      SCHEMA: JSON.stringify(tripSchema),
+      IMAGE: join(this.work, "picture.png"),
+      SURFACE: surface,
+    };
+    return this.run(process.execPath, [join(this.clients, "drivers", `${name}.mjs`), scenario], { env });
+  }
+
+  /** Resolves once the model has begun to answer something new. */
+  async answering(): Promise<void> {
+    const { messages } = await this.ide.report();
+    const begun = messages.length;
+    const patience = AbortSignal.timeout(60_000);
+    await this.ide.until(
+      (report) => report.messages.slice(begun).some(({ text }) => text.includes("size=60000")),
+      patience,
+    );
+    await this.ide.until((report) => report.cascades.some(({ status }) => status === "running"), patience);
+  }
+}
+
+/** A picture of one colour. */
+function png(width: number, height: number): Buffer {
+  const chunk = (type: string, data: Buffer) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(data.length);
+    const crc = Buffer.alloc(4);
+    crc.writeUInt32BE(crc32(body));
+    return Buffer.concat([length, body, crc]);
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 2, 0, 0, 0], 8);
+  const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(width * 3, 0x80)]);
+  const pixels = deflateSync(Buffer.concat(Array.from({ length: height }, () => row)));
+  return Buffer.concat([
+    Buffer.from("89504e470d0a1a0a", "hex"),
+    chunk("IHDR", header),
+    chunk("IDAT", pixels),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
+}
+
+function crc32(data: Buffer): number {
+  let crc = 0xffffffff;
+  for (const byte of data) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}

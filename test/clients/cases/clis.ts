@@ -1,0 +1,184 @@
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
+import type { Client } from "../../../src/cli/clients/client.ts";
+import { codex } from "../../../src/cli/clients/codex.ts";
+import { openCode } from "../../../src/cli/clients/opencode.ts";
+import { type Bench, prompts, type Ran, type Scenario, tripSchema } from "../bench.ts";
+import type { ClientCase } from "./case.ts";
+
+/** What keeps each program from asking anybody but the gateway. */
+const quiet: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  opencode: {
+    OPENCODE_DISABLE_MODELS_FETCH: "1",
+    OPENCODE_DISABLE_AUTOUPDATE: "1",
+    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+  },
+  claude: {
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+    DISABLE_TELEMETRY: "1",
+    DISABLE_ERROR_REPORTING: "1",
+    DISABLE_AUTOUPDATER: "1",
+  },
+};
+
+/** Starts a client the way `millrace run` does. */
+async function launched(
+  bench: Bench,
+  client: Client,
+  args: readonly string[],
+  more: { readonly stdin?: string; readonly until?: Promise<unknown> } = {},
+): Promise<Ran> {
+  if (client.launch === undefined) throw new Error(`${client.name} cannot be launched`);
+  const { homeFolder, platform } = { homeFolder: bench.home, platform: process.platform };
+  const launch = client.launch(bench.target, bench.key, args, { homeFolder, env: {}, platform });
+  return bench.run(bench.bin(launch.command), launch.args, {
+    env: { ...quiet[launch.command], ...launch.env },
+    ...more,
+  });
+}
+
+const openCodeConfig = { autoupdate: false, share: "disabled", permission: { bash: "allow" } };
+
+function openCodeRun(scenario: Scenario, args: readonly string[] = []) {
+  return (bench: Bench, until?: Promise<unknown>) => {
+    const folder = join(bench.home, ".config", "opencode");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(
+      join(folder, "opencode.json"),
+      JSON.stringify({ ...openCodeConfig, enabled_providers: ["millrace"] }),
+    );
+    return launched(bench, openCode, ["run", prompts[scenario], ...args], until === undefined ? {} : { until });
+  };
+}
+
+/** OpenCode with the plugin, which finds the gateway through its own files. */
+function openCodePlugin(scenario: Scenario, args: readonly string[] = []) {
+  return (bench: Bench, until?: Promise<unknown>) => {
+    const folder = join(bench.home, ".config", "opencode");
+    const plugin = new URL("../../../src/opencode/plugin.ts", import.meta.url).href;
+    mkdirSync(join(folder, "node_modules"), { recursive: true });
+    const model = `millrace/${bench.target.model}`;
+    const config = { ...openCodeConfig, plugin: [plugin], enabled_providers: ["millrace"], model, small_model: model };
+    writeFileSync(join(folder, "opencode.json"), JSON.stringify(config));
+    // what OpenCode would otherwise install for the plugin at its first start
+    const version = JSON.parse(
+      readFileSync(join(bench.clients, "node_modules/@opencode-ai/plugin/package.json"), "utf8"),
+    ) as { readonly version: string };
+    writeFileSync(
+      join(folder, "package.json"),
+      JSON.stringify({ dependencies: { "@opencode-ai/plugin": version.version } }),
+    );
+    for (const name of ["@opencode-ai", "zod"])
+      cpSync(join(bench.clients, "node_modules", name), join(folder, "node_modules", name), { recursive: true });
+    const env = { ...quiet["opencode"], MILLRACE_HOME: join(bench.gatewayHome, ".millrace") };
+    return bench.run(bench.bin("opencode"), ["run", prompts[scenario], ...args], {
+      env,
+      ...(until === undefined ? {} : { until }),
+    });
+  };
+}
+
+/** Drives a scenario and interrupts it as soon as the model answers. */
+function interrupted(drive: (bench: Bench, until: Promise<unknown>) => Promise<Ran>) {
+  return (bench: Bench) => drive(bench, bench.answering());
+}
+
+const picture = (bench: Bench) => join(bench.work, "picture.png");
+
+function codexRun(scenario: Scenario, args: (bench: Bench) => readonly string[] = () => []) {
+  return (bench: Bench, until?: Promise<unknown>) => {
+    const policy = ["-c", 'approval_policy="never"', "-c", 'sandbox_mode="danger-full-access"'];
+    return launched(
+      bench,
+      codex,
+      ["exec", ...policy, "--skip-git-repo-check", ...args(bench), "--", prompts[scenario]],
+      until === undefined ? {} : { until },
+    );
+  };
+}
+
+function claudeRun(scenario: Scenario, args: readonly string[] = []) {
+  return (bench: Bench, until?: Promise<unknown>) =>
+    launched(
+      bench,
+      claudeCode,
+      ["-p", prompts[scenario], "--allowedTools", "Bash", ...args],
+      until === undefined ? {} : { until },
+    );
+}
+
+/** A message with a picture, as Claude Code takes it on stdin. */
+async function claudeImage(bench: Bench): Promise<Ran> {
+  const data = readFileSync(picture(bench)).toString("base64");
+  const content = [
+    { type: "text", text: prompts.image },
+    { type: "image", source: { type: "base64", media_type: "image/png", data } },
+  ];
+  const stdin = `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
+  return launched(
+    bench,
+    claudeCode,
+    ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"],
+    { stdin },
+  );
+}
+
+export const cliCases: readonly ClientCase[] = [
+  {
+    name: "OpenCode",
+    packageName: "opencode-ai",
+    surface: "chat completions",
+    drive: {
+      plain: openCodeRun("plain"),
+      tools: openCodeRun("tools"),
+      json: "has no structured output",
+      image: (bench) => openCodeRun("image", ["-f", picture(bench)])(bench),
+      cancel: interrupted(openCodeRun("cancel")),
+      error: openCodeRun("error"),
+    },
+  },
+  {
+    name: "OpenCode, with the plugin",
+    packageName: "opencode-ai",
+    surface: "chat completions",
+    drive: {
+      plain: openCodePlugin("plain"),
+      tools: openCodePlugin("tools"),
+      json: "has no structured output",
+      image: (bench) => openCodePlugin("image", ["-f", picture(bench)])(bench),
+      cancel: interrupted(openCodePlugin("cancel")),
+      error: openCodePlugin("error"),
+    },
+  },
+  {
+    name: "Codex",
+    packageName: "@openai/codex",
+    surface: "responses",
+    drive: {
+      plain: codexRun("plain"),
+      tools: codexRun("tools"),
+      json: codexRun("json", (bench) => {
+        const file = join(bench.work, "schema.json");
+        writeFileSync(file, JSON.stringify(tripSchema));
+        return ["--output-schema", file];
+      }),
+      image: codexRun("image", (bench) => ["-i", picture(bench)]),
+      cancel: interrupted(codexRun("cancel")),
+      error: codexRun("error"),
+    },
+  },
+  {
+    name: "Claude Code",
+    packageName: "@anthropic-ai/claude-code",
+    surface: "messages",
+    drive: {
+      plain: claudeRun("plain"),
+      tools: claudeRun("tools"),
+      json: claudeRun("json", ["--json-schema", JSON.stringify(tripSchema), "--output-format", "json"]),
+      image: claudeImage,
+      cancel: interrupted(claudeRun("cancel")),
+      error: claudeRun("error"),
+    },
+  },
+];

@@ -1,0 +1,61 @@
+// One scenario through the OpenAI SDK on responses.
+import { readFileSync } from "node:fs";
+import OpenAI, { APIError } from "openai";
+
+const { BASE_URL, API_KEY, MODEL, PROMPT, SCHEMA, IMAGE } = process.env;
+const client = new OpenAI({ baseURL: `${BASE_URL}/v1`, apiKey: API_KEY });
+const tools = [
+  {
+    type: "function",
+    name: "bash",
+    description: "Runs a command.",
+    strict: false,
+    parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
+  },
+];
+const scenarios = {
+  async plain() {
+    return (await client.responses.stream({ model: MODEL, input: PROMPT }).finalResponse()).output_text;
+  },
+  async tools() {
+    let answer = await client.responses.stream({ model: MODEL, input: PROMPT, tools }).finalResponse();
+    for (;;) {
+      const calls = answer.output.filter(({ type }) => type === "function_call");
+      if (calls.length === 0) return answer.output_text;
+      const input = calls.map(({ call_id, arguments: given }) => ({
+        type: "function_call_output",
+        call_id,
+        output: `ran ${JSON.parse(given).command}`,
+      }));
+      answer = await client.responses
+        .stream({ model: MODEL, previous_response_id: answer.id, input, tools })
+        .finalResponse();
+    }
+  },
+  async json() {
+    const text = { format: { type: "json_schema", name: "trip", strict: true, schema: JSON.parse(SCHEMA) } };
+    return JSON.stringify(
+      JSON.parse((await client.responses.create({ model: MODEL, input: PROMPT, text })).output_text),
+    );
+  },
+  async image() {
+    const image_url = `data:image/png;base64,${readFileSync(IMAGE).toString("base64")}`;
+    const content = [
+      { type: "input_text", text: PROMPT },
+      { type: "input_image", image_url, detail: "auto" },
+    ];
+    return (await client.responses.create({ model: MODEL, input: [{ role: "user", content }] })).output_text;
+  },
+  async cancel() {
+    const stream = await client.responses.create({ model: MODEL, input: PROMPT, stream: true });
+    for await (const event of stream) if (event.type === "response.output_text.delta") break; // breaking aborts the request
+    return "cancelled";
+  },
+  error: () => scenarios.plain(),
+};
+try {
+  process.stdout.write(`${await scenarios[process.argv[2]]()}\n`);
+} catch (error) {
+  if (!(error instanceof APIError)) throw error;
+  process.stdout.write(`APIError ${error.status} ${error.code}: ${error.message}\n`);
+}

@@ -1,0 +1,44 @@
+import { createServer, request as forward } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A request as a client sent it. */
+export interface Recorded {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+export interface Recorder {
+  readonly url: string;
+  readonly requests: Recorded[];
+  close(): void;
+}
+
+/** Stands between a client and the gateway and remembers what the client asked; answers pass as they come. */
+export async function startRecorder(gatewayUrl: string): Promise<Recorder> {
+  const target = new URL(gatewayUrl);
+  const requests: Recorded[] = [];
+  const server = createServer((incoming, outgoing) => {
+    const chunks: Buffer[] = [];
+    incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+    incoming.on("end", () => {
+      const { method = "GET", url: path = "/", headers } = incoming;
+      const body = Buffer.concat(chunks);
+      requests.push({ method, path, headers, body: body.toString("utf8") });
+      const upstream = forward(
+        { host: target.hostname, port: target.port, method, path, headers: { ...headers, host: target.host } },
+        (answer) => {
+          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(outgoing);
+        },
+      );
+      upstream.on("error", () => outgoing.destroy());
+      outgoing.on("close", () => upstream.destroy());
+      upstream.end(body);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo; // listening on TCP
+  return { url: `http://127.0.0.1:${port}`, requests, close: () => server.close().closeAllConnections() };
+}

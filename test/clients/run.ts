@@ -1,0 +1,67 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Bench, type Scenario, scenarios } from "./bench.ts";
+import type { ClientCase } from "./cases/case.ts";
+import { cliCases } from "./cases/clis.ts";
+import { sdkCases } from "./cases/sdks.ts";
+import { drive, type Outcome } from "./check.ts";
+import { installClients, versionOf } from "./install.ts";
+import { shapeOf } from "./shape.ts";
+import { page, type Row } from "./table.ts";
+
+/*
+ * `npm run test:clients [-- --only codex] [--update]`: drives real clients against a real gateway process and the stand-in
+ * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/.
+ */
+const root = join(import.meta.dirname, "../..");
+const args = process.argv.slice(2);
+const only = args.includes("--only") ? args[args.indexOf("--only") + 1]?.toLowerCase() : undefined;
+const update = args.includes("--update");
+const verbose = args.includes("--verbose");
+
+const clients = await installClients();
+const rows: Row[] = [];
+for (const client of [...cliCases, ...sdkCases]) {
+  if (only !== undefined && !`${client.name} ${client.surface}`.toLowerCase().includes(only)) continue;
+  rows.push({ client, version: versionOf(clients, client.packageName), outcomes: await suite(client) });
+}
+process.stdout.write(`\n${page(rows)}\n`);
+if (update && only === undefined) writeFileSync(join(root, "docs/clients.md"), page(rows));
+process.exitCode = rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ? 1 : 0;
+
+async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outcome>>> {
+  const bench = await Bench.open(clients);
+  const outcomes: [Scenario, Outcome][] = [];
+  try {
+    for (const scenario of scenarios) {
+      const first = bench.recorder.requests.length;
+      const outcome = await drive(client, scenario, bench);
+      outcomes.push([scenario, outcome]);
+      report(client, scenario, outcome);
+      if (update) keepShapes(client, scenario, bench.recorder.requests.slice(first).map(shapeOf));
+    }
+  } finally {
+    await bench.close();
+  }
+  return Object.fromEntries(outcomes) as Record<Scenario, Outcome>; // one a scenario
+}
+
+function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outcome): void {
+  const mark = { passed: "ok", failed: "FAILED", "not possible": "-" }[outcome.type];
+  process.stderr.write(
+    `${mark.padEnd(7)} ${name} (${surface}) ${scenario} ${(outcome.ms / 1000).toFixed(1)} s ${outcome.note}\n`,
+  );
+  if (outcome.type !== "failed" || !verbose || outcome.ran === undefined) return;
+  process.stderr.write(
+    `--- code ${outcome.ran.code}\n${outcome.ran.stdout.slice(-3_000)}\n--- stderr\n${outcome.ran.stderr.slice(-3_000)}\n`,
+  );
+}
+
+/** One file a client and scenario: the requests in their order. Only forms that carry a prompt are of interest. */
+function keepShapes({ name, surface }: ClientCase, scenario: Scenario, shapes: readonly unknown[]): void {
+  if (shapes.length === 0 || scenario === "cancel" || scenario === "error") return;
+  const folder = join(root, "test/corpus/requests");
+  mkdirSync(folder, { recursive: true });
+  const file = `${name} ${surface} ${scenario}`.toLowerCase().replace(/[^a-z]+/g, "-");
+  writeFileSync(join(folder, `${file}.json`), `${JSON.stringify(shapes.slice(0, 4), null, 1)}\n`);
+}

@@ -1,0 +1,76 @@
+import type { Recorded } from "./recorder.ts";
+
+/** Headers whose values say nothing of the client's form: made anew each time, or secret. */
+const replaced =
+  /^(?:authorization|x-api-key|host|content-length|connection|.*session.*|.*thread.*|.*request-id.*|x-codex-.*|user-agent|x-opencode-.*|traceparent|.*affinity.*)$/;
+/** Keys whose values are names of the wire, not prose, up to a length that no prose has. */
+const wireKeys = new Set([
+  "type",
+  "role",
+  "model",
+  "name",
+  "object",
+  "tool_choice",
+  "effort",
+  "summary",
+  "verbosity",
+  "format",
+  "media_type",
+  "detail",
+  "display",
+  "keep",
+  "status",
+  "truncation",
+  "service_tier",
+  "wire_api",
+  "syntax",
+  "include",
+  "required",
+  "enum",
+]);
+
+/** A request with every prose text replaced by our own; fields, nesting, header names and sizes' order stay. */
+export function shapeOf({ method, path, headers, body }: Recorded): unknown {
+  const shown = Object.entries(headers)
+    .map(([name, value]) => [name, replaced.test(name) ? "…" : value] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    method,
+    path,
+    headers: Object.fromEntries(shown),
+    body: body === "" ? null : withoutProse(parsed(body), ""),
+  };
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return "not JSON";
+  }
+}
+
+function withoutProse(value: unknown, key: string): unknown {
+  if (typeof value === "string") return ownText(value, key);
+  if (Array.isArray(value)) return sample(value).map((item: unknown) => withoutProse(item, key));
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([name, member], at) => {
+    // names of tools' members are the client's own words too, but they are its wire
+    return [/^[\w$.-]{1,64}$/.test(name) ? name : `key_${at}`, withoutProse(member, name)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Long lists keep their first and last entries: enough for the form. */
+function sample(items: readonly unknown[]): readonly unknown[] {
+  return items.length <= 8 ? items : [...items.slice(0, 6), ...items.slice(-2)];
+}
+
+function ownText(text: string, key: string): string {
+  if (wireKeys.has(key) && /^[\w.:/$-]{0,64}$/.test(text)) return text;
+  if (/^(?:call|toolu|fc|msg|rs|ctc)_/.test(text)) return `${text.split("_")[0]}_id`;
+  if (/^data:|^[A-Za-z0-9+/=]{80,}$/.test(text)) return "iVBORw0KGgo=";
+  if (text.startsWith("x-anthropic-billing-header")) return "x-anthropic-billing-header: cc_version=0; cch=0;";
+  if (text === "") return "";
+  return `Text of ours, as long as ${text.length < 40 ? "a few words" : text.length < 400 ? "a sentence" : "a page"}.`;
+}
