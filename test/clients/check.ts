@@ -2,7 +2,7 @@ import type { Bench, Ran, Scenario } from "./bench.ts";
 import type { ClientCase } from "./cases/case.ts";
 
 export type Outcome =
-  | { readonly type: "passed" | "not possible"; readonly note: string; readonly ms: number }
+  | { readonly type: "passed" | "not possible" | "known"; readonly note: string; readonly ms: number }
   | { readonly type: "failed"; readonly note: string; readonly ms: number; readonly ran: Ran | undefined };
 
 /** How many prompts one scenario may cost at most: more is a client that tries again what was refused, or our fault. */
@@ -14,19 +14,21 @@ export async function drive(client: ClientCase, scenario: Scenario, bench: Bench
   if (typeof way === "string") return { type: "not possible", note: way, ms: 0 };
   const before = await bench.ide.report();
   const startedAt = performance.now();
+  const known = client.known?.[scenario];
   let ran: Ran | undefined;
+  let wrong: string | undefined;
   try {
     ran = await way(bench);
     await judge(scenario, ran, bench, before.messages.length, before.cancels.length);
-    return { type: "passed", note: "", ms: performance.now() - startedAt };
   } catch (error) {
-    return {
-      type: "failed",
-      note: error instanceof Error ? error.message : String(error),
-      ms: performance.now() - startedAt,
-      ran,
-    };
+    wrong = error instanceof Error ? error.message : String(error);
   }
+  const ms = performance.now() - startedAt;
+  if (wrong === undefined) {
+    if (known === undefined) return { type: "passed", note: "", ms };
+    return { type: "failed", note: "it is known to fail and did not: take it off the list", ms, ran };
+  }
+  return known === undefined ? { type: "failed", note: wrong, ms, ran } : { type: "known", note: known, ms };
 }
 
 async function judge(scenario: Scenario, ran: Ran, bench: Bench, messages: number, cancels: number): Promise<void> {

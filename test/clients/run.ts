@@ -47,7 +47,7 @@ async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outc
 }
 
 function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outcome): void {
-  const mark = { passed: "ok", failed: "FAILED", "not possible": "-" }[outcome.type];
+  const mark = { passed: "ok", failed: "FAILED", known: "known", "not possible": "-" }[outcome.type];
   process.stderr.write(
     `${mark.padEnd(7)} ${name} (${surface}) ${scenario} ${(outcome.ms / 1000).toFixed(1)} s ${outcome.note}\n`,
   );

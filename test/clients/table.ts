@@ -44,7 +44,7 @@ export function page(rows: readonly Row[]): string {
 }
 
 function cell(outcome: Outcome): string {
-  return { passed: "yes", failed: "**no**", "not possible": "–" }[outcome.type];
+  return { passed: "yes", failed: "**no**", known: "**no**", "not possible": "–" }[outcome.type];
 }
 
 function notes(rows: readonly Row[]): readonly string[] {

@@ -98,15 +98,18 @@ function codexRun(scenario: Scenario, args: (bench: Bench) => readonly string[] 
   };
 }
 
-function claudeRun(scenario: Scenario, args: readonly string[] = []) {
+function claudeRun(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>) =>
     launched(
       bench,
       claudeCode,
-      ["-p", prompts[scenario], "--allowedTools", "Bash", ...args],
+      ["-p", prompt, "--allowedTools", "Bash", ...args],
       until === undefined ? {} : { until },
     );
 }
+
+/** Claude Code takes structured output as a call of a tool of its own; the stand-in model is told to make it. */
+const callsForm = `[[agent\ncall StructuredOutput {"city":"Bern","days":3}\n---\nsay Done.\n]] ${prompts.json}`;
 
 /** A message with a picture, as Claude Code takes it on stdin. */
 async function claudeImage(bench: Bench): Promise<Ran> {
@@ -124,11 +127,15 @@ async function claudeImage(bench: Bench): Promise<Ran> {
   );
 }
 
+const triesAgain =
+  "OpenCode takes every 429 for a short wait and sends the prompt again, eight times in 80 s, though the answer says not to; then it tells the user";
+
 export const cliCases: readonly ClientCase[] = [
   {
     name: "OpenCode",
     packageName: "opencode-ai",
     surface: "chat completions",
+    known: { error: triesAgain },
     drive: {
       plain: openCodeRun("plain"),
       tools: openCodeRun("tools"),
@@ -142,6 +149,7 @@ export const cliCases: readonly ClientCase[] = [
     name: "OpenCode, with the plugin",
     packageName: "opencode-ai",
     surface: "chat completions",
+    known: { error: triesAgain },
     drive: {
       plain: openCodePlugin("plain"),
       tools: openCodePlugin("tools"),
@@ -173,12 +181,12 @@ export const cliCases: readonly ClientCase[] = [
     packageName: "@anthropic-ai/claude-code",
     surface: "messages",
     drive: {
-      plain: claudeRun("plain"),
-      tools: claudeRun("tools"),
-      json: claudeRun("json", ["--json-schema", JSON.stringify(tripSchema), "--output-format", "json"]),
+      plain: claudeRun(prompts.plain),
+      tools: claudeRun(prompts.tools),
+      json: claudeRun(callsForm, ["--json-schema", JSON.stringify(tripSchema), "--output-format", "json"]),
       image: claudeImage,
-      cancel: interrupted(claudeRun("cancel")),
-      error: claudeRun("error"),
+      cancel: interrupted(claudeRun(prompts.cancel)),
+      error: claudeRun(prompts.error),
     },
   },
 ];

@@ -9,12 +9,21 @@ function driven(name: string, surface?: string): ClientCase["drive"] {
   return Object.fromEntries(entries) as ClientCase["drive"]; // one entry a scenario
 }
 
+const byReference =
+  "it names the items of stored answers by `item_reference`, which the gateway does not keep; `store: false` in its provider options avoids that";
+
 export const sdkCases: readonly ClientCase[] = [
   { name: "OpenAI SDK", packageName: "openai", surface: "chat completions", drive: driven("openai-chat") },
   { name: "OpenAI SDK", packageName: "openai", surface: "responses", drive: driven("openai-responses") },
   { name: "Anthropic SDK", packageName: "@anthropic-ai/sdk", surface: "messages", drive: driven("anthropic") },
   { name: "Vercel AI SDK", packageName: "ai", surface: "chat completions", drive: driven("ai-sdk", "compatible") },
-  { name: "Vercel AI SDK", packageName: "ai", surface: "responses", drive: driven("ai-sdk", "openai") },
+  {
+    name: "Vercel AI SDK",
+    packageName: "ai",
+    surface: "responses",
+    drive: driven("ai-sdk", "openai"),
+    known: { tools: byReference },
+  },
   { name: "Vercel AI SDK", packageName: "ai", surface: "messages", drive: driven("ai-sdk", "anthropic") },
   { name: "LangChain", packageName: "@langchain/openai", surface: "chat completions", drive: driven("langchain") },
 ];
