@@ -26,7 +26,7 @@ type Mode =
 
 /** A block that is a call if nothing but calls follows it, and an example if text does. */
 interface Tentative {
-  readonly raw: string;
+  raw: string;
   /** White space after it. */
   space: string;
   readonly calls: readonly CallAttempt[];
@@ -141,8 +141,8 @@ export class AnswerScanner {
           if (prose) return this.#hold(opener.length, inlineReader(opener.tag, tool, names, lineStart));
         }
         if (!lineStart) return this.#pass(1);
-        this.#settle(true);
         this.#called();
+        this.#settle(true);
         this.#pending = text.slice(opener.length);
         this.#mode = { in: "block", block: namedBlock(opener, this.#desk) };
         return true;
@@ -153,7 +153,10 @@ export class AnswerScanner {
           const first = inner.startsWith("<") ? readOpener(inner, names) : undefined;
           if ((inner === "" || first === "more") && end === undefined) return false;
           if (first !== undefined && first !== "more" && (first.kind === "named" || first.kind === "nameless")) {
-            this.#pending = inner; // a wrapper: the calls in it are read one by one
+            // a wrapper: the calls in it are read one by one; it is text again if none comes
+            this.#tentative.push({ raw: text.slice(0, text.length - inner.length), space: "", calls: [] });
+            this.#pending = inner;
+            this.#line = "";
             return true;
           }
         }
@@ -170,6 +173,7 @@ export class AnswerScanner {
         return lineStart && this.#hasCalls ? this.#invented(/^</, end) : this.#pass(1);
       case "stray":
         if (!this.#hasCalls) return this.#pass(1);
+        this.#keepStray(text.slice(0, opener.length));
         this.#pending = text.slice(opener.length);
         return true;
       default:
@@ -178,7 +182,15 @@ export class AnswerScanner {
   }
 
   get #hasCalls(): boolean {
-    return this.#sawCall || this.#tentative.length > 0;
+    return this.#sawCall || this.#tentative.some(({ calls }) => calls.length > 0);
+  }
+
+  /** A closing tag after something that may turn out to be text is text then too. */
+  #keepStray(tag: string): void {
+    const last = this.#tentative.at(-1);
+    if (last === undefined) return;
+    last.raw += last.space + tag;
+    last.space = "";
   }
 
   #invented(form: RegExp, end: AnswerEnd | undefined): boolean {
@@ -209,12 +221,12 @@ export class AnswerScanner {
     const raw = this.#pending.slice(0, length);
     this.#pending = this.#pending.slice(length);
     if (verdict.is === "broken") {
-      this.#settle(true);
       this.#called();
+      this.#settle(true);
       this.#desk.unreadable("a tool", undefined, `the call cannot be read: ${JSON.stringify(raw.slice(0, 160))}`);
     } else if (verdict.explicit) {
-      this.#settle(true);
       this.#called();
+      this.#settle(true);
       for (const call of verdict.calls) this.#desk.attempt(call, false);
     } else this.#tentative.push({ raw, space: "", calls: verdict.calls });
     this.#line = "";
@@ -286,12 +298,13 @@ export class AnswerScanner {
     const held = this.#tentative;
     if (held.length === 0) return;
     this.#tentative = [];
-    if (asCalls) this.#called();
+    const wasCall = this.#sawCall || held.some(({ calls }) => calls.length > 0);
+    if (asCalls && wasCall) this.#called();
     for (const { raw, space, calls } of held) {
-      if (asCalls) for (const call of calls) this.#desk.attempt(call, false);
-      else this.#say(raw + space);
+      if (!asCalls || !wasCall) this.#say(raw + space);
+      else for (const call of calls) this.#desk.attempt(call, false);
     }
-    if (asCalls) this.#space = held.at(-1)?.space ?? "";
+    if (asCalls && wasCall) this.#space = held.at(-1)?.space ?? "";
   }
 
   #called(): void {

@@ -79,7 +79,7 @@ function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
     const match = ownCloser(opener.tag).exec(body) ?? (end === undefined ? null : closer(opener.tag).exec(body));
     if (match === null && end === undefined) return { taken: 0, over: false };
     open ??= desk.open(tool, opener.asked);
-    if (match === null && end === "length") open.cut();
+    if (match === null && end === "length") open.cut(body);
     else {
       const whole = match === null ? body : body.slice(0, match.index);
       const value = match === null && opensString(whole) ? undefined : readArguments(whole, tool, desk.names);
@@ -134,8 +134,8 @@ function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
       open?.finish(given, clean && equalJson(given, value));
     }
     if (!another) return { taken: length, over: true };
-    open = undefined; // a second object in the same tag is a second call
-    return { taken: match.length, over: false };
+    open = desk.open(tool, opener.asked); // a second object in the same tag is a second call
+    return { taken: match.length + open.push(rest), over: false };
   }
 }
 
@@ -163,16 +163,18 @@ function freeformBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
     advance(text, end) {
       if (!begun) {
         const lead = /^[ \t]*(?:\r?\n)?/.exec(text)?.[0].length ?? 0;
-        const first = text.slice(lead).trimStart().charAt(0);
-        if ((first === "" || (first === "<" && !text.includes(">") && text.length < 40)) && end === undefined)
-          return { taken: 0, over: false };
-        if (first === "{" || first === "`") return wholeFreeform(text, end);
+        const inner = text.slice(lead).trimStart();
+        const undecided = inner === "" || (inner.startsWith("<") && !inner.includes(">") && inner.length < 40);
+        if (undecided && end === undefined) return { taken: 0, over: false };
+        const empty = ownCloser(opener.tag).exec(inner);
+        if (inner === "" || empty?.index === 0) {
+          desk.unreadable(opener.asked, tool, "there is nothing between the tags");
+          return { taken: text.length - inner.length + (empty?.[0].length ?? 0), over: true };
+        }
+        if (inner.startsWith("{") || inner.startsWith("`")) return wholeFreeform(text, end);
         begun = true;
         call = desk.freeform(tool, opener.asked);
-        const empty = ownCloser(opener.tag).exec(text.slice(lead));
-        if (empty?.index !== 0) return { taken: lead, over: false };
-        call.finish();
-        return { taken: lead + empty[0].length, over: true };
+        if (lead > 0) return { taken: lead, over: false };
       }
       const match = close.exec(text);
       if (match !== null) {

@@ -37,8 +37,8 @@ export interface OpenCall {
   /** All of it was read; `clean` when it was written exactly as taught. */
   finish(value: unknown, clean: boolean): void;
   fail(message: string): void;
-  /** The answer was cut off at its length limit: what there is goes out, never marked done. */
-  cut(): void;
+  /** The answer was cut off at its length limit: what there is (`body`) goes out, never marked done. */
+  cut(body: string): void;
 }
 
 /**
@@ -125,10 +125,10 @@ export class CallDesk {
       fail: (message) => {
         if (!mute || problem !== undefined) this.#fail(asked, tool, problem ?? message, sent(), callId);
       },
-      cut: () => {
+      cut: (body) => {
         if (mute) return;
         this.#accepted++;
-        if (sent() === "") this.#emitCall(tool, callId, stream.raw, false);
+        if (sent() === "") this.#emitCall(tool, callId, body, false);
       },
     };
   }

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Tool, ToolChoice } from "../../log/request.ts";
@@ -125,4 +126,94 @@ describe("what models write when they mean to call a tool", () => {
       }
     });
   }
+
+  /** What answers are made of, right and wrong. */
+  const pieces = [
+    ...[
+      '<tool_call name="bash">',
+      '<tool_call name="apply_patch">',
+      "<tool_call>",
+      "</tool_call>",
+      '<invoke name="bash">',
+      "</invoke>",
+    ],
+    ...[
+      '<parameter name="command">',
+      "</parameter>",
+      "<bash>",
+      "</bash>",
+      "<command>",
+      "</command>",
+      "<tool_result>",
+      "<think>",
+      "</think>",
+    ],
+    ...[
+      '{"command":"ls"}',
+      '{"name":"bash","arguments":{"command":"ls"}}',
+      "{",
+      "}",
+      "[",
+      "]",
+      '"',
+      ",",
+      '{"command":"',
+      '"}',
+      "\\",
+    ],
+    ...[
+      "```",
+      "```json",
+      "```tool_code",
+      "~~~",
+      "`",
+      "bash(command='ls')",
+      "Action: bash",
+      "Action Input: ",
+      "Observation:",
+      "[TOOL_CALLS]",
+    ],
+    ...[
+      "<|tool_call_begin|>",
+      "functions.bash:0",
+      "<|tool_call_argument_begin|>",
+      "<|tool_call_end|>",
+      "for example",
+      "<",
+      "</",
+      "é😀",
+      " ",
+      "\n",
+      "\n",
+      "\n",
+      "\r\n",
+    ],
+  ];
+
+  it("reads any heap of pieces without a throw, the same however it is cut, and loses no plain text", () => {
+    const plan = parseCase("x\n<<<<\n>>>>\n").plan;
+    const heap = fc.array(fc.constantFrom(...pieces), { maxLength: 24 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(
+        heap,
+        fc.constantFrom("stop", "length"),
+        fc.array(fc.nat(9), { maxLength: 40 }),
+        (input, end, sizes) => {
+          const one: Case = { name: "", plan, end, input, expected: [] };
+          const whole = outcome(one, [input]);
+          expect(outcome(one, input.split(""))).toEqual(whole);
+          const cut: string[] = [];
+          let at = 0;
+          for (const size of sizes) {
+            cut.push(input.slice(at, at + size));
+            at += size;
+          }
+          expect(outcome(one, [...cut, input.slice(at)])).toEqual(whole);
+          const isSilent = !whole.some((line) => !line.startsWith("text "));
+          if (isSilent) expect(whole).toEqual(input === "" ? [] : [`text ${JSON.stringify(input)}`]);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
 });
