@@ -133,6 +133,7 @@ function parseItem(item: Item, path: string): Message | undefined {
     return { role: "tool", callId, parts: parseContent(output, `${path}.output`), isError: false };
   }
   if (type === "item_reference") {
+    if (typeof item["id"] === "string" && item["id"].startsWith("rs_")) return undefined; // reasoning is never replayed
     throw refuse(path, "Single items are not stored.", "Send the item itself, or `previous_response_id`.");
   }
   if (hostedItem.test(type)) return undefined;
