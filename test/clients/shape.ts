@@ -69,7 +69,9 @@ function sample(items: readonly unknown[]): readonly unknown[] {
 function ownText(text: string, key: string): string {
   if (wireKeys.has(key) && /^[\w.:/$-]{0,64}$/.test(text)) return text;
   if (/^(?:call|toolu|fc|msg|rs|ctc)_/.test(text)) return `${text.split("_")[0]}_id`;
-  if (/^data:|^[A-Za-z0-9+/=]{80,}$/.test(text)) return "iVBORw0KGgo=";
+  const dataUrl = /^data:[\w/;=.+-]*,/.exec(text)?.[0];
+  if (dataUrl !== undefined) return `${dataUrl}iVBORw0KGgo=`;
+  if (/^[A-Za-z0-9+/=]{80,}$/.test(text)) return "iVBORw0KGgo=";
   if (text.startsWith("x-anthropic-billing-header")) return "x-anthropic-billing-header: cc_version=0; cch=0;";
   if (text === "") return "";
   return `Text of ours, as long as ${text.length < 40 ? "a few words" : text.length < 400 ? "a sentence" : "a page"}.`;

@@ -40,6 +40,7 @@ export function page(rows: readonly Row[]): string {
     ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
     "",
     ...notes(rows),
+    "",
   ].join("\n");
 }
 

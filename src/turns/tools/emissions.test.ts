@@ -129,7 +129,7 @@ describe("what models write when they mean to call a tool", () => {
 
   /** What answers are made of, right and wrong. */
   const pieces = [
-    ...[
+    [
       '<tool_call name="bash">',
       '<tool_call name="apply_patch">',
       "<tool_call>",
@@ -137,7 +137,7 @@ describe("what models write when they mean to call a tool", () => {
       '<invoke name="bash">',
       "</invoke>",
     ],
-    ...[
+    [
       '<parameter name="command">',
       "</parameter>",
       "<bash>",
@@ -148,7 +148,7 @@ describe("what models write when they mean to call a tool", () => {
       "<think>",
       "</think>",
     ],
-    ...[
+    [
       '{"command":"ls"}',
       '{"name":"bash","arguments":{"command":"ls"}}',
       "{",
@@ -161,7 +161,7 @@ describe("what models write when they mean to call a tool", () => {
       '"}',
       "\\",
     ],
-    ...[
+    [
       "```",
       "```json",
       "```tool_code",
@@ -173,7 +173,7 @@ describe("what models write when they mean to call a tool", () => {
       "Observation:",
       "[TOOL_CALLS]",
     ],
-    ...[
+    [
       "<|tool_call_begin|>",
       "functions.bash:0",
       "<|tool_call_argument_begin|>",
@@ -188,7 +188,7 @@ describe("what models write when they mean to call a tool", () => {
       "\n",
       "\r\n",
     ],
-  ];
+  ].flat();
 
   it("reads any heap of pieces without a throw, the same however it is cut, and loses no plain text", () => {
     const plan = parseCase("x\n<<<<\n>>>>\n").plan;
@@ -210,7 +210,8 @@ describe("what models write when they mean to call a tool", () => {
           }
           expect(outcome(one, [...cut, input.slice(at)])).toEqual(whole);
           const isSilent = !whole.some((line) => !line.startsWith("text "));
-          if (isSilent) expect(whole).toEqual(input === "" ? [] : [`text ${JSON.stringify(input)}`]);
+          const kept = input === "" ? [] : [`text ${JSON.stringify(input)}`];
+          expect(whole).toEqual(isSilent ? kept : whole); // text that is no call is never lost
         },
       ),
       { numRuns: 500 },

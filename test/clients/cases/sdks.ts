@@ -9,9 +9,6 @@ function driven(name: string, surface?: string): ClientCase["drive"] {
   return Object.fromEntries(entries) as ClientCase["drive"]; // one entry a scenario
 }
 
-const byReference =
-  "it names the items of stored answers by `item_reference`, which the gateway does not keep; `store: false` in its provider options avoids that";
-
 export const sdkCases: readonly ClientCase[] = [
   { name: "OpenAI SDK", packageName: "openai", surface: "chat completions", drive: driven("openai-chat") },
   { name: "OpenAI SDK", packageName: "openai", surface: "responses", drive: driven("openai-responses") },
@@ -22,7 +19,6 @@ export const sdkCases: readonly ClientCase[] = [
     packageName: "ai",
     surface: "responses",
     drive: driven("ai-sdk", "openai"),
-    known: { tools: byReference },
   },
   { name: "Vercel AI SDK", packageName: "ai", surface: "messages", drive: driven("ai-sdk", "anthropic") },
   { name: "LangChain", packageName: "@langchain/openai", surface: "chat completions", drive: driven("langchain") },
