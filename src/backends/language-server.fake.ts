@@ -35,11 +35,11 @@ export class FakeLanguageServer implements LanguageServer {
   rawOpen = 0;
   /** A stream that has given all its messages stays open until it is closed. */
   rawHolds = false;
-  inFlight = 0;
-  mostInFlight = 0;
+  mostPollsAtOnce = 0;
   transcriptLimit = 200_000;
   #script: Script = [];
   #armed = false;
+  #polling = 0;
   #panel = false;
   #down = false;
   #nextId = 1;
@@ -182,8 +182,9 @@ export class FakeLanguageServer implements LanguageServer {
   async #serve<T>(call: Call, signal: AbortSignal, act: () => T): Promise<T> {
     signal.throwIfAborted();
     this.calls.push(call);
-    this.inFlight++;
-    this.mostInFlight = Math.max(this.mostInFlight, this.inFlight);
+    const polls = call === "getSteps" || call === "getTranscript" || call === "getStatus" ? 1 : 0;
+    this.#polling += polls;
+    this.mostPollsAtOnce = Math.max(this.mostPollsAtOnce, this.#polling);
     try {
       this.onCall(call);
       await new Promise((resolve) => setImmediate(resolve));
@@ -196,7 +197,7 @@ export class FakeLanguageServer implements LanguageServer {
       if (failing !== undefined) throw failure(failing.reason);
       return result;
     } finally {
-      this.inFlight--;
+      this.#polling -= polls;
     }
   }
 }

@@ -238,7 +238,7 @@ describe("following", () => {
   test("one poll at a time, and none after the end marker but the last look", async () => {
     const { server, run } = setUp();
     await run();
-    expect(server.mostInFlight).toBe(1);
+    expect(server.mostPollsAtOnce).toBe(1);
     expect(server.calls.slice(server.calls.indexOf("getSteps"))).toEqual([
       "getSteps",
       "getSteps",
@@ -249,6 +249,15 @@ describe("following", () => {
       "getGeneratorMetadata",
       "archive",
     ]);
+  });
+
+  test("the trajectory is archived before the end is handed on: nobody comes back to a turn whose log has ended", async () => {
+    const { server, run } = setUp();
+    const archivedAt = new Map<string, number>();
+    await run(false, (event) => archivedAt.set(event.type, server.archived.length));
+    expect(archivedAt.get("text")).toBe(0);
+    expect(archivedAt.get("finished")).toBe(1);
+    expect(server.archived).toHaveLength(1);
   });
 
   test("usage is the server's where it reports it, and counted here where it does not", async () => {

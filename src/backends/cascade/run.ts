@@ -28,6 +28,7 @@ interface Held {
   /** The server may be working on the prompt. */
   prompted: boolean;
   ended: "no" | "finished" | "otherwise";
+  cleaned: boolean;
 }
 
 const cleanUpMs = 5_000;
@@ -42,7 +43,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEventBody, void> {
   const reach = new Reach(source, server);
-  const held: Held = { cascadeId: undefined, prompted: false, ended: "no" };
+  const held: Held = { cascadeId: undefined, prompted: false, ended: "no", cleaned: false };
   yield* guarded(held, reach, options, signal, async function* () {
     const { cascadeId, fromStep } = await begin(reach, prompt, held, signal);
     const { modelUid } = prompt;
@@ -55,7 +56,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
       if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
     }
-    yield* follow(follower, start, cascadeId, reach, prompt, settings, options, signal);
+    yield* follow(follower, start, held, cascadeId, reach, prompt, settings, options, signal);
   });
 }
 
@@ -69,7 +70,7 @@ export async function* resumeCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEventBody, void> {
   const reach = new Reach(source, server);
-  const held: Held = { cascadeId: from.cascadeId, prompted: true, ended: "no" };
+  const held: Held = { cascadeId: from.cascadeId, prompted: true, ended: "no", cleaned: false };
   yield* guarded(held, reach, options, signal, async function* () {
     const { cascadeId } = from;
     if (cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
@@ -85,7 +86,7 @@ export async function* resumeCascade<State extends FollowerState, Snapshot>(
         if (now === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
       }
     }
-    yield* follow(follower, start, cascadeId, reach, prompt, settings, options, signal);
+    yield* follow(follower, start, held, cascadeId, reach, prompt, settings, options, signal);
   });
 }
 
@@ -141,22 +142,29 @@ async function begin(
   return { cascadeId, fromStep: 0 };
 }
 
-/** Follows to the end; what the turn used comes just before its terminal event. */
+/**
+ * Follows to the end; what the turn used comes just before its terminal event. The trajectory is cleaned up before that
+ * event too: once the log has it nobody comes back to this turn, not even after a crash.
+ */
 async function* follow<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   start: StartPoint,
+  held: Held,
   cascadeId: CascadeId,
   reach: Reach,
   prompt: Prompt,
   settings: CascadeSettings,
-  { onAlive }: RunOptions,
+  options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEventBody, void> {
   let thinking = start.sent.thinking;
+  const { onAlive } = options;
   for await (const event of followTurn(follower, start, cascadeId, reach, { ...settings, onAlive }, signal)) {
     if (event.type === "thinking") thinking += event.delta;
     if (isTerminal(event)) {
-      const reported = await readUsage(reach, cascadeId, start.fromStep, signal);
+      held.ended = event.type === "finished" ? "finished" : "otherwise";
+      const usage = readUsage(reach, cascadeId, start.fromStep, signal);
+      const [reported] = await Promise.all([usage, cleanUp(held, reach, options, signal)]);
       if (reported !== undefined) yield reported;
       else if (event.type === "finished") yield estimatedUsage(prompt, { text: event.text, thinking });
     }
@@ -175,9 +183,10 @@ async function readUsage(reach: Reach, cascadeId: CascadeId, fromStep: number, s
 }
 
 async function cleanUp(held: Held, reach: Reach, options: RunOptions, signal: AbortSignal): Promise<void> {
-  const { cascadeId, prompted, ended } = held;
-  if (cascadeId === undefined || (signal.aborted && signal.reason === "detach")) return;
+  const { cascadeId, prompted, ended, cleaned } = held;
+  if (cleaned || cascadeId === undefined || (signal.aborted && signal.reason === "detach")) return;
   if (options.keep && ended === "finished") return;
+  held.cleaned = true;
   const cleaning = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
   if (prompted && ended !== "finished") await bestEffort(reach.server.cancel(cascadeId, cleaning));
   await bestEffort(reach.server.archive(cascadeId, cleaning));
