@@ -101,6 +101,8 @@ export async function dashboardWorld(options: {
   readonly folder: string;
   readonly plan: "none" | MillraceError | "full";
   readonly pastTurns: number;
+  /** How far apart past turns ended, ms. */
+  readonly everyMs?: number;
 }): Promise<DashboardWorld> {
   const clock = systemClock;
   const now = clock.now();
@@ -110,7 +112,7 @@ export async function dashboardWorld(options: {
     history.addTurn(
       turnFake({
         turnId: `turn_past_${index}`,
-        endedAtMs: now - 600_000 - index * 37 * 60_000,
+        endedAtMs: now - 600_000 - index * (options.everyMs ?? 37 * 60_000),
         model: index % 3 === 0 ? "swe-1p5" : "claude-opus-4-5",
         client: clients[index % 3],
         project:
