@@ -49,6 +49,12 @@ export class Lives {
     this.#deaths++;
   }
 
+  /** Another life in the place of one that has a death before it, dead already or not. */
+  async replace(): Promise<void> {
+    await (await this.#living).kill();
+    await this.start();
+  }
+
   /** Resolves when the gateway that lives now is gone, whoever killed it. */
   async untilDead(): Promise<void> {
     const living = await this.#living;
