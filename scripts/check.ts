@@ -11,6 +11,7 @@ const steps: Readonly<Record<string, readonly (readonly string[])[]>> = {
   types: [
     ["tsc", "-p", "."],
     ["tsc", "-p", "tsconfig.neutral.json"],
+    ["tsc", "-p", "web"],
   ],
   layers: [["scripts/layers/check.ts"]],
   knip: [["knip"]],

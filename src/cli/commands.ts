@@ -10,6 +10,7 @@ import { limitsSource } from "./limits-source.ts";
 import { openLocalMeter } from "./local-meter.ts";
 import { modelsCommand } from "./models.ts";
 import { runCommand } from "./run.ts";
+import { schemaCommand } from "./schema.ts";
 import { serveCommand } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
 import { simulateCommand } from "./simulate.ts";
@@ -28,6 +29,7 @@ export const commands: readonly Command[] = [
   modelsCommand,
   doctorCommand,
   cascadesCommand,
+  schemaCommand,
   usageCommand(openLimits),
   statuslineCommand,
   guardCommand(openLimits),

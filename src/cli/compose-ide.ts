@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
 import { hostname, userInfo } from "node:os";
+import { join } from "node:path";
 import { withCascadeJournal } from "../ide/cascade-journal.ts";
 import { openIdeFinder } from "../ide/finder.ts";
 import type { IdeFinder } from "../ide/ide.ts";
 import { openHost } from "../ide/open-host.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
-import type { Capabilities } from "../language-server/language-server.ts";
+import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
+import type { Capabilities, LanguageServer } from "../language-server/language-server.ts";
 import { createWireIds, type MachineIdentity } from "../language-server/metadata.ts";
 import { openLanguageServer } from "../language-server/open-language-server.ts";
+import { openSpokenLanguageServer } from "../language-server/open-spoken.ts";
 import { probePort } from "../language-server/probe.ts";
+import { openSchemas } from "../schema/open-schemas.ts";
 import type { Io } from "./io.ts";
 import { openOwnJournal } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
@@ -20,13 +24,26 @@ export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
   const machine = describeMachine(io);
   const builds = new Map<string, Capabilities>();
   const { platform, homeFolder: home, env: environment } = io;
-  const journal = openOwnJournal(readSettings(io));
+  const settings = readSettings(io);
+  const journal = openOwnJournal(settings);
+  const schemas = openSchemas({ cacheFolder: settings.schemaFolder });
+  const open = (endpoint: Endpoint, identity: IdeIdentity): LanguageServer => {
+    const options = { clock, ids, machine, builds };
+    const { variant, extensionPath } = identity;
+    if (variant === "antigravity" || extensionPath === "") return openLanguageServer(endpoint, identity, options);
+    const bundle = join(extensionPath, "dist", "extension.js");
+    return openSpokenLanguageServer(endpoint, identity, {
+      ...options,
+      readSpoken: async (signal) => (await schemas.read(bundle, signal)).reconciliation,
+      onUnread: () => {}, // our own numbers are used then; `millrace doctor` says why it could not be read
+    });
+  };
   return openIdeFinder({
     host: openHost({ platform, uid: process.getuid?.(), home, environment, clock }),
     clock,
     probe: probePort,
     connect: (endpoint, identity) =>
-      withCascadeJournal(openLanguageServer(endpoint, identity, { clock, ids, machine, builds }), journal, {
+      withCascadeJournal(open(endpoint, identity), journal, {
         now: () => clock.now(),
         onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more
       }),

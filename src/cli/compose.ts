@@ -1,12 +1,17 @@
 import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
 import { openBackends } from "../backends/open-backend.ts";
+import { isMillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
+import { readDashboard } from "../gateway/dashboard-files.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
-import type { IdeFinder } from "../ide/ide.ts";
+import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
 import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openLogKey } from "../log/sealing/log-key.ts";
+import { sealedCodec } from "../log/sealing/sealed-codec.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../log/store.ts";
 import type { Model, Models } from "../models/model.ts";
@@ -16,7 +21,9 @@ import { estimateTokens } from "../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import type { Turns } from "../turns/turns.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
+import { type GatewayMeter, startMeter } from "./compose-meter.ts";
 import type { Io } from "./io.ts";
+import { ownerIsGone, ownerName } from "./owner.ts";
 import { promptServers } from "./servers.ts";
 import { version } from "./version.ts";
 
@@ -25,8 +32,12 @@ export interface ComposeOptions {
   readonly overrides: IdeOverrides;
   readonly log: GatewayLog;
   readonly key: Secret;
+  /** Millrace's own folder. */
+  readonly folder: string;
   /** The SQLite file of the log; undefined keeps it in memory. */
   readonly storeFile: string | undefined;
+  /** The file of the key that seals the log; made where there is none. */
+  readonly logKeyFile: string;
   readonly graceMs: number;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
@@ -61,13 +72,15 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens),
   );
   const { store, setAside } = await openStore(options);
-  const turns = openTurns({
+  const owner = ownerName(instance);
+  const inner = openTurns({
     store,
     backends: openBackends({ ...servers, clock }),
     clock,
     graceMs: options.graceMs,
     implicitJoins: options.implicitJoins,
-    owner: instance,
+    owner,
+    ownerIsGone: (other) => ownerIsGone(other, owner),
     layout: (request, model, continues) =>
       layoutPrompt(
         request,
@@ -79,8 +92,14 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
+  const { folder } = options;
+  const metered = tryMeter({ io, finder, folder, storeFile: options.storeFile, turns: inner, log });
+  const { turns } = metered ?? { turns: inner };
   const gateway = openGateway({
     turns,
+    ...(metered === undefined ? {} : { starts: metered.starts, meter: metered.meter }),
+    dashboard: readDashboard(dashboardFolder),
+    healthDetails: async (signal) => describeIdes(await finder.find(signal)),
     models,
     clock,
     log,
@@ -98,10 +117,39 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     gateway,
     setAside: setAside(),
     async close() {
-      await turns.stop();
+      await metered?.close();
+      await inner.stop();
       await store.close();
       finder.close();
     },
+  };
+}
+
+/** The dashboard as `npm run build` leaves it: beside the built command, or in `dist` when run from the sources. */
+const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
+
+/** The meter; a gateway whose history cannot be written serves without one, and says so. */
+function tryMeter(parts: Parameters<typeof startMeter>[0]): GatewayMeter | undefined {
+  try {
+    return startMeter(parts);
+  } catch (error) {
+    if (!isMillraceError(error) || error.code !== "degraded") throw error;
+    parts.log.write("error", "usage_not_metered", { why: error.message, hint: error.hint });
+    return undefined;
+  }
+}
+
+/** The IDEs of a discovery, for who has the key: plain JSON, no secrets. */
+function describeIdes({ ides, atMs }: DiscoveryResult): unknown {
+  return {
+    looked_at: new Date(atMs).toISOString(),
+    ides: ides.map(({ variant, build, pid, signedIn }) => ({
+      variant,
+      build,
+      pid,
+      signed_in: signedIn,
+      state: variant === "antigravity" ? "metered only" : signedIn ? "ready" : "not signed in",
+    })),
   };
 }
 
@@ -117,7 +165,8 @@ async function openStore(
     clock,
     capabilities: { survivesRestart: true, sharedBetweenProcesses: true },
     async open() {
-      const opened = await openSqliteLog({ path: storeFile, clock });
+      const codec = sealedCodec(await openLogKey(options.logKeyFile));
+      const opened = await openSqliteLog({ path: storeFile, clock, codec });
       setAside ??= opened.setAside;
       return opened.store;
     },

@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { z } from "zod";
-import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
+import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import { readGatewayFile } from "./gateway-file.ts";
 import { readKey } from "./key-file.ts";
@@ -152,12 +152,6 @@ function readChunk(data: string): AnswerPiece[] {
     if (reason != null) pieces.push({ type: "end", reason });
   }
   return pieces;
-}
-
-/** Whether an error means that the port is taken. */
-export function isPortTaken(error: unknown): boolean {
-  const cause = isMillraceError(error) ? error.cause : error;
-  return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE"; // Node's own code for it
 }
 
 /** Milliseconds in words: `84 ms`, `1.2 s`. */

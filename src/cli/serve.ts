@@ -146,6 +146,8 @@ export async function openComposed(
     overrides,
     log: openLog(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
+    folder: settings.folder,
+    logKeyFile: settings.logKeyFile,
     storeFile: options.store === "sqlite" ? settings.storeFile : undefined,
     graceMs: options.grace,
     implicitJoins: !options.noImplicitJoin,

@@ -9,6 +9,10 @@ export interface Settings {
   readonly keyFile: string;
   /** The event log and usage history. */
   readonly storeFile: string;
+  /** The key that seals the log (0600). */
+  readonly logKeyFile: string;
+  /** What was read of IDE builds. */
+  readonly schemaFolder: string;
   /** Where a running gateway says how it is reached. */
   readonly gatewayFile: string;
 }
@@ -19,6 +23,8 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
     folder,
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
     storeFile: join(folder, "turns.db"),
+    logKeyFile: join(folder, "log-key"),
+    schemaFolder: join(folder, "schemas"),
     gatewayFile: join(folder, "gateway.json"),
   };
 }

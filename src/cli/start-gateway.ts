@@ -43,12 +43,15 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     clock: systemClock,
     signal: new AbortController().signal,
   };
-  const key = readOrMakeKey(readSettings(io).keyFile);
+  const { folder, keyFile, logKeyFile } = readSettings(io);
+  const key = readOrMakeKey(keyFile);
   const composed = await compose({
     io,
     overrides: parseOverrides(env),
     log: openLog(io, "warn"),
     key,
+    folder,
+    logKeyFile,
     storeFile: options.storeFile,
     graceMs: options.graceMs ?? 120_000,
     implicitJoins: true,

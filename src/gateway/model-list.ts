@@ -24,6 +24,7 @@ export function openAiModel(model: Model): unknown {
     object: "model",
     created,
     owned_by: model.vendor,
+    ...(model.isDefault ? { default: true } : {}),
     display_name: model.label,
     ...limits(model),
   };

@@ -80,7 +80,7 @@ function model(
     costTier: costTiers[config.modelCostTier],
     isNew: config.isNew,
     isDefault: uid === defaultUid,
-    disabledReason: disabledReason(config),
+    disabledReason: onlyInIde.has(uid) ? "only the IDE itself can choose it" : disabledReason(config),
     family: config.modelFamilyMetadata?.modelFamilyLabel || (effort === undefined ? undefined : shape.base),
     effort,
     isDefaultInFamily: config.isDefaultModelInFamily || config.modelFamilyMetadata?.isDefaultModelInFamily === true,
@@ -160,6 +160,9 @@ function creditMultiplier(config: ClientModelConfig): number | undefined {
   const known = config.creditMultiplier !== 0 || config.pricingType === ModelPricingType.STATIC_CREDIT;
   return known ? config.creditMultiplier : undefined;
 }
+
+/** Listed, but refused when a message asks for them. Source: facts/language-server.md, 6. */
+const onlyInIde: ReadonlySet<string> = new Set(["adaptive", "arena-fast", "arena-smart"]);
 
 function disabledReason(config: ClientModelConfig): string | undefined {
   if (!config.disabled) return undefined;

@@ -54,11 +54,6 @@ export interface FoundIde {
   readonly state: string;
 }
 
-export interface Health {
-  readonly version: string;
-  readonly ides: readonly FoundIde[];
-}
-
 /** The session ended, or there was none. */
 export class SignedOut extends Error {
   override readonly name = "SignedOut";

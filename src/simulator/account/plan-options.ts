@@ -32,4 +32,3 @@ export const planOptionsSchema = z.strictObject({
 });
 
 export type PlanOptions = z.output<typeof planOptionsSchema>;
-export type PlanShape = (typeof planShapes)[number];

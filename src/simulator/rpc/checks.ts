@@ -1,4 +1,3 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import type { Metadata } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { rpcError } from "../faults/error-texts.ts";
 import type { RpcContext } from "./context.ts";
@@ -34,9 +33,4 @@ export function checkMetadata(context: RpcContext, metadata: Metadata | undefine
 export function checkPanel(context: RpcContext): void {
   if (!context.panel.initialized) throw rpcError("panel_state");
   if (context.profile.needsTrust && !context.panel.trusted) throw rpcError("untrusted");
-}
-
-/** Bytes that are no UTF-8 or wire format never get here; this is for what a handler finds wrong itself. */
-export function invalid(message: string): ConnectError {
-  return new ConnectError(message, Code.InvalidArgument);
 }
