@@ -79,6 +79,7 @@ describe("a model of the account", () => {
   });
 
   it("says why it is disabled, also when the IDE does not", () => {
+    expect(one({ modelUid: "adaptive" })?.disabledReason).toBe("only the IDE itself can choose it");
     expect(one({ modelUid: "a", disabled: true })?.disabledReason).toBe("not included in this plan");
     const reason = { shortReason: "Upgrade", description: "Pro only" };
     expect(one({ modelUid: "a", disabled: true, disabledReason: reason })?.disabledReason).toBe("Upgrade: Pro only");

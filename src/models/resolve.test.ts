@@ -228,11 +228,12 @@ describe("every list that a server may give", () => {
     );
   });
 
-  it("gives every model by its UID and by its name", () => {
+  it("gives every model that can be called by its UID and by its name", () => {
     fc.assert(
       fc.property(configs, (list) => {
         const found = modelsOf(fakeStatus(list), catalogue);
-        const bare = found.filter(({ uid, name }) => uid.trim() === uid && name.trim() === name);
+        const callable = found.filter(({ disabledReason }) => disabledReason === undefined);
+        const bare = callable.filter(({ uid, name }) => uid.trim() === uid && name.trim() === name);
         const uids = bare.map(({ uid }) => uid);
         expect(bare.map(({ uid }) => resolveModel(found, uid, "high").model.uid)).toEqual(uids);
         expect(bare.map(({ name }) => resolveModel(found, name, undefined).model.uid)).toEqual(uids);
