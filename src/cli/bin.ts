@@ -24,6 +24,8 @@ async function drewStatusLine(): Promise<boolean> {
 }
 
 async function runCommand(): Promise<void> {
+  // Loaded first, and once: on Node 22 without the warning that whoever imports it first would print.
+  await (await import("../log/sqlite/load-sqlite.ts")).loadSqlite();
   const [{ run }, { systemClock }, { homedir }] = await Promise.all([
     import("./main.ts"),
     import("../base/clock.ts"),
