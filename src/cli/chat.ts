@@ -2,7 +2,7 @@ import { text as readAll } from "node:stream/consumers";
 import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { ask } from "./gateway-client.ts";
+import { ask, callGateway, type GatewayClient } from "./gateway-client.ts";
 import { flag, text } from "./options.ts";
 import { withGateway } from "./reach-gateway.ts";
 import { gatewayOptions } from "./serve.ts";
@@ -29,7 +29,7 @@ export const chatCommand = defineCommand({
     ide: gatewayOptions.ide,
     endpoint: gatewayOptions.endpoint,
     tokenFile: gatewayOptions.tokenFile,
-    logLevel: gatewayOptions.logLevel,
+    logLevel: { ...gatewayOptions.logLevel, initial: "silent" as const },
   },
   arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
   examples: [
@@ -40,7 +40,7 @@ export const chatCommand = defineCommand({
     const { io, out, signal } = context;
     const question = args.length > 0 ? args.join(" ") : await questionFrom(io.stdin);
     return withGateway(options, context, async (gateway) => {
-      const model = options.model ?? (await defaultModel(gateway.url, gateway.key.reveal(), signal));
+      const model = options.model ?? (await defaultModel(gateway, signal));
       let answer = "";
       let thinking = "";
       let reason = "";
@@ -86,17 +86,13 @@ async function questionFrom(stdin: Parameters<typeof readAll>[0] & { readonly is
   return question;
 }
 
-/** The first model of the list that says it is the default, else the first that can be called. */
-async function defaultModel(url: string, key: string, signal: AbortSignal): Promise<string> {
-  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` }, signal });
-  const body = (await response.json()) as {
-    readonly data?: readonly { readonly id: string; readonly default?: boolean }[];
-    readonly error?: { readonly message: string };
+/** The model of the list that says it is the default, else the first. */
+async function defaultModel(gateway: GatewayClient, signal: AbortSignal): Promise<string> {
+  const response = await callGateway(gateway, "/v1/models", { signal });
+  const { data } = (await response.json()) as {
+    readonly data: readonly { readonly id: string; readonly default?: boolean }[]; // our own gateway's answer
   };
-  const models = body.data ?? [];
-  const found = models.find((model) => model.default === true) ?? models[0];
+  const found = data.find((model) => model.default === true) ?? data[0];
   if (found !== undefined) return found.id;
-  throw new MillraceError("upstream_failed", body.error?.message ?? "The account has no model that can be called.", {
-    hint: "Run `millrace doctor`, or name a model with --model.",
-  });
+  throw new MillraceError("unknown_model", "The account has no model that can be called.");
 }
