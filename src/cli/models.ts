@@ -1,8 +1,8 @@
-import { parseOverrides } from "../ide/overrides.ts";
 import type { Model } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
+import { overridesOf } from "./ide-options.ts";
 import { flag, text } from "./options.ts";
 import { gatewayOptions } from "./serve.ts";
 import { promptServers } from "./servers.ts";
@@ -25,15 +25,7 @@ export const modelsCommand = defineCommand({
   ],
   async run({ options }, context) {
     const { io, out, signal } = context;
-    const finder = composeIdeFinder(
-      io,
-      parseOverrides({
-        ...io.env,
-        MILLRACE_IDE_VARIANT: options.ide,
-        MILLRACE_IDE_ENDPOINT: options.endpoint,
-        MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
-      }),
-    );
+    const finder = composeIdeFinder(io, overridesOf(io, options));
     try {
       const servers = promptServers(finder);
       const models = openModels(async (asked) => (await servers.find(asked)).getUserStatus(asked), { clock: io.clock });

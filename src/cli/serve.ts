@@ -1,10 +1,10 @@
 import { isPortTaken, type Listening } from "../gateway/listen.ts";
 import type { OpenGateway } from "../gateway/open-gateway.ts";
-import { parseOverrides } from "../ide/overrides.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { type Composed, compose } from "./compose.ts";
 import { findGateway } from "./gateway-client.ts";
 import { writeGatewayFile } from "./gateway-file.ts";
+import { overridesOf } from "./ide-options.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
 import { choice, duration, flag, integer, text, texts } from "./options.ts";
@@ -134,13 +134,8 @@ export async function openComposed(
     readonly onlyHome?: string;
   } = {},
 ): Promise<Composed> {
-  const overrides = parseOverrides({
-    ...io.env,
-    MILLRACE_IDE_VARIANT: options.ide,
-    MILLRACE_IDE_ENDPOINT: options.endpoint,
-    MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
-    ...(extra.onlyHome === undefined ? {} : { MILLRACE_IDE_ONLY_HOME: extra.onlyHome }),
-  });
+  const asked = overridesOf(io, options);
+  const overrides = extra.onlyHome === undefined ? asked : { ...asked, onlyHome: extra.onlyHome };
   const composed = await compose({
     io,
     overrides,
