@@ -1,6 +1,6 @@
 /** Whether two JSON values are the same; the order of keys does not matter. */
 export function equalJson(a: unknown, b: unknown): boolean {
-  if (Object.is(a, b)) return true;
+  if (a === b) return true; // -0 and 0 are one number of JSON
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   const [left, right] = [Object.entries(a), Object.entries(b)];
