@@ -1,5 +1,7 @@
 import { defineConfig } from "vitest/config";
 
+const setupFiles = ["test/support/random.ts"];
+
 export default defineConfig({
   test: {
     projects: [
@@ -8,6 +10,7 @@ export default defineConfig({
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
           environment: "node",
+          setupFiles,
         },
       },
       {
@@ -28,7 +31,15 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
-      { test: { name: "model", include: ["test/model/**/*.test.ts"], environment: "node", testTimeout: 120_000 } },
+      {
+        test: {
+          name: "model",
+          include: ["test/model/**/*.test.ts"],
+          environment: "node",
+          setupFiles,
+          testTimeout: 120_000,
+        },
+      },
     ],
     reporters: ["default", "./scripts/plain-line-reporter.ts"],
     coverage: {
