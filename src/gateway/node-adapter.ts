@@ -70,7 +70,7 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      if (!outgoing.write(value)) await drained(outgoing);
+      await written(outgoing, value);
     }
     outgoing.off("close", onClose);
     outgoing.end();
@@ -79,15 +79,18 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
   }
 }
 
-function drained(outgoing: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      outgoing.off("drain", done);
-      outgoing.off("close", done);
-      resolve();
-    };
-    if (outgoing.destroyed) resolve();
-    outgoing.once("drain", done);
-    outgoing.once("close", done);
+/**
+ * Resolves once the operating system has the bytes: only then may more be asked for, because asking for more after the end
+ * of an answer says that it was delivered. Rejects when the client is gone.
+ */
+function written(outgoing: ServerResponse, bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onClose = () => reject(new Error("The client closed the connection."));
+    outgoing.once("close", onClose);
+    outgoing.write(bytes, (error) => {
+      outgoing.off("close", onClose);
+      if (error) reject(error);
+      else resolve();
+    });
   });
 }
