@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { proves } from "../../test/support/proves.ts";
 import { FakeClock } from "../base/clock.fake.ts";
+import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import type { LogStore } from "../log/store.ts";
@@ -15,9 +16,10 @@ const messages = [{ role: "user", content: "Hello" }];
 /** A gateway over the real turns, with a backend that the test writes. */
 function over(store?: LogStore) {
   const real = fakeTurns(store === undefined ? {} : { store, owner: "owner-2" });
+  const models = new FakeModels();
   const gateway = openGateway({
     turns: real.turns,
-    models: new FakeModels(),
+    models,
     clock: real.clock,
     log: { write() {} },
     keys: [{ name: "owner", key: new Secret(fakeKey) }],
@@ -29,7 +31,7 @@ function over(store?: LogStore) {
     const body = json === undefined ? {} : { method: "POST", body: JSON.stringify(json) };
     return gateway.app(new Request(`http://gateway${path}`, { headers, ...body }));
   };
-  return { ...real, request };
+  return { ...real, models, request };
 }
 
 /** The answer that the n-th turn's backend is to give, once it was asked. */
@@ -150,5 +152,41 @@ describe("the gateway over the real turns", () => {
       .join("");
     expect(text).toBe("Hello");
     expect(real.backend.answers).toHaveLength(1);
+  });
+
+  it("gives an answer again, or the rest of it, although no IDE runs any more", async () => {
+    const real = over();
+    const body = { model: "test-model", messages };
+    const keyed = { "idempotency-key": "once" };
+    const first = real.request("/v1/chat/completions", body, keyed);
+    const answer = await asked(real);
+    answer.text("Hello");
+    answer.finish("Hello");
+    const told = await (await meanwhile(real, first)).json();
+    const streamed = { ...body, stream: true };
+    const broken = real.request("/v1/chat/completions", streamed);
+    const second = await asked(real, 1);
+    second.text("Hel");
+    const cut = new SseReader(await meanwhile(real, broken));
+    await cut.next();
+    await cut.cancel();
+
+    real.models.fails = new MillraceError("ide_not_running", "No IDE runs.");
+    real.backend.missing = real.models.fails;
+    const again = await meanwhile(real, real.request("/v1/chat/completions", body, keyed));
+    expect([again.status, again.headers.get("x-millrace-joined")]).toEqual([200, "key"]);
+    expect(again.headers.get("x-millrace-model")).toBe("uid-test-model");
+    expect(await again.json()).toEqual(told);
+    const resumed = await meanwhile(real, real.request("/v1/chat/completions", streamed));
+    expect([resumed.status, resumed.headers.get("x-millrace-joined")]).toEqual([200, "implicit"]);
+    second.text("lo");
+    second.finish("Hello");
+    expect((await meanwhile(real, new SseReader(resumed).rest())).at(-1)?.data).toBe("[DONE]");
+
+    const other = await real.request("/v1/chat/completions", { ...body, messages: [...messages, ...messages] }, keyed);
+    expect(other.status).toBe(422);
+    const fresh = await real.request("/v1/chat/completions", body, { "idempotency-key": "twice" });
+    expect(fresh.status).toBe(503);
+    expect(real.backend.answers).toHaveLength(2);
   });
 });

@@ -4,7 +4,7 @@ import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts
 import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
 import { eventIdOf } from "../log/event-id.ts";
 import type { TurnRecord } from "../log/store.ts";
-import type { StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
+import type { JoinTurn, StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
 interface HeldTurn {
   record: TurnRecord;
@@ -37,8 +37,8 @@ export class ScriptedTurns implements Turns {
   async start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     signal.throwIfAborted();
     if (this.refuses !== undefined) throw this.refuses;
-    const earlier = this.#joins(turn);
-    if (earlier !== undefined) return this.#answer(earlier.record.turnId, turn.idempotencyKey ? "key" : "implicit");
+    const joined = await this.join(turn, signal);
+    if (joined !== undefined) return joined;
     this.started.push(turn);
     const turnId = newTurnId(this.#clock.now());
     const { retry: _retry, graceMs = 120_000, ...kept } = turn;
@@ -61,6 +61,12 @@ export class ScriptedTurns implements Turns {
     this.#turns.set(turnId, { record, events: [], readers: 0, aliveAtMs: undefined });
     this.emit(turnId, ...this.script(turn));
     return this.#answer(turnId, "no");
+  }
+
+  async join(turn: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
+    signal.throwIfAborted();
+    const earlier = this.#joins(turn);
+    return earlier && this.#answer(earlier.record.turnId, turn.idempotencyKey ? "key" : "implicit");
   }
 
   /** Appends events to a turn, as its runner would. */
@@ -173,7 +179,7 @@ export class ScriptedTurns implements Turns {
     for (const wake of wakers) wake();
   }
 
-  #joins(turn: StartTurn): HeldTurn | undefined {
+  #joins(turn: JoinTurn): HeldTurn | undefined {
     for (const held of this.#turns.values()) {
       const { record } = held;
       if (record.caller !== turn.caller) continue;

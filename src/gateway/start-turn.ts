@@ -3,7 +3,7 @@ import type { TurnId } from "../base/ids.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { Resolution } from "../models/model.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
-import type { StartedTurn } from "../turns/turns.ts";
+import type { JoinTurn, StartedTurn } from "../turns/turns.ts";
 import { callerOf, type Gateway, type GatewayContext } from "./context.ts";
 import { type PromptSize, sizeOfPrompt } from "./count-tokens.ts";
 import { parseCursor, type WireCursor } from "./cursor.ts";
@@ -38,32 +38,39 @@ export async function startTurn(
   const fingerprint = fingerprintOf(dialect.name, body);
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) return openTurn(gateway, c, parsed, resumed.record, resumed.started, resumed.cursor, {});
-  const idempotencyKey = idempotencyKeyOf(headers);
-  const asked = graceMsOf(headers, new URL(c.req.url).searchParams);
-  const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : asked;
+  const asked: JoinTurn = {
+    caller: callerOf(c).digest,
+    fingerprint,
+    idempotencyKey: idempotencyKeyOf(headers),
+    session: sessionOf(headers),
+    retry: isRetry(headers),
+  };
+  const graceMs = graceMsOf(headers, new URL(c.req.url).searchParams);
+  const opened = async (started: StartedTurn, resolution?: Resolution) => {
+    gateway.metrics.turn(dialect.name, started.joined, started.degraded);
+    const record = await recordOf(gateway, started.turnId);
+    return openTurn(gateway, c, parsed, record, started, undefined, modelHeaders(record, resolution));
+  };
+  // before the model is looked for: an answer that is here is given again although the IDE is gone
+  const there = await gateway.turns.join(asked, signal);
+  if (there !== undefined) return opened(there);
   const { model, reasoningEffort } = parsed.request;
   const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
   const started = await gateway.turns.start(
     {
+      ...asked,
       dialect: dialect.name,
       request: parsed.request,
       modelUid: resolution.model.uid,
       modelNumber: resolution.model.number,
-      caller: callerOf(c).digest,
-      fingerprint,
-      idempotencyKey,
-      session: sessionOf(headers),
       client: clientOf(headers),
       project: projectOf(headers),
-      retry: isRetry(headers),
       wire: parsed.wire,
-      graceMs,
+      graceMs: parsed.detached === true ? Number.POSITIVE_INFINITY : graceMs,
     },
     signal,
   );
-  gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-  const record = await recordOf(gateway, started.turnId);
-  return openTurn(gateway, c, parsed, record, started, undefined, modelHeaders(resolution));
+  return opened(started, resolution);
 }
 
 /** The record of a turn that runs; undefined where the store cannot show it: the answer flows all the same. */
@@ -153,10 +160,16 @@ export function contextOf(
   };
 }
 
-function modelHeaders({ model, asked, rule }: Resolution): Readonly<Record<string, string>> {
+/** Which model answers. By which rule its name was understood is known to the request that began the turn only. */
+function modelHeaders(
+  record: TurnRecord | undefined,
+  resolution: Resolution | undefined,
+): Readonly<Record<string, string>> {
+  const uid = resolution?.model.uid ?? record?.modelUid;
+  const asked = resolution?.asked ?? record?.request.model;
   return {
-    "x-millrace-model": headerSafe(model.uid),
-    "x-millrace-model-asked": headerSafe(asked),
-    "x-millrace-model-rule": rule,
+    ...(uid === undefined ? {} : { "x-millrace-model": headerSafe(uid) }),
+    ...(asked === undefined ? {} : { "x-millrace-model-asked": headerSafe(asked) }),
+    ...(resolution === undefined ? {} : { "x-millrace-model-rule": resolution.rule }),
   };
 }

@@ -24,6 +24,7 @@ export function announceTurns(turns: Turns): { readonly turns: Turns; readonly s
     },
     turns: {
       start,
+      join: (...asked) => turns.join(...asked),
       read: (...asked) => turns.read(...asked),
       follow: (...asked) => turns.follow(...asked),
       lastAliveAtMs: (turnId) => turns.lastAliveAtMs(turnId),

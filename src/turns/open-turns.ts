@@ -17,7 +17,7 @@ import { openContinuity, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
 import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
-import type { StartedTurn, StartTurn } from "./turns.ts";
+import type { JoinTurn, StartedTurn, StartTurn } from "./turns.ts";
 import { upkeep } from "./upkeep.ts";
 
 export interface TurnsOptions extends Planning {
@@ -81,14 +81,19 @@ class Engine implements StreamTurns {
   }
 
   async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
-    signal.throwIfAborted();
-    const twin = await this.#twinOf(asked);
-    if (twin !== undefined) return this.#joined(twin, asked, signal);
+    const joined = await this.join(asked, signal);
+    if (joined !== undefined) return joined;
     const { prompt, backend } = await this.#readied(asked, signal);
     const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
     const { record, writer } = await this.#store.create(turn, this.#options.owner);
     if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
     return this.#begin(record, writer, backend, prompt, signal);
+  }
+
+  async join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
+    signal.throwIfAborted();
+    const twin = await this.#twinOf(asked);
+    return twin === undefined ? undefined : this.#joined(twin, asked, signal);
   }
 
   async attach(name: StreamName, intent: "create" | "resume"): Promise<Attachment> {
@@ -179,7 +184,7 @@ class Engine implements StreamTurns {
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
   }
 
-  async #twinOf(asked: StartTurn): Promise<TurnRecord | undefined> {
+  async #twinOf(asked: JoinTurn): Promise<TurnRecord | undefined> {
     const { caller, fingerprint, idempotencyKey } = asked;
     if (idempotencyKey !== undefined) return (await this.#store.list({ caller, idempotencyKey, limit: 1 }))[0];
     if (!this.#options.implicitJoins) return undefined;
@@ -197,7 +202,7 @@ class Engine implements StreamTurns {
     return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
   }
 
-  #joined(record: TurnRecord, asked: StartTurn, signal: AbortSignal): StartedTurn {
+  #joined(record: TurnRecord, asked: JoinTurn, signal: AbortSignal): StartedTurn {
     refuseConflict(asked, record);
     this.#presence.expect(record.turnId, signal);
     return {

@@ -29,6 +29,9 @@ export interface StartTurn {
   readonly retry?: boolean;
 }
 
+/** What tells whether the turn of a request is there already: who asks for what, under which key. */
+export type JoinTurn = Pick<StartTurn, "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry">;
+
 /** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
   readonly turnId: TurnId;
@@ -43,6 +46,11 @@ export interface StartedTurn {
 
 /** Turns as the gateway knows them: start one, read it from any cursor, cancel it. */
 export interface Turns {
+  /**
+   * The turn that is there for a request, if there is one: by its key, or its twin. Needs neither a model nor an IDE, so
+   * an answer that was given is given again when both are gone. Throws `idempotency_conflict`, `expired`.
+   */
+  join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined>;
   /** Throws `idempotency_conflict`, `expired`, and whatever finding a backend throws. Resolves once the turn is stored. */
   start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
   /**

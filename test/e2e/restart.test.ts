@@ -4,7 +4,7 @@ import { ask, gateway, openai, patience, simulator } from "../support/world.ts";
 
 test("a gateway killed in the middle of an answer loses nothing and sends nothing twice", async () => {
   const home = temporaryHome();
-  const ide = await simulator({ home, turn: { rate: 300, size: 1500 } });
+  const ide = await simulator({ home, turn: { rate: 800, size: 1500 } });
   const first = await gateway({ home, args: ["--continuity", "off"] });
   const idempotencyKey = "the-same-question";
   const stream = await openai(first).chat.completions.create(
@@ -33,4 +33,11 @@ test("a gateway killed in the middle of an answer loses nothing and sends nothin
   expect(answer.choices[0]?.message.content).toBe(whole.choices[0]?.message.content);
   const report = await ide.until(({ cascades }) => cascades.every(({ archived }) => archived), patience());
   expect(report.messages).toHaveLength(2);
+
+  await ide.stop();
+  const again = openai(second).chat.completions.create(ask("write"), {
+    headers: { "idempotency-key": idempotencyKey },
+  });
+  expect((await again).choices).toEqual(answer.choices);
+  await expect(openai(second).chat.completions.create(ask("write"))).rejects.toMatchObject({ status: 503 });
 });
