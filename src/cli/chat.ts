@@ -23,6 +23,7 @@ export const chatCommand = defineCommand({
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
     store: gatewayOptions.store,
+    redisUrl: gatewayOptions.redisUrl,
     grace: { ...gatewayOptions.grace, initial: 0, defaultText: "0" },
     continuity: { ...gatewayOptions.continuity, initial: "off" as const },
     noImplicitJoin: gatewayOptions.noImplicitJoin,

@@ -1,19 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { openBackends } from "../backends/open-backend.ts";
-import { isMillraceError } from "../base/errors.ts";
+import { isMillraceError, type MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import { readDashboard } from "../gateway/dashboard-files.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
-import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
-import { openMemoryLog } from "../log/memory/open-memory-log.ts";
-import { openLogKey } from "../log/sealing/log-key.ts";
-import { sealedCodec } from "../log/sealing/sealed-codec.ts";
-import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
-import type { LogStore } from "../log/store.ts";
 import type { Model, Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import { openTurns } from "../turns/open-turns.ts";
@@ -22,8 +16,10 @@ import { layoutPrompt } from "../turns/prompt/layout.ts";
 import type { Turns } from "../turns/turns.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
 import { type GatewayMeter, startMeter } from "./compose-meter.ts";
+import { openStore } from "./compose-store.ts";
 import type { Io } from "./io.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
+import type { RedisAddress } from "./redis-address.ts";
 import { promptServers } from "./servers.ts";
 import { version } from "./version.ts";
 
@@ -34,8 +30,10 @@ export interface ComposeOptions {
   readonly key: Secret;
   /** Millrace's own folder. */
   readonly folder: string;
-  /** The SQLite file of the log; undefined keeps it in memory. */
+  /** The SQLite file of the log and the usage history; undefined keeps them in memory. */
   readonly storeFile: string | undefined;
+  /** The Redis server that holds the log instead. */
+  readonly redis?: RedisAddress | undefined;
   /** The file of the key that seals the log; made where there is none. */
   readonly logKeyFile: string;
   readonly graceMs: number;
@@ -55,11 +53,13 @@ export interface Composed {
   readonly gateway: OpenGateway;
   /** A damaged store that was put aside, so that a new one could be opened. */
   readonly setAside: string | undefined;
+  /** Why turns are kept in memory for now, if the store failed as it was opened. */
+  readonly degradedBy: MillraceError | undefined;
   /** Ends or hands over what runs, then frees everything. */
   close(): Promise<void>;
 }
 
-/** The one place where the parts of a gateway meet. Throws `degraded` when the store cannot be opened. */
+/** The one place where the parts of a gateway meet. */
 export async function compose(options: ComposeOptions): Promise<Composed> {
   const { io, log } = options;
   const { clock } = io;
@@ -71,7 +71,18 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     openModels(async (signal) => (await servers.find(signal)).getUserStatus(signal), { clock }),
     ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens),
   );
-  const { store, setAside } = await openStore(options);
+  const { storeFile, redis, logKeyFile } = options;
+  const where = redis?.shown ?? storeFile;
+  const { store, setAside, degradedBy } = await openStore({
+    storeFile,
+    redis,
+    logKeyFile,
+    clock,
+    onDegraded: (error) => {
+      if (error === undefined) log.write("info", "store_healed", { store: where });
+      else log.write("error", "store_degraded", { store: where, why: error.message, hint: error.hint });
+    },
+  });
   const owner = ownerName(instance);
   const inner = openTurns({
     store,
@@ -93,7 +104,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
   const { folder } = options;
-  const metered = tryMeter({ io, finder, folder, storeFile: options.storeFile, turns: inner, log });
+  const metered = tryMeter({ io, finder, folder, storeFile, turns: inner, log });
   const { turns } = metered ?? { turns: inner };
   const gateway = openGateway({
     turns,
@@ -116,6 +127,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     turns,
     gateway,
     setAside: setAside(),
+    degradedBy: degradedBy(),
     async close() {
       await metered?.close();
       await inner.stop();
@@ -151,31 +163,6 @@ function describeIdes({ ides, atMs }: DiscoveryResult): unknown {
       state: variant === "antigravity" ? "metered only" : signedIn ? "ready" : "not signed in",
     })),
   };
-}
-
-/** The log on disk, or memory while the disk fails; what is wrong is said once. */
-async function openStore(
-  options: ComposeOptions,
-): Promise<{ readonly store: LogStore; readonly setAside: () => string | undefined }> {
-  const { storeFile, io, log } = options;
-  const { clock } = io;
-  if (storeFile === undefined) return { store: openMemoryLog({ clock }), setAside: () => undefined };
-  let setAside: string | undefined;
-  const store = await openFallbackLog({
-    clock,
-    capabilities: { survivesRestart: true, sharedBetweenProcesses: true },
-    async open() {
-      const codec = sealedCodec(await openLogKey(options.logKeyFile));
-      const opened = await openSqliteLog({ path: storeFile, clock, codec });
-      setAside ??= opened.setAside;
-      return opened.store;
-    },
-    onDegraded: (error) => {
-      if (error === undefined) log.write("info", "store_healed", { storeFile });
-      else log.write("error", "store_degraded", { storeFile, why: error.message, hint: error.hint });
-    },
-  });
-  return { store, setAside: () => setAside };
 }
 
 /** The same models, each of which is told on when a list or a name is answered. */

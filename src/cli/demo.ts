@@ -9,7 +9,7 @@ import { ask, spell } from "./gateway-client.ts";
 import { writeGatewayFile } from "./gateway-file.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { flag, integer, text } from "./options.ts";
-import { defaultPort, listenSomewhere, openComposed, untilAborted } from "./serve.ts";
+import { defaultPort, gatewayOptions, listenSomewhere, openComposed, untilAborted } from "./serve.ts";
 import { readSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -59,6 +59,7 @@ export const demoCommand = defineCommand({
       composed = await openComposed(
         {
           store: "sqlite",
+          redisUrl: gatewayOptions.redisUrl.initial,
           grace: 120_000,
           continuity: "on",
           noImplicitJoin: false,

@@ -51,6 +51,14 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", { t
     expect((await simulator.report()).messages).toEqual([]);
   });
 
+  it("says that the Redis server of the log does not answer, without its password", async () => {
+    const address = `redis://user:planted-password@127.0.0.1:${simulator.port}/2`; // something, but no Redis
+    const env = { ...byHand(), MILLRACE_STORE: "redis", MILLRACE_REDIS_URL: address };
+    const { stdout, stderr } = await millrace(["doctor"], env);
+    expect(stdout).toContain(`cannot be reached. (redis://127.0.0.1:${simulator.port}/2)`);
+    expect(stdout + stderr).not.toContain("planted-password");
+  });
+
   it("prints JSON with every decision, and no secret", async () => {
     const { stdout } = await millrace(["doctor", "--json"], byHand());
     const report = JSON.parse(stdout) as { ides: unknown[]; trace: { stage: string }[]; findings: unknown[] };

@@ -10,6 +10,7 @@ import { checkGateway } from "./doctor/check-gateway.ts";
 import { checkIdes } from "./doctor/check-ides.ts";
 import { checkKey } from "./doctor/check-key.ts";
 import { checkMachine } from "./doctor/check-machine.ts";
+import { checkRedis } from "./doctor/check-redis.ts";
 import { checkStore } from "./doctor/check-store.ts";
 import { exitCodeOfFindings, type Finding } from "./doctor/finding.ts";
 import type { Known } from "./doctor/redact.ts";
@@ -43,6 +44,7 @@ export const doctorCommand = defineCommand({
     bundle: text("write an archive for a report to this file, without keys, names and addresses", "<file.tar.gz>"),
     json: flag("print JSON"),
     store: gatewayOptions.store,
+    redisUrl: gatewayOptions.redisUrl,
     grace: gatewayOptions.grace,
     noImplicitJoin: gatewayOptions.noImplicitJoin,
     continuity: gatewayOptions.continuity,
@@ -97,7 +99,7 @@ async function examine(
       ides,
       gateway: await checkGateway(settings, defaultPort, version(), signal),
       key: await checkKey(settings, io.platform),
-      store: await checkStore(settings),
+      store: await (options.store === "redis" ? checkRedis(options.redisUrl, io.clock) : checkStore(settings)),
       cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
       more: options.send ? [await send(options, finder, context)] : [],
     });

@@ -1,4 +1,5 @@
 import { MillraceError } from "../base/errors.ts";
+import { defaultRedisAddress, parseRedisAddress, type RedisAddress } from "./redis-address.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {
@@ -102,6 +103,12 @@ export function parseDuration(raw: string): number {
   if (raw === "0") return 0;
   if (match?.[1] !== undefined && unit !== undefined) return Math.round(Number(match[1]) * unit);
   throw wrong(raw, "a time such as 500ms, 90s, 2m, 12h or 7d");
+}
+
+/** The address of a Redis server on this machine, unless said. */
+export function redisAddress(summary: string, common: Common = {}): OptionSpec<RedisAddress> {
+  const initial = parseRedisAddress(defaultRedisAddress);
+  return spec(summary, "<url>", initial, parseRedisAddress, { defaultText: defaultRedisAddress, ...common });
 }
 
 function wrong(raw: string, wanted: string): MillraceError {

@@ -7,7 +7,8 @@ import { writeGatewayFile } from "./gateway-file.ts";
 import { overridesOf } from "./ide-options.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
-import { choice, duration, flag, integer, text, texts } from "./options.ts";
+import { choice, duration, flag, integer, redisAddress, text, texts } from "./options.ts";
+import type { RedisAddress } from "./redis-address.ts";
 import { version } from "./version.ts";
 
 export const defaultPort = 42_100;
@@ -23,8 +24,14 @@ export const gatewayOptions = {
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
   ),
-  store: choice("where turns are kept: a file that survives restarts, or memory", ["sqlite", "memory"], "sqlite", {
-    env: "MILLRACE_STORE",
+  store: choice(
+    "where turns are kept: a file that survives restarts, a Redis server that gateways share, or memory",
+    ["sqlite", "redis", "memory"],
+    "sqlite",
+    { env: "MILLRACE_STORE" },
+  ),
+  redisUrl: redisAddress("with --store redis, the server; a password belongs in the variable", {
+    env: "MILLRACE_REDIS_URL",
   }),
   grace: duration("how long a turn goes on when its client is gone", 120_000, {
     env: "MILLRACE_GRACE",
@@ -114,7 +121,8 @@ export const serveCommand = defineCommand({
 
 /** What the options of a gateway command parse to. */
 export interface GatewayCommandOptions {
-  readonly store: "sqlite" | "memory";
+  readonly store: "sqlite" | "redis" | "memory";
+  readonly redisUrl: RedisAddress;
   readonly grace: number;
   readonly continuity: "on" | "off";
   readonly noImplicitJoin: boolean;
@@ -143,7 +151,8 @@ export async function openComposed(
     key: readOrMakeKey(settings.keyFile),
     folder: settings.folder,
     logKeyFile: settings.logKeyFile,
-    storeFile: options.store === "sqlite" ? settings.storeFile : undefined,
+    storeFile: options.store === "memory" ? undefined : settings.storeFile,
+    redis: options.store === "redis" ? options.redisUrl : undefined,
     graceMs: options.grace,
     implicitJoins: !options.noImplicitJoin,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
@@ -152,6 +161,10 @@ export async function openComposed(
   });
   if (composed.setAside !== undefined)
     out.note(`The store was damaged and was set aside as ${composed.setAside}; a new one was begun.`);
+  if (composed.degradedBy !== undefined)
+    out.note(
+      `${composed.degradedBy.message} Answers flow all the same, from memory, until it can be used: ${composed.degradedBy.hint}`,
+    );
   return composed;
 }
 

@@ -23,7 +23,7 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
     folder,
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
     storeFile: join(folder, "turns.db"),
-    logKeyFile: join(folder, "log-key"),
+    logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),
     schemaFolder: join(folder, "schemas"),
     gatewayFile: join(folder, "gateway.json"),
   };

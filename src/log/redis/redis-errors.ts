@@ -18,7 +18,10 @@ const serverFaults: readonly (readonly [string, string])[] = [
 export function translateRedisError(error: unknown): unknown {
   if (isMillraceError(error)) return error;
   if (!(error instanceof ErrorReply)) {
-    return new MillraceError("degraded", "The log's Redis server cannot be reached.", { cause: error });
+    return new MillraceError("degraded", "The log's Redis server cannot be reached.", {
+      hint: "Start it, or check its address.",
+      cause: error,
+    });
   }
   const text = error.message.replace(/^.*?(?:error in script[^:]*: |ERR user_script:\d+: )/i, "");
   const fault = serverFaults.find(([word]) => text.startsWith(word) || error.message.includes(`-${word} `));

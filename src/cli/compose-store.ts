@@ -1,0 +1,52 @@
+import type { Clock } from "../base/clock.ts";
+import type { MillraceError } from "../base/errors.ts";
+import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
+import { openMemoryLog } from "../log/memory/open-memory-log.ts";
+import { openRedisLog } from "../log/redis/open-redis-log.ts";
+import { openLogKey } from "../log/sealing/log-key.ts";
+import { sealedCodec } from "../log/sealing/sealed-codec.ts";
+import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
+import type { LogStore } from "../log/store.ts";
+import type { RedisAddress } from "./redis-address.ts";
+
+export interface StoreOptions {
+  /** The SQLite file; undefined keeps the log in memory, unless there is a Redis server. */
+  readonly storeFile: string | undefined;
+  /** The Redis server that gateways share; then the file is not used for the log. */
+  readonly redis: RedisAddress | undefined;
+  /** The file of the key that seals the log; made where there is none. */
+  readonly logKeyFile: string;
+  readonly clock: Clock;
+  /** Told when the store begins to fail, with why, and when it is well again. */
+  readonly onDegraded: (error: MillraceError | undefined) => void;
+}
+
+export interface OpenedStore {
+  readonly store: LogStore;
+  /** A damaged file that was put aside, so that a new one could be opened. */
+  readonly setAside: () => string | undefined;
+  /** Why the store could not be opened, while it cannot. */
+  readonly degradedBy: () => MillraceError | undefined;
+}
+
+/** The gateway's log, or memory while that fails; what is wrong is said once. */
+export async function openStore(options: StoreOptions): Promise<OpenedStore> {
+  const { storeFile, redis, clock, onDegraded } = options;
+  let setAside: string | undefined;
+  const openCodec = async () => sealedCodec(await openLogKey(options.logKeyFile));
+  const opening =
+    redis !== undefined
+      ? async () => openRedisLog({ url: redis.url.reveal(), clock, codec: await openCodec() })
+      : storeFile !== undefined
+        ? async () => {
+            const opened = await openSqliteLog({ path: storeFile, clock, codec: await openCodec() });
+            setAside ??= opened.setAside;
+            return opened.store;
+          }
+        : undefined;
+  if (opening === undefined)
+    return { store: openMemoryLog({ clock }), setAside: () => undefined, degradedBy: () => undefined };
+  const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+  const store = await openFallbackLog({ clock, capabilities, open: opening, onDegraded });
+  return { store, setAside: () => setAside, degradedBy: () => store.degradedBy };
+}

@@ -1,0 +1,19 @@
+import type { Clock } from "../../base/clock.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import { openRedisLog } from "../../log/redis/open-redis-log.ts";
+import type { RedisAddress } from "../redis-address.ts";
+import type { StoreCheck } from "./check-store.ts";
+
+/** Whether the Redis server that gateways share their turns in answers. It reads nothing there. */
+export async function checkRedis({ url, shown }: RedisAddress, clock: Clock): Promise<StoreCheck> {
+  const seen = { file: shown, bytes: 0, free_bytes: null };
+  try {
+    const store = await openRedisLog({ url: url.reveal(), clock });
+    await store.close();
+    return { ...seen, state: "sound", findings: [{ area: "store", level: "ok", what: `The store ${shown} answers` }] };
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    const what = `${error.message} (${shown})`;
+    return { ...seen, state: "unreadable", findings: [{ area: "store", level: "error", what, todo: error.hint }] };
+  }
+}

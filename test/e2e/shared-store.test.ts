@@ -1,0 +1,73 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type OpenAI from "openai";
+import { expect, test } from "vitest";
+import { temporaryHome } from "../support/home.ts";
+import { redisInstalled, redisServer } from "../support/redis.ts";
+import { ask, collect, gateway, openai, patience, simulator } from "../support/world.ts";
+
+/** No server to be had is a reason to skip; CI installs one. */
+test.skipIf(!redisInstalled)(
+  "gateways that share a Redis server share turns, take over what one left, and do without it for a while",
+  async () => {
+    const home = temporaryHome();
+    const redis = await redisServer();
+    const ide = await simulator({ home, turn: { rate: 500, size: 600 } });
+    const files = { MILLRACE_KEY_FILE: join(home, "key"), MILLRACE_LOG_KEY_FILE: join(home, "log-key") };
+    const shared = { MILLRACE_STORE: "redis", MILLRACE_REDIS_URL: redis.url, ...files };
+    const beside = async (name: string) =>
+      gateway({ home, args: ["--continuity", "off"], env: { ...shared, MILLRACE_HOME: join(home, name) } });
+    const first = await beside("a");
+    const second = await beside("b");
+    const headers = { "idempotency-key": "one question" };
+
+    const { data: stream, response } = await openai(first)
+      .chat.completions.create({ ...ask("write"), stream: true }, { headers })
+      .withResponse();
+    const turnId = response.headers.get("x-millrace-turn");
+    const joined = await openai(second)
+      .chat.completions.create({ ...ask("write"), stream: true }, { headers })
+      .withResponse();
+    expect(joined.response.headers.get("x-millrace-turn")).toBe(turnId);
+    const throughSecond = collect(joined.data);
+    await untilText(stream);
+    await first.kill();
+    const { text, reason } = await throughSecond;
+    expect([text.length, reason]).toEqual([600, "stop"]);
+    const asked = async (question: string, key: string) => {
+      const client = openai(second).chat.completions;
+      const { data, response } = await client
+        .create(ask(question), { headers: { "idempotency-key": key } })
+        .withResponse();
+      return {
+        answer: data.choices[0]?.message.content,
+        header: (name: string) => response.headers.get(`x-millrace-${name}`),
+      };
+    };
+    const replayed = await asked("write", "one question");
+    expect([replayed.answer, replayed.header("turn")]).toEqual([text, turnId]);
+
+    await redis.kill();
+    const without = await asked("write", "no store");
+    expect([without.answer, without.header("degraded")]).toEqual([text, "true"]);
+    await redis.start();
+    await expect
+      .poll(async () => (await asked('[[sim: text="ok" rate=instant]]', randomUUID())).header("degraded"), {
+        timeout: 30_000,
+      })
+      .toBe("false");
+    const healed = await asked("write", "no store");
+    expect([healed.answer, healed.header("turn"), healed.header("degraded")]).toEqual([
+      text,
+      without.header("turn"),
+      "false",
+    ]);
+    const report = await ide.until(({ cascades }) => cascades.every(({ archived }) => archived), patience());
+    expect(report.messages.filter((message) => message.text.includes("write"))).toHaveLength(2);
+  },
+);
+
+/** Reads until the first text has come. */
+async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
+  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
+}

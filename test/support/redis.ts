@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+
+/** Whether a Redis server can be started here; tests that need one are skipped without it. */
+export const redisInstalled = spawnSync("redis-server", ["--version"]).status === 0;
+
+/** A Redis server on a socket file, that can be killed and started again over the same data. */
+export interface RedisProcess {
+  readonly url: string;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** A server for one test, gone after it. What it acknowledged is on its disk. */
+export async function redisServer(): Promise<RedisProcess> {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-redis-"));
+  const socket = join(folder, "redis.sock");
+  const durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
+  let child: ChildProcess | undefined;
+  const server: RedisProcess = {
+    url: `unix:${socket}`,
+    async start() {
+      const options = ["--port", "0", "--unixsocket", socket, "--dir", folder, ...durable];
+      const started = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
+      child = started;
+      for await (const chunk of started.stdout) if (String(chunk).includes("ready to accept connections")) break;
+    },
+    async kill() {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
+  onTestFinished(async () => {
+    await server.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  await server.start();
+  return server;
+}
