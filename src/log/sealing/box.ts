@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
 
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -7,14 +7,14 @@ const tagBytes = 16;
 export const boxBytes = nonceBytes + tagBytes;
 
 /** AES-256-GCM under a random nonce: nonce, ciphertext, tag. At most 2^32 boxes a key. */
-export function seal(key: Uint8Array, content: Uint8Array, bound: string): Uint8Array {
+export function seal(key: KeyObject, content: Uint8Array, bound: string): Uint8Array {
   const nonce = randomBytes(nonceBytes);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(bound));
   return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
 }
 
 /** What `seal` put in; undefined when the key is another, or anything was changed, `bound` included. */
-export function open(key: Uint8Array, box: Uint8Array, bound: string): Uint8Array | undefined {
+export function open(key: KeyObject, box: Uint8Array, bound: string): Uint8Array | undefined {
   if (box.length < boxBytes) return undefined;
   const decipher = createDecipheriv("aes-256-gcm", key, box.subarray(0, nonceBytes), { authTagLength: tagBytes })
     .setAAD(Buffer.from(bound))

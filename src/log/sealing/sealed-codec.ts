@@ -1,11 +1,11 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { ClearRecord, LogCodec, TurnCodec } from "../codec.ts";
 import type { EventRow } from "../medium.ts";
 import { damagedLog } from "../record-text.ts";
 import { open, seal } from "./box.ts";
-import { deriveKey, keyBytes, parseKey } from "./keys.ts";
+import { deriveKey, keyBytes, keyOf, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
 
 /** Bytes of a record's MAC. Source: facts/idempotent-streams.md, A12 (a chain head is 16 bytes). */
@@ -29,7 +29,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
     newTurn(turnId, clientKey) {
       const turnKey = randomBytes(keyBytes);
       const client = clientKey === undefined ? undefined : parseKey(clientKey);
-      return { wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client), codec: turnCodec(turnId, turnKey) };
+      return { wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client), codec: turnCodec(turnId, keyOf(turnKey)) };
     },
     openTurn(row, access) {
       const wrapped = row?.wrappedKey;
@@ -46,7 +46,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   };
 }
 
-function turnCodec(turnId: TurnId, turnKey: Uint8Array): TurnCodec {
+function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
   const contentKey = deriveKey(turnKey, "content", turnId);
   const macKey = deriveKey(turnKey, "mac", turnId);
   const header = `header ${turnId}`;
@@ -72,13 +72,13 @@ function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: Place): string {
   return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
 }
 
-function macOf(key: Uint8Array, turnId: TurnId, row: Omit<EventRow, "mac">, previousMac: Uint8Array): Uint8Array {
+function macOf(key: KeyObject, turnId: TurnId, row: Omit<EventRow, "mac">, previousMac: Uint8Array): Uint8Array {
   const digest = createHash("sha256").update(row.payload).digest();
   const place = `${placeOf(turnId, row)}\n`;
   return createHmac("sha256", key).update(previousMac).update(place).update(digest).digest().subarray(0, macBytes);
 }
 
-function openText(key: Uint8Array, box: Uint8Array, bound: string): string {
+function openText(key: KeyObject, box: Uint8Array, bound: string): string {
   const content = open(key, box, bound);
   if (content === undefined) throw damagedLog();
   return Buffer.from(content).toString("utf8");

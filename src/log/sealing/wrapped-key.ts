@@ -1,7 +1,7 @@
-import { randomBytes } from "node:crypto";
+import { type KeyObject, randomBytes } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import { boxBytes, open, seal } from "./box.ts";
-import { deriveKey, keyBytes } from "./keys.ts";
+import { deriveKey, keyBytes, keyOf } from "./keys.ts";
 
 /**
  * A turn's own key, wrapped. First byte 1: by the gateway's key. 2: by the client's key and, while the turn runs, by the
@@ -16,8 +16,8 @@ const wrapBytes = keyBytes + boxBytes;
 export function wrapKey(
   turnKey: Uint8Array,
   turnId: TurnId,
-  gatewayKey: Uint8Array,
-  clientKey: Uint8Array | undefined,
+  gatewayKey: KeyObject,
+  clientKey: KeyObject | undefined,
 ): Uint8Array {
   const gateway = seal(gatewayKey, turnKey, `gateway ${turnId}`);
   if (clientKey === undefined) return Buffer.concat([Buffer.of(byGateway), gateway]);
@@ -35,20 +35,25 @@ export function closeWrappedKey(wrapped: Uint8Array): Uint8Array | undefined {
 export function unwrapForGateway(
   wrapped: Uint8Array,
   turnId: TurnId,
-  gatewayKey: Uint8Array,
+  gatewayKey: KeyObject,
   use: "run" | "show",
-): Uint8Array | undefined {
+): KeyObject | undefined {
   const at = wrapped[0] === byGateway ? 1 : wrapped[0] === byBoth && use === "run" ? 1 + wrapBytes : undefined;
-  return at === undefined ? undefined : open(gatewayKey, wrapped.subarray(at, at + wrapBytes), `gateway ${turnId}`);
+  return at === undefined ? undefined : opened(gatewayKey, wrapped.subarray(at, at + wrapBytes), `gateway ${turnId}`);
 }
 
 /** The turn's key for who brings the client's key. Costs the same for a turn that no client sealed, or none at all. */
 export function unwrapForClient(
   wrapped: Uint8Array | undefined,
   turnId: TurnId,
-  clientKey: Uint8Array,
-): Uint8Array | undefined {
+  clientKey: KeyObject,
+): KeyObject | undefined {
   const sealed = wrapped !== undefined && (wrapped[0] === byBoth || wrapped[0] === byClient);
   const box = sealed ? wrapped.subarray(1, 1 + wrapBytes) : randomBytes(wrapBytes);
-  return open(deriveKey(clientKey, "client", turnId), box, `client ${turnId}`);
+  return opened(deriveKey(clientKey, "client", turnId), box, `client ${turnId}`);
+}
+
+function opened(key: KeyObject, box: Uint8Array, bound: string): KeyObject | undefined {
+  const turnKey = open(key, box, bound);
+  return turnKey === undefined ? undefined : keyOf(turnKey);
 }
