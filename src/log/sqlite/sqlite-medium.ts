@@ -5,6 +5,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { GroupCommit } from "./group-commit.ts";
 import { eventRowOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { admitMessage, attachStream, type Statements, sweepStreams } from "./sqlite-streams.ts";
@@ -30,10 +31,11 @@ export class SqliteMedium implements LogMedium {
   readonly #waiters = new Waiters<string>();
   readonly #closing = new AbortController();
   #looking: Promise<void> | undefined;
-  #flushed: boolean | undefined;
+  readonly #commits: GroupCommit;
 
   constructor(database: DatabaseSync, clock: Clock) {
     this.#database = database;
+    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql));
     this.#clock = clock;
   }
 
@@ -50,7 +52,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
-    const claimed = this.#write(true, () => {
+    const claimed = await this.#write(true, () => {
       const sql = `UPDATE turns SET owner = ?, epoch = epoch + 1, version = version + 1
         WHERE turn_id = ? AND outcome IS NULL RETURNING *`;
       const row = this.#one(sql, owner, turnId);
@@ -65,7 +67,7 @@ export class SqliteMedium implements LogMedium {
     { epoch, afterSeq, events, end }: AppendRows,
   ): Promise<"appended" | "fenced" | "ended" | "removed"> {
     const admits = end !== undefined || events.some(({ kind }) => kind === "started");
-    const outcome = this.#write(admits, () => {
+    const outcome = await this.#write(admits, () => {
       const row = this.#one("SELECT epoch, last_seq, outcome FROM turns WHERE turn_id = ?", turnId);
       if (row === undefined) return "removed";
       if (row["epoch"] !== epoch) return "fenced";
@@ -123,7 +125,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async mark(turnId: TurnId, { attachedAtMs, expiresAtMs, delivered, cancelRequested }: RowChange): Promise<void> {
-    this.#write(cancelRequested !== undefined, () => {
+    await this.#write(cancelRequested !== undefined, () => {
       if (attachedAtMs !== undefined)
         this.#run("UPDATE turns SET attached_at_ms = ? WHERE turn_id = ?", attachedAtMs, turnId);
       if (expiresAtMs !== undefined)
@@ -160,12 +162,12 @@ export class SqliteMedium implements LogMedium {
   }
 
   async erase(turnId: TurnId, atMs: number): Promise<void> {
-    this.#write(true, () => this.#erase(turnId, atMs));
+    await this.#write(true, () => this.#erase(turnId, atMs));
     this.#waiters.wake(turnId);
   }
 
   async remove(turnId: TurnId): Promise<void> {
-    this.#write(true, () => {
+    await this.#write(true, () => {
       this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
       this.#run("DELETE FROM turns WHERE turn_id = ?", turnId);
     });
@@ -173,7 +175,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async attachStream(...attach: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
-    const attached = this.#write(true, () => attachStream(this.#statements, ...attach));
+    const attached = await this.#write(true, () => attachStream(this.#statements, ...attach));
     this.#waiters.wake(`stream:${attach[0].streamId}`);
     return attached;
   }
@@ -192,7 +194,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
-    this.#write(true, () => {
+    await this.#write(true, () => {
       const sql = "SELECT turn_id FROM turns WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
       for (const { turn_id } of this.#statement(sql).all(nowMs)) this.#erase(String(turn_id), nowMs);
       this.#run("DELETE FROM turns WHERE erased_at_ms <= ?", tombstonesUpToMs);
@@ -202,7 +204,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
-    this.#write(false, () => {
+    await this.#write(false, () => {
       const sql = `INSERT INTO owners (owner, alive_until_ms) VALUES (?, ?)
         ON CONFLICT (owner) DO UPDATE SET alive_until_ms = excluded.alive_until_ms`;
       this.#run(sql, owner, aliveUntilMs);
@@ -217,6 +219,7 @@ export class SqliteMedium implements LogMedium {
   async close(): Promise<void> {
     this.#closing.abort(new Error("the log was closed"));
     await this.#looking;
+    this.#commits.drain();
     this.#database.close();
   }
 
@@ -237,30 +240,12 @@ export class SqliteMedium implements LogMedium {
     this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac);
   }
 
-  /** One transaction. `flush`: on the disk when it returns, with everything before it. */
-  #write<T>(flush: boolean, work: () => T): T {
-    return this.#translated(() => {
-      if (flush !== this.#flushed) {
-        this.#database.exec(`PRAGMA synchronous = ${flush ? "FULL" : "NORMAL"}`);
-        this.#flushed = flush;
-      }
-      this.#statement("BEGIN IMMEDIATE").run();
-      try {
-        const result = work();
-        this.#statement("COMMIT").run();
-        return result;
-      } catch (error) {
-        this.#rollBack();
-        throw error;
-      }
-    });
-  }
-
-  #rollBack(): void {
+  /** As `GroupCommit.write`, its errors translated. */
+  async #write<T>(flush: boolean, work: () => T): Promise<T> {
     try {
-      this.#statement("ROLLBACK").run();
-    } catch {
-      // a full disk has rolled it back already
+      return await this.#commits.write(flush, work);
+    } catch (error) {
+      throw translateSqliteError(error, "The log's file");
     }
   }
 
