@@ -8,6 +8,9 @@ export type Reading =
   | { readonly type: "silence" }
   | { readonly type: "ended" };
 
+/** One for all: a reason made anew at every event captures a stack each time. */
+const over = new Error("the wait is over");
+
 /**
  * Reads a turn with a limit on patience: a read that takes too long is not given up, the next call waits for the same
  * one. So nothing is lost, and at most one event is ever held.
@@ -37,7 +40,7 @@ export class PatientReader {
       const result = await Promise.race([this.#pending, silence]);
       return result === undefined ? { type: "silence" } : this.#take(result);
     } finally {
-      timer.abort();
+      timer.abort(over);
     }
   }
 

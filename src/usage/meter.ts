@@ -187,8 +187,10 @@ export function openMeter(options: MeterOptions): Meter {
       const paying = order.find((ide) => ide !== "antigravity" && newest.has(ide) && !unanswered.has(ide));
       remember(() => {
         if (!history.addTurn({ ...turn, ide: turn.ide ?? paying })) return;
-        turnEndedAtMs = clock.now();
-        notify();
+        const nowMs = clock.now();
+        const tells = [...newest.values()].some((snapshot) => !isStale(snapshot, nowMs));
+        turnEndedAtMs = nowMs;
+        if (tells) notify();
       });
     },
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),

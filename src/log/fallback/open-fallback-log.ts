@@ -313,20 +313,22 @@ class Fallback implements FallbackLog {
     for (;;) {
       const here = new AbortController();
       const either = AbortSignal.any([signal, here.signal]);
-      void bestEffort(this.#moves.wait(turnId, either).then(() => here.abort()));
+      void bestEffort(this.#moves.wait(turnId, either).then(() => here.abort(over)));
       try {
         return await work(this.#home(turnId), either);
       } catch (error) {
         if (signal.aborted) throw error;
         if (!here.signal.aborted && !(await this.#retreated(turnId, error))) throw error;
       } finally {
-        here.abort();
+        here.abort(over);
       }
     }
   }
 }
 
 const never = new AbortController().signal;
+/** Why a wait here is given up; one for all, since a reason made anew each time captures a stack. */
+const over = new Error("the wait is over");
 
 /** The owner under which healing tries to write. */
 const probe = "probe";
