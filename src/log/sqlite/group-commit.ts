@@ -40,10 +40,8 @@ export class GroupCommit {
           }
         },
         over: (failure) => {
-          if (result !== undefined && "error" in result)
-            reject(result.error as Error); // as it was thrown
-          else if (failure !== undefined)
-            reject(failure.error as Error); // as it was thrown
+          if (result !== undefined && "error" in result) reject(result.error);
+          else if (failure !== undefined) reject(failure.error);
           else if (result !== undefined) resolve(result.value);
         },
       });
