@@ -48,6 +48,8 @@ export interface MillraceErrorOptions {
   readonly resetsAtMs?: number;
   /** More for a person or a tool to read: nearest model names, a decision trace. JSON only, never a secret. */
   readonly details?: unknown;
+  /** An earlier refusal told again: nobody was asked this time. */
+  readonly repeated?: boolean;
   readonly cause?: unknown;
 }
 
@@ -60,6 +62,7 @@ export interface ErrorRecord {
   readonly param?: string;
   readonly resetsAtMs?: number;
   readonly details?: unknown;
+  readonly repeated?: boolean;
 }
 
 const brand = Symbol.for("millrace.error");
@@ -77,6 +80,7 @@ export class MillraceError extends Error {
   readonly param: string | undefined;
   readonly resetsAtMs: number | undefined;
   readonly details: unknown;
+  readonly repeated: boolean;
 
   constructor(code: ErrorCode, message: string, options: MillraceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -86,6 +90,7 @@ export class MillraceError extends Error {
     this.param = options.param;
     this.resetsAtMs = options.resetsAtMs;
     this.details = options.details;
+    this.repeated = options.repeated ?? false;
   }
 
   /** The plain form, for a log or a wire. */
@@ -98,6 +103,7 @@ export class MillraceError extends Error {
       ...(this.param === undefined ? {} : { param: this.param }),
       ...(this.resetsAtMs === undefined ? {} : { resetsAtMs: this.resetsAtMs }),
       ...(this.details === undefined ? {} : { details: this.details }),
+      ...(this.repeated ? { repeated: true } : {}),
     };
   }
 

@@ -90,10 +90,14 @@ function finish(c: GatewayContext, requestId: string): void {
   if (c.res.status !== 403 && c.req.method !== "OPTIONS") addCors(headers, c.req.header("origin") ?? null);
 }
 
-/** The client's own request id where it is a plain one, ours otherwise. */
+/**
+ * The client's own request id where it is a plain one, ours otherwise. Ours has no 4 and no 5: OpenCode takes an error
+ * whose body has 429 or 503 anywhere in it for one that passes.
+ */
 function requestIdOf(headers: Headers, nowMs: number): string {
   const given = headers.get("x-request-id") ?? headers.get("x-client-request-id");
-  return given !== null && /^[\w.:-]{8,100}$/.test(given) ? given : `req_${sortableId(nowMs)}`;
+  if (given !== null && /^[\w.:-]{8,100}$/.test(given)) return given;
+  return `req_${sortableId(nowMs).replaceAll("4", "i").replaceAll("5", "l")}`; // letters that such an id never has
 }
 
 function logRequest(gateway: Gateway, c: GatewayContext, ms: number): void {

@@ -243,6 +243,19 @@ describe("a turn that is not streamed", () => {
     expect(await response.json()).toMatchObject({ error: { resets_at: "2026-01-02T00:00:00.000Z" } });
   });
 
+  it("tells a quota refusal again as 402, in words that no client takes for a limit that passes", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [failed("quota_exhausted", { resetsAtMs: Date.UTC(2026, 0, 2), repeated: true })];
+    const response = await fake.request(path, { json: chat });
+    expect(response.status).toBe(402);
+    expect(response.headers.get("x-should-retry")).toBe("false");
+    // what OpenCode 1.18 looks for in the text of an error that its status does not let it repeat
+    expect(await response.text()).not.toMatch(/429|500|502|503|504|524|rate.limit|server.error|try again|terminated/i);
+    const messages = await fake.request("/v1/messages", { json: { ...chat, max_tokens: 9 } });
+    expect(messages.status).toBe(402);
+    expect(await messages.json()).toMatchObject({ error: { type: "billing_error", code: "quota_exhausted" } });
+  });
+
   it("answers a cancelled turn with 499", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => [started, { type: "cancelled", by: "client" }];

@@ -1,7 +1,7 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import type { EventId, TurnId } from "../base/ids.ts";
+import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
 import type { AttachedStream, StreamName } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
@@ -13,6 +13,7 @@ import { implicitTwin, refuseConflict } from "./join.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
+import { Refusals } from "./refusals.ts";
 import { openContinuity, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
@@ -55,11 +56,13 @@ class Engine implements StreamTurns {
   readonly #presence: Presence;
   readonly #running: RunningTurns;
   readonly #continuity: Continuity | undefined;
+  readonly #refusals: Refusals;
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
 
   constructor(options: TurnsOptions) {
     const { store, clock, owner, onProblem = () => {} } = options;
+    this.#refusals = new Refusals(clock);
     this.#options = options;
     this.#store = store;
     this.#clock = clock;
@@ -170,6 +173,7 @@ class Engine implements StreamTurns {
     signal: AbortSignal,
   ): Promise<{ readonly prompt: Prompt; readonly backend: Backend }> {
     const prompt = promptOf(this.#options, asked);
+    this.#refusals.check(asked.modelUid);
     const backend = await this.#options.backends.current(signal);
     if (asked.session !== undefined) await this.#supersede(asked.caller, asked.session);
     return { prompt, backend };
@@ -228,7 +232,7 @@ class Engine implements StreamTurns {
       writer,
       state: "created",
       open: async (signal) => backend.run(prompt, run, signal),
-      transforms: transformsOf(this.#options, record),
+      transforms: [this.#refusals.watch(record.modelUid as ModelUid), ...transformsOf(this.#options, record)],
       clock: this.#clock,
     });
     this.#running.add(record.turnId, runner, record.graceMs);

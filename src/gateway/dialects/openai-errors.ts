@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorRecord } from "../../base/errors.ts";
 import type { WireError } from "./dialect.ts";
-import { retryHeaders } from "./retry-headers.ts";
+import { isRepeatedQuota, repeatedQuotaStatus, retryHeaders } from "./retry-headers.ts";
 
 interface OpenAiError {
   readonly status: number;
@@ -50,7 +50,7 @@ export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly
 /** An error as status, headers and body, for Chat Completions, Completions, Responses and everything that has no API of its own. */
 export function encodeOpenAiError(error: ErrorRecord, requestId: string): WireError {
   return {
-    status: openAiErrors[error.code].status,
+    status: isRepeatedQuota(error) ? repeatedQuotaStatus : openAiErrors[error.code].status,
     headers: retryHeaders(error),
     body: { error: openAiErrorBody(error, requestId) },
   };

@@ -24,6 +24,17 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
 };
 
 /**
+ * The status of an exhausted quota that is told again without asking. The first one is 429, as the vendors say it; some
+ * clients (OpenCode, the Vercel AI SDK) repeat every 429 whatever its headers say, and stop at this one.
+ */
+export const repeatedQuotaStatus = 402;
+
+/** Whether this is an exhausted quota that the client was told of before. */
+export function isRepeatedQuota({ code, repeated }: ErrorRecord): boolean {
+  return code === "quota_exhausted" && repeated === true;
+}
+
+/**
  * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain. An exhausted quota says
  * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: client-contract row 57.
  */

@@ -127,15 +127,11 @@ async function claudeImage(bench: Bench): Promise<Ran> {
   );
 }
 
-const triesAgain =
-  "OpenCode takes every 429 for a short wait and sends the prompt again, eight times in 80 s, though the answer says not to; then it tells the user";
-
 export const cliCases: readonly ClientCase[] = [
   {
     name: "OpenCode",
     packageName: "opencode-ai",
     surface: "chat completions",
-    known: { error: triesAgain },
     drive: {
       plain: openCodeRun("plain"),
       tools: openCodeRun("tools"),
@@ -149,7 +145,6 @@ export const cliCases: readonly ClientCase[] = [
     name: "OpenCode, with the plugin",
     packageName: "opencode-ai",
     surface: "chat completions",
-    known: { error: triesAgain },
     drive: {
       plain: openCodePlugin("plain"),
       tools: openCodePlugin("tools"),

@@ -1,6 +1,6 @@
 import type { ErrorCode, ErrorRecord } from "../../../base/errors.ts";
 import type { WireError } from "../dialect.ts";
-import { retryHeaders } from "../retry-headers.ts";
+import { isRepeatedQuota, repeatedQuotaStatus, retryHeaders } from "../retry-headers.ts";
 
 interface AnthropicError {
   readonly status: number;
@@ -27,12 +27,17 @@ const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
   internal: { status: 500, type: "api_error" },
 };
 
+function wireOf(error: ErrorRecord): AnthropicError {
+  if (isRepeatedQuota(error)) return { status: repeatedQuotaStatus, type: "billing_error" };
+  return anthropicErrors[error.code];
+}
+
 /** An error as the Messages API writes it, with ours beside (`code`, `param`, `details`, `resets_at`). */
 export function anthropicErrorBody(error: ErrorRecord, requestId: string): Readonly<Record<string, unknown>> {
   return {
     type: "error",
     error: {
-      type: anthropicErrors[error.code].type,
+      type: wireOf(error).type,
       message: `${error.message} ${error.hint}`,
       code: error.code,
       hint: error.hint,
@@ -47,7 +52,7 @@ export function anthropicErrorBody(error: ErrorRecord, requestId: string): Reado
 /** An error as status, headers and body of the Messages API. */
 export function encodeAnthropicError(error: ErrorRecord, requestId: string): WireError {
   return {
-    status: anthropicErrors[error.code].status,
+    status: wireOf(error).status,
     headers: retryHeaders(error),
     body: anthropicErrorBody(error, requestId),
   };
