@@ -49,15 +49,19 @@ describe("after a refusal", () => {
   });
 
   test("a limit holds as long as its wait, and says what is left of it", async () => {
-    const { again, clock } = await refused("rate_limited", { retryAfterMs: 20_000 });
+    const { again, backend, clock } = await refused("rate_limited", { retryAfterMs: 20_000 });
     await clock.advance(5_000);
     await expect(again("early")).rejects.toMatchObject({ code: "rate_limited", retryAfterMs: 15_000 });
     await clock.advance(15_000);
     await again("in time");
+    expect(backend.answers).toHaveLength(2);
   });
 
   test("one without a wait, and what is no refusal, keep nobody from asking", async () => {
-    await (await refused("rate_limited")).again("at once");
-    await (await refused("upstream_failed")).again("at once");
+    for (const code of ["rate_limited", "upstream_failed"] as const) {
+      const { again, backend } = await refused(code);
+      await again("at once");
+      expect(backend.answers).toHaveLength(2);
+    }
   });
 });
