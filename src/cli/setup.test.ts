@@ -74,7 +74,7 @@ async function home() {
 
 const files: Readonly<Record<string, string>> = {
   opencode: ".config/opencode/opencode.json",
-  codex: ".codex/config.toml",
+  codex: ".codex/millrace.config.toml",
   "claude-code": ".claude/settings.json",
   aider: ".aider.conf.yml",
   continue: ".continue/config.yaml",
@@ -112,10 +112,11 @@ describe("millrace setup", () => {
     for (const client of Object.keys(files)) await millrace(["setup", client, "--yes", "--model", "model-b"]);
     expect(parse(read(files["opencode"] ?? ""))).toEqual({ plugin: ["millrace"], model: "millrace/model-b" });
     expect(parseToml(read(files["codex"] ?? ""))).toEqual({
+      model_provider: "millrace",
+      model: "model-b",
       model_providers: {
         millrace: { name: "Millrace", base_url: `${url}/v1`, env_key: "MILLRACE_API_KEY", wire_api: "responses" },
       },
-      profiles: { millrace: { model_provider: "millrace", model: "model-b" } },
     });
     expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({
       apiKeyHelper: "millrace key --value",

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
 import type { Target } from "../../src/cli/clients/client.ts";
+import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { type Recorder, startRecorder } from "./recorder.ts";
@@ -38,6 +39,11 @@ export interface Ran {
   readonly stderr: string;
 }
 
+export interface BenchOptions {
+  /** What is left of the account's plan. */
+  readonly plan?: SimulatorOptions["plan"];
+}
+
 /** A client's own world: a stand-in IDE, a gateway process, a recorder before it, an empty home and a work folder. */
 export class Bench {
   readonly ide: Simulator;
@@ -57,13 +63,14 @@ export class Bench {
     ({ gatewayHome: this.gatewayHome, home: this.home, work: this.work } = parts);
   }
 
-  static async open(clients: string): Promise<Bench> {
+  static async open(clients: string, { plan }: BenchOptions = {}): Promise<Bench> {
     const folder = mkdtempSync(join(tmpdir(), "millrace-clients-"));
     const [gatewayHome, home, work] = [join(folder, "gateway"), join(folder, "home"), join(folder, "work")];
     for (const path of [gatewayHome, home, work]) mkdirSync(path);
     writeFileSync(join(work, "README.md"), "# A folder to work in\n");
     writeFileSync(join(work, "picture.png"), png(8, 8));
-    const ide = await startSimulator({ home: gatewayHome, turn: { rate: 4_000, firstMs: 20, inputMs: 10 } });
+    const turn = { rate: 4_000, firstMs: 20, inputMs: 10 };
+    const ide = await startSimulator({ home: gatewayHome, turn, ...(plan === undefined ? {} : { plan }) });
     const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", "1s"] });
     const recorder = await startRecorder(gateway.url);
     return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work });

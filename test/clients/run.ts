@@ -6,8 +6,11 @@ import { cliCases } from "./cases/clis.ts";
 import { sdkCases } from "./cases/sdks.ts";
 import { drive, type Outcome } from "./check.ts";
 import { installClients, versionOf } from "./install.ts";
+import type { Journey } from "./journeys/journey.ts";
+import { pluginJourneys } from "./journeys/plugin.ts";
+import { setupJourneys } from "./journeys/setup.ts";
 import { shapeOf } from "./shape.ts";
-import { page, type Row } from "./table.ts";
+import { page, type Row, type Travelled } from "./table.ts";
 
 /*
  * `npm run test:clients [-- --only codex] [--update]`: drives real clients against a real gateway process and the stand-in
@@ -21,13 +24,41 @@ const verbose = args.includes("--verbose");
 
 const clients = await installClients();
 const rows: Row[] = [];
+const travelled: Travelled[] = [];
 for (const client of [...cliCases, ...sdkCases]) {
   if (only !== undefined && !`${client.name} ${client.surface}`.toLowerCase().includes(only)) continue;
   rows.push({ client, version: versionOf(clients, client.packageName), outcomes: await suite(client) });
 }
-process.stdout.write(`\n${page(rows)}\n`);
-if (update && only === undefined) writeFileSync(join(root, "docs/clients.md"), page(rows));
-process.exitCode = rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ? 1 : 0;
+for (const journey of [...pluginJourneys, ...setupJourneys]) {
+  const { client, sentence, packageName } = journey;
+  if (only !== undefined && !`${client} ${sentence}`.toLowerCase().includes(only)) continue;
+  travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
+}
+const written = page(rows, travelled);
+process.stdout.write(`\n${written}\n`);
+if (update && only === undefined) writeFileSync(join(root, "docs/clients.md"), written);
+const failed =
+  rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
+  travelled.some(({ failure }) => failure !== undefined);
+process.exitCode = failed ? 1 : 0;
+
+/** What does not hold of a journey; undefined when all does. */
+async function travel(journey: Journey): Promise<string | undefined> {
+  const startedAt = performance.now();
+  const bench = await Bench.open(clients, journey.bench);
+  let failure: string | undefined;
+  try {
+    await journey.run(bench);
+  } catch (error) {
+    failure = error instanceof Error ? error.message : String(error);
+  } finally {
+    await bench.close();
+  }
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  const mark = failure === undefined ? "ok" : "FAILED";
+  process.stderr.write(`${mark.padEnd(7)} ${journey.client}: ${journey.sentence} ${seconds} s ${failure ?? ""}\n`);
+  return failure;
+}
 
 async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outcome>>> {
   const bench = await Bench.open(clients);

@@ -1,11 +1,19 @@
 import { type Scenario, scenarios } from "./bench.ts";
 import type { ClientCase } from "./cases/case.ts";
 import type { Outcome } from "./check.ts";
+import type { Journey } from "./journeys/journey.ts";
 
 export interface Row {
   readonly client: ClientCase;
   readonly version: string;
   readonly outcomes: Readonly<Record<Scenario, Outcome>>;
+}
+
+/** What became of a journey. */
+export interface Travelled {
+  readonly journey: Journey;
+  readonly version: string;
+  readonly failure: string | undefined;
 }
 
 const meaning: Readonly<Record<Scenario, string>> = {
@@ -18,7 +26,7 @@ const meaning: Readonly<Record<Scenario, string>> = {
 };
 
 /** The page of supported clients, from what the suite saw. */
-export function page(rows: readonly Row[]): string {
+export function page(rows: readonly Row[], travelled: readonly Travelled[]): string {
   const cells = rows.map(({ client, version, outcomes }) => [
     client.name,
     version,
@@ -40,6 +48,16 @@ export function page(rows: readonly Row[]): string {
     ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
     "",
     ...notes(rows),
+    "",
+    "## Set-up",
+    "",
+    "With Millrace installed from its packed tarball:",
+    "",
+    line(["client", "version", "what holds", ""]),
+    line(["---", "---", "---", "---"]),
+    ...travelled.map(({ journey, version, failure }) =>
+      line([journey.client, version, journey.sentence, failure === undefined ? "yes" : "**no**"]),
+    ),
     "",
   ].join("\n");
 }

@@ -1,24 +1,26 @@
 import { join } from "node:path";
 import { type Client, exportKey, keyVariable } from "./client.ts";
 
-/** Codex: a provider and a profile, so that its own default stays. */
+/**
+ * Codex: a profile in a file of its own, so that its own configuration and default stay. Source: Codex 0.169, which refuses
+ * `[profiles.…]` in `config.toml` and reads `--profile millrace` from `millrace.config.toml` beside it.
+ */
 export const codex: Client = {
   name: "codex",
   title: "Codex",
   edits: ({ url, model }, { homeFolder, env }) => [
     {
       kind: "block",
-      file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "config.toml"),
+      file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "millrace.config.toml"),
       lines: [
+        'model_provider = "millrace"',
+        `model = ${JSON.stringify(model)}`,
+        "",
         "[model_providers.millrace]",
         'name = "Millrace"',
         `base_url = ${JSON.stringify(`${url}/v1`)}`,
         `env_key = "${keyVariable}"`,
         'wire_api = "responses"',
-        "",
-        "[profiles.millrace]",
-        'model_provider = "millrace"',
-        `model = ${JSON.stringify(model)}`,
       ],
     },
   ],

@@ -1,19 +1,16 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
 import type { Client } from "../../../src/cli/clients/client.ts";
 import { codex } from "../../../src/cli/clients/codex.ts";
 import { openCode } from "../../../src/cli/clients/opencode.ts";
 import { type Bench, prompts, type Ran, type Scenario, tripSchema } from "../bench.ts";
+import { prepareOpenCode, quietOpenCode } from "../journeys/opencode-home.ts";
 import type { ClientCase } from "./case.ts";
 
 /** What keeps each program from asking anybody but the gateway. */
 const quiet: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  opencode: {
-    OPENCODE_DISABLE_MODELS_FETCH: "1",
-    OPENCODE_DISABLE_AUTOUPDATE: "1",
-    OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
-  },
+  opencode: quietOpenCode,
   claude: {
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     DISABLE_TELEMETRY: "1",
@@ -52,26 +49,12 @@ function openCodeRun(scenario: Scenario, args: readonly string[] = []) {
   };
 }
 
-/** OpenCode with the plugin, which finds the gateway through its own files. */
+/** OpenCode with the packed plugin, which finds the gateway through its own files. */
 function openCodePlugin(scenario: Scenario, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>) => {
-    const folder = join(bench.home, ".config", "opencode");
-    const plugin = new URL("../../../src/opencode/plugin.ts", import.meta.url).href;
-    mkdirSync(join(folder, "node_modules"), { recursive: true });
     const model = `millrace/${bench.target.model}`;
-    const config = { ...openCodeConfig, plugin: [plugin], enabled_providers: ["millrace"], model, small_model: model };
-    writeFileSync(join(folder, "opencode.json"), JSON.stringify(config));
-    // what OpenCode would otherwise install for the plugin at its first start
-    const version = JSON.parse(
-      readFileSync(join(bench.clients, "node_modules/@opencode-ai/plugin/package.json"), "utf8"),
-    ) as { readonly version: string };
-    writeFileSync(
-      join(folder, "package.json"),
-      JSON.stringify({ dependencies: { "@opencode-ai/plugin": version.version } }),
-    );
-    for (const name of ["@opencode-ai", "zod"])
-      cpSync(join(bench.clients, "node_modules", name), join(folder, "node_modules", name), { recursive: true });
-    const env = { ...quiet["opencode"], MILLRACE_HOME: join(bench.gatewayHome, ".millrace") };
+    prepareOpenCode(bench, bench.home, { plugin: ["millrace"], ...openCodeConfig, model, small_model: model });
+    const env = { ...quietOpenCode, MILLRACE_HOME: join(bench.gatewayHome, ".millrace") };
     return bench.run(bench.bin("opencode"), ["run", prompts[scenario], ...args], {
       env,
       ...(until === undefined ? {} : { until }),

@@ -1,0 +1,159 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { modelConfigs } from "../../../src/opencode/model-config.ts";
+import type { Bench } from "../bench.ts";
+import { expect, type Journey } from "./journey.ts";
+import { prepareOpenCode, quietOpenCode } from "./opencode-home.ts";
+
+const client = "OpenCode, with the plugin";
+const packageName = "opencode-ai";
+
+/** The whole configuration: the plugin is named, nothing more. */
+const onlyPlugin = { plugin: ["millrace"] };
+
+function run(bench: Bench, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return bench.run(bench.bin("opencode"), args, {
+    env: { ...quietOpenCode, MILLRACE_HOME: join(bench.gatewayHome, ".millrace"), ...env },
+  });
+}
+
+const prompt = (text: string, bench: Bench) => ["run", text, "--model", `millrace/${bench.target.model}`];
+
+/** The process that the plugin started, by the address it wrote down. */
+function startedGateway(bench: Bench): number {
+  const file = join(bench.gatewayHome, ".millrace", "gateway.json");
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly pid: number }).pid;
+}
+
+export const pluginJourneys: readonly Journey[] = [
+  {
+    client,
+    packageName,
+    sentence:
+      'with nothing but `"plugin": ["millrace"]`, from the packed tarball, it lists the models and answers through the running gateway',
+    async run(bench) {
+      prepareOpenCode(bench, bench.home, onlyPlugin);
+      const { stdout, stderr } = await run(bench, ["models", "millrace"]);
+      const listed = stdout.split("\n").filter((line) => line.startsWith("millrace/"));
+      const answer = await fetch(`${bench.gateway.url}/v1/models`, {
+        headers: { authorization: `Bearer ${bench.key}` },
+      });
+      const wanted = Object.keys(modelConfigs(await answer.json())).map((name) => `millrace/${name}`);
+      expect(wanted.length > 5, "the gateway lists hardly any models", wanted);
+      expect(JSON.stringify(listed.sort()) === JSON.stringify(wanted.sort()), "other models", stdout + stderr);
+      const ran = await run(bench, prompt("[[sim: text=milled-4711]] Say the word.", bench));
+      expect(ran.stdout.includes("milled-4711"), "no answer", ran.stdout + ran.stderr);
+    },
+  },
+  {
+    client,
+    packageName,
+    sentence: "it starts the gateway where none runs; that one outlives it",
+    async run(bench) {
+      await bench.gateway.stop();
+      prepareOpenCode(bench, bench.gatewayHome, onlyPlugin); // whose user has the IDE
+      const ran = await run(bench, prompt("[[sim: text=milled-4711]] Say the word.", bench), {
+        HOME: bench.gatewayHome,
+        MILLRACE_IDE_ONLY_HOME: bench.gatewayHome,
+        MILLRACE_PORT: "0",
+      });
+      const pid = startedGateway(bench);
+      try {
+        expect(ran.stdout.includes("milled-4711"), "no answer", ran.stdout + ran.stderr);
+        expect(pid !== bench.gateway.pid && process.kill(pid, 0), "no gateway of its own runs");
+      } finally {
+        process.kill(pid, "SIGTERM");
+      }
+    },
+  },
+  {
+    client,
+    packageName,
+    sentence: "its tool `millrace_quota` tells the model what is left of the plan",
+    bench: { plan: { shape: "percent", used: 40 } },
+    async run(bench) {
+      prepareOpenCode(bench, bench.home, onlyPlugin);
+      const script = "[[agent\ncall millrace_quota {}\n---\nsay tools said {results}\n]] What is left?";
+      const { stdout, stderr } = await run(bench, prompt(script, bench));
+      expect(/tools said[^]*Daily quota: 4\d % of 100 % used/i.test(stdout), "no plan", stdout + stderr);
+    },
+  },
+  {
+    client,
+    packageName,
+    sentence: "a toast says when the quota runs low",
+    bench: { plan: { shape: "percent", used: 95, usedWeekly: 10 } },
+    async run(bench) {
+      prepareOpenCode(bench, bench.home, onlyPlugin);
+      const toast = await toastAfterAnAnswer(bench);
+      expect(/is running low: 9\d(\.\d+)? % of 100 % used/.test(toast), "no toast of a low quota", toast);
+    },
+  },
+];
+
+/** Runs OpenCode's own server, as its window does, asks one question, and answers the first toast that it is to show. */
+async function toastAfterAnAnswer(bench: Bench): Promise<string> {
+  const child = spawn(bench.bin("opencode"), ["serve", "--port", "0", "--hostname", "127.0.0.1"], {
+    cwd: bench.work,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: {
+      PATH: [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter),
+      HOME: bench.home,
+      MILLRACE_HOME: join(bench.gatewayHome, ".millrace"),
+      ...quietOpenCode,
+    },
+  });
+  const patience = AbortSignal.timeout(120_000);
+  try {
+    const url = await addressIn(child.stdout);
+    const toast = firstToast(`${url}/event`, patience);
+    const post = async (path: string, body: unknown): Promise<unknown> => {
+      const headers = { "content-type": "application/json" };
+      const response = await fetch(url + path, {
+        method: "POST",
+        headers,
+        body: JSON.stringify(body),
+        signal: patience,
+      });
+      expect(response.ok, `${path} answered ${response.status}`);
+      return response.json();
+    };
+    const { id } = (await post("/session", {})) as { readonly id: string }; // OpenCode's own form
+    const model = { providerID: "millrace", modelID: bench.target.model };
+    await post(`/session/${id}/message`, { model, parts: [{ type: "text", text: "[[sim: text=fine]] Hello." }] });
+    return await toast;
+  } finally {
+    child.kill("SIGTERM");
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+}
+
+/** The address that a server prints. */
+async function addressIn(output: AsyncIterable<Buffer>): Promise<string> {
+  let text = "";
+  for await (const chunk of output) {
+    text += chunk.toString();
+    const address = /http:\/\/127\.0\.0\.1:\d+/.exec(text)?.[0];
+    if (address !== undefined) return address;
+  }
+  throw new Error(`OpenCode's server ended: ${text}`);
+}
+
+/** The message of the first toast among OpenCode's events. */
+async function firstToast(url: string, signal: AbortSignal): Promise<string> {
+  const { body } = await fetch(url, { signal });
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (event) => events.push(event) });
+  const decoder = new TextDecoder();
+  for await (const chunk of body ?? []) {
+    parser.feed(decoder.decode(chunk as Uint8Array, { stream: true })); // fetch's bodies are bytes
+    for (const { data } of events.splice(0)) {
+      const { type, properties } = JSON.parse(data) as { type: string; properties?: { message?: string } };
+      if (type === "tui.toast.show") return properties?.message ?? "";
+    }
+  }
+  throw new Error("OpenCode's events ended");
+}
