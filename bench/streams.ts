@@ -1,8 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { Backend } from "../src/backends/backend.ts";
 import { systemClock } from "../src/base/clock.ts";
 import { type CascadeId, type EventId, type ModelUid, startOfLog } from "../src/base/ids.ts";
@@ -18,6 +20,8 @@ import type { LogStore } from "../src/log/store.ts";
 import { newTurn } from "../src/log/turn.fake.ts";
 import { openTurns } from "../src/turns/open-turns.ts";
 import { plainLayout } from "../src/turns/turns.fake.ts";
+import { quantile } from "./gateway/curve.ts";
+import { measureCuts, measureStreaming } from "./streams/cuts.ts";
 
 /**
  * The event log: what an append costs in each store, sealed and not, and what comes back after a restart. Ratios are
@@ -68,16 +72,19 @@ try {
     ["as it is", clearCodec],
     ["sealed", sealed],
   ] as const) {
-    const store = await sqliteAt(freshFile(), codec)();
+    const file = freshFile();
+    const store = await sqliteAt(file, codec)();
     const { bytes, events } = await bytesPerEvent(store, codec);
-    console.log(
-      `bytes per event in SQLite, ${name}: ${bytes.toFixed(0)} for a delta of ${delta.length} (${events} events)`,
-    );
     await store.close();
+    const inFile = statSync(file).size / events;
+    console.log(
+      `bytes per event, ${name}: ${bytes.toFixed(0)} in its record for a delta of ${delta.length}, ${inFile.toFixed(0)} in the file (${events} events)`,
+    );
   }
   await resumption();
   await followers(2_000);
   await recovery(1_000);
+  await overHttp();
 } finally {
   await redis?.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -122,7 +129,7 @@ async function wholeTurns(store: LogStore, turns: number): Promise<number> {
 /** What a record's columns hold; the file adds its pages and its index. */
 async function bytesPerEvent(store: LogStore, codec: LogCodec) {
   const { turnId, writer } = await begun(store);
-  const events = 1_000;
+  const events = 4_000;
   for (let i = 0; i < events; i++) await writer.append([{ type: "text", delta }], clock.now());
   const turn = codec.newTurn(turnId, undefined).codec;
   const record = {
@@ -151,7 +158,7 @@ async function resumption(): Promise<void> {
   const tookMs: number[] = [];
   let resent = 0;
   for (let cut = 0; cut < 1_000; cut++) {
-    const cursor = ids[(cut * 4_999) % 4_999] ?? startOfLog;
+    const cursor = ids[(cut * 1_733) % (ids.length - 1)] ?? startOfLog; // all over the turn, in no order
     const startedAt = performance.now();
     for await (const event of readTurn(store, turnId, cursor, never)) {
       tookMs.push(performance.now() - startedAt);
@@ -162,7 +169,7 @@ async function resumption(): Promise<void> {
   tookMs.sort((a, b) => a - b);
   const [p50, p99] = [tookMs[500] ?? 0, tookMs[990] ?? 0];
   console.log(
-    `from a cut to the first new event: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms; events re-sent: ${resent}`,
+    `in the log, from a cut to the first new event of 5,000: p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms; events re-sent: ${resent}`,
   );
   await store.close();
 }
@@ -172,16 +179,15 @@ async function followers(count: number): Promise<void> {
   const { turnId, writer } = await begun(store);
   await writer.append([started()], clock.now());
   const leaving = new AbortController();
-  globalThis.gc?.();
+  collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const reading = Array.from({ length: count }, async () => {
     for await (const _event of readTurn(store, turnId, startOfLog, leaving.signal));
   });
   await systemClock.sleep(500, never);
-  globalThis.gc?.();
+  collectGarbage();
   const each = (process.memoryUsage().heapUsed - before) / count / 1_024;
-  const exact = globalThis.gc === undefined ? " (run with --expose-gc for an exact figure)" : "";
-  console.log(`memory per idle follower: ${each.toFixed(1)} KiB of heap, ${count} followers${exact}`);
+  console.log(`memory per idle follower: ${each.toFixed(1)} KiB of heap, ${count} followers`);
   leaving.abort();
   await Promise.allSettled(reading);
   await store.close();
@@ -234,6 +240,34 @@ async function recovery(turns: number): Promise<void> {
   );
   await turnsAgain.stop();
   await store.close();
+}
+
+/** Through real gateways and connections; beside the same with the log in memory only. */
+async function overHttp(): Promise<void> {
+  console.log(
+    "over HTTP, from a cut to the first new event (100 cuts each), and bytes sent again for every byte needed",
+  );
+  const off = await measureCuts("memory", 100);
+  for (const [i, on] of (await measureCuts("sqlite", 100)).entries()) {
+    const without = off[i];
+    if (without === undefined) continue;
+    const [p50, p99] = [quantile(on.firstNewMs, 0.5), quantile(on.firstNewMs, 0.99)];
+    const ratio = p50 / quantile(without.firstNewMs, 0.5);
+    const resent = ((100 * on.resentBytes) / on.usefulBytes).toFixed(2);
+    console.log(
+      `  ${on.surface.padEnd(20)} p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${on.events} events (x${ratio.toFixed(2)} of the log in memory); re-sent ${resent} %`,
+    );
+  }
+  const [memory, sqlite] = [await measureStreaming("memory", 20), await measureStreaming("sqlite", 20)];
+  console.log(
+    `20 answers at once: the gateway's CPU for an event ${sqlite.toFixed(0)} µs with the log on disk, ${memory.toFixed(0)} µs in memory (x${(sqlite / memory).toFixed(2)})`,
+  );
+}
+
+/** An exact figure needs a heap without garbage; Node gives the collector to who asks for it by flag only. */
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
 }
 
 function started(): TurnEventBody {
