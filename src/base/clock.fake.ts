@@ -8,6 +8,7 @@ interface Sleeper {
 /** A clock that stands still until a test moves it. Sleepers wake in order of their time. */
 export class FakeClock implements Clock {
   #now: number;
+  #jumpedMs = 0;
   readonly #start: number;
   readonly #sleepers = new Set<Sleeper>();
 
@@ -17,7 +18,12 @@ export class FakeClock implements Clock {
   }
 
   now(): number {
-    return this.#now;
+    return this.#now + this.#jumpedMs;
+  }
+
+  /** Sets the wall clock forward, or back: no time passes, and nobody wakes. */
+  jump(ms: number): void {
+    this.#jumpedMs += ms;
   }
 
   monotonic(): number {

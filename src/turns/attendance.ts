@@ -1,6 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 
-/** Who reads one turn in this process, and since when nobody does. */
+/** How far the clocks of machines that share a store may be apart; ms. */
+const skewMs = 10_000;
+
+/** Who reads one turn in this process, and since when nobody does: by the clock that neither jumps nor goes back. */
 export class Attendance {
   readonly #clock: Clock;
   #present = 0;
@@ -9,7 +12,7 @@ export class Attendance {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#emptySinceMs = clock.now();
+    this.#emptySinceMs = clock.monotonic();
   }
 
   get present(): number {
@@ -25,14 +28,14 @@ export class Attendance {
       if (!here) return;
       here = false;
       this.#present -= 1;
-      this.#emptySinceMs = this.#clock.now();
+      this.#emptySinceMs = this.#clock.monotonic();
       this.#announce();
     };
   }
 
   /**
-   * Resolves once nobody has been here for `graceMs`, nor anywhere else: `seenElsewhereAtMs` is asked at that moment and
-   * moves the end on. Never with `Infinity`. Rejects with the signal's reason.
+   * Resolves once nobody has been here for `graceMs`, nor anywhere else: `seenElsewhereAtMs` (epoch ms) is asked at that moment
+   * and moves the end on. Never with `Infinity`. Rejects with the signal's reason.
    */
   async untilAbandoned(graceMs: number, seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
     let quietSinceMs = this.#emptySinceMs;
@@ -43,14 +46,17 @@ export class Attendance {
         continue;
       }
       quietSinceMs = Math.max(quietSinceMs, this.#emptySinceMs);
-      const leftMs = quietSinceMs + graceMs - this.#clock.now();
+      const leftMs = quietSinceMs + graceMs - this.#clock.monotonic();
       if (leftMs > 0) {
         await this.#changedWithin(leftMs, signal);
         continue;
       }
-      const elsewhere = await seenElsewhereAtMs();
+      const seenAtMs = await seenElsewhereAtMs();
       if (this.#present > 0) continue;
-      if (elsewhere <= quietSinceMs || elsewhere + graceMs <= this.#clock.now()) return;
+      const agoMs = this.#clock.now() - seenAtMs;
+      if (agoMs < -skewMs) return; // noted before the clock was set back: who is there now would have said so since
+      const elsewhere = this.#clock.monotonic() - Math.max(0, agoMs);
+      if (elsewhere <= quietSinceMs || elsewhere + graceMs <= this.#clock.monotonic()) return;
       quietSinceMs = elsewhere;
     }
   }

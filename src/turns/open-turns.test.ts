@@ -2,6 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
+import { clearCodec } from "../log/codec.ts";
+import { FailingMedium } from "../log/failing-medium.fake.ts";
 import type { LogMedium } from "../log/medium.ts";
 import { MemoryMedium } from "../log/memory/memory-medium.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
@@ -256,6 +258,34 @@ describe("a disconnect", () => {
     backend.last.finish("done");
     await settle();
     expect(await turns.get(turnId)).toMatchObject({ outcome: "finished", delivered: false });
+  });
+
+  test.each([8, -30])("is counted in time that passes, also when the wall clock jumps by %i hours", async (hours) => {
+    const { turns, clock } = begin();
+    const { turnId } = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    await reader.leave();
+    await clock.advance(60_000);
+    clock.jump(hours * 3_600_000);
+    await clock.advance(59_999);
+    expect(await turns.get(turnId)).toMatchObject({ ended: false });
+    await clock.advance(1);
+    expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+  });
+
+  test("ends the turn also when the store cannot say whether somebody reads elsewhere", async () => {
+    const clock = new FakeClock();
+    const failing = new FailingMedium(new MemoryMedium());
+    const store = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
+    const { turns, backend } = begin({ store, clock });
+    const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    await reader.leave();
+    failing.fault = "gone";
+    await clock.advance(1_000);
+    expect(backend.last.stoppedBy).toBe("cancel");
   });
 
   test("of an onlooker means nothing, nor does its presence", async () => {

@@ -26,7 +26,13 @@ export class RunningTurn {
     this.graceMs = graceMs;
     this.#runner = runner;
     const watching = new AbortController();
-    const seenElsewhere = async () => (await store.get(turnId))?.attachedAtMs ?? clock.now();
+    const seenElsewhere = async () => {
+      try {
+        return (await store.get(turnId))?.attachedAtMs ?? clock.now();
+      } catch {
+        return 0; // a store that cannot be asked knows of nobody
+      }
+    };
     const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
     // both end with the run; a store that cannot be asked only costs what other processes would have told
     const watches = [
