@@ -8,6 +8,7 @@ import type { LogMedium } from "../log/medium.ts";
 import { MemoryMedium } from "../log/memory/memory-medium.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openLog } from "../log/open-log.ts";
+import { readAll } from "../log/read-all.ts";
 import { defaultRetention } from "../log/retention.ts";
 import { encodeKey } from "../log/sealing/keys.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
@@ -495,6 +496,36 @@ describe("a stop of the gateway", () => {
     backend.last.finish("x");
     await settle();
     expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
+  });
+
+  test("with a thousand turns under way leaves none behind: each is gone on with once, and adds what it lacked", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    const ids = Array.from({ length: 1_000 }, (_, n) => `turn_${n}` as TurnId);
+    for (const [n, turnId] of ids.entries()) {
+      const { writer } = await store.create({ ...record(clock), turnId, fingerprint: turnId }, "gone");
+      if (n % 3 === 0) continue; // it died before its prompt was sent
+      await writer?.append([started], clock.now());
+      if (n % 3 === 2) await writer?.append([{ type: "text", delta: "half " }], clock.now());
+    }
+    const { backend, turns } = begin({ store, clock });
+    await settle();
+    await expect.poll(() => backend.answers.length).toBe(1_000);
+    expect(backend.answers.filter(({ resumedFrom }) => resumedFrom === undefined)).toHaveLength(334);
+    for (const [n, answer] of backend.answers.entries()) {
+      answer.text("half ", `and whole ${n}`);
+      answer.finish(`half and whole ${n}`);
+    }
+    await expect.poll(() => turns.list({ open: true, limit: 1 })).toEqual([]);
+    await clock.advance(30_000);
+    expect(backend.answers).toHaveLength(1_000);
+    for (const turnId of ids) {
+      const events = await readAll(store, turnId);
+      const said = events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+      expect(said).toMatch(/^half and whole \d+$/);
+      expect(events.map(({ type }) => type).filter((type) => type !== "text")).toEqual(["started", "finished"]);
+    }
   });
 
   test("with a cancel not yet carried out leaves it to the next process, which ends and archives the turn", async () => {
