@@ -155,12 +155,12 @@ describe("a log's file that is damaged", () => {
     expect(bytes.length).toBeGreaterThan(4_096 * 16);
     await damage(bytes);
     const damaged = await readFile(path);
-    for (const generation of [1, 2]) {
-      const { store, setAside } = await openSqliteLog({ path, clock, codec });
-      if (generation === 1) expect(await readFile(setAside ?? "nothing was set aside")).toEqual(damaged);
-      else expect(setAside).toBeUndefined();
-      expect(await store.list({ limit: 9 })).toEqual([]);
-      await store.close();
-    }
+    const first = await openSqliteLog({ path, clock, codec });
+    expect(await readFile(first.setAside ?? "nothing was set aside")).toEqual(damaged);
+    expect(await first.store.list({ limit: 9 })).toEqual([]);
+    await first.store.close();
+    const next = await openSqliteLog({ path, clock, codec });
+    expect(next.setAside).toBeUndefined();
+    await next.store.close();
   });
 });
