@@ -2,6 +2,7 @@
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   gateway: () => import("./gateway.ts"),
   discovery: () => import("./discovery.ts"),
+  schema: () => import("./schema.ts"),
   usage: () => import("./usage.ts"),
   streams: () => import("./streams.ts"),
 };

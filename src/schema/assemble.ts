@@ -12,7 +12,7 @@ import {
 import { buildMessage, jsonNameOf } from "./build-messages.ts";
 import { buildEnum, buildService } from "./build-services.ts";
 import type { RawBundle } from "./raw-bundle.ts";
-import { readFields, type SchemaProblem } from "./read-fields.ts";
+import { Guesses, readFields, type SchemaProblem } from "./read-fields.ts";
 import { createResolver, packageOf } from "./resolver.ts";
 import { splitFiles, type TopLevel } from "./split-files.ts";
 import { isStandard, standardFile, standardFiles } from "./well-known.ts";
@@ -37,14 +37,16 @@ interface Named {
  */
 export function assemble(raw: RawBundle): ReadSchema {
   const problems: SchemaProblem[] = [];
+  const guesses = new Guesses();
   const resolver = createResolver(raw);
   const found: Named[] = [];
   for (const message of resolver.messages) {
     const { typeName } = message;
     if (typeName === undefined || message.fields === undefined || isStandard(typeName)) continue;
-    const proto = buildMessage(simpleName(typeName), typeName, readFields(message, resolver, problems));
+    const proto = buildMessage(simpleName(typeName), typeName, readFields(message, resolver, problems, guesses));
     found.push({ typeName, kind: "message", proto });
   }
+  problems.push(...guesses.problems());
   for (const definition of raw.enums) {
     const { typeName } = definition;
     if (isStandard(typeName)) continue;

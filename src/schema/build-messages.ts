@@ -7,7 +7,8 @@ import {
   FieldDescriptorProto_Type,
   FieldDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import type { FieldType, ReadField, ScalarNumber } from "./read-fields.ts";
+import type { ScalarNumber } from "./raw-field.ts";
+import type { FieldType, ReadField } from "./read-fields.ts";
 
 /**
  * A message's descriptor from its fields: maps get their entry type, optional fields their synthetic oneof, after the real
@@ -87,5 +88,13 @@ const typeNumbers = { message: FieldDescriptorProto_Type.MESSAGE, enum: FieldDes
 
 /** `user_id` → `userId`, as protoc derives it. */
 export function jsonNameOf(name: string): string {
-  return name.replaceAll(/_+([^_]?)/g, (_, letter: string) => letter.toUpperCase());
+  let json = "";
+  let from = 0;
+  for (let at = name.indexOf("_"); at >= 0; at = name.indexOf("_", from)) {
+    let next = at + 1;
+    while (name[next] === "_") next++;
+    json += name.slice(from, at) + (name[next] ?? "").toUpperCase();
+    from = next + 1;
+  }
+  return json + name.slice(from);
 }

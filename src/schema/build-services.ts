@@ -15,15 +15,12 @@ import type { Resolver } from "./resolver.ts";
 
 /** An enum's descriptor, the value 0 first as proto3 demands. Source: facts/language-server.md, 7.3 (7). */
 export function buildEnum(name: string, raw: RawEnum, problems: SchemaProblem[]): EnumDescriptorProto {
-  const values = raw.values.elements.flatMap((element) => {
-    const properties = element?.type === "ObjectExpression" ? propertiesOf(element) : undefined;
-    const number = numberOf(properties?.get("no"));
-    const valueName = stringOf(properties?.get("name"));
-    if (number === undefined || valueName === undefined) {
+  const values = raw.values.flatMap((value) => {
+    if (value === undefined) {
       problems.push({ where: raw.typeName, what: "a value without a number or a name" });
       return [];
     }
-    return [create(EnumValueDescriptorProtoSchema, { name: valueName, number })];
+    return [create(EnumValueDescriptorProtoSchema, { name: value.name, number: value.number })];
   });
   if (!values.some((value) => value.number === 0)) {
     problems.push({ where: raw.typeName, what: "it has no value 0; one was put in" });

@@ -1,10 +1,29 @@
-import { type AnyNode, type ClassBody, type Expression, type Options, Parser, type Program } from "acorn";
+import {
+  type AnyNode,
+  type CallExpression,
+  type ClassBody,
+  type Expression,
+  type Function as FunctionNode,
+  type Options,
+  Parser,
+  type Program,
+  tokTypes,
+} from "acorn";
+import { type Carrying, fieldList, gettersOf, handedOn, isKept, moduleMadeBy, requiredBy } from "./bundle-forms.ts";
 import { keyOf, lastName, lastOf, propertiesOf, returnedBy, stringOf } from "./literals.ts";
 import type { RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
+import { rawFields, rawValues } from "./raw-field.ts";
+import { createSkipper, type Skipper } from "./skipper.ts";
 
 /** acorn's parser as its plugins see it. Source: acorn/src/{parser,scope,statement,node}.js, 8.19. */
 interface ParserInternals {
   parse(): Program;
+  readonly input: string;
+  readonly type: unknown;
+  readonly start: number;
+  pos: number;
+  next(): void;
+  parseFunctionBody(node: FunctionNode, isArrow: boolean, isMethod: boolean, forInit: unknown): void;
   enterScope(flags: number): void;
   exitScope(): void;
   scopeStack: (Scope & { readonly flags: number; parent?: Scope | undefined })[];
@@ -16,6 +35,10 @@ interface ParserInternals {
 }
 type InternalParser = new (options: Options, input: string) => ParserInternals;
 
+/** How many functions stand around a module of a bundle: the bundler's own. */
+const deepestModule = 2;
+/** A function that hands on a type is shorter than this, in characters. */
+const longestGetter = 256;
 const bindVar = 1;
 const classStaticBlock = 256;
 
@@ -43,26 +66,24 @@ export function parseBundle(source: string): RawBundle {
     parts: [],
     bindings: [],
     exports: [],
+    stars: [],
     modules: new Map(),
+    moduleScopes: new Set(),
     fileDescriptors: [],
   };
   const Collector = Parser.extend(
-    (base) => collecting(base as unknown as InternalParser, raw) as unknown as typeof Parser, // a plugin sees the internals
+    (base) => collecting(base as unknown as InternalParser, raw, createSkipper(source)) as unknown as typeof Parser, // a plugin sees the internals
   );
   Collector.parse(source, options);
   return raw;
 }
 
-/** Nodes that carry what was found in them up to the statement that gives it a name. */
-interface Carrying {
-  definition?: RawMessage | RawEnum;
-  scope?: Scope;
-}
-
 // acorn's plugins are subclasses: the one place where we inherit.
-function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
+function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): InternalParser {
   return class extends Base {
-    readonly #classes: RawMessage[] = [];
+    readonly #classes: { readonly message: RawMessage; readonly depth: number }[] = [];
+    /** How many functions are open around what is read. */
+    #depth = 0;
     #lastScope: Scope | undefined;
 
     override enterScope(flags: number): void {
@@ -89,11 +110,34 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
 
     override parseClass(node: AnyNode, isStatement: boolean): AnyNode {
       const message: RawMessage = { at: node.start };
-      this.#classes.push(message);
+      this.#classes.push({ message, depth: this.#depth });
       const parsed = super.parseClass(node, isStatement);
       this.#classes.pop();
       this.#finishClass(parsed, message, isStatement);
       return parsed;
+    }
+
+    /**
+     * Passes over a body without a word of generated code in it: nothing in there has a meaning outside. But not over what may be a
+     * module, which could hand types of other modules on.
+     */
+    override parseFunctionBody(node: FunctionNode, isArrow: boolean, isMethod: boolean, forInit: unknown): void {
+      const isDeclared = node.id != null || (isMethod && this.#classes.at(-1)?.depth === this.#depth);
+      const isBlock = this.type === tokTypes.braceL && (isDeclared || this.#depth >= deepestModule);
+      const end = isBlock ? skipper.endOf(this.start) : undefined;
+      const mayGive = !isDeclared && node.params.length === 0; // `T: function () { return Note }`
+      if (end === undefined || (mayGive && end - this.start < longestGetter)) {
+        this.#depth++;
+        super.parseFunctionBody(node, isArrow, isMethod, forInit);
+        this.#depth--;
+        return;
+      }
+      node.body = { type: "BlockStatement", start: this.start, end: end + 1, body: [] };
+      this.pos = end;
+      this.next(); // reads the closing brace
+      this.next();
+      node.expression = false;
+      this.exitScope();
     }
 
     override finishNode(node: AnyNode, type: string): AnyNode {
@@ -138,13 +182,17 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
       }
       const list = key === "fields" ? fieldList(value) : undefined;
       if (list === undefined) return false;
-      message.fields = { list, scope: this.currentScope() };
+      message.fields = { list: rawFields(list), scope: this.currentScope() };
       return true;
     }
 
     #finishAssignment(left: AnyNode, right: Expression): void {
       if (left.type !== "MemberExpression") {
         this.#bind(left, right);
+        // `M = t.Mood || (t.Mood = {})`
+        const exported = right.type === "LogicalExpression" ? lastName(right.left) : undefined;
+        if (exported !== undefined && /^[A-Z]/.test(exported) && left.type === "Identifier")
+          this.#exported(exported, left);
         return;
       }
       const key = lastName(left);
@@ -158,7 +206,7 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
       const part: RawMessage = { at: value.start };
       if (!this.#part(part, key, value)) return;
       if (target.type === "ThisExpression") {
-        const current = this.#classes.at(-1);
+        const current = this.#classes.at(-1)?.message;
         if (current !== undefined && (this.currentThisScope().flags & classStaticBlock) !== 0)
           Object.assign(current, { ...part, at: current.at });
         return;
@@ -174,7 +222,7 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
       }
       const definition = (value as Carrying).definition;
       const scope = this.currentScope();
-      if (value.type !== "Identifier" && definition === undefined) return;
+      if (value.type !== "Identifier" && value.type !== "MemberExpression" && definition === undefined) return;
       const reference = { node: value, scope };
       raw.exports.push({ holder: undefined, scope, getters: new Map([[key, reference]]) });
     }
@@ -208,19 +256,36 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
         case "fileDesc":
           if (stringOf(first) !== undefined) raw.fileDescriptors.push(stringOf(first) ?? "");
           return;
-        default: {
-          const key = third === undefined ? undefined : stringOf(second);
-          if ((key === "typeName" || key === "fields") && third !== undefined) this.#attach(first, key, third);
-        }
+        default:
+          if (third !== undefined) this.#finishDefinition(callee, first, second, third);
+          else if (second.type === "Identifier") this.#star(first);
       }
+    }
+
+    /** `helper(q, "typeName", …)`, `i.d(t, "Note", …)`. */
+    #finishDefinition(callee: AnyNode, target: AnyNode, name: AnyNode, value: AnyNode): void {
+      const key = stringOf(name);
+      if (key === "typeName" || key === "fields") this.#attach(target, key, value);
+      const handed = handedOn(callee, name, value);
+      if (handed !== undefined) this.#exported(...handed);
+    }
+
+    #star(from: AnyNode): void {
+      const scope = this.currentScope();
+      const required = requiredBy(from, scope);
+      if (required !== undefined) raw.stars.push({ scope, required });
     }
 
     #enumType(name: AnyNode, values: AnyNode | undefined, target: AnyNode | undefined): RawEnum | undefined {
       const typeName = stringOf(name);
       if (typeName === undefined || values?.type !== "ArrayExpression") return undefined;
-      const definition: RawEnum = { at: name.start, typeName, values };
+      const definition: RawEnum = { at: name.start, typeName, values: rawValues(values) };
       raw.enums.push(definition);
       if (target !== undefined) this.#name(target, definition);
+      if (target?.type === "MemberExpression") {
+        const key = lastName(target);
+        if (key !== undefined) this.#exported(key, { ...name, definition } as AnyNode & Carrying);
+      }
       return definition;
     }
 
@@ -233,7 +298,8 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
       const typeName = stringOf(name);
       const list = fields.type === "ArrayExpression" ? fields : returnedBy(fields);
       if (typeName === undefined || list?.type !== "ArrayExpression") return;
-      const definition: RawMessage = { at: name.start, typeName, fields: { list, scope: this.currentScope() } };
+      const fieldsRead = { list: rawFields(list), scope: this.currentScope() };
+      const definition: RawMessage = { at: name.start, typeName, fields: fieldsRead };
       raw.messages.push(definition);
       (call as Carrying).definition = definition;
     }
@@ -248,7 +314,9 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
         ) {
           const id = keyOf(property.key);
           const { scope } = value as Carrying;
-          if (id !== undefined && scope !== undefined) raw.modules.set(id, scope);
+          if (id === undefined || scope === undefined) continue;
+          raw.modules.set(id, scope);
+          raw.moduleScopes.add(scope);
         } else if (property.key.type === "Identifier" && property.key.name === "typeName") {
           this.#service(node);
         }
@@ -273,20 +341,24 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
       else if (expression.type === "Identifier")
         (scope.aliases ??= new Map()).set(target.name, { node: expression, scope });
       else if (expression.type === "AssignmentExpression") this.#bind(target, expression.right);
-      else if (expression.type === "CallExpression")
-        this.#bindCall(target.name, expression.callee, expression.arguments);
+      else if (expression.type === "CallExpression") this.#bindCall(target.name, expression);
     }
 
-    #bindCall(name: string, callee: AnyNode, args: readonly AnyNode[]): void {
+    #bindCall(name: string, call: CallExpression): void {
       const scope = this.currentScope();
-      const [first, second] = args;
+      const { callee } = call;
       const returned = returnedBy(callee);
       const inner = (callee as Carrying).scope;
       if (returned !== undefined && inner !== undefined) {
         (scope.aliases ??= new Map()).set(name, { node: returned, scope: inner });
-      } else if (first?.type === "Literal" && second === undefined && callee.type === "Identifier") {
-        (scope.requires ??= new Map()).set(name, String(first.value));
+        return;
       }
+      const required = requiredBy(call, scope);
+      if (required !== undefined) (scope.requires ??= new Map()).set(name, required);
+      const module = moduleMadeBy(call.arguments);
+      if (module === undefined) return;
+      (scope.modules ??= new Map()).set(name, module);
+      raw.moduleScopes.add(module);
     }
 
     #name(target: AnyNode, definition: RawMessage | RawEnum): void {
@@ -300,31 +372,3 @@ function collecting(Base: InternalParser, raw: RawBundle): InternalParser {
 }
 
 const nothing: Expression = { type: "Identifier", name: "", start: 0, end: 0 };
-
-/** What a block still has to give once it is parsed: a list of fields, or the name of a class made inside. */
-function isKept(statement: AnyNode): boolean {
-  if (statement.type !== "ReturnStatement" || statement.argument == null) return false;
-  const argument = lastOf(statement.argument);
-  const { type } = argument;
-  return type === "ArrayExpression" || type === "Identifier" || (argument as Carrying).definition !== undefined;
-}
-
-/** The array of `newFieldList(() => […])`. */
-function fieldList(node: AnyNode | null | undefined) {
-  if (node?.type !== "CallExpression" || lastName(node.callee) !== "newFieldList") return undefined;
-  const [argument] = node.arguments;
-  if (argument === undefined) return undefined;
-  const list = argument.type === "ArrayExpression" ? argument : returnedBy(argument);
-  return list?.type === "ArrayExpression" ? list : undefined;
-}
-
-/** `{Note: () => q, …}`: at least one getter, and nothing else. */
-function gettersOf(node: AnyNode & { readonly type: "ObjectExpression" }): Map<string, AnyNode> | undefined {
-  const getters = new Map<string, AnyNode>();
-  for (const [key, value] of propertiesOf(node)) {
-    const returned = returnedBy(value);
-    if (returned === undefined) return undefined;
-    if (returned.type === "Identifier" || returned.type === "MemberExpression") getters.set(key, returned);
-  }
-  return getters.size === 0 ? undefined : getters;
-}

@@ -10,6 +10,7 @@ import { MillraceError } from "../base/errors.ts";
 import { SharedCall } from "../base/shared-call.ts";
 import type { SchemaProblem } from "./read-fields.ts";
 import { readSchemaInWorker, type SerializedSchema } from "./read-in-worker.ts";
+import { registryOf } from "./read-schema.ts";
 import { type Reconciliation, reconcile } from "./reconcile.ts";
 
 /** The schema of one build, read and held against ours. */
@@ -39,7 +40,7 @@ export interface SchemasOptions {
 }
 
 /** Raised when the reader learns to read more, so that old results are read anew. */
-const readerVersion = 1;
+const readerVersion = 2;
 
 /** Opens the reader of schemas. Nothing is read until it is asked. */
 export function openSchemas({ cacheFolder, readBundle = readSchemaInWorker }: SchemasOptions): Schemas {
@@ -52,12 +53,10 @@ export function openSchemas({ cacheFolder, readBundle = readSchemaInWorker }: Sc
     if (before?.stamp === stamp) return before.schema;
     const digest = await digestOf(bundlePath, signal);
     const cachePath = cacheFolder === undefined ? undefined : join(cacheFolder, `${digest}.v${readerVersion}.json`);
-    let serialized = cachePath === undefined ? undefined : await readCache(cachePath);
-    if (serialized === undefined) {
-      serialized = await readBundle(bundlePath, signal);
-      if (cachePath !== undefined) await bestEffort(writeCache(cachePath, serialized)); // it is read again next time
-    }
-    const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, serialized.set));
+    const kept = cachePath === undefined ? undefined : await readCache(cachePath);
+    const serialized = kept ?? (await readBundle(bundlePath, signal));
+    const registry = kept?.registry ?? registryOf({ set: fromBinary(FileDescriptorSetSchema, serialized.set) });
+    if (kept === undefined && cachePath !== undefined) await bestEffort(writeCache(cachePath, serialized)); // it is read again next time
     const schema = { digest, registry, problems: serialized.problems, reconciliation: reconcile(registry) };
     known.set(bundlePath, { stamp, schema });
     return schema;
@@ -90,12 +89,12 @@ async function digestOf(path: string, signal: AbortSignal): Promise<string> {
   return hash.digest("hex");
 }
 
-async function readCache(path: string): Promise<SerializedSchema | undefined> {
+async function readCache(path: string): Promise<(SerializedSchema & { readonly registry: FileRegistry }) | undefined> {
   try {
     const { set, problems } = JSON.parse(await readFile(path, "utf8")) as { set: string; problems: SchemaProblem[] };
     const bytes = Buffer.from(set, "base64");
-    createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
-    return { set: bytes, problems: Array.isArray(problems) ? problems : [] };
+    const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes));
+    return { set: bytes, problems: Array.isArray(problems) ? problems : [], registry };
   } catch {
     return undefined; // not there, or cut off by a crash: the bundle is read again
   }

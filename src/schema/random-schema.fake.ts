@@ -11,7 +11,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import * as fc from "fast-check";
 import { buildMessage } from "./build-messages.ts";
-import { type FieldType, type ReadField, scalarNumbers } from "./read-fields.ts";
+import { scalarNumbers } from "./raw-field.ts";
+import type { FieldType, ReadField } from "./read-fields.ts";
 
 const { DOUBLE, FLOAT, BYTES, STRING } = FieldDescriptorProto_Type;
 const mapKeys = scalarNumbers.filter((scalar) => scalar !== DOUBLE && scalar !== FLOAT && scalar !== BYTES);

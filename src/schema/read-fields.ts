@@ -1,7 +1,5 @@
-import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
-import type { AnyNode } from "acorn";
-import { constantOf, lastName, numberOf, propertiesOf, stringOf } from "./literals.ts";
 import type { RawMessage, Scope } from "./raw-bundle.ts";
+import type { RawField, RawType, ScalarNumber } from "./raw-field.ts";
 import type { Resolver } from "./resolver.ts";
 
 /** The type of a field or of a map's values. */
@@ -30,61 +28,53 @@ export interface SchemaProblem {
   readonly what: string;
 }
 
-/** Names of protobuf-es' scalar types; its numbers are those of descriptors. */
-const scalarTypes = {
-  DOUBLE: FieldDescriptorProto_Type.DOUBLE,
-  FLOAT: FieldDescriptorProto_Type.FLOAT,
-  INT64: FieldDescriptorProto_Type.INT64,
-  UINT64: FieldDescriptorProto_Type.UINT64,
-  INT32: FieldDescriptorProto_Type.INT32,
-  FIXED64: FieldDescriptorProto_Type.FIXED64,
-  FIXED32: FieldDescriptorProto_Type.FIXED32,
-  BOOL: FieldDescriptorProto_Type.BOOL,
-  STRING: FieldDescriptorProto_Type.STRING,
-  BYTES: FieldDescriptorProto_Type.BYTES,
-  UINT32: FieldDescriptorProto_Type.UINT32,
-  SFIXED32: FieldDescriptorProto_Type.SFIXED32,
-  SFIXED64: FieldDescriptorProto_Type.SFIXED64,
-  SINT32: FieldDescriptorProto_Type.SINT32,
-  SINT64: FieldDescriptorProto_Type.SINT64,
-} as const;
-export type ScalarNumber = (typeof scalarTypes)[keyof typeof scalarTypes];
-/** Every scalar type. */
-export const scalarNumbers: readonly ScalarNumber[] = Object.values(scalarTypes);
+/** Types that fields refer to by a name that leads nowhere; each is a problem once. */
+export class Guesses {
+  readonly #fields = new Map<string, string[]>();
+
+  note(typeName: string, field: string): void {
+    const fields = this.#fields.get(typeName) ?? [];
+    this.#fields.set(typeName, fields);
+    fields.push(field);
+  }
+
+  problems(): readonly SchemaProblem[] {
+    return [...this.#fields].map(([where, [first = "", ...more]]) => ({
+      where,
+      what:
+        more.length === 0
+          ? `${first} refers to it by its name only`
+          : `${more.length + 1} fields refer to it by its name only, ${first} first`,
+    }));
+  }
+}
 
 /**
  * The fields of a message, with what they refer to resolved. A field that cannot be read is reported and left out.
  *
  * Source: facts/language-server.md, 7.1 (field object keys).
  */
-export function readFields(message: RawMessage, resolver: Resolver, problems: SchemaProblem[]): readonly ReadField[] {
+export function readFields(
+  message: RawMessage,
+  resolver: Resolver,
+  problems: SchemaProblem[],
+  guesses: Guesses,
+): readonly ReadField[] {
   const { fields, typeName = "" } = message;
   if (fields === undefined) return [];
   const read: ReadField[] = [];
-  for (const element of fields.list.elements) {
-    const properties = element?.type === "ObjectExpression" ? propertiesOf(element) : undefined;
-    const number = numberOf(properties?.get("no"));
-    const name = stringOf(properties?.get("name"));
-    if (properties === undefined || number === undefined || name === undefined || !isFieldNumber(number)) {
+  for (const raw of fields.list) {
+    if (raw === undefined || !isFieldNumber(raw.number)) {
       problems.push({ where: typeName, what: "a field without a number or a name" });
       continue;
     }
-    const where = `${typeName}.${name}`;
-    const problem = (what: string) => problems.push({ where, what });
-    const type = readType(properties, { scope: fields.scope, message, resolver, problem });
+    const problem = (what: string) => problems.push({ where: `${typeName}.${raw.name}`, what });
+    const onGuess = (guessed: string) => guesses.note(guessed, `${typeName}.${raw.name}`);
+    const type = readType(raw, { scope: fields.scope, message, resolver, problem, onGuess });
     if (type === undefined) continue;
-    const isMap = stringOf(properties.get("kind")) === "map";
-    read.push({
-      number,
-      name,
-      jsonName: stringOf(properties.get("jsonName")),
-      type,
-      mapKey: isMap ? scalarOf(properties.get("K")) : undefined,
-      repeated: constantOf(properties.get("repeated")) === true,
-      packed: packedOf(properties.get("packed")),
-      optional: constantOf(properties.get("opt")) === true,
-      oneof: stringOf(properties.get("oneof")),
-    });
+    const { number, name, jsonName, repeated, packed, optional, oneof } = raw;
+    const mapKey = raw.kind === "map" ? raw.mapKey : undefined;
+    read.push({ number, name, jsonName, type, mapKey, repeated, packed, optional, oneof });
   }
   return withoutDoubles(read, typeName, problems);
 }
@@ -94,52 +84,33 @@ interface Reading {
   readonly message: RawMessage;
   readonly resolver: Resolver;
   problem(what: string): void;
+  onGuess(typeName: string): void;
 }
 
-function readType(properties: ReadonlyMap<string, AnyNode>, reading: Reading): FieldType | undefined {
-  const kind = stringOf(properties.get("kind")) ?? "";
-  const type = properties.get("T");
+function readType(raw: RawType & Partial<RawField>, reading: Reading): FieldType | undefined {
+  const { kind, scalar, reference } = raw;
   switch (kind) {
-    case "scalar": {
-      const scalar = scalarOf(type);
+    case "scalar":
       if (scalar === undefined) reading.problem("its scalar type is unknown");
       return scalar === undefined ? undefined : { kind, scalar };
-    }
     case "message":
     case "enum": {
-      const target = kind === "enum" && type?.type === "CallExpression" ? type.arguments[0] : type;
-      const found = target === undefined ? undefined : reading.resolver.typeOf(target, reading.scope, reading.message);
+      const found =
+        reference === undefined ? undefined : reading.resolver.typeOf(reference, reading.scope, reading.message);
       if (found === undefined) reading.problem(`the ${kind} it refers to was not found`);
-      else if (found.guessed) reading.problem(`the ${kind} it refers to is known by its name only: ${found.typeName}`);
+      else if (found.guessed) reading.onGuess(found.typeName);
       return found === undefined ? undefined : { kind, typeName: found.typeName };
     }
-    case "map": {
-      const value = properties.get("V");
-      if (scalarOf(properties.get("K")) === undefined || value?.type !== "ObjectExpression") {
+    case "map":
+      if (raw.mapKey === undefined || raw.mapValue === undefined || raw.mapValue.kind === "map") {
         reading.problem("its key or value type is unknown");
         return undefined;
       }
-      return readType(propertiesOf(value), reading);
-    }
+      return readType(raw.mapValue, reading);
     default:
       reading.problem("its kind is unknown");
       return undefined;
   }
-}
-
-function scalarOf(node: AnyNode | undefined): ScalarNumber | undefined {
-  const number = numberOf(node);
-  const name = node?.type === "MemberExpression" ? lastName(node) : undefined;
-  for (const [key, value] of Object.entries(scalarTypes)) {
-    const asNumber: number = value;
-    if (key === name || asNumber === number) return value;
-  }
-  return undefined;
-}
-
-function packedOf(node: AnyNode | undefined): boolean | undefined {
-  const value = constantOf(node);
-  return typeof value === "boolean" ? value : undefined;
 }
 
 function isFieldNumber(number: number): boolean {

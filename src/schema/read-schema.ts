@@ -14,11 +14,21 @@ const longestBundle = 64 * 1024 * 1024;
  * Source: facts/language-server.md, 7.
  */
 export function readSchema(source: string): ReadSchema {
+  const schema = readDescriptors(source);
+  registryOf(schema);
+  return schema;
+}
+
+/**
+ * The same, without holding the types against each other: `registryOf` does that.
+ *
+ * @throws MillraceError `invalid_request`: not JavaScript, or no protobuf in it.
+ */
+export function readDescriptors(source: string): ReadSchema {
   if (source.length > longestBundle) throw unreadable("it is larger than 64 MB");
   const schema = assemble(parse(source));
   const types = schema.set.file.filter((file) => !file.package.startsWith("google.protobuf"));
   if (types.length === 0) throw unreadable("there are no protobuf messages in it");
-  registryOf(schema);
   return schema;
 }
 

@@ -1,6 +1,7 @@
 import type { AnyNode } from "acorn";
+import type { Carrying } from "./bundle-forms.ts";
 import { lastName, returnedBy } from "./literals.ts";
-import type { RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
+import type { RawBundle, RawEnum, RawMessage, Reference, Required, Scope } from "./raw-bundle.ts";
 import { isStandard, wellKnownTypes } from "./well-known.ts";
 
 type Definition = RawMessage | RawEnum;
@@ -57,9 +58,10 @@ export function createResolver(raw: RawBundle): Resolver {
       messages.push(message);
     }
   }
-  const moduleScopes = new Set(raw.modules.values());
+  const stars = new Map<Scope, Required[]>();
+  for (const { scope, required } of raw.stars) stars.set(scope, [...(stars.get(scope) ?? []), required]);
   for (const { holder, scope, getters } of raw.exports) {
-    const functionScope = moduleScope(scope, moduleScopes);
+    const functionScope = moduleScope(scope, raw.moduleScopes);
     if (functionScope !== undefined) merge(exportsOf, functionScope, getters);
     if (holder?.node.type === "Identifier") {
       const { name } = holder.node;
@@ -74,7 +76,8 @@ export function createResolver(raw: RawBundle): Resolver {
   ]);
 
   function follow(node: AnyNode, scope: Scope, hops: number): Definition | undefined {
-    if (hops > mostHops) return undefined;
+    const { definition } = node as Carrying;
+    if (hops > mostHops || definition !== undefined) return definition;
     if (node.type === "Identifier") {
       const declaring = declaringScope(scope, node.name);
       const found = nearest(bindings.get(declaring)?.get(node.name) ?? [], node.start);
@@ -83,17 +86,34 @@ export function createResolver(raw: RawBundle): Resolver {
       return alias === undefined ? undefined : follow(alias.node, alias.scope, hops + 1);
     }
     if (node.type !== "MemberExpression" || node.object.type !== "Identifier") return undefined;
-    const property = lastName(node);
-    const declaring = declaringScope(scope, node.object.name);
-    const moduleId = declaring.requires?.get(node.object.name);
-    const module = moduleId === undefined ? undefined : raw.modules.get(moduleId);
+    const property = lastName(node) ?? "";
+    const { name } = node.object;
+    const declaring = declaringScope(scope, name);
+    const required = declaring.requires?.get(name);
     const getter =
-      (module === undefined ? undefined : exportsOf.get(module)?.get(property ?? "")) ??
-      namespaces
-        .get(declaring)
-        ?.get(node.object.name)
-        ?.get(property ?? "");
+      (required === undefined ? undefined : exported(required, property, hops)) ??
+      namespaces.get(declaring)?.get(name)?.get(property);
     return getter === undefined ? undefined : follow(getter.node, getter.scope, hops + 1);
+  }
+
+  /** What a module exports by that name, itself or by handing on all of another one. */
+  function exported(required: Required, property: string, hops: number): Reference | undefined {
+    if (hops > mostHops) return undefined;
+    const module = moduleOf(required);
+    if (module === undefined) return undefined;
+    const own = exportsOf.get(module)?.get(property);
+    if (own !== undefined) return own;
+    for (const next of stars.get(module) ?? []) {
+      const found = exported(next, property, hops + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  function moduleOf(required: Required): Scope | undefined {
+    if ("id" in required) return raw.modules.get(required.id);
+    const { node, scope } = required.module;
+    return node.type === "Identifier" ? declaringScope(scope, node.name).modules?.get(node.name) : undefined;
   }
 
   return {
@@ -170,7 +190,6 @@ function guessed(candidates: Iterable<string>, owner: string): string | undefine
 
 /** The lower-case head of a type name. */
 export function packageOf(typeName: string): string {
-  const segments = typeName.split(".");
-  const first = segments.findIndex((segment) => /^[A-Z]/.test(segment));
-  return segments.slice(0, first === -1 ? -1 : first).join(".");
+  const first = /(?:^|\.)[A-Z]/.exec(typeName)?.index ?? typeName.lastIndexOf(".");
+  return typeName.slice(0, Math.max(first, 0));
 }

@@ -4,14 +4,14 @@ import { toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { toMillraceError } from "../base/errors.ts";
 import type { WorkerAnswer } from "./read-in-worker.ts";
-import { readSchema } from "./read-schema.ts";
+import { readDescriptors } from "./read-schema.ts";
 
 // Runs in a thread of its own: reads the bundle whose path it was given, answers once, and is gone.
 parentPort?.postMessage(answer(String(workerData)), []);
 
 function answer(path: string): WorkerAnswer {
   try {
-    const { set, problems } = readSchema(readFileSync(path, "utf8"));
+    const { set, problems } = readDescriptors(readFileSync(path, "utf8"));
     return { set: toBinary(FileDescriptorSetSchema, set), problems };
   } catch (error) {
     return { error: toMillraceError(error).toRecord() };

@@ -17,6 +17,10 @@ export interface TopLevel {
   readonly uses: ReadonlySet<string>;
 }
 
+interface Placed extends TopLevel {
+  readonly package: string;
+}
+
 /**
  * Lays types out in files: one for each package, as a bundle does not tell more. Files may not refer to each other in a
  * circle, types of two packages may: such packages are laid out in several files, lowest first.
@@ -27,15 +31,14 @@ export function splitFiles(
   types: readonly TopLevel[],
   standardFile: (typeName: string) => string | undefined,
 ): readonly FileDescriptorProto[] {
-  const byName = new Map(types.map((type) => [type.typeName, type]));
-  const layers = layersOf(types, byName);
-  const fileOf = (type: TopLevel) => fileName(packageOf(type.typeName), layers.get(type.typeName) ?? 0);
+  const byName = new Map(types.map((type) => [type.typeName, { ...type, package: packageOf(type.typeName) }]));
+  const layers = layersOf(byName);
+  const fileOf = (type: Placed) => fileName(type.package, layers.get(type.typeName) ?? 0);
   const files = new Map<string, FileDescriptorProto>();
-  for (const type of types) {
+  for (const type of byName.values()) {
     const name = fileOf(type);
     const file =
-      files.get(name) ??
-      create(FileDescriptorProtoSchema, { name, package: packageOf(type.typeName), syntax: "proto3" });
+      files.get(name) ?? create(FileDescriptorProtoSchema, { name, package: type.package, syntax: "proto3" });
     files.set(name, file);
     if (type.kind === "message")
       file.messageType.push(type.proto as DescriptorProto); // as `kind` says
@@ -75,17 +78,16 @@ function fileName(package_: string, layer: number): string {
  * How many times the way down from a type leaves its package and comes back into one that it has left: 0 for all types
  * where packages do not refer to each other in a circle.
  */
-function layersOf(types: readonly TopLevel[], byName: ReadonlyMap<string, TopLevel>): ReadonlyMap<string, number> {
-  const knots = knotsOf(packageGraph(types, byName));
-  const layers = new Map(types.map((type) => [type.typeName, 0]));
-  for (let changed = true, rounds = 0; changed && rounds <= types.length; rounds++) {
+function layersOf(byName: ReadonlyMap<string, Placed>): ReadonlyMap<string, number> {
+  const knots = knotsOf(packageGraph(byName));
+  const layers = new Map<string, number>();
+  for (let changed = true, rounds = 0; changed && rounds <= byName.size; rounds++) {
     changed = false;
-    for (const type of types) {
-      const own = packageOf(type.typeName);
+    for (const type of byName.values()) {
       for (const used of type.uses) {
-        const other = packageOf(used);
-        if (!byName.has(used) || knots.get(own) !== knots.get(other)) continue;
-        const least = (layers.get(used) ?? 0) + (own === other ? 0 : 1);
+        const other = byName.get(used)?.package;
+        if (other === undefined || knots.get(type.package) !== knots.get(other)) continue;
+        const least = (layers.get(used) ?? 0) + (type.package === other ? 0 : 1);
         if ((layers.get(type.typeName) ?? 0) >= least) continue;
         layers.set(type.typeName, least);
         changed = true;
@@ -95,13 +97,15 @@ function layersOf(types: readonly TopLevel[], byName: ReadonlyMap<string, TopLev
   return layers;
 }
 
-function packageGraph(types: readonly TopLevel[], byName: ReadonlyMap<string, TopLevel>): Map<string, Set<string>> {
+function packageGraph(byName: ReadonlyMap<string, Placed>): Map<string, Set<string>> {
   const graph = new Map<string, Set<string>>();
-  for (const type of types) {
-    const own = packageOf(type.typeName);
-    const uses = graph.get(own) ?? new Set();
-    graph.set(own, uses);
-    for (const used of type.uses) if (byName.has(used) && packageOf(used) !== own) uses.add(packageOf(used));
+  for (const type of byName.values()) {
+    const uses = graph.get(type.package) ?? new Set();
+    graph.set(type.package, uses);
+    for (const used of type.uses) {
+      const other = byName.get(used)?.package;
+      if (other !== undefined && other !== type.package) uses.add(other);
+    }
   }
   return graph;
 }
