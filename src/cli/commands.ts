@@ -26,7 +26,7 @@ export const commands: readonly Command[] = [
   simulateCommand,
   chatCommand,
   runCommand,
-  modelsCommand,
+  modelsCommand(openLimits),
   doctorCommand,
   cascadesCommand,
   schemaCommand,

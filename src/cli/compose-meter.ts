@@ -4,6 +4,7 @@ import { MillraceError } from "../base/errors.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
 import type { IdeFinder } from "../ide/ide.ts";
+import type { CallOutcome } from "../turns/tools/call-desk.ts";
 import type { Turns } from "../turns/turns.ts";
 import { encodeLimits } from "../usage/envelope.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
@@ -42,6 +43,8 @@ export interface GatewayMeter {
   /** Hand these to the gateway instead of the turns that were given. */
   readonly turns: Turns;
   readonly starts: TurnStarts;
+  /** The turns' `onOutcomes`. */
+  noteCalls(turn: { readonly turnId: string; readonly modelUid: string }, outcomes: readonly CallOutcome[]): void;
   /** Before the turns and their store are closed. */
   close(): Promise<void>;
 }
@@ -62,6 +65,18 @@ export function startMeter(parts: MeterParts & { readonly turns: Turns; readonly
     meter,
     turns,
     starts,
+    noteCalls({ turnId, modelUid }, outcomes) {
+      const count = (outcome: CallOutcome) => outcomes.filter((each) => each === outcome).length;
+      meter.recordToolCalls({
+        turnId,
+        model: modelUid,
+        atMs: parts.io.clock.now(),
+        firstTry: count("first_try"),
+        repaired: count("repaired"),
+        reasked: count("reasked"),
+        failed: count("failed"),
+      });
+    },
     async close() {
       unsubscribe();
       stopping.abort();

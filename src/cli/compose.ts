@@ -100,6 +100,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       ).prompt,
     transforms: () => [],
     countTokens: estimateTokens,
+    onOutcomes: (turn, outcomes) => metered?.noteCalls(turn, outcomes),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });

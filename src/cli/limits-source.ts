@@ -1,9 +1,12 @@
 import { MillraceError } from "../base/errors.ts";
 import {
   encodeLimits,
+  encodeToolCalls,
   encodeUsage,
   type LimitsEnvelope,
   limitsSchema,
+  type ToolCallsEnvelope,
+  toolCallsSchema,
   type UsageEnvelope,
   usageSchema,
 } from "../usage/envelope.ts";
@@ -19,6 +22,8 @@ export interface LimitsSource {
     query: { readonly sinceMs: number; readonly by: SpendDimension; readonly timeZone: string },
     signal: AbortSignal,
   ): Promise<UsageEnvelope>;
+  /** How models fared at calling tools since then. */
+  toolCalls(sinceMs: number, signal: AbortSignal): Promise<ToolCallsEnvelope>;
   close(): void;
 }
 
@@ -47,6 +52,10 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
       const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
       return understood(usageSchema.safeParse(await read(`/v1/usage?${query.toString()}`, signal)));
     },
+    async toolCalls(sinceMs, signal) {
+      const query = new URLSearchParams({ since: new Date(sinceMs).toISOString() });
+      return understood(toolCallsSchema.safeParse(await read(`/v1/usage/tools?${query.toString()}`, signal)));
+    },
     close() {},
   };
 }
@@ -55,6 +64,10 @@ function ofMeter({ meter, ...local }: LocalMeter, { io }: CommandContext): Limit
   return {
     limits: async (signal) => encodeLimits(await meter.limits({ wait: true }, signal)),
     usage: (query) => Promise.resolve(encodeUsage(meter.usage({ ...query, untilMs: io.clock.now() + 1 }))),
+    toolCalls(sinceMs) {
+      const untilMs = io.clock.now() + 1;
+      return Promise.resolve(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs));
+    },
     close: () => local.close(),
   };
 }

@@ -20,7 +20,7 @@ export interface GatewayOptions {
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
   readonly instance: string;
   /** What is left of the plans, for `/v1/limits` and `/v1/usage`; without it those say so. */
-  readonly meter?: Pick<Meter, "limits" | "usage" | "readings">;
+  readonly meter?: Pick<Meter, "limits" | "usage" | "readings" | "toolCalls">;
   /** What `/health` shows to who has the key: plain JSON without secrets. */
   readonly healthDetails?: (signal: AbortSignal) => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */

@@ -126,6 +126,12 @@ export const routeList: readonly RouteInfo[] = [
     summary: "What turns used.",
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
   },
+  {
+    method: "GET",
+    path: "/v1/usage/tools",
+    summary: "How each model fared at calling tools: calls right at once, repaired, right when asked again, failed.",
+    query: { since: "`30d`, a day or an instant" },
+  },
   { method: "GET", path: "/metrics", summary: "Counters and times for Prometheus.", answers: "text" },
   { method: "GET", path: "/openapi.json", summary: "This list, as OpenAPI." },
   { method: "GET", path: "/health", summary: "That the gateway runs; with a key, more.", open: true },

@@ -125,10 +125,11 @@ describe("GET /metrics", () => {
 });
 
 describe("limits and usage", () => {
-  const meter: Pick<Meter, "limits" | "usage" | "readings"> = {
+  const meter: Pick<Meter, "limits" | "usage" | "readings" | "toolCalls"> = {
     limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [] }),
     readings: () => [],
+    toolCalls: () => [],
   };
 
   it("come from the meter", async () => {

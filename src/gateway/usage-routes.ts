@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { MillraceError } from "../base/errors.ts";
-import { encodeLimits, encodeUsage } from "../usage/envelope.ts";
+import { encodeLimits, encodeToolCalls, encodeUsage } from "../usage/envelope.ts";
 import { spendDimensions } from "../usage/history/history.ts";
 import { encodeLimitsHistory } from "../usage/limits-history.ts";
 import type { Meter } from "../usage/meter.ts";
@@ -18,8 +18,9 @@ import { ownersOnly } from "./dashboard-routes.ts";
 
 const ides = ["windsurf", "windsurf-next", "antigravity"] as const;
 const defaultSince = "7d";
+const defaultToolsSince = "30d";
 
-/** What is left of the plans (`/v1/limits`, of one IDE, over time), and what turns used of them (`/v1/usage`, the owner only). */
+/** What is left of the plans (`/v1/limits`, of one IDE, over time), and what turns used of them (`/v1/usage`) and how models called tools (`/v1/usage/tools`), both the owner only. */
 export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
   const { meter, clock } = gateway;
   app.get("/v1/limits", async (c) => (meter === undefined ? notMetered(c) : jsonResponse(await limitsOf(meter, c))));
@@ -51,6 +52,13 @@ export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
       timeZone: c.req.query("time_zone") ?? "UTC",
     };
     return jsonResponse(encodeUsage(meter.usage(query)));
+  });
+  app.get("/v1/usage/tools", (c) => {
+    if (meter === undefined) return notMetered(c);
+    if (!callerOf(c).owner) return ownersOnly(c);
+    const sinceMs = parseSince(c.req.query("since") ?? defaultToolsSince, clock.now(), "since");
+    const untilMs = clock.now() + 1;
+    return jsonResponse(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs));
   });
 }
 

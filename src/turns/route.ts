@@ -38,7 +38,7 @@ export function answeringBackend(
   if (plan === undefined) return inner;
   return plannedBackend(inner, plan, (report) => {
     onReport(report);
-    if (report.outcomes.length > 0) planning.onOutcomes?.(turn.modelUid, report.outcomes);
+    if (report.outcomes.length > 0) planning.onOutcomes?.(turn, report.outcomes);
   });
 }
 

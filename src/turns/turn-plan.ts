@@ -22,8 +22,11 @@ export interface Planning {
   readonly transforms: (request: TurnRequest) => readonly EventTransform[];
   /** Never more than one token a UTF-16 code unit. */
   readonly countTokens: (text: string) => number;
-  /** Told at the end of a turn what became of the calls that its model wrote, one entry a call. */
-  readonly onOutcomes?: (modelUid: string, outcomes: readonly CallOutcome[]) => void;
+  /**
+   * Told at the end of a turn what became of the calls that its model wrote, one entry a call; never without one. A turn
+   * that was taken over may be told twice.
+   */
+  readonly onOutcomes?: (turn: Pick<NewTurn, "turnId" | "modelUid">, outcomes: readonly CallOutcome[]) => void;
 }
 
 export function promptOf(planning: Planning, turn: Pick<NewTurn, "request" | "modelUid" | "modelNumber">): Prompt {

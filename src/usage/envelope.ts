@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
+import type { ModelCalls } from "./history/tool-calls.ts";
 import type { LimitWindow } from "./limits.ts";
 import type { Limits, Reading, ReadingError, UsageReport } from "./meter.ts";
 import type { Pace } from "./pace.ts";
@@ -106,6 +107,26 @@ export const usageSchema = z.object({
   used_outside: z.array(outsideSchema),
 });
 
+const modelCallsSchema = z.object({
+  model: z.string(),
+  turns: z.number(),
+  calls: z.number(),
+  first_try: z.number(),
+  repaired: z.number(),
+  reasked: z.number(),
+  failed: z.number(),
+});
+
+/** How models fared at calling tools: counts of calls. */
+export const toolCallsSchema = z.object({
+  object: z.literal("tool_calls"),
+  since: instant,
+  until: instant,
+  data: z.array(modelCallsSchema),
+});
+
+export type ToolCallsEnvelope = z.infer<typeof toolCallsSchema>;
+export type ModelCallsEnvelope = z.infer<typeof modelCallsSchema>;
 export type LimitsEnvelope = z.infer<typeof limitsSchema>;
 export type LimitsOfIde = z.infer<typeof limitsOfIdeSchema>;
 export type LimitsWindowEnvelope = z.infer<typeof windowSchema>;
@@ -126,6 +147,23 @@ export function encodeUsage({ query, rows, outside }: UsageReport): UsageEnvelop
     time_zone: query.timeZone,
     data: rows.map(encodeSpend),
     used_outside: outside.map(encodeOutside),
+  };
+}
+
+export function encodeToolCalls(rows: readonly ModelCalls[], sinceMs: number, untilMs: number): ToolCallsEnvelope {
+  return {
+    object: "tool_calls",
+    since: iso(sinceMs),
+    until: iso(untilMs),
+    data: rows.map(({ model, turns, firstTry, repaired, reasked, failed }) => ({
+      model,
+      turns,
+      calls: firstTry + repaired + reasked + failed,
+      first_try: firstTry,
+      repaired,
+      reasked,
+      failed,
+    })),
   };
 }
 

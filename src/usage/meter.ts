@@ -6,6 +6,7 @@ import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";
+import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { type Pace, paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
@@ -79,6 +80,10 @@ export interface Meter {
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
   /** Puts an ended turn into the history (once, whoever tells it how often) and marks readings stale. */
   recordTurn(turn: FinishedTurn): void;
+  /** Puts what became of a turn's calls into the history, once. */
+  recordToolCalls(calls: TurnCalls): void;
+  /** How models fared at calling tools, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
+  toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
@@ -193,6 +198,8 @@ export function openMeter(options: MeterOptions): Meter {
         if (tells) notify();
       });
     },
+    recordToolCalls: (calls) => remember(() => history.addToolCalls(calls)),
+    toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
     usage(query) {
       const rows = history.spend(query);

@@ -1,6 +1,7 @@
 import type { IdeVariant } from "../../language-server/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
+import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
 
 /** By what spending is told apart. Days are those of the time zone that the caller names. */
 export const spendDimensions = ["model", "client", "project", "dialect", "day"] as const;
@@ -63,6 +64,10 @@ export interface UsageHistory {
   addSnapshot(snapshot: LimitsSnapshot): void;
   /** False if this turn was there already: it is not counted twice. */
   addTurn(turn: FinishedTurn): boolean;
+  /** What became of a turn's calls; a turn counts once. */
+  addToolCalls(calls: TurnCalls): void;
+  /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */
+  toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
   /** The newest reading of each IDE that is not older than `sinceMs`. */
   latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
   /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive; without their raw answer. */

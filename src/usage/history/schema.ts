@@ -35,6 +35,13 @@ const migrations: readonly string[] = [
     PRIMARY KEY (dimension, bucket, key)
   ) WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE usage_tool_calls (
+    turn_id TEXT PRIMARY KEY, at_ms INTEGER NOT NULL, model TEXT NOT NULL,
+    first_try INTEGER NOT NULL, repaired INTEGER NOT NULL, reasked INTEGER NOT NULL, failed INTEGER NOT NULL
+  );
+  CREATE INDEX usage_tool_calls_by_time ON usage_tool_calls (at_ms);
+  `,
 ];
 
 /** Length of a rollup's bucket. */

@@ -203,6 +203,44 @@ describe("readings in the usage history", () => {
   });
 });
 
+describe("calls of tools", () => {
+  const calls = (turnId: string, model: string, atMs: number) =>
+    history.addToolCalls({ turnId, model, atMs, firstTry: 2, repaired: 1, reasked: 0, failed: 1 });
+
+  it("are counted by model, a turn once, and kept over restarts", () => {
+    calls("turn_1", "model-a", now);
+    calls("turn_1", "model-a", now + 5);
+    calls("turn_2", "model-b", now);
+    calls("turn_3", "model-b", now - day);
+    history.close();
+    history = openHistory({ file, keepDays: 400 });
+    expect(history.toolCalls(0, now + 1)).toEqual([
+      { model: "model-b", turns: 2, firstTry: 4, repaired: 2, reasked: 0, failed: 2 },
+      { model: "model-a", turns: 1, firstTry: 2, repaired: 1, reasked: 0, failed: 1 },
+    ]);
+    expect(history.toolCalls(now, now + 1).map(({ turns }) => turns)).toEqual([1, 1]);
+  });
+
+  it("are forgotten with the turns", () => {
+    calls("turn_1", "model-a", now - 401 * day);
+    calls("turn_2", "model-a", now - 399 * day);
+    history.sweep(now);
+    expect(history.toolCalls(0, now)).toMatchObject([{ turns: 1 }]);
+  });
+
+  it("come to a store of the first version, which keeps what it has", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.close();
+    const older = new DatabaseSync(file);
+    older.exec("DROP TABLE usage_tool_calls; DELETE FROM usage_schema WHERE version > 1");
+    older.close();
+    history = openHistory({ file, keepDays: 400 });
+    calls("turn_2", "model-a", now);
+    expect(history.toolCalls(0, now + 1)).toHaveLength(1);
+    expect(history.turn("turn_1")).toBeDefined();
+  });
+});
+
 describe("a store that cannot be used", () => {
   it("from a newer version is an error that says so, and nothing in it changes", () => {
     const other = new DatabaseSync(file);

@@ -9,6 +9,7 @@ import { payingWindow, standingAfter } from "./plan-standing.ts";
 import { sweepHistory } from "./retention.ts";
 import { openRollup } from "./rollup.ts";
 import { migrate } from "./schema.ts";
+import { openToolCalls } from "./tool-calls.ts";
 
 export interface HistoryOptions {
   /** The event log's file (made with mode 0600 if absent), or `:memory:`. */
@@ -42,6 +43,7 @@ export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
   });
   const statements = prepare(db);
   const rollup = openRollup(db);
+  const toolCalls = openToolCalls(db);
   const guarded = <T>(work: () => T) => translated(file, work);
   const atomic = <T>(work: () => T): T => {
     db.exec("BEGIN IMMEDIATE");
@@ -94,6 +96,8 @@ export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
   return {
     addTurn: (turn) => guarded(() => atomic(() => addTurn(turn))),
     addSnapshot: (snapshot) => guarded(() => atomic(() => addSnapshot(snapshot))),
+    addToolCalls: (calls) => guarded(() => toolCalls.add(calls)),
+    toolCalls: (sinceMs, untilMs) => guarded(() => toolCalls.byModel(sinceMs, untilMs)),
     latestSnapshots: (sinceMs) => guarded(() => (statements.latest.all(sinceMs) as Row[]).map(snapshotOf)),
     snapshots: ({ ide, sinceMs, untilMs }) =>
       guarded(() => (statements.between.all(sinceMs, untilMs, ide ?? null, ide ?? null) as Row[]).map(snapshotOf)),
