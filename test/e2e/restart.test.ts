@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
-import { ask, gateway, openai, patience, simulator } from "../support/world.ts";
+import { ask, gateway, model, openai, patience, simulator } from "../support/world.ts";
 
-test("a gateway killed in the middle of an answer loses nothing and sends nothing twice", async () => {
+test("a gateway killed in the middle of answers loses nothing and sends nothing twice, in the background too", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home, turn: { rate: 800, size: 1500 } });
   const first = await gateway({ home, args: ["--continuity", "off"] });
@@ -11,6 +11,22 @@ test("a gateway killed in the middle of an answer loses nothing and sends nothin
     { ...ask("write"), stream: true },
     { headers: { "idempotency-key": idempotencyKey } },
   );
+  const responses = openai(first).responses;
+  const inBackground = await responses.create({
+    model,
+    input: "[[sim: size=900 rate=150]] at length",
+    background: true,
+  });
+  const toCancel = await responses.create({ model, input: "[[sim: size=9000 rate=50]] for ever", background: true });
+  let cursor = -1;
+  const seen: string[] = [];
+  for await (const event of await responses.retrieve(inBackground.id, { stream: true })) {
+    expect(event.sequence_number).toBe(cursor + 1);
+    cursor = event.sequence_number;
+    if (event.type === "response.output_text.delta") seen.push(event.delta);
+    if (seen.length === 3) break;
+  }
+
   await expect(
     (async () => {
       let received = 0;
@@ -31,8 +47,20 @@ test("a gateway killed in the middle of an answer loses nothing and sends nothin
   );
   expect(answer.choices[0]?.message.content).toHaveLength(1500);
   expect(answer.choices[0]?.message.content).toBe(whole.choices[0]?.message.content);
+
+  const later = openai(second).responses;
+  expect((await later.cancel(toCancel.id)).status).toBe("cancelled");
+  for await (const event of await later.retrieve(inBackground.id, { stream: true, starting_after: cursor })) {
+    if (event.type === "response.output_text.delta" && event.sequence_number > cursor) seen.push(event.delta);
+  }
+  const done = await later.retrieve(inBackground.id);
+  expect([done.status, done.output_text.length]).toEqual(["completed", 900]);
+  expect(seen.join("")).toBe(done.output_text);
+  await later.delete(inBackground.id);
+  await expect(later.retrieve(inBackground.id)).rejects.toMatchObject({ status: 404 });
+
   const report = await ide.until(({ cascades }) => cascades.every(({ archived }) => archived), patience());
-  expect(report.messages).toHaveLength(2);
+  expect(report.messages).toHaveLength(4);
 
   await ide.stop();
   const again = openai(second).chat.completions.create(ask("write"), {

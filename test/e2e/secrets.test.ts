@@ -1,8 +1,22 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { ask, collect, world } from "../support/world.ts";
 
-test("no credential shows in a log line, an error or a response", async () => {
+const canary = "canary-of-prompt-and-answer-7f3a9c";
+
+/** The files of a folder, however deep, that hold a text in the clear. */
+async function filesWith(folder: string, text: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && (await readFile(path)).includes(text)) found.push(relative(folder, path));
+  }
+  return found;
+}
+
+test("no credential shows in a log line, an error or a response, and no prompt or answer in any file (G9)", async () => {
   const planted = "sk-ws-01-planted-canary-0123456789abcdef";
   const { home, ide, served, client } = await world({ simulator: { apiKey: planted }, args: ["--log-level", "debug"] });
   const seen: string[] = [];
@@ -30,8 +44,20 @@ test("no credential shows in a log line, an error or a response", async () => {
     const { stdout, stderr } = await millrace(argv, { home });
     seen.push(stdout, stderr);
   }
+  const headers = { "idempotency-key": canary, "x-session-id": canary };
+  await client.chat.completions.create(
+    {
+      ...ask(`[[sim: text="the answer is ${canary}"]] ${canary}`),
+      tools: [{ type: "function", function: { name: canary } }],
+    },
+    { headers },
+  );
+  const data = join(home, ".millrace");
+  expect(await filesWith(data, canary)).toEqual([]);
   await served.stop();
   seen.push(served.log());
+  for (const secret of [canary, planted, ide.csrfToken.reveal()]) expect(await filesWith(data, secret)).toEqual([]);
+  expect(await filesWith(data, served.key)).toEqual(["key"]); // the search finds what is there
 
   const everything = seen.join("\n");
   for (const secret of [planted, ide.csrfToken.reveal(), served.key]) expect(everything).not.toContain(secret);
