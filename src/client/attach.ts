@@ -1,0 +1,77 @@
+import type { Clock } from "../base/clock.ts";
+import type {
+  StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
+  WelcomeMessage,
+} from "../proto/aiserver/v1/chat_pb.ts";
+import { fromBase64, toBase64, toBase64Url } from "./encoding.ts";
+import { attachMark, type StreamState, type Welcome } from "./stream-state.ts";
+import type { Attach, Tier } from "./tier.ts";
+import { untilSilent } from "./until-silent.ts";
+
+/** How long a connection may be silent before it is taken for dead, apart from any retry budget; ms. */
+export interface Patience {
+  /** Until the welcome, which the gateway sends at once. */
+  readonly welcomeMs: number;
+  /** Between two messages; the gateway sends one at least every 15 s. */
+  readonly stallMs: number;
+}
+
+export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000 };
+
+/** What an attach says of itself. Source: docs/stream-protocol.md, "Headers of an attach". */
+export function attachHeaders(state: StreamState, grace: string | undefined): Readonly<Record<string, string>> {
+  const { record } = state;
+  const { eventId, chain } = attachMark(state);
+  return {
+    "x-idempotency-key": record.streamKey,
+    "x-idempotency-event-id": eventId,
+    "x-idempotent-encryption-key": record.encryptionKey,
+    "x-millrace-intent": record.created ? "resume" : "create",
+    ...(chain === "" ? {} : { "x-millrace-chain": toBase64Url(fromBase64(chain)) }),
+    ...(record.ticket === undefined ? {} : { "x-millrace-ticket": toBase64Url(fromBase64(record.ticket)) }),
+    ...(grace === undefined ? {} : { "x-millrace-grace": grace }),
+  };
+}
+
+/** A call failed; `cause` says how. Sets what a connection does apart from what fails on this side. */
+export class AttachFailed extends Error {
+  override readonly name = "AttachFailed";
+}
+
+/**
+ * One attach: what the server sends, until it ends. Throws `AttachFailed`; its cause is what the call threw, or `Silence` when
+ * the welcome or a later message did not come in time.
+ */
+export async function* openAttach(
+  tier: Tier,
+  attach: Attach,
+  { clock, patience }: { readonly clock: Clock; readonly patience: Patience },
+  signal: AbortSignal,
+): AsyncGenerator<ServerMessage, void> {
+  const stop = new AbortController();
+  const incoming = tier.attach(attach, AbortSignal.any([signal, stop.signal]));
+  let isWelcomed = false;
+  const allowedMs = () => (isWelcomed ? patience.stallMs : patience.welcomeMs);
+  try {
+    for await (const message of untilSilent(incoming, allowedMs, clock, stop)) {
+      isWelcomed ||= message.response.case === "welcomeMessage";
+      yield message;
+    }
+  } catch (error) {
+    throw new AttachFailed("the call failed", { cause: error });
+  }
+}
+
+/** What a welcome tells the algorithm. An original server has no facts. */
+export function welcomeOf({ isDegradedMode, facts }: WelcomeMessage): Welcome {
+  return {
+    degraded: isDegradedMode,
+    epoch: facts?.epoch,
+    tailEventId: facts?.tailEventId,
+    highestSeqno: facts?.highestSeqno,
+    chainHead: facts === undefined ? undefined : toBase64(facts.chainHead),
+    ticket: facts === undefined || facts.nextTicket.length === 0 ? undefined : toBase64(facts.nextTicket),
+    expiresAtMs: facts === undefined ? undefined : Number(facts.expiresAtUnixMs),
+    serverNowMs: facts === undefined ? undefined : Number(facts.serverNowUnixMs),
+  };
+}

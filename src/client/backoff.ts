@@ -1,0 +1,30 @@
+/** How a stream waits between attaches: full jitter under a growing ceiling, and an end. */
+export interface BackoffPolicy {
+  /** Ceiling of the first wait, ms; it doubles with each further one. */
+  readonly baseMs: number;
+  /** Ceiling of every wait, ms. What the gateway asks for in Retry-After may be longer. */
+  readonly capMs: number;
+  /** Attaches in a row without a new event or acknowledgement before the stream gives up. */
+  readonly budget: number;
+}
+
+/** About eight minutes in all. */
+export const defaultBackoff: BackoffPolicy = { baseMs: 250, capMs: 15_000, budget: 60 };
+
+/** A gateway that asks for more is not believed: somebody would look at a stream that never moves. */
+const longestAskedMs = 300_000;
+
+/**
+ * Ms to wait before the next attach, after `fruitless` (from 1) in a row that brought nothing; undefined when the budget
+ * is spent. `random`: 0 to 1. `askedMs`: the gateway's Retry-After, which is a floor. Source: facts/idempotent-streams.md, H9.
+ */
+export function waitBefore(
+  fruitless: number,
+  policy: BackoffPolicy,
+  random: () => number,
+  askedMs = 0,
+): number | undefined {
+  if (fruitless > policy.budget) return undefined;
+  const ceiling = Math.min(policy.capMs, policy.baseMs * 2 ** Math.min(fruitless - 1, 30));
+  return Math.round(Math.min(longestAskedMs, askedMs) + random() * ceiling);
+}

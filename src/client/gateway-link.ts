@@ -1,0 +1,32 @@
+import { type Clock, systemClock } from "../base/clock.ts";
+import { Circuit, type CircuitPolicy, defaultCircuit } from "./circuit.ts";
+import type { Tier } from "./tier.ts";
+import { TierChoice } from "./tier-choice.ts";
+
+/** The way to one gateway, and what was learned about it. Make one for each gateway and share it among its streams. */
+export interface GatewayLink {
+  readonly tiers: TierChoice;
+  readonly circuit: Circuit;
+}
+
+/** Where a gateway is, and the key that it lets in. */
+export interface GatewayAddress {
+  /** Its origin: `http://127.0.0.1:8787`. */
+  readonly url: string;
+  /** What `millrace key` prints. */
+  readonly key: string;
+}
+
+/** A link over the given tiers, best first. */
+export function openLink(
+  tiers: readonly Tier[],
+  { circuit = defaultCircuit, clock = systemClock, random = Math.random }: LinkOptions = {},
+): GatewayLink {
+  return { tiers: new TierChoice(tiers), circuit: new Circuit(circuit, clock, random) };
+}
+
+export interface LinkOptions {
+  readonly circuit?: CircuitPolicy;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}

@@ -1,0 +1,37 @@
+import { open, rename } from "node:fs/promises";
+
+/**
+ * Replaces a file (mode 0600) in one step: a crash leaves the old one or the new one. Durable once the folder is synced.
+ * Source: facts/idempotent-streams.md, C7.
+ */
+export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const draft = `${path}.new`;
+  const file = await open(draft, "w", 0o600);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+}
+
+/** Makes the names in a folder durable, where the system can. */
+export async function syncFolder(folder: string): Promise<void> {
+  let handle: Awaited<ReturnType<typeof open>>;
+  try {
+    handle = await open(folder, "r");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // fs throws nothing else
+    if (code === "EISDIR" || code === "EPERM" || code === "EACCES") return; // Windows does not open folders
+    throw error;
+  }
+  try {
+    await handle.sync();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // as above
+    if (code !== "EINVAL" && code !== "EPERM" && code !== "EISDIR") throw error; // some file systems cannot
+  } finally {
+    await handle.close();
+  }
+}

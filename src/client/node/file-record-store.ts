@@ -1,0 +1,58 @@
+import { mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { RecordStore } from "../record-store.ts";
+import { importRecordKey } from "../sealed-record.ts";
+import type { RecordKey } from "../web-platform.ts";
+import { FileRecord } from "./file-record.ts";
+import { OwnerFile } from "./owner-file.ts";
+import { readOrMakeRecordKey } from "./record-key.ts";
+
+export interface FileStoreOptions {
+  /** Made with mode 0700 where it is missing. Processes that share it share their streams. */
+  readonly folder: string;
+  /** 32 bytes that seal the records; those of the file `records.key` in the folder (0600, made at first) otherwise. */
+  readonly key?: Uint8Array<ArrayBuffer>;
+  readonly clock?: Clock;
+}
+
+/**
+ * Records as files of one folder, each `<stream key>.stream` (0600): sealed, and replaced in one step that survives a power
+ * cut. The name of an empty file `<stream key>.<n>.mark` beside it holds the generation that was saved last, so that an older
+ * copy of a record shows; a whole folder put back from a copy shows at the gateway, by its counts.
+ *
+ * @throws MillraceError `degraded` where the folder or its key cannot be read or made.
+ */
+export async function openFileRecordStore(options: FileStoreOptions): Promise<RecordStore> {
+  const { folder, clock = systemClock } = options;
+  const key = await openKey(options);
+  return {
+    survivesRestart: true,
+    list: async () => {
+      const names = await readdir(folder);
+      return names.filter((name) => name.endsWith(".stream")).map((name) => name.slice(0, -".stream".length));
+    },
+    take: async (streamKey) => {
+      if (!/^[\w-]{1,128}$/.test(streamKey)) {
+        throw new MillraceError("invalid_request", "The key of a stream is letters, digits and dashes.", {
+          hint: "Give it as it was printed.",
+        });
+      }
+      const owner = await OwnerFile.take(folder, streamKey, clock.now());
+      return owner && new FileRecord({ folder, streamKey, owner, key, clock });
+    },
+  };
+}
+
+async function openKey({ folder, key }: FileStoreOptions): Promise<RecordKey> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await importRecordKey(key ?? (await readOrMakeRecordKey(join(folder, "records.key"))));
+  } catch (error) {
+    throw new MillraceError("degraded", `The folder for the records of streams cannot be used: ${folder}.`, {
+      hint: "Make it writable for you, or pick another one.",
+      cause: error,
+    });
+  }
+}

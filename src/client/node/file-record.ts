@@ -1,0 +1,145 @@
+import { readdir, readFile, rename, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { StreamRecord } from "../record.ts";
+import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../record-store.ts";
+import { openRecord, sealRecord, UntrustedRecord } from "../sealed-record.ts";
+import type { RecordKey } from "../web-platform.ts";
+import { replaceFile, syncFolder } from "./durable-file.ts";
+import type { OwnerFile } from "./owner-file.ts";
+
+/** Where a record is, and whose. */
+export interface FileRecordPlace {
+  readonly folder: string;
+  readonly streamKey: string;
+  readonly owner: OwnerFile;
+  readonly key: RecordKey;
+  readonly clock: Clock;
+}
+
+/** One stream's record in a file store, in the hands of its owner. */
+export class FileRecord implements OwnedRecord {
+  readonly #place: FileRecordPlace;
+  readonly #path: string;
+  /** As saved last; undefined while nothing was looked at. It grows on over a removal. */
+  #generation: number | undefined;
+  #isMarked = false;
+
+  constructor(place: FileRecordPlace) {
+    this.#place = place;
+    this.#path = join(place.folder, `${place.streamKey}.stream`);
+  }
+
+  async read(): Promise<StreamRecord | undefined> {
+    await this.#requireOwner();
+    const bytes = await readIfThere(this.#path);
+    if (bytes === undefined) return undefined;
+    try {
+      const mark = await this.#readMark();
+      if (mark === undefined) throw new UntrustedRecord("the mark of what was saved last is gone");
+      const { key, streamKey } = this.#place;
+      const opened = await openRecord(key, bytes, { streamKey, atLeast: mark });
+      await this.#moveMark(mark, opened.generation); // the crash may have come between the two
+      this.#generation = opened.generation;
+      this.#isMarked = true;
+      return opened.record;
+    } catch (error) {
+      if (error instanceof UntrustedRecord) throw damagedRecord(error.message, await this.setAside());
+      throw error;
+    }
+  }
+
+  async save(record: StreamRecord): Promise<void> {
+    await this.#requireOwner();
+    const { folder, owner, key, clock } = this.#place;
+    try {
+      const before = await this.#begin();
+      await replaceFile(this.#path, await sealRecord(key, record, before + 1));
+      this.#generation = before + 1;
+      await this.#moveMark(before, before + 1);
+      await syncFolder(folder);
+      await bestEffort(owner.touch(clock.now()));
+    } catch (error) {
+      throw recordNotWritten(error);
+    }
+  }
+
+  async remove(): Promise<void> {
+    await this.#requireOwner();
+    await unlinkIfThere(this.#path);
+    await this.#removeMark();
+  }
+
+  async setAside(): Promise<string> {
+    await this.#requireOwner();
+    const { folder, streamKey } = this.#place;
+    const names = await readdir(folder);
+    const earlier = names.filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".aside")).length;
+    const where = join(folder, `${streamKey}.${earlier + 1}.aside`);
+    await rename(this.#path, where);
+    await this.#removeMark();
+    return where;
+  }
+
+  async release(): Promise<void> {
+    await this.#place.owner.release((await readIfThere(this.#path)) === undefined);
+  }
+
+  async #requireOwner(): Promise<void> {
+    if (!(await this.#place.owner.holds())) throw recordTaken();
+  }
+
+  /** The generation before the next one, with its mark in place. */
+  async #begin(): Promise<number> {
+    if (this.#generation !== undefined && this.#isMarked) return this.#generation;
+    const mark = await this.#readMark();
+    const generation = mark ?? this.#generation ?? 0;
+    if (mark === undefined) await replaceFile(this.#markPath(generation), new Uint8Array());
+    this.#isMarked = true;
+    return generation;
+  }
+
+  async #readMark(): Promise<number | undefined> {
+    const marks = await this.#marks();
+    return marks.length === 0 ? undefined : Math.max(...marks);
+  }
+
+  async #moveMark(from: number, to: number): Promise<void> {
+    if (from !== to) await rename(this.#markPath(from), this.#markPath(to));
+  }
+
+  async #removeMark(): Promise<void> {
+    this.#isMarked = false;
+    for (const mark of await this.#marks()) await unlinkIfThere(this.#markPath(mark));
+  }
+
+  async #marks(): Promise<readonly number[]> {
+    const { folder, streamKey } = this.#place;
+    return (await readdir(folder))
+      .filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".mark"))
+      .map((name) => Number(name.slice(streamKey.length + 1, -".mark".length)))
+      .filter((mark) => Number.isSafeInteger(mark));
+  }
+
+  #markPath(generation: number): string {
+    return join(this.#place.folder, `${this.#place.streamKey}.${generation}.mark`);
+  }
+}
+
+async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  try {
+    return new Uint8Array(await readFile(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // fs throws nothing else
+    throw error;
+  }
+}
+
+async function unlinkIfThere(path: string): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // as above
+  }
+}

@@ -1,0 +1,3 @@
+/** What `millrace/client` needs of Node or Bun: records in files, and HTTP/2. */
+export { type FileStoreOptions, openFileRecordStore } from "./file-record-store.ts";
+export { nodeLink } from "./node-link.ts";

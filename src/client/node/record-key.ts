@@ -1,0 +1,43 @@
+import { constants } from "node:fs";
+import { link, open, readFile, unlink } from "node:fs/promises";
+import { bestEffort } from "../../base/async.ts";
+
+const keyBytes = 32;
+
+/**
+ * The key that seals the records of a folder: 32 random bytes in a file of mode 0600, made at first. Processes that start at once
+ * agree on one. Rejects for a file of another length, and with what the file system says.
+ */
+export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const there = await readKey(path);
+  if (there !== undefined) return there;
+  const draft = `${path}.${crypto.randomUUID()}.new`;
+  const file = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    await file.writeFile(crypto.getRandomValues(new Uint8Array(keyBytes)));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  try {
+    await link(draft, path); // fails if another process was first; then its key counts
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error; // fs throws nothing else
+  } finally {
+    await bestEffort(unlink(draft));
+  }
+  const made = await readKey(path);
+  if (made === undefined) throw new Error(`${path} is gone again`);
+  return made;
+}
+
+async function readKey(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  try {
+    const bytes = new Uint8Array(await readFile(path));
+    if (bytes.length !== keyBytes) throw new RangeError(`${path} does not hold a key of ${keyBytes} bytes`);
+    return bytes;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

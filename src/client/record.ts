@@ -1,0 +1,96 @@
+/** What kind of message a number was given to. */
+export type OutgoingKind = "request" | "tool_result" | "close" | "abort";
+
+/** A numbered message that the server has not acknowledged. `payload` is its protobuf bytes in base64. */
+export interface Outgoing {
+  readonly seqno: number;
+  readonly kind: OutgoingKind;
+  readonly payload: string;
+}
+
+/** A place in the stream's log, and what a reader who got there must have seen. */
+export interface Mark {
+  readonly eventId: string;
+  /** The chain's head at this event, base64; "" before the first. */
+  readonly chain: string;
+  /** Events up to and with this one. */
+  readonly count: number;
+}
+
+/** Before the first event. */
+export const startMark: Mark = { eventId: "0", chain: "", count: 0 };
+
+/**
+ * A tool call that the application was handed. `started` is stored before the tool runs and `finished` together with
+ * its result, so that after a crash a call that is only `started` is known to have an unknown outcome.
+ */
+export interface KnownCall {
+  readonly callId: string;
+  readonly eventId: string;
+  readonly state: "handed" | "started" | "finished";
+  /** The event before the call: as far as the cursor may go while the call is open. */
+  readonly before: Mark;
+}
+
+/**
+ * All that a client must keep to go on with a stream after a crash. Written before what it describes happens: a number
+ * is stored before it is sent, a tool is `started` before it runs. Source: facts/idempotent-streams.md, A6 and A11.
+ */
+export interface StreamRecord {
+  readonly version: 1;
+  /** Names the stream; a UUID. */
+  readonly streamKey: string;
+  /** 32 random bytes, base64url without padding: seals the server's copy of the stream, and proves whose it is. */
+  readonly encryptionKey: string;
+  /** Whether the server ever welcomed it: from then on every attach resumes, and never creates. */
+  readonly created: boolean;
+  /** The low-water mark: every event up to it was applied, and no tool call before it is open. */
+  readonly cursor: Mark;
+  /** The last event that was applied; later than `cursor` while a tool call holds that back. */
+  readonly applied: Mark;
+  readonly nextSeqno: number;
+  readonly unacked: readonly Outgoing[];
+  /** Calls after `cursor`, in order. */
+  readonly calls: readonly KnownCall[];
+  /** Authority for the next attach, base64; undefined before the first welcome. */
+  readonly ticket: string | undefined;
+  /** The server's count of attaches at the last welcome; it only grows. */
+  readonly epoch: number;
+  /** Epoch ms by the server's clock after which it keeps nothing; undefined before the first welcome. */
+  readonly expiresAtMs: number | undefined;
+  /** What the server's clock said when it was last heard, epoch ms; undefined before the first welcome. */
+  readonly heardAtMs: number | undefined;
+  /** By this machine's clock, epoch ms. */
+  readonly createdAtMs: number;
+  /** The application's own, such as which conversation the stream belongs to. */
+  readonly label: string;
+}
+
+/** A stream that nothing was given to yet. */
+export function newRecord(
+  ids: { readonly streamKey: string; readonly encryptionKey: string },
+  nowMs: number,
+  label: string,
+): StreamRecord {
+  return {
+    version: 1,
+    ...ids,
+    created: false,
+    cursor: startMark,
+    applied: startMark,
+    nextSeqno: 0,
+    unacked: [],
+    calls: [],
+    ticket: undefined,
+    epoch: 0,
+    expiresAtMs: undefined,
+    heardAtMs: undefined,
+    createdAtMs: nowMs,
+    label,
+  };
+}
+
+/** Whether one event comes after another. Ids are ordered as text of one length, and a longer one comes later. */
+export function isAfter(eventId: string, other: string): boolean {
+  return eventId.length === other.length ? eventId > other : eventId.length > other.length;
+}

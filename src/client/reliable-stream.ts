@@ -1,0 +1,51 @@
+import type { ToolResult } from "./messages.ts";
+import type { StreamEvent, ToolCallEvent } from "./stream-event.ts";
+import type { Tier } from "./tier.ts";
+
+/** A stream that survives its connections, and with a store that lasts also this process. */
+export interface ReliableStream {
+  /** Names the stream, and its record in the store. */
+  readonly streamKey: string;
+  /** The application's own note in the record. */
+  readonly label: string;
+  /**
+   * Everything that happens, each event once in the life of this object, in order, to the end. Iterate once. An event counts as
+   * applied when the loop comes back for the next one; what was applied is not handed out again by a later `resume`.
+   * Leaving the loop disconnects and cancels nothing: the record stays. Throws `MillraceError`: the gateway's refusal,
+   * `expired`, `degraded`, `idempotency_conflict` when somebody else went on with the stream, `upstream_failed` when the
+   * budget of attaches is spent. An end that is handed out is proved: its count and digest are those of what was received.
+   */
+  readonly events: AsyncIterable<StreamEvent>;
+  /** Says that a tool is about to run. Resolved means stored: after a crash the call comes back as `unknown`, not as `new`. */
+  startTool(callId: string): Promise<void>;
+  /** Gives a started tool's result. Resolved means stored: it arrives even if this process dies now (with a store that lasts). */
+  sendToolResult(callId: string, result: ToolResult): Promise<void>;
+  /**
+   * `startTool`, `run`, `sendToolResult`. A call whose outcome is unknown is not run again unless `rerun` says that its tool may
+   * run twice: the model is told that the outcome is unknown. A finished one is passed over. Throws what `run` throws.
+   */
+  runTool(call: ToolCallEvent, run: () => Promise<ToolResult>, options?: { readonly rerun?: boolean }): Promise<void>;
+  /** Ends the answer upstream. Resolved means stored; go on reading until the end with `cancelled`. */
+  cancel(): Promise<void>;
+  /** Says that no more tool results come. */
+  close(): Promise<void>;
+  /** Lets go of a stream whose `events` are not read: its record stays, and others may take it. */
+  leave(): Promise<void>;
+}
+
+/** What became of a stream's connection. */
+export type ConnectionChange =
+  /** `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock. */
+  | {
+      readonly state: "attached";
+      readonly tier: Tier["name"];
+      readonly degraded: boolean;
+      readonly expiresAtMs: number | undefined;
+    }
+  /** `fruitless`: attaches in a row that brought nothing. */
+  | {
+      readonly state: "reconnecting";
+      readonly tier: Tier["name"];
+      readonly waitMs: number;
+      readonly fruitless: number;
+    };

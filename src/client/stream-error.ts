@@ -1,0 +1,59 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorCode, MillraceError } from "../base/errors.ts";
+import { ErrorDetailsSchema } from "../proto/aiserver/v1/chat_pb.ts";
+
+/** Why a call failed, as far as a stream cares. */
+export type Failure =
+  /** The gateway's own word, which another attach cannot mend. */
+  | { readonly kind: "refused"; readonly error: MillraceError; readonly reason: string | undefined }
+  /** Whoever answers does not know this way of carrying a stream. */
+  | { readonly kind: "no_such_tier"; readonly error: unknown }
+  /** Anything that another attach may mend. `retryAfterMs`: what the answer asked for, else 0. */
+  | { readonly kind: "lost"; readonly retryAfterMs: number; readonly error: unknown };
+
+/**
+ * Sorts a failed call. A refusal is told apart by its details. Source: docs/stream-protocol.md, "Refusals";
+ * facts/idempotent-streams.md, A7 row 15, R15.
+ */
+export function failureOf(error: unknown): Failure {
+  const failure = ConnectError.from(error);
+  const [details] = failure.findDetails(ErrorDetailsSchema);
+  if (details === undefined) {
+    // A key that is wrong stays wrong; a proxy that says so is believed too.
+    if (failure.code === Code.Unauthenticated || failure.code === Code.PermissionDenied) {
+      const refused = new MillraceError("unauthenticated", failure.rawMessage, { cause: error });
+      return { kind: "refused", error: refused, reason: undefined };
+    }
+    // What Connect makes of 404 and 464, of HTML and of a protocol that is not spoken.
+    if (failure.code === Code.Unimplemented) return { kind: "no_such_tier", error };
+    return { kind: "lost", retryAfterMs: retryAfterMs(failure), error };
+  }
+  if (details.details?.isRetryable === true) return { kind: "lost", retryAfterMs: retryAfterMs(failure), error };
+  const { code, hint, reason } = details.details?.additionalInfo ?? {};
+  // The gateway writes its own codes; one from a newer gateway is passed on as it is.
+  const known = new MillraceError(
+    (code ?? "upstream_failed") as ErrorCode,
+    details.details?.detail || failure.rawMessage,
+    {
+      ...(hint === undefined ? {} : { hint }),
+      ...(reason === undefined ? {} : { details: { reason } }),
+      cause: error,
+    },
+  );
+  return { kind: "refused", error: known, reason };
+}
+
+/** Seconds only: a date would need a clock that agrees with the gateway's. */
+function retryAfterMs({ metadata }: ConnectError): number {
+  const seconds = Number(metadata.get("retry-after") ?? "0");
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+}
+
+const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+/** Whether no connection came about at all, where the runtime says so (Node and Bun do, browsers do not). */
+export function isUnreachable(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ("code" in cause && typeof cause.code === "string" && nobodyThere.has(cause.code)) return true;
+  return false;
+}
