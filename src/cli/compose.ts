@@ -113,6 +113,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     dashboard: readDashboard(dashboardFolder),
     healthDetails: async (signal) => describeIdes(await finder.find(signal)),
     models,
+    contextTokens: (uid) => contextTokens.get(uid),
     clock,
     log,
     instance,

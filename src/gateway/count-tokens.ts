@@ -3,9 +3,7 @@ import type { ModelUid } from "../base/ids.ts";
 import type { TurnRequest } from "../log/request.ts";
 import { estimatePromptTokens, estimateTokens } from "../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
-
-/** The window is left out: the same request counts the same whatever the model, now and after a restart. */
-const anyModel = { uid: "" as ModelUid, number: undefined, contextTokens: undefined }; // only its window matters to a layout
+import { isTooLong } from "../turns/prompt/limits.ts";
 
 /** What a layout tells a client: about how many tokens it is, and what was shortened to make it fit. */
 export interface PromptSize {
@@ -13,23 +11,30 @@ export interface PromptSize {
   readonly compacted: readonly string[];
 }
 
-/** As `countPromptTokens`, and for a prompt that no model could take, about what its text is: the turn itself will say so. */
-export function sizeOfPrompt(request: TurnRequest): PromptSize {
+/**
+ * About how many tokens the prompt of a request is, as the model gets it: laid out and counted by the very functions and
+ * for the very window that generation uses, so that `count_tokens`, `message_start`, the final usage and
+ * `x-millrace-compacted` agree. `contextTokens` is that window, undefined where it is not known; a prompt that is too long
+ * for it is counted all the same: the turn itself says so. Source: client-contract row 38.
+ *
+ * @throws MillraceError `invalid_request` for what cannot be laid out.
+ */
+export function sizeOfPrompt(request: TurnRequest, contextTokens: number | undefined): PromptSize {
   try {
-    const { prompt, compacted } = layoutPrompt(request, anyModel);
+    const { prompt, compacted } = layoutPrompt(request, { uid: "" as ModelUid, number: undefined, contextTokens }); // only its window matters
     return { tokens: Math.max(1, estimatePromptTokens(prompt)), compacted };
+  } catch (error) {
+    if (!isTooLong(error)) throw error;
+    return { tokens: error.details.estimatedTokens, compacted: [] };
+  }
+}
+
+/** As `sizeOfPrompt`, of a request that was accepted already: it never throws. */
+export function sizeOfAccepted(request: TurnRequest, contextTokens: number | undefined): PromptSize {
+  try {
+    return sizeOfPrompt(request, contextTokens);
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     return { tokens: Math.max(1, estimateTokens(JSON.stringify(request.messages))), compacted: [] };
   }
-}
-
-/**
- * About how many tokens the prompt of a request is, as the model gets it: laid out and counted by the very functions
- * that generation uses, so that `count_tokens`, `message_start` and the final usage agree. Source: client-contract row 38.
- *
- * @throws MillraceError `context_too_long` where no model could take it.
- */
-export function countPromptTokens(request: TurnRequest): number {
-  return Math.max(1, estimatePromptTokens(layoutPrompt(request, anyModel).prompt));
 }

@@ -8,12 +8,17 @@ import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
 import { SuffixEncoder } from "./dialects/openai-responses/snapshot.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { pulledBody, sseHeaders } from "./sse-body.ts";
-import { contextOf } from "./start-turn.ts";
+import { contextOf, sizeOf } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
 
 /** `GET /v1/responses/{id}?stream=true`: all events, or those after `starting_after` (with what they need to be understood) or `Last-Event-ID`. */
 export function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Response {
-  const context = contextOf(c, record, { request: record.request, stream: true, wire: record.wire });
+  const context = contextOf(
+    c,
+    record,
+    { request: record.request, stream: true, wire: record.wire },
+    sizeOf(gateway, record),
+  );
   const encoder = openAiResponses.encoder(context);
   const suffix = suffixOf(c, encoder);
   const controller = new AbortController();

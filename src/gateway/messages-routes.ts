@@ -1,7 +1,9 @@
 import type { Hono } from "hono";
+import { isMillraceError } from "../base/errors.ts";
+import type { TurnRequest } from "../log/request.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayEnv, jsonResponse } from "./context.ts";
-import { countPromptTokens } from "./count-tokens.ts";
+import { sizeOfPrompt } from "./count-tokens.ts";
 import { anthropicMessages } from "./dialects/anthropic-messages/dialect.ts";
 import { answerQuotaProbe } from "./dialects/anthropic-messages/quota-probe.ts";
 import { answerTurn, bodyTooLarge } from "./turn-route.ts";
@@ -19,6 +21,22 @@ export function mountMessages(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.post("/v1/messages/count_tokens", async (c) => {
     const body = await readJson(c.req.raw, maxBodyBytes);
     if (body.tooLarge) return bodyTooLarge(c, maxBodyBytes);
-    return jsonResponse({ input_tokens: countPromptTokens(anthropicMessages.parse(body.json).request) });
+    const { request } = anthropicMessages.parse(body.json);
+    const { tokens } = sizeOfPrompt(request, await windowOf(gateway, request, c.req.raw.signal));
+    return jsonResponse({ input_tokens: tokens });
   });
+}
+
+/** The window of the model that a request names; a count is wanted also where no IDE runs, or the name is wrong. */
+async function windowOf(
+  { models, contextTokens }: Gateway,
+  { model, reasoningEffort }: TurnRequest,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  try {
+    return contextTokens?.((await models.resolve(model, reasoningEffort, signal)).model.uid);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return undefined;
+  }
 }

@@ -21,6 +21,8 @@ export interface GatewayOptions {
   readonly instance: string;
   /** What is left of the plans, for `/v1/limits` and `/v1/usage`; without it those say so. */
   readonly meter?: Pick<Meter, "limits" | "usage" | "readings" | "toolCalls">;
+  /** The window of a model by its UID as prompts are laid out for it; undefined where nothing is known of it yet. */
+  readonly contextTokens?: (modelUid: string) => number | undefined;
   /** What `/health` shows to who has the key: plain JSON without secrets. */
   readonly healthDetails?: (signal: AbortSignal) => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */

@@ -12,7 +12,7 @@ import { parseResponsesRequest, previousIdOf, type ResponsesWire } from "./diale
 import { responseObject, responsePrefix } from "./dialects/openai-responses/response-object.ts";
 import { turnIdOf } from "./dialects/wire-id.ts";
 import { followResponse } from "./follow-response.ts";
-import { contextOf, startTurn } from "./start-turn.ts";
+import { contextOf, sizeOf, startTurn } from "./start-turn.ts";
 import { answerOpenTurn, bodyTooLarge } from "./turn-route.ts";
 import { ownTurn } from "./turns-routes.ts";
 
@@ -106,7 +106,7 @@ async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecor
 
 async function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<unknown> {
   return responseObject(
-    contextOf(c, record, { request: record.request, stream: false, wire: record.wire }),
+    contextOf(c, record, { request: record.request, stream: false, wire: record.wire }, sizeOf(gateway, record)),
     await answerNow(gateway, c, record),
   );
 }

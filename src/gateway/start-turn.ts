@@ -5,7 +5,7 @@ import type { Resolution } from "../models/model.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
 import type { JoinTurn, StartedTurn } from "../turns/turns.ts";
 import { callerOf, type Gateway, type GatewayContext } from "./context.ts";
-import { type PromptSize, sizeOfPrompt } from "./count-tokens.ts";
+import { type PromptSize, sizeOfAccepted } from "./count-tokens.ts";
 import { parseCursor, type WireCursor } from "./cursor.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
 import { fingerprintOf } from "./fingerprint.ts";
@@ -37,7 +37,8 @@ export async function startTurn(
   const { headers, signal } = c.req.raw;
   const fingerprint = fingerprintOf(dialect.name, body);
   const resumed = await resumedTurn(gateway, c, fingerprint);
-  if (resumed !== undefined) return openTurn(gateway, c, parsed, resumed.record, resumed.started, resumed.cursor, {});
+  if (resumed !== undefined)
+    return openTurn(gateway, c, parsed, resumed.record, resumed.started, resumed.cursor, resumed.record.modelUid, {});
   const asked: JoinTurn = {
     caller: callerOf(c).digest,
     fingerprint,
@@ -49,7 +50,8 @@ export async function startTurn(
   const opened = async (started: StartedTurn, resolution?: Resolution) => {
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     const record = await recordOf(gateway, started.turnId);
-    return openTurn(gateway, c, parsed, record, started, undefined, modelHeaders(record, resolution));
+    const modelUid = record?.modelUid ?? resolution?.model.uid ?? "";
+    return openTurn(gateway, c, parsed, record, started, undefined, modelUid, modelHeaders(record, resolution));
   };
   // before the model is looked for: an answer that is here is given again although the IDE is gone
   const there = await gateway.turns.join(asked, signal);
@@ -118,11 +120,12 @@ function openTurn(
   record: TurnRecord | undefined,
   started: StartedTurn,
   resumeAfter: WireCursor | undefined,
+  modelUid: string,
   headers: Readonly<Record<string, string>>,
 ): OpenTurn {
   const { turnId, joined, degraded, expiresAtMs } = started;
-  const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request };
-  const size = sizeOfPrompt(shown.request);
+  const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request, modelUid };
+  const size = sizeOf(gateway, shown);
   Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
   return {
     turnId,
@@ -142,12 +145,17 @@ function openTurn(
   };
 }
 
+/** The size of a turn's prompt as it was laid out for its model. */
+export function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord, "request" | "modelUid">): PromptSize {
+  return sizeOfAccepted(request, gateway.contextTokens?.(modelUid));
+}
+
 /** What an encoder needs of a turn: all from its record, but how this reader wants it (`parsed.stream`, `parsed.wire`). */
 export function contextOf(
   c: GatewayContext,
   record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,
   parsed: ParsedTurn,
-  size: PromptSize = sizeOfPrompt(record.request),
+  size: PromptSize,
 ): EncodeContext {
   const { turnId, createdAtMs, request } = record;
   return {

@@ -1,5 +1,5 @@
 import type { Prompt } from "../../backends/backend.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { estimatePromptTokens, estimateTokens } from "./estimate.ts";
 
 /**
@@ -40,7 +40,20 @@ export function tooLong(
     `The prompt is about ${tokens} tokens; ${prompt.modelUid} takes ${budget} beside its answer. Largest parts: ${named}.`,
     {
       hint: `Shorten ${largest[0]?.name ?? "the conversation"}, or pick a model with a larger context window.`,
-      details: { estimatedTokens: tokens, budgetTokens: budget, largest },
+      details: { estimatedTokens: tokens, budgetTokens: budget, largest } satisfies TooLongDetails,
     },
   );
+}
+
+interface TooLongDetails {
+  readonly estimatedTokens: number;
+  readonly budgetTokens: number;
+  readonly largest: readonly { readonly name: string; readonly tokens: number }[];
+}
+
+/** Whether it is the error of `tooLong`, with its figures. */
+export function isTooLong(error: unknown): error is MillraceError & { readonly details: TooLongDetails } {
+  if (!isMillraceError(error) || error.code !== "context_too_long") return false;
+  const { details } = error;
+  return typeof details === "object" && details !== null && "estimatedTokens" in details;
 }

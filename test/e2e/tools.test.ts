@@ -1,0 +1,63 @@
+import { expect, it } from "vitest";
+import type { Simulator } from "../../src/simulator/start.ts";
+import { toolCallsSchema } from "../../src/usage/envelope.ts";
+import { type GatewayProcess, millrace } from "../support/gateway-process.ts";
+import { ask, model, world } from "../support/world.ts";
+
+const bash = {
+  type: "function",
+  function: {
+    name: "bash",
+    parameters: { type: "object", properties: { command: { type: "string" } }, required: ["command"] },
+  },
+} as const;
+
+it("counts what became of each model's calls, known without a gateway too, and says what it shortened of the tools", async () => {
+  const { home, ide, served, client } = await world({ simulator: { turn: { rate: "instant" } } });
+  for (const how of ["once", "trailing-comma", "truncated"]) {
+    const { choices } = await client.chat.completions.create({ ...ask(`[[sim: agent=${how}]] Look.`), tools: [bash] });
+    expect(choices[0]?.finish_reason).toBe("tool_calls");
+  }
+  const always = client.chat.completions.create({ ...ask("[[sim: agent=always-truncated]] Look."), tools: [bash] });
+  await expect(always).rejects.toThrow(/asked twice/);
+  await shortens(served, ide);
+  await served.stop();
+  const { code, stdout } = await millrace(["models", "--tools", "--json"], { home });
+  expect(code).toBe(0);
+  expect(toolCallsSchema.parse(JSON.parse(stdout)).data).toMatchObject([
+    { turns: 4, calls: 4, first_try: 1, repaired: 1, reasked: 1, failed: 1 },
+  ]);
+});
+
+const example = "An example that a model can do without.";
+
+/** The same request for a window that it does not fit whole, and for one that it does; counted as it is then sent. */
+async function shortens(served: GatewayProcess, ide: Simulator) {
+  const headers = { "x-api-key": served.key, "content-type": "application/json" };
+  const post = (path: string, model: string) => {
+    const description = `Runs a command.\n\n<example>${example.repeat(500)}</example>`;
+    const body = {
+      model,
+      max_tokens: 50_000,
+      system: "word ".repeat(111_000),
+      messages: [{ role: "user", content: "Look." }],
+      tools: [{ name: "bash", description, input_schema: bash.function.parameters }],
+    };
+    return fetch(`${served.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  };
+  const sizes: number[] = [];
+  for (const [name, compacted] of [
+    [model, "tool-examples"],
+    ["gemini-3.1-pro:high", null],
+  ] as const) {
+    const counted = (await (await post("/v1/messages/count_tokens", name)).json()) as { input_tokens: number };
+    const answer = await post("/v1/messages", name);
+    expect([answer.status, answer.headers.get("x-millrace-compacted")]).toEqual([200, compacted]);
+    const { usage } = (await answer.json()) as { usage: { input_tokens: number } };
+    sizes.push(counted.input_tokens, usage.input_tokens);
+    const { messages } = await ide.report();
+    expect(JSON.stringify(messages.at(-1)).includes(example)).toBe(compacted === null);
+  }
+  expect(sizes[0]).toBeLessThan(150_000);
+  expect(sizes[2]).toBeGreaterThan(150_000);
+}
