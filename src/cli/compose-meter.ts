@@ -4,8 +4,8 @@ import { MillraceError } from "../base/errors.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
 import type { IdeFinder } from "../ide/ide.ts";
+import type { StreamTurns } from "../turns/attachment.ts";
 import type { CallOutcome } from "../turns/tools/call-desk.ts";
-import type { Turns } from "../turns/turns.ts";
 import { encodeLimits } from "../usage/envelope.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
 import { type Meter, openMeter } from "../usage/meter.ts";
@@ -41,7 +41,7 @@ export function composeMeter({ io, finder, folder, storeFile }: MeterParts): Met
 export interface GatewayMeter {
   readonly meter: Meter;
   /** Hand these to the gateway instead of the turns that were given. */
-  readonly turns: Turns;
+  readonly turns: StreamTurns;
   readonly starts: TurnStarts;
   /** The turns' `onOutcomes`. */
   noteCalls(turn: { readonly turnId: string; readonly modelUid: string }, outcomes: readonly CallOutcome[]): void;
@@ -50,7 +50,9 @@ export interface GatewayMeter {
 }
 
 /** Starts the meter of a gateway over its turns. */
-export function startMeter(parts: MeterParts & { readonly turns: Turns; readonly log: GatewayLog }): GatewayMeter {
+export function startMeter(
+  parts: MeterParts & { readonly turns: StreamTurns; readonly log: GatewayLog },
+): GatewayMeter {
   const meter = composeMeter(parts);
   const { turns, starts } = announceTurns(parts.turns);
   const stopping = new AbortController();
@@ -60,7 +62,7 @@ export function startMeter(parts: MeterParts & { readonly turns: Turns; readonly
     meter,
     onProblem: (error) => parts.log.write("warn", "usage not recorded", { error: String(error) }),
   });
-  const unsubscribe = starts.subscribe((turnId) => recorder.watch(turnId));
+  const unsubscribe = starts.subscribe((turnId, reading) => recorder.watch(turnId, reading));
   return {
     meter,
     turns,

@@ -7,7 +7,8 @@ import type { WireError } from "./dialects/dialect.ts";
 import { encodeOpenAiError } from "./dialects/openai-errors.ts";
 import type { Caller } from "./guard.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import type { GatewayOptions, Timing } from "./options.ts";
+import type { GatewayOptions } from "./options.ts";
+import type { Timing } from "./timing.ts";
 import type { TurnStarts } from "./turn-starts.ts";
 
 /** What every route has of its request. */

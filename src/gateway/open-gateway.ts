@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { bestEffort } from "../base/async.ts";
 import type { Gateway } from "./context.ts";
 import { openSessions } from "./dashboard-sessions.ts";
 import { openGuard } from "./guard.ts";
@@ -6,8 +7,9 @@ import { type Listening, type ListenOptions, listen } from "./listen.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { serveNode } from "./node-adapter.ts";
 import { openApp } from "./open-app.ts";
-import { defaultMaxBodyBytes, defaultTiming, type GatewayOptions } from "./options.ts";
-import { guarded } from "./rpc-handler.ts";
+import { defaultMaxBodyBytes, type GatewayOptions } from "./options.ts";
+import { guarded, isFor, type RpcHandler } from "./rpc-handler.ts";
+import { defaultTiming } from "./timing.ts";
 import { announceTurns } from "./turn-starts.ts";
 
 /** A gateway: a function from request to response, and a way to put it on a port. */
@@ -37,10 +39,10 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   return {
     app: handle,
     async listen(listenOptions) {
-      const rpc = options.rpc;
+      const rpc = options.rpc?.(gateway);
       const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc);
       const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-        if (handleRpc !== undefined && rpc?.takes(incoming.url ?? "") === true) {
+        if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) {
           handleRpc(incoming, outgoing);
           return;
         }
@@ -55,7 +57,13 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       });
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
-      return listening;
+      return { ...listening, close: () => closeBoth(listening, rpc) };
     },
   };
+}
+
+/** What speaks another protocol ends its streams first, so that their clients hear why. */
+async function closeBoth(listening: Listening, rpc: RpcHandler | undefined): Promise<void> {
+  if (rpc?.close !== undefined) await bestEffort(rpc.close());
+  await listening.close();
 }

@@ -5,7 +5,8 @@ import type { Meter } from "../usage/meter.ts";
 import type { DashboardFiles } from "./dashboard-files.ts";
 import type { GatewayKey } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
-import type { RpcHandler } from "./rpc-handler.ts";
+import type { OpenRpc } from "./rpc-handler.ts";
+import type { Timing } from "./timing.ts";
 import type { TurnStarts } from "./turn-starts.ts";
 
 export interface GatewayOptions {
@@ -32,25 +33,12 @@ export interface GatewayOptions {
   readonly maxBodyBytes?: number;
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
-  readonly rpc?: RpcHandler;
+  readonly rpc?: OpenRpc;
   /** Word of turns that start, where they may start elsewhere than here too (`announceTurns`). */
   readonly starts?: TurnStarts;
   /** The built dashboard, served at `/`; a short page stands there without it. */
   readonly dashboard?: DashboardFiles | undefined;
 }
-
-/** How long the gateway waits, in ms. */
-export interface Timing {
-  /** Silence after which a no-op event is sent. */
-  readonly heartbeatMs: number;
-  /** How old the upstream's last sign of life may be for that. */
-  readonly aliveMs: number;
-  /** How long a stream waits for its first event before it commits to status 200. */
-  readonly commitMs: number;
-}
-
-/** Heartbeats within 15 s (design.md, decision 11), with room for delays; a failure in the first seconds still gets its status. */
-export const defaultTiming: Timing = { heartbeatMs: 10_000, aliveMs: 30_000, commitMs: 5_000 };
 
 /** Images inside requests make bodies large. Source: client-contract row 62. */
 export const defaultMaxBodyBytes = 64 * 1024 * 1024;

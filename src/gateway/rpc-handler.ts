@@ -1,25 +1,60 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
-import { authenticate, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Models } from "../models/model.ts";
+import type { Turns } from "../turns/turns.ts";
+import { corsHeaders } from "./cors.ts";
+import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
+import type { GatewayLog } from "./log.ts";
+import type { GatewayMetrics } from "./metrics.ts";
+import type { Timing } from "./timing.ts";
+
+export type RpcRequest = IncomingMessage | Http2ServerRequest;
+export type RpcResponse = ServerResponse | Http2ServerResponse;
 
 /** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It is called only after the guard passed. */
 export interface RpcHandler {
   /** Whether this path is its own (`/aiserver.v1.ChatService/...`). */
   takes(path: string): boolean;
-  handle(request: IncomingMessage | Http2ServerRequest, response: ServerResponse | Http2ServerResponse): void;
+  handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
+  /** Ends what is open, so that clients come back later. */
+  close?(): Promise<void>;
+}
+
+/** The parts of a gateway that another protocol on its port shares. */
+export interface RpcParts {
+  readonly turns: Turns;
+  readonly models: Models;
+  readonly clock: Clock;
+  readonly log: GatewayLog;
+  readonly metrics: GatewayMetrics;
+  readonly waits: Timing;
+  readonly limits: { readonly maxBodyBytes: number };
+}
+
+/** Opens another protocol over a gateway's parts. */
+export type OpenRpc = (parts: RpcParts) => RpcHandler;
+
+/** Whether the request is for the handler; a preflight is answered as for every other route. */
+export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolean {
+  return method !== "OPTIONS" && rpc.takes(url);
 }
 
 /** The handler behind the guard: the same hosts, origins and keys as every other route. */
-export function guarded(policy: GuardPolicy, rpc: RpcHandler): RpcHandler["handle"] {
+export function guarded(policy: GuardPolicy, rpc: RpcHandler): (request: RpcRequest, response: RpcResponse) => void {
   return (request, response) => {
     const headers = headersOf(request);
-    const refusal = refuseForeign(policy, headers) ?? (authenticate(policy, headers) ? undefined : unauthenticated());
-    if (refusal === undefined) rpc.handle(request, response);
-    else refuse(response, refusal);
+    const foreign = refuseForeign(policy, headers);
+    const caller = foreign === undefined ? authenticate(policy, headers) : undefined;
+    if (foreign === undefined) {
+      for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
+    }
+    if (caller === undefined) refuse(response, foreign ?? unauthenticated());
+    else rpc.handle(request, response, caller);
   };
 }
 
-function headersOf(request: IncomingMessage | Http2ServerRequest): Headers {
+function headersOf(request: RpcRequest): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     if (name.startsWith(":") || value === undefined) continue;
@@ -31,7 +66,7 @@ function headersOf(request: IncomingMessage | Http2ServerRequest): Headers {
 }
 
 /** A refusal as Connect writes errors. */
-function refuse(response: ServerResponse | Http2ServerResponse, { status, error }: Refusal): void {
+function refuse(response: RpcResponse, { status, error }: Refusal): void {
   const code = status === 401 ? "unauthenticated" : status === 403 ? "permission_denied" : "invalid_argument";
   // The two response classes have the same two methods, but no common type.
   const plain = response as ServerResponse;

@@ -6,9 +6,9 @@ import type { Turns } from "../turns/turns.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
 import type { Encoder, WireEvent } from "./dialects/dialect.ts";
 import type { GatewayMetrics, StreamOutcome } from "./metrics.ts";
-import type { Timing } from "./options.ts";
 import type { PatientReader } from "./patient-reader.ts";
 import { writeSse } from "./sse-body.ts";
+import type { Timing } from "./timing.ts";
 
 /** What a log that stops without a terminal event means to a client: not a complete answer. */
 export function endedEarly(): ErrorRecord {

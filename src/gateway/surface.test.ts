@@ -11,9 +11,9 @@ import { fakeGateway } from "./gateway.fake.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { openApp } from "./open-app.ts";
 import { openApiDocument } from "./openapi.ts";
-import { defaultTiming } from "./options.ts";
 import { routeList } from "./route-list.ts";
 import { SseReader } from "./sse.fake.ts";
+import { defaultTiming } from "./timing.ts";
 
 const guide = readFileSync(new URL("../../docs/http-api.md", import.meta.url), "utf8");
 const answer: TurnEventBody[] = [

@@ -38,9 +38,9 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     wake();
   };
 
-  async function follow(record: TurnRecord): Promise<void> {
+  async function follow(record: TurnRecord, reading: Pick<Turns, "follow">): Promise<void> {
     let summary = beginSummary(record);
-    for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
+    for await (const event of reading.follow(record.turnId, startOfLog, stopped)) {
       summary = summarize(summary, event);
       // An ended turn is told once, as it ended, not as it grew.
       if (!record.ended) tell(summary);
@@ -48,15 +48,15 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     tell(summary);
   }
 
-  function watch(record: TurnRecord): void {
+  function watch(record: TurnRecord, reading: Pick<Turns, "follow"> = turns): void {
     if (summaries.has(record.turnId)) return;
     tell(beginSummary(record));
-    follow(record).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
+    follow(record, reading).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
   }
 
-  const unsubscribe = starts.subscribe((turnId: TurnId) => {
-    turns.get(turnId).then(
-      (record) => record !== undefined && watch(record),
+  const unsubscribe = starts.subscribe((turnId: TurnId, reading) => {
+    reading.get(turnId).then(
+      (record) => record !== undefined && watch(record, reading),
       () => undefined, // as above
     );
   });

@@ -1,20 +1,33 @@
 import type { TurnId } from "../base/ids.ts";
+import type { Attachment, StreamReading, StreamTurns } from "../turns/attachment.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
 /** Tells who listens that a new turn began. */
 export interface TurnStarts {
-  /** Called with every turn that starts from now on; answers what ends it. */
-  subscribe(listener: (turnId: TurnId) => void): () => void;
+  /**
+   * Called with every turn that starts from now on, and with what reads it: not everybody can read a turn that its client
+   * sealed. Answers what ends it.
+   */
+  subscribe(listener: (turnId: TurnId, reading: StreamReading) => void): () => void;
 }
 
 /** The same turns, and word of each new one: for whatever reads turns from their start (dashboard, usage recorder). */
-export function announceTurns(turns: Turns): { readonly turns: Turns; readonly starts: TurnStarts } {
-  const listeners = new Set<(turnId: TurnId) => void>();
+export function announceTurns(turns: StreamTurns): { readonly turns: StreamTurns; readonly starts: TurnStarts };
+export function announceTurns(turns: Turns): { readonly turns: Turns; readonly starts: TurnStarts };
+export function announceTurns(turns: Turns & Partial<StreamTurns>): {
+  readonly turns: Turns & Partial<StreamTurns>;
+  readonly starts: TurnStarts;
+} {
+  const listeners = new Set<(turnId: TurnId, reading: StreamReading) => void>();
+  const announce = ({ joined, turnId }: StartedTurn, reading: StreamReading) => {
+    if (joined === "no") for (const listener of listeners) listener(turnId, reading);
+  };
   async function start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     const started = await turns.start(turn, signal);
-    if (started.joined === "no") for (const listener of listeners) listener(started.turnId);
+    announce(started, turns);
     return started;
   }
+  const { attach } = turns;
   return {
     starts: {
       subscribe(listener) {
@@ -33,6 +46,21 @@ export function announceTurns(turns: Turns): { readonly turns: Turns; readonly s
       remove: (turnId) => turns.remove(turnId),
       list: (filter) => turns.list(filter),
       stop: () => turns.stop(),
+      ...(attach && { attach: async (...asked) => announcing(await attach.apply(turns, asked), announce) }),
+    },
+  };
+}
+
+function announcing(
+  attachment: Attachment,
+  announce: (started: StartedTurn, reading: StreamReading) => void,
+): Attachment {
+  return {
+    ...attachment,
+    async send(...asked) {
+      const sent = await attachment.send(...asked);
+      if (sent.turn !== undefined) announce(sent.turn, attachment);
+      return sent;
     },
   };
 }

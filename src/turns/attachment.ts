@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { AcceptedMessage, AttachedStream, StreamName } from "../log/client-stream.ts";
 import type { TurnEvent } from "../log/event.ts";
-import type { Admitted, StreamStore } from "../log/store.ts";
+import type { Admitted, StreamStore, TurnRecord } from "../log/store.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
 
 /** What became of a message (see `Admitted`), and the turn that it started. */
@@ -12,8 +12,16 @@ export interface Sent {
   readonly turn: StartedTurn | undefined;
 }
 
+/** What reads the turns of a client's stream, which nobody can without its key. */
+export interface StreamReading {
+  /** As `Turns.get`, with the client's key. */
+  get(turnId: TurnId): Promise<TurnRecord | undefined>;
+  /** As `Turns.follow`, with the client's key: neither keeps a turn alive nor counts as its delivery. */
+  follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+}
+
 /** The writing end of one client stream of the idempotent protocol. One is effective at a time: the newest. */
-export interface Attachment {
+export interface Attachment extends StreamReading {
   readonly epoch: number;
   /** What was accepted before, in order: the next number is their count. */
   readonly accepted: readonly AcceptedMessage[];

@@ -112,6 +112,8 @@ class Engine implements StreamTurns {
       superseded,
       send: (message, start, signal) => this.#send(stream, message, start, signal),
       read: (turnId, after, signal) => this.#readAsClient(turnId, after, signal, name),
+      get: (turnId) => this.#store.get(turnId, name),
+      follow: (turnId, after, signal) => this.#readUntilStopped(turnId, after, signal, name),
       close: stop,
     };
   }

@@ -13,8 +13,8 @@ export interface TurnSource {
 
 /** Puts every turn that ends into the usage history. */
 export interface UsageRecorder {
-  /** Follows a turn to its end; nothing happens if it is followed already. */
-  watch(turnId: TurnId): void;
+  /** Follows a turn to its end, from `reading` where not everybody can read it; nothing happens if it is followed already. */
+  watch(turnId: TurnId, reading?: Pick<TurnSource, "get" | "follow">): void;
   /** Resolves once nothing is followed any more. What had not ended is recorded after the next start. */
   stop(): Promise<void>;
 }
@@ -35,12 +35,12 @@ export function openUsageRecorder(options: {
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
 
-  async function record(turnId: TurnId): Promise<void> {
-    const found = await turns.get(turnId);
+  async function record(turnId: TurnId, reading: Pick<TurnSource, "get" | "follow">): Promise<void> {
+    const found = await reading.get(turnId);
     if (found === undefined) return;
     const kept: TurnEvent[] = [];
     let hasDelta = false;
-    for await (const event of turns.follow(turnId, startOfLog, stopping.signal)) {
+    for await (const event of reading.follow(turnId, startOfLog, stopping.signal)) {
       const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
       if (!isDelta || !hasDelta) kept.push(event); // of the answer only the first moment counts, not its text
       hasDelta ||= isDelta;
@@ -49,9 +49,9 @@ export function openUsageRecorder(options: {
     if (turn !== undefined) meter.recordTurn(turn);
   }
 
-  function watch(turnId: TurnId): void {
+  function watch(turnId: TurnId, reading: Pick<TurnSource, "get" | "follow"> = turns): void {
     if (watched.has(turnId) || stopping.signal.aborted) return;
-    const work = record(turnId)
+    const work = record(turnId, reading)
       .catch((error: unknown) => {
         if (!stopping.signal.aborted) onProblem(error);
       })
