@@ -4,8 +4,10 @@ import { openBackends } from "../backends/open-backend.ts";
 import { isMillraceError, type MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import { readDashboard } from "../gateway/dashboard-files.ts";
+import { openIdempotent } from "../gateway/idempotent/open-idempotent.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
+import { announceTurns } from "../gateway/turn-starts.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
 import type { Model, Models } from "../models/model.ts";
@@ -106,10 +108,12 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   });
   const { folder } = options;
   const metered = tryMeter({ io, finder, folder, storeFile, turns: inner, log });
-  const { turns } = metered ?? { turns: inner };
+  const { turns, starts } = metered ?? announceTurns(inner);
   const gateway = openGateway({
     turns,
-    ...(metered === undefined ? {} : { starts: metered.starts, meter: metered.meter }),
+    starts,
+    ...(metered === undefined ? {} : { meter: metered.meter }),
+    rpc: openIdempotent(turns),
     dashboard: readDashboard(dashboardFolder),
     healthDetails: async (signal) => describeIdes(await finder.find(signal)),
     models,

@@ -1,0 +1,126 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorCode, type ErrorRecord, MillraceError } from "../../../base/errors.ts";
+import { ErrorDetails_Error as E, ErrorDetailsSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
+
+/** Why a stream is refused, closer than a code says it. */
+export type Reason =
+  | "expired"
+  | "diverged"
+  | "superseded"
+  | "ticket_spent"
+  | "seqno_conflict"
+  | "seqno_gap"
+  | "observer"
+  | "too_many_streams"
+  | "too_many_bytes";
+
+/**
+ * When another attach may mend it: such an error carries no details, which is the only sign that an original client
+ * looks for (R15). `begun`: once the stream's request was accepted; before that, whoever asks is told at once.
+ */
+type Passes = "always" | "begun" | "never";
+
+interface Meaning {
+  readonly connect: Code;
+  readonly error: E;
+  readonly passes: Passes;
+}
+
+/** Every code on this wire. Source: facts/idempotent-streams.md, A3.10. */
+const meanings = {
+  ide_not_running: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "begun" },
+  not_signed_in: { connect: Code.FailedPrecondition, error: E.NOT_LOGGED_IN, passes: "never" },
+  unauthenticated: { connect: Code.Unauthenticated, error: E.UNAUTHORIZED, passes: "never" },
+  unknown_model: { connect: Code.NotFound, error: E.BAD_MODEL_NAME, passes: "never" },
+  model_not_allowed: { connect: Code.PermissionDenied, error: E.BAD_MODEL_NAME, passes: "never" },
+  quota_exhausted: { connect: Code.ResourceExhausted, error: E.PRO_USER_USAGE_LIMIT, passes: "never" },
+  rate_limited: { connect: Code.ResourceExhausted, error: E.GENERIC_RATE_LIMIT_EXCEEDED, passes: "always" },
+  context_too_long: { connect: Code.InvalidArgument, error: E.CONVERSATION_TOO_LONG, passes: "never" },
+  invalid_request: { connect: Code.InvalidArgument, error: E.BAD_REQUEST, passes: "never" },
+  idempotency_conflict: { connect: Code.AlreadyExists, error: E.BAD_REQUEST, passes: "never" },
+  upstream_failed: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "begun" },
+  upstream_timeout: { connect: Code.DeadlineExceeded, error: E.TIMEOUT, passes: "begun" },
+  cancelled: { connect: Code.Canceled, error: E.USER_ABORTED_REQUEST, passes: "never" },
+  degraded: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "always" },
+  expired: { connect: Code.FailedPrecondition, error: E.NOT_FOUND, passes: "never" },
+  internal: { connect: Code.Internal, error: E.CUSTOM_MESSAGE, passes: "never" },
+} as const satisfies Record<ErrorCode, Meaning>;
+
+const reasons = {
+  expired: { connect: Code.FailedPrecondition, error: E.NOT_FOUND, passes: "never" },
+  diverged: { connect: Code.DataLoss, error: E.CUSTOM_MESSAGE, passes: "never" },
+  superseded: { connect: Code.Aborted, error: E.CUSTOM_MESSAGE, passes: "never" },
+  ticket_spent: { connect: Code.PermissionDenied, error: E.UNAUTHORIZED, passes: "never" },
+  seqno_conflict: { connect: Code.AlreadyExists, error: E.BAD_REQUEST, passes: "never" },
+  seqno_gap: { connect: Code.OutOfRange, error: E.BAD_REQUEST, passes: "never" },
+  observer: { connect: Code.PermissionDenied, error: E.BAD_REQUEST, passes: "never" },
+  too_many_streams: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
+  too_many_bytes: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
+} as const satisfies Record<Reason, Meaning>;
+
+/** An error with a reason of this protocol. */
+export function refusal(
+  code: ErrorCode,
+  reason: Reason,
+  message: string,
+  hint: string,
+  retryAfterMs?: number,
+): MillraceError {
+  return new MillraceError(code, message, {
+    hint,
+    details: { reason },
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+/** A refused call. `begun`: the stream has an accepted request. */
+export function encodeRefusal(error: ErrorRecord, begun: boolean): ConnectError {
+  const { passes } = meaningOf(error);
+  return encode(error, passes === "never" || (passes === "begun" && !begun));
+}
+
+/** What ends the call after a `stream_end` that is no complete answer: another attach would only show the same end. */
+export function encodeFailedEnd(error: ErrorRecord): ConnectError {
+  return encode(error, true);
+}
+
+/** The gateway stops, or the connection to the attach is gone: another attach mends it. */
+export function encodeInterruption(message: string): ConnectError {
+  return new ConnectError(message, Code.Unavailable);
+}
+
+function encode(error: ErrorRecord, final: boolean): ConnectError {
+  const { message, code, hint, retryAfterMs } = error;
+  const meaning = meaningOf(error);
+  const wait: Record<string, string> =
+    retryAfterMs === undefined ? {} : { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) };
+  if (!final) return new ConnectError(message, meaning.connect, wait);
+  const reason = reasonOf(error);
+  const details = {
+    error: meaning.error,
+    isExpected: code !== "internal",
+    details: {
+      title: titleOf(message),
+      detail: message,
+      isRetryable: false,
+      additionalInfo: { code, hint, ...(reason === undefined ? {} : { reason }) },
+    },
+  };
+  return new ConnectError(message, meaning.connect, wait, [{ desc: ErrorDetailsSchema, value: details }]);
+}
+
+function meaningOf(error: ErrorRecord): Meaning {
+  const reason = reasonOf(error);
+  return reason === undefined ? meanings[error.code] : reasons[reason];
+}
+
+function reasonOf({ code, details }: ErrorRecord): Reason | undefined {
+  if (code === "expired") return "expired";
+  const reason = typeof details === "object" && details !== null ? Reflect.get(details, "reason") : undefined;
+  return typeof reason === "string" && reason in reasons ? (reason as Reason) : undefined;
+}
+
+/** The first sentence. */
+function titleOf(message: string): string {
+  return /^.*?[.:](?=\s|$)/.exec(message)?.[0].replace(/[.:]$/, "") ?? message;
+}

@@ -1,0 +1,106 @@
+import { MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
+import type { StreamName } from "../../log/client-stream.ts";
+import { parseKey } from "../../log/sealing/keys.ts";
+import { beforeFirst, parseCursor } from "../dialects/idempotent/event-id.ts";
+import { clientOf, graceMsOf, projectOf, sessionOf } from "../request-headers.ts";
+
+/** What an attach asks for, as its headers say. */
+export interface AttachAsk {
+  readonly name: StreamName;
+  readonly intent: "create" | "resume" | "observe";
+  readonly cursor: string;
+  /** The digest at the cursor, as the client has it. */
+  readonly chain: Uint8Array | undefined;
+  readonly ticket: Secret | undefined;
+  readonly graceMs: number | undefined;
+  readonly session: string | undefined;
+  readonly client: string | undefined;
+  readonly project: string | undefined;
+}
+
+const keyHeader = "x-idempotency-key";
+const cursorHeader = "x-idempotency-event-id";
+const encryptionHeader = "x-idempotent-encryption-key";
+const intents = ["create", "resume", "observe"] as const;
+
+/** Whether the headers name a stream at all; on tiers 2 and 3 the first append may do it instead. */
+export function namesStream(headers: Headers): boolean {
+  return headers.has(keyHeader);
+}
+
+/**
+ * The headers of an attach, checked before anything is looked up: what is wrong with them says nothing of any stream.
+ *
+ * @throws MillraceError `invalid_request` with the header at fault. Source: facts/idempotent-streams.md, A5, R14.
+ */
+export function parseAttach(headers: Headers, caller: string): AttachAsk {
+  const cursor = parseCursor(headers.get(cursorHeader)?.trim() || beforeFirst);
+  const intent = intentOf(headers, cursor);
+  return {
+    name: { caller, name: nameOf(headers), clientKey: encryptionKeyOf(headers) },
+    intent,
+    cursor,
+    chain: bytesOf(headers, "x-millrace-chain"),
+    ticket: ticketOf(headers),
+    graceMs: graceMsOf(headers, new URLSearchParams()),
+    session: sessionOf(headers),
+    client: clientOf(headers),
+    project: projectOf(headers),
+  };
+}
+
+function nameOf(headers: Headers): string {
+  const name = headers.get(keyHeader)?.trim() ?? "";
+  if (/^[\x21-\x7e]{1,128}$/.test(name)) return name;
+  throw refuse(keyHeader, "1 to 128 printable characters name a stream.", "Send a fresh UUID for a new stream.");
+}
+
+function encryptionKeyOf(headers: Headers): Secret {
+  const key = new Secret(headers.get(encryptionHeader)?.trim() ?? "");
+  try {
+    parseKey(key);
+  } catch (error) {
+    throw refuse(
+      encryptionHeader,
+      "32 bytes in base64url without padding: 43 characters, of which the last is one of AEIMQUYcgkosw048.",
+      "`crypto.randomBytes(32).toString('base64url')` makes a good one.",
+      error,
+    );
+  }
+  return key;
+}
+
+function intentOf(headers: Headers, cursor: string): AttachAsk["intent"] {
+  const text = headers.get("x-millrace-intent")?.trim();
+  if (text === undefined || text === "") return cursor === beforeFirst ? "create" : "resume";
+  const intent = intents.find((known) => known === text);
+  if (intent === undefined) throw refuse("x-millrace-intent", `Not one of ${intents.join(", ")}.`);
+  if (intent !== "create" || cursor === beforeFirst) return intent;
+  throw refuse("x-millrace-intent", "A stream with a cursor is not a new one.", "Resume it, or start another stream.");
+}
+
+function ticketOf(headers: Headers): Secret | undefined {
+  const bytes = bytesOf(headers, "x-millrace-ticket");
+  return bytes === undefined ? undefined : new Secret(Buffer.from(bytes).toString("base64url"));
+}
+
+/** 32 bytes, base64url; undefined where the header is missing or empty. */
+function bytesOf(headers: Headers, name: string): Uint8Array | undefined {
+  const text = headers.get(name)?.trim();
+  if (text === undefined || text === "") return undefined;
+  try {
+    parseKey(new Secret(text)); // the same form: 32 bytes, one spelling
+  } catch (error) {
+    throw refuse(name, "Not 32 bytes in base64url without padding.", undefined, error);
+  }
+  return Buffer.from(text, "base64url");
+}
+
+function refuse(param: string, why: string, hint?: string, cause?: unknown): MillraceError {
+  return new MillraceError("invalid_request", `${param}: ${why}`, {
+    param,
+    ...(hint === undefined ? {} : { hint }),
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

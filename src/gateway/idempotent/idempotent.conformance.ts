@@ -1,0 +1,343 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { systemClock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import {
+  type StreamUnifiedChatResponseWithTools as ServerChunk,
+  StreamUnifiedChatResponseWithToolsSchema as ServerChunkSchema,
+  StreamEnd_Outcome,
+} from "../../proto/aiserver/v1/chat_pb.ts";
+import { chainDigest } from "./chain.ts";
+import { detailsOf, type RawAttach, say, type TierName } from "./raw-client.fake.ts";
+import {
+  attach,
+  newNames,
+  type StreamNames,
+  type StreamWorld,
+  sealedFileLog,
+  streamWorld,
+} from "./stream-world.fake.ts";
+
+const call = (callId: string, argumentsText = "{}", name = "look"): TurnEventBody => ({
+  type: "tool_call",
+  callId,
+  name,
+  argumentsDelta: argumentsText,
+  done: true,
+});
+const calls: TurnEventBody = { type: "finished", reason: { unified: "tool_calls", raw: undefined }, text: "" };
+const idsOf = ({ chunks }: RawAttach) => chunks.map(({ eventId }) => eventId);
+const bytesOf = (chunk: ServerChunk) => Buffer.from(toBinary(ServerChunkSchema, chunk)).toString("hex");
+
+/** Until the model was asked for the n-th time (from 1). */
+async function asked({ backend }: StreamWorld, times: number): Promise<void> {
+  while (backend.answers.length < times) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A stream that asked one question and whose answer is still going on. */
+async function begun(tier: TierName, options: Parameters<typeof streamWorld>[0] = {}) {
+  const world = await streamWorld(options);
+  const names = newNames();
+  const first = attach(world, tier, names).send(say.request("Hello", 0, { tools: ["look"] }));
+  await first.until(({ acks, chunks }) => acks.includes(0) && chunks.length > 0);
+  await asked(world, 1);
+  return { world, names, first };
+}
+
+/** A stream with text, a call, its result and more text, at its end. */
+async function whole(tier: TierName) {
+  const { world, names, first } = await begun(tier);
+  world.backend.last.emit({ type: "thinking", delta: "hm" }, { type: "text", delta: "Let me " });
+  world.backend.last.emit({ type: "text", delta: "look." }, call("c1", '{"at":"x"}'), calls);
+  world.backend.last.end();
+  await first.until(({ chunks }) => chunks.at(-1)?.response.case === "streamUnifiedChatResponse" && chunks.length > 3);
+  first.send(say.result("c1", "seen", 1));
+  await asked(world, 2);
+  world.backend.last.text("It is ", "there.");
+  world.backend.last.finish("It is there.");
+  expect(await first.ended).toBeUndefined();
+  return { world, names, first };
+}
+
+/** What the protocol promises over one tier, as an original client sees it (R1 to R19), and with what Millrace adds. */
+export function describeStream(tier: TierName): void {
+  const again = (world: StreamWorld, names: StreamNames, cursor: string, more: Readonly<Record<string, string>> = {}) =>
+    attach(world, tier, names, cursor, more);
+
+  describe(`a stream over tier ${tier}`, { timeout: 60_000 }, () => {
+    test("R1: begins with a welcome, which says where the stream stands", async () => {
+      const { world, names, first } = await begun(tier);
+      expect(first.messages[0]?.response.case).toBe("welcomeMessage");
+      expect(first.welcome).toMatchObject({ isDegradedMode: false, facts: { epoch: 1, tailEventId: "0", turnId: "" } });
+      expect(first.welcome?.facts?.highestSeqno).toBeUndefined();
+      world.backend.last.text("Hi");
+      await first.until(({ text }) => text === "Hi");
+      await first.cut();
+      const second = await again(world, names, "0").until(({ text }) => text === "Hi");
+      expect(second.messages.map(({ response }) => response.case).indexOf("welcomeMessage")).toBe(0);
+      expect(second.welcome?.facts).toMatchObject({ epoch: 2, highestSeqno: 0, tailEventId: idsOf(first).at(-1) });
+      const { expiresAtUnixMs = 0n, serverNowUnixMs = 0n } = second.welcome?.facts ?? {};
+      expect(Number(expiresAtUnixMs - serverNowUnixMs)).toBeGreaterThanOrEqual(7_199_000);
+    });
+
+    test("R2, R3: belongs to its caller and its key; any other is answered as an unknown stream is", async () => {
+      const { world, names, first } = await begun(tier);
+      await first.until(({ chunks }) => chunks.length > 0);
+      const cursor = idsOf(first).at(-1) ?? "";
+      const wrongKey = again(world, { ...names, encryptionKey: newNames().encryptionKey }, cursor);
+      const unknown = again(world, newNames(), cursor);
+      const guest = again(world, names, cursor, { authorization: "Bearer mr-guest-key-0123456789abcdef" });
+      const refusals = await Promise.all([wrongKey.ended, unknown.ended, guest.ended]);
+      for (const refusal of refusals) {
+        expect(detailsOf(refusal).info).toMatchObject({ code: "expired", reason: "expired" });
+        expect(JSON.stringify([refusal?.code, refusal?.rawMessage, detailsOf(refusal)])).toBe(
+          JSON.stringify([refusals[0]?.code, refusals[0]?.rawMessage, detailsOf(refusals[0])]),
+        );
+      }
+      for (const refused of [wrongKey, unknown, guest]) expect(refused.messages).toHaveLength(0);
+    });
+
+    test("R4, R5, R6: acknowledges each message once it is durable, and again when it comes again; it counts once", async () => {
+      const { world, names, first } = await begun(tier);
+      first.send(say.request("Hello", 0, { tools: ["look"] }));
+      await first.until(({ acks }) => acks.length === 2);
+      expect(first.acks).toEqual([0, 0]);
+      await first.cut();
+      const second = again(world, names, "0").send(say.request("Hello", 0, { tools: ["look"] }));
+      await second.until(({ acks }) => acks.includes(0));
+      expect(world.backend.answers).toHaveLength(1);
+    });
+
+    test("refuses another message under a used number; the log does not change", async () => {
+      const { world, names, first } = await begun(tier);
+      first.send(say.request("Something else", 0));
+      const refusal = await first.ended;
+      expect(refusal?.code).toBe(Code.AlreadyExists);
+      expect(detailsOf(refusal).info).toMatchObject({ code: "idempotency_conflict", reason: "seqno_conflict" });
+      expect(world.backend.answers).toHaveLength(1);
+      const second = await again(world, names, "0").until(({ chunks }) => chunks.length > 0);
+      expect(second.welcome?.facts?.highestSeqno).toBe(0);
+    });
+
+    test("R7, R9: numbers its events so that they sort as text, and replays calls as well", async () => {
+      const { world, names, first } = await whole(tier);
+      const ids = idsOf(first);
+      expect(ids).toEqual([...ids].sort());
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(ids.every((id) => id > "0")).toBe(true);
+      const kinds = first.chunks.map(({ response, streamEnd }) => (streamEnd ? "end" : response.case));
+      expect(kinds).toContain("clientSideToolV2Call");
+      const beforeCall = ids[kinds.indexOf("clientSideToolV2Call") - 1] ?? "";
+      const second = again(world, names, beforeCall);
+      await second.ended;
+      expect(second.chunks[0]?.response.value).toMatchObject({
+        toolCallId: "c1",
+        name: "look",
+        rawArgs: '{"at":"x"}',
+        tool: 19,
+      });
+    });
+
+    test("R8: goes on after any cursor with the same bytes, and nothing else", async () => {
+      const { world, names, first } = await whole(tier);
+      const all = first.chunks.map(bytesOf);
+      for (const [index, cursor] of ["0", ...idsOf(first)].entries()) {
+        const later = again(world, names, cursor).endInput();
+        await later.ended;
+        expect(later.chunks.map(bytesOf)).toEqual(all.slice(index));
+      }
+    });
+
+    test("ends once, with the count and the digest of all events before", async () => {
+      const { first } = await whole(tier);
+      let chain: Uint8Array = new Uint8Array(0);
+      for (const chunk of first.chunks.slice(0, -1)) chain = chainDigest(chain, toBinary(ServerChunkSchema, chunk));
+      expect(first.end).toMatchObject({
+        outcome: StreamEnd_Outcome.FINISHED,
+        reason: "stop",
+        eventCount: first.chunks.length - 1,
+      });
+      expect(Buffer.from(first.end?.chainDigest ?? [])).toEqual(Buffer.from(chain));
+      expect(first.chunks.filter(({ streamEnd }) => streamEnd !== undefined)).toHaveLength(1);
+      expect(first.text).toBe("Let me look.It is there.");
+    });
+
+    test("R10: goes on while nobody is attached", async () => {
+      const { world, names, first } = await begun(tier);
+      await first.cut();
+      world.backend.last.text("Nobody ", "reads");
+      world.backend.last.finish("Nobody reads");
+      const second = again(world, names, idsOf(first).at(-1) ?? "0");
+      expect(await second.ended).toBeUndefined();
+      expect(second.text).toBe("Nobody reads");
+    });
+
+    test("R11: takes an abort without a number on a connection of its own, more than once, and after the end", async () => {
+      const { world, names, first } = await begun(tier);
+      world.backend.last.text("Half");
+      await first.until(({ text }) => text === "Half");
+      await first.cut();
+      const aborting = again(world, names, "0").send(say.abort()).endInput();
+      const ended = await aborting.ended;
+      expect(aborting.end).toMatchObject({ outcome: StreamEnd_Outcome.CANCELLED, reason: "client" });
+      expect(detailsOf(ended).number).toBe(21);
+      expect(aborting.acks).not.toContain(1);
+      for (const message of [say.abort(), say.close(), say.abort()]) {
+        const late = again(world, names, "0").send(message).endInput();
+        await late.ended;
+        expect(late.chunks.map(bytesOf)).toEqual(aborting.chunks.map(bytesOf));
+      }
+    });
+
+    test("takes a numbered abort, acknowledges it, and stops the model", async () => {
+      const { world, first } = await begun(tier);
+      const running = world.backend.last;
+      first.send(say.abort(1));
+      await first.ended;
+      expect(first.acks).toEqual([0, 1]);
+      expect(running.closed).toBe(true);
+      expect(first.end?.outcome).toBe(StreamEnd_Outcome.CANCELLED);
+    });
+
+    test("goes on with the next answer once every call of the last has its result", async () => {
+      const { world, first } = await begun(tier);
+      world.backend.last.emit(call("c1"), call("c2"), calls);
+      world.backend.last.end();
+      await first.until(
+        ({ chunks }) => chunks.filter(({ response }) => response.case === "clientSideToolV2Call").length === 2,
+      );
+      first.send(say.failedResult("c2", "no such file", 1));
+      await first.until(({ acks }) => acks.includes(1));
+      expect(world.backend.answers).toHaveLength(1);
+      first.send(say.result("c1", "seen", 2));
+      await asked(world, 2);
+      const [turn] = await world.store.listRunning();
+      expect(turn?.request.messages.slice(1)).toMatchObject([
+        { role: "assistant", toolCalls: [{ callId: "c1" }, { callId: "c2" }] },
+        { role: "tool", callId: "c1", isError: false, parts: [{ text: "seen" }] },
+        { role: "tool", callId: "c2", isError: true, parts: [{ text: "no such file" }] },
+      ]);
+      world.backend.last.finish("");
+      expect(await first.ended).toBeUndefined();
+      expect(first.acks).toEqual([0, 1, 2]);
+    });
+
+    test("holds a result that comes before its answer is complete; an abort behind it does not wait", async () => {
+      const { world, first } = await begun(tier);
+      world.backend.last.emit(call("c1"));
+      await first.until(({ chunks }) => chunks.some(({ response }) => response.case === "clientSideToolV2Call"));
+      first.send(say.result("c1", "seen", 1), say.abort(2));
+      await first.ended;
+      expect(first.end?.outcome).toBe(StreamEnd_Outcome.CANCELLED);
+      expect(first.acks).toEqual([0, 1, 2]);
+      expect(world.backend.answers).toHaveLength(1);
+    });
+
+    test("ends when the client closes and its calls have no results", async () => {
+      const { world, names, first } = await begun(tier);
+      first.send(say.close(1));
+      await first.until(({ acks }) => acks.includes(1));
+      world.backend.last.emit(call("c1"), calls);
+      world.backend.last.end();
+      expect(await first.ended).toBeUndefined();
+      expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.FINISHED, reason: "tool_calls" });
+      const later = again(world, names, "0").endInput();
+      await later.ended;
+      expect(later.chunks.map(bytesOf)).toEqual(first.chunks.map(bytesOf));
+    });
+
+    test("R14: refuses a cursor of what it does not know, and one past the tail, before any data", async () => {
+      const { world, names, first } = await begun(tier);
+      const gone = again(world, newNames(), "a1.a3");
+      expect(detailsOf(await gone.ended)).toMatchObject({ number: 39, info: { reason: "expired" } });
+      const past = again(world, names, "a1.a9");
+      expect(detailsOf(await past.ended).info).toMatchObject({ reason: "diverged" });
+      const malformed = again(world, names, "17");
+      expect(detailsOf(await malformed.ended)).toMatchObject({ number: 36, info: { code: "invalid_request" } });
+      for (const refused of [gone, past, malformed]) expect(refused.messages).toHaveLength(0);
+      const resumed = again(world, newNames(), "0", { "x-millrace-intent": "resume" });
+      expect(detailsOf(await resumed.ended).info).toMatchObject({ reason: "expired" });
+      expect(idsOf(first).length).toBeGreaterThan(0);
+    });
+
+    test("R15: says with details what another attach cannot mend, and without what it can", async () => {
+      const world = await streamWorld();
+      world.backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
+      const names = newNames();
+      const refused = await attach(world, tier, names).send(say.request("Hello")).ended;
+      expect(refused?.code).toBe(Code.Unavailable);
+      expect(detailsOf(refused).info).toMatchObject({ code: "ide_not_running" });
+      world.backend.missing = undefined;
+      const first = attach(world, tier, names).send(say.request("Hello", 0, { tools: ["look"] }));
+      await asked(world, 1);
+      world.backend.last.emit(call("c1"), calls);
+      world.backend.last.end();
+      await first.until(({ chunks }) => chunks.some(({ response }) => response.case === "clientSideToolV2Call"));
+      world.backend.missing = new MillraceError("ide_not_running", "The IDE restarts.");
+      first.send(say.result("c1", "seen", 1));
+      const passing = await first.ended;
+      expect(passing?.code).toBe(Code.Unavailable);
+      expect(detailsOf(passing).number).toBeUndefined();
+      world.backend.missing = undefined;
+      const second = again(world, names, idsOf(first).at(-1) ?? "0").send(say.result("c1", "seen", 1));
+      await second.until(({ acks }) => acks.includes(1));
+      await asked(world, 2);
+    });
+
+    test("tells a failed answer as the end of the stream, and then as an error", async () => {
+      const { world, names, first } = await begun(tier);
+      world.backend.last.emit({ type: "text", delta: "Half" });
+      const error = new MillraceError("quota_exhausted", "The plan is used up.").toRecord();
+      world.backend.last.emit({ type: "failed", error });
+      world.backend.last.end();
+      const ended = await first.ended;
+      expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.FAILED, errorCode: "quota_exhausted" });
+      expect(detailsOf(ended).info).toMatchObject({ code: "quota_exhausted" });
+      const later = again(world, names, idsOf(first).at(-1) ?? "0");
+      expect(detailsOf(await later.ended).info).toMatchObject({ code: "quota_exhausted" });
+    });
+
+    test("R17: belongs to its newest attach; the older one is told why, and what it sends is not taken", async () => {
+      const { world, names, first } = await begun(tier);
+      const second = await again(world, names, "0").until(({ chunks }) => chunks.length > 0);
+      const closed = await first.ended;
+      expect(closed?.code).toBe(Code.Aborted);
+      expect(detailsOf(closed).info).toMatchObject({ reason: "superseded" });
+      second.send(say.abort(1));
+      await second.until(({ acks }) => acks.includes(1));
+    });
+
+    test.runIf(tier === "bidi")("R18: a message that skips a number is refused on an ordered connection", async () => {
+      const { first } = await begun(tier);
+      const refused = await first.send(say.close(2)).ended;
+      expect(refused?.code).toBe(Code.OutOfRange);
+      expect(detailsOf(refused).info).toMatchObject({ reason: "seqno_gap" });
+    });
+
+    test.runIf(tier !== "bidi")("R18: a message that comes before its turn waits for the missing one", async () => {
+      const { first } = await begun(tier);
+      await first.send(say.close(2), say.abort(1)).ended;
+      expect(first.acks).toEqual([0, 1, 2]);
+    });
+
+    test("survives a gateway that stops: its client is told to come back, and gets the rest elsewhere", async () => {
+      const { store } = await sealedFileLog(systemClock);
+      const { world, names, first } = await begun(tier, { store });
+      world.backend.last.text("Half");
+      await first.until(({ text }) => text === "Half");
+      await world.close();
+      const told = await first.ended;
+      expect(told).toBeDefined();
+      expect(detailsOf(told).number).toBeUndefined();
+      const next = await streamWorld({ store, turns: { ownerIsGone: () => true } });
+      await asked(next, 1);
+      next.backend.last.text("Half", " an answer"); // a backend that goes on tells the whole answer again
+      next.backend.last.finish("Half an answer");
+      const second = again(next, names, idsOf(first).at(-1) ?? "0");
+      expect(await second.ended).toBeUndefined();
+      expect(first.text + second.text).toBe("Half an answer");
+    });
+  });
+}

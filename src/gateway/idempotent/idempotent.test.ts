@@ -1,0 +1,3 @@
+import { describeStream } from "./idempotent.conformance.ts";
+
+describeStream("bidi");

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { Models } from "../../models/model.ts";
+import type { StartTurn } from "../../turns/turns.ts";
+import type { Block } from "../dialects/answer.ts";
+import type { ClientInput, ToolResult } from "../dialects/idempotent/client-message.ts";
+import { continueRequest, parseChat } from "../dialects/idempotent/request.ts";
+import type { AttachAsk } from "./attach-headers.ts";
+
+/** The turn of a stream's request. @throws MillraceError for a request or a model that cannot be. */
+export async function firstTurn(
+  models: Pick<Models, "resolve">,
+  ask: AttachAsk,
+  { chat }: Extract<ClientInput, { type: "request" }>,
+  signal: AbortSignal,
+): Promise<StartTurn> {
+  const request = parseChat(chat);
+  const { model } = await models.resolve(request.model, request.reasoningEffort, signal);
+  return {
+    dialect: "idempotent",
+    request,
+    modelUid: model.uid,
+    modelNumber: model.number,
+    session: ask.session ?? (chat.conversationId || undefined),
+    ...asked(ask, 0),
+  };
+}
+
+/** The turn that goes on once every call of the last one has its result: the same model, the same conversation. */
+export function nextTurn(
+  ask: AttachAsk,
+  segment: number,
+  last: TurnRecord | undefined,
+  blocks: readonly Block[],
+  results: ReadonlyMap<string, ToolResult>,
+): StartTurn {
+  if (last === undefined) throw new MillraceError("expired", "The answer before is no longer kept.");
+  return {
+    dialect: "idempotent",
+    request: continueRequest(last.request, blocks, results),
+    modelUid: last.modelUid as StartTurn["modelUid"], // it was one when the turn was stored
+    modelNumber: last.modelNumber,
+    session: last.session,
+    ...asked(ask, segment),
+  };
+}
+
+type Asked = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint";
+
+function asked({ name, client, project, graceMs }: AttachAsk, segment: number): Pick<StartTurn, Asked> {
+  const parts = JSON.stringify(["idempotent", name.caller, name.name, segment]);
+  return {
+    caller: name.caller,
+    client,
+    project,
+    graceMs,
+    idempotencyKey: undefined, // the numbers of the stream do its work
+    fingerprint: createHash("sha256").update(parts).digest("hex"),
+  };
+}

@@ -1,0 +1,121 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import type { Clock } from "../../base/clock.ts";
+import { systemClock } from "../../base/clock.ts";
+import { MemoryMedium } from "../../log/memory/memory-medium.ts";
+import { openLog } from "../../log/open-log.ts";
+import { defaultRetention } from "../../log/retention.ts";
+import { encodeKey } from "../../log/sealing/keys.ts";
+import { sealedCodec } from "../../log/sealing/sealed-codec.ts";
+import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
+import type { LogStore } from "../../log/store.ts";
+import { FakeBackend } from "../../turns/backend.fake.ts";
+import { openTurns, type TurnsOptions } from "../../turns/open-turns.ts";
+import { plainLayout } from "../../turns/turns.fake.ts";
+import { fakeGateway, fakeKey } from "../gateway.fake.ts";
+import type { GatewayOptions } from "../options.ts";
+import { announceTurns } from "../turn-starts.ts";
+import { openIdempotent } from "./open-idempotent.ts";
+import { rawClient, type TierName } from "./raw-client.fake.ts";
+
+export interface StreamWorldOptions {
+  readonly clock?: Clock;
+  readonly store?: LogStore;
+  readonly backend?: FakeBackend;
+  readonly turns?: Partial<TurnsOptions>;
+  readonly gateway?: Partial<GatewayOptions>;
+}
+
+/** A log in memory, sealed as one on disk is. */
+export function sealedMemoryLog(clock: Clock, medium = new MemoryMedium()): LogStore {
+  const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
+  return openLog({ medium, codec, clock, retention: defaultRetention });
+}
+
+/** A sealed log in a file of its own, gone after the test. */
+export async function sealedFileLog(clock: Clock): Promise<{ readonly store: LogStore; readonly folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-streams-"));
+  const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
+  const { store } = await openSqliteLog({ path: join(folder, "log.sqlite"), clock, codec });
+  onTestFinished(async () => {
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { store, folder };
+}
+
+let worlds = 0;
+
+/** A real gateway on loopback over real turns, whose model a test plays. Closed after the test. */
+export async function streamWorld(options: StreamWorldOptions = {}) {
+  const { clock = systemClock, backend = new FakeBackend() } = options;
+  const store = options.store ?? sealedMemoryLog(clock);
+  worlds++;
+  const inner = openTurns({
+    store,
+    backends: backend,
+    clock,
+    graceMs: 120_000,
+    implicitJoins: true,
+    owner: `owner-${worlds}`,
+    layout: plainLayout,
+    transforms: () => [],
+    countTokens: (text) => Math.ceil(text.length / 4),
+    ...options.turns,
+  });
+  const { turns, starts } = announceTurns(inner);
+  const fake = fakeGateway({ clock, turns, starts, rpc: openIdempotent(turns), ...options.gateway });
+  const listening = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    await listening.close();
+    await turns.stop();
+  };
+  onTestFinished(close);
+  const client = rawClient({ url: listening.url, key: fakeKey });
+  return { clock, backend, store, turns, fake, listening, client, close };
+}
+
+export type StreamWorld = Awaited<ReturnType<typeof streamWorld>>;
+
+/** A stream's own headers, as a client keeps them. */
+export interface StreamNames {
+  readonly key: string;
+  readonly encryptionKey: string;
+}
+
+export function newNames(): StreamNames {
+  return {
+    key: crypto.randomUUID(),
+    encryptionKey: Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url"),
+  };
+}
+
+/** The headers of one attach. */
+export function headersOf(
+  { key, encryptionKey }: StreamNames,
+  cursor = "0",
+  more: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  return {
+    "x-idempotency-key": key,
+    "x-idempotency-event-id": cursor,
+    "x-idempotent-encryption-key": encryptionKey,
+    ...more,
+  };
+}
+
+/** One attach of a stream. */
+export function attach(
+  { client }: Pick<StreamWorld, "client">,
+  tier: TierName,
+  names: StreamNames,
+  cursor = "0",
+  more: Readonly<Record<string, string>> = {},
+) {
+  return client.attach(tier, headersOf(names, cursor, more));
+}
