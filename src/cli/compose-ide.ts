@@ -12,13 +12,18 @@ import { createWireIds, type MachineIdentity } from "../language-server/metadata
 import { openLanguageServer } from "../language-server/open-language-server.ts";
 import { openSpokenLanguageServer } from "../language-server/open-spoken.ts";
 import { probePort } from "../language-server/probe.ts";
-import { openSchemas } from "../schema/open-schemas.ts";
+import { openSchemas, type Schemas } from "../schema/open-schemas.ts";
 import type { Io } from "./io.ts";
 import { openOwnJournal } from "./own-cascades.ts";
 import { readSettings } from "./settings.ts";
 
+/** The schemas of builds, kept in Millrace's own folder once they are read. */
+export function composeSchemas(io: Io): Schemas {
+  return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
+}
+
 /** The finder of the IDEs that run on this machine, with the clients that it hands out. */
-export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
+export function composeIdeFinder(io: Io, overrides: IdeOverrides, schemas = composeSchemas(io)): IdeFinder {
   const { clock } = io;
   const ids = createWireIds(clock);
   const machine = describeMachine(io);
@@ -26,7 +31,6 @@ export function composeIdeFinder(io: Io, overrides: IdeOverrides): IdeFinder {
   const { platform, homeFolder: home, env: environment } = io;
   const settings = readSettings(io);
   const journal = openOwnJournal(settings);
-  const schemas = openSchemas({ cacheFolder: settings.schemaFolder });
   const open = (endpoint: Endpoint, identity: IdeIdentity): LanguageServer => {
     const options = { clock, ids, machine, builds };
     const { variant, extensionPath } = identity;

@@ -4,7 +4,7 @@ import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import { openModels } from "../models/open-models.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
-import { composeIdeFinder } from "./compose-ide.ts";
+import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { bundleFiles, writeBundle } from "./doctor/bundle.ts";
 import { checkGateway } from "./doctor/check-gateway.ts";
 import { checkIdes } from "./doctor/check-ides.ts";
@@ -82,9 +82,10 @@ async function examine(
 ): Promise<{ readonly report: DoctorReport; readonly known: Known }> {
   const { io, settings, signal } = context;
   const overrides = overridesOf(io, options);
-  const finder = composeIdeFinder(io, overrides);
+  const schemas = composeSchemas(io);
+  const finder = composeIdeFinder(io, overrides, schemas);
   try {
-    const ides = await checkIdes(finder, io.clock.now(), signal);
+    const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
     const found = await finder.find(signal);
     const report = assemble({
       machine: checkMachine({

@@ -3,10 +3,11 @@ import { dirname, join, resolve, sep } from "node:path";
 import { MillraceError } from "../base/errors.ts";
 import { ModelSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { diffSchemas, missingValues } from "../schema/diff.ts";
-import { type BuildSchema, openSchemas } from "../schema/open-schemas.ts";
+import type { BuildSchema } from "../schema/open-schemas.ts";
 import { protoText } from "../schema/proto-text.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
-import { composeIdeFinder } from "./compose-ide.ts";
+import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
+import { describeBuild } from "./describe-build.ts";
 import { overridesOf } from "./ide-options.ts";
 import { flag, text } from "./options.ts";
 
@@ -16,7 +17,7 @@ const show = defineCommand({
   name: "show",
   summary: "Say how a build's schema stands to Millrace's own",
   group: "Look",
-  options: { file, json: flag("print JSON") },
+  options: { file, all: flag("list every difference, not only the first"), json: flag("print JSON") },
   examples: [["millrace schema show", "the IDE that runs now"]],
   async run({ options }, context) {
     const { out } = context;
@@ -35,24 +36,9 @@ const show = defineCommand({
       });
       return;
     }
-    out.line(`file      ${path}`);
-    out.line(`sha256    ${schema.digest}`);
-    out.line(`verdict   ${meanings[verdict]}`);
-    for (const { where, kind, ours, theirs, loadBearing } of differences) {
-      const numbers = ours === undefined ? "" : ` (${ours} here, ${theirs ?? "none"} there)`;
-      out.line(`  ${kind.padEnd(8)} ${where}${numbers}${loadBearing ? ", which Millrace needs" : ""}`);
-    }
-    for (const { name, number } of newModels) out.line(`  new model ${name} = ${number}`);
-    if (schema.problems.length > 0)
-      out.note(`${schema.problems.length} places could not be read for certain; --json lists them.`);
+    for (const line of describeBuild(path, schema, newModels, options.all)) out.line(line);
   },
 });
-
-const meanings = {
-  same: "the same fields and numbers",
-  moved: "some numbers moved; the build's own are used",
-  broken: "something that Millrace needs is missing",
-} as const;
 
 const diff = defineCommand({
   name: "diff",
@@ -70,7 +56,8 @@ const diff = defineCommand({
     if (options.json) context.out.json(changes);
     else {
       for (const { change, what, name, before: from, after: to } of changes) {
-        const values = [from, to].filter((value) => value !== undefined).join(" -> ");
+        const later = change === "moved" ? to?.replace(/^.*= /, "") : to; // the type is the same
+        const values = [from, later].filter((value) => value !== undefined).join(" -> ");
         context.out.line(`${change.padEnd(8)} ${what.padEnd(8)} ${name}${values === "" ? "" : `  ${values}`}`);
       }
       if (changes.length === 0) context.out.note("Nothing changed.");
@@ -125,22 +112,22 @@ export const schemaCommand = defineCommand({
 
 async function readBuild(
   given: string | undefined,
-  { io, settings, signal }: CommandContext,
+  { io, signal }: CommandContext,
 ): Promise<{ readonly path: string; readonly schema: BuildSchema }> {
   const path = given ?? (await bundleOfRunningIde({ io, signal }));
-  return { path, schema: await openSchemas({ cacheFolder: settings.schemaFolder }).read(path, signal) };
+  return { path, schema: await composeSchemas(io).read(path, signal) };
 }
 
 async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "signal">): Promise<string> {
   const finder = composeIdeFinder(io, overridesOf(io, { ide: undefined, endpoint: undefined, tokenFile: undefined }));
   try {
     const { ides } = await finder.find(signal);
-    const ide = ides.find(({ identity }) => identity.extensionPath !== "");
+    const ide = ides.find(({ variant, identity }) => variant !== "antigravity" && identity.extensionPath !== "");
     if (ide !== undefined) return join(ide.identity.extensionPath, "dist", "extension.js");
   } finally {
     finder.close();
   }
-  throw new MillraceError("ide_not_running", "No IDE runs whose extension is known.", {
+  throw new MillraceError("ide_not_running", "No Windsurf runs whose extension is known.", {
     hint: "Name the file: --file <path to extension.js>.",
   });
 }

@@ -23,7 +23,7 @@ export async function probePorts(
   for (const { host, port } of ports) {
     for (const { token, source } of tokens) {
       const verdict = await options.probe({ variant, host, port, csrfToken: token, attemptMs }, signal);
-      const subject = `port ${port}`;
+      const subject = host === "127.0.0.1" ? `port ${port}` : `port ${port} of ${host}`;
       if (verdict.ok) {
         const wire = `${verdict.protocol} ${verdict.tls ? "over TLS" : "without TLS"}`;
         trace.kept(

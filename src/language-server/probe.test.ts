@@ -131,7 +131,7 @@ describe("probePort says why not", () => {
       async (port) => {
         const result = await probePort({ ...target(port), attemptMs: 60 }, never);
         expect(result).toMatchObject({ ok: false, reason: "timeout" });
-        expect(result).toHaveProperty("why", expect.stringContaining(`127.0.0.1:${port}`));
+        expect(result).toHaveProperty("why", "takes connections, but does not answer");
       },
     );
   });

@@ -36,7 +36,7 @@ export async function probePort(target: ProbeTarget, signal: AbortSignal): Promi
   const attemptMs = target.attemptMs ?? 1_500;
   const handshake = await shakeHands(target, deadline(signal, attemptMs));
   signal.throwIfAborted();
-  if (handshake === "closed") return failure("closed", target);
+  if (handshake === "closed") return failure("closed");
   const tls = handshake !== "plain" && handshake !== "timeout";
   const order: readonly WireProtocol[] =
     handshake === "h2"
@@ -49,25 +49,25 @@ export async function probePort(target: ProbeTarget, signal: AbortSignal): Promi
     const attempt = await ask(target, protocol, tls, attemptMs, signal);
     signal.throwIfAborted();
     if (attempt === "answered") return { ok: true, protocol, tls };
-    if (attempt === "token_refused" || attempt === "closed") return failure(attempt, target);
+    if (attempt === "token_refused" || attempt === "closed") return failure(attempt);
     failures.push(attempt);
     if (attempt === "timeout" && failures.length > 1) break; // silent twice: another protocol will not wake it
   }
-  return failure(mostTelling.find((reason) => failures.includes(reason)) ?? "not_http", target);
+  return failure(mostTelling.find((reason) => failures.includes(reason)) ?? "not_http");
 }
 
 const mostTelling: readonly ProbeFailure[] = ["not_found", "not_http", "timeout"];
 
 const whys: Readonly<Record<ProbeFailure, string>> = {
-  closed: "nothing listens on the port",
-  not_http: "the port answers, but speaks neither HTTP/2 nor HTTP/1.1",
+  closed: "nothing listens there",
+  not_http: "answers, but speaks neither HTTP/2 nor HTTP/1.1",
   not_found: "an HTTP server answers, but has no language server service (404)",
   token_refused: "a language server answers, but refuses the CSRF token",
-  timeout: "the port takes connections, but does not answer",
+  timeout: "takes connections, but does not answer",
 };
 
-function failure(reason: ProbeFailure, target: ProbeTarget): ProbeResult {
-  return { ok: false, reason, why: `${target.host}:${target.port}: ${whys[reason]}` };
+function failure(reason: ProbeFailure): ProbeResult {
+  return { ok: false, reason, why: whys[reason] };
 }
 
 /** Offers TLS with both HTTP versions: the one chosen, or that the port is plain, closed or silent. */

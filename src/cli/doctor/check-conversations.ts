@@ -1,6 +1,6 @@
 import type { CascadesOnDisk } from "../own-cascades.ts";
 import type { Finding } from "./finding.ts";
-import { spellBytes } from "./spell.ts";
+import { spellBytes, spellCount } from "./spell.ts";
 
 export interface ConversationsCheck {
   readonly own_files: number;
@@ -10,12 +10,21 @@ export interface ConversationsCheck {
   readonly findings: readonly Finding[];
 }
 
+function taken(files: number, bytes: number): string {
+  return `${spellCount(files, "conversation")} (${spellBytes(bytes)} on disk)`;
+}
+
 const manyBytes = 500 * 1000 ** 2;
 
 /** How much disk conversations take in the IDE's folders, ours and its own. */
 export function checkConversations({ own, others }: CascadesOnDisk): ConversationsCheck {
   const ownBytes = own.reduce((sum, { bytes }) => sum + bytes, 0);
-  const what = `${own.length} conversations of Millrace take ${spellBytes(ownBytes)} in the IDE's folders; its own ${others.files} take ${spellBytes(others.bytes)}`;
+  const ours =
+    own.length === 0
+      ? "No conversation of Millrace is left in the IDE"
+      : `${taken(own.length, ownBytes)} Millrace began`;
+  const theirs = others.files === 0 ? "" : `; ${taken(others.files, others.bytes)} are the IDE's own`;
+  const what = `${ours}${theirs}`;
   const finding: Finding =
     ownBytes > manyBytes
       ? { area: "conversations", level: "warning", what, todo: "`millrace cascades clean` shows what can go." }

@@ -2,6 +2,7 @@ import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
+import type { Schemas } from "../../schema/open-schemas.ts";
 import { checkSchema, type SchemaReport } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 
@@ -39,16 +40,30 @@ const products: Readonly<Record<Ide["variant"], string>> = {
 };
 
 /** Looks for IDEs and asks each what it offers and who is signed in; calls that spend nothing. */
-export async function checkIdes(finder: IdeFinder, nowMs: number, signal: AbortSignal): Promise<IdeCheck> {
+export async function checkIdes(
+  finder: IdeFinder,
+  schemas: Schemas,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<IdeCheck> {
   const result = await finder.find(signal);
-  const ides = await Promise.all(result.ides.map((ide) => report(finder, ide, nowMs, signal)));
-  const rejected = result.trace
-    .filter(({ verdict }) => verdict === "rejected")
-    .map(({ stage, subject, rule, why }) => ({ stage, subject, rule, why }));
+  const ides = await Promise.all(result.ides.map((ide) => report(finder, schemas, ide, nowMs, signal)));
+  const rejected = rejectionsThatMatter(result.trace).map(({ stage, subject, rule, why }) => ({
+    stage,
+    subject,
+    rule,
+    why,
+  }));
   return { ides, rejected, trace: result.trace, findings: [...findingsOf(ides, result), ...ides.flatMap(problemsOf)] };
 }
 
-async function report(finder: IdeFinder, ide: Ide, nowMs: number, signal: AbortSignal): Promise<IdeReport> {
+async function report(
+  finder: IdeFinder,
+  schemas: Schemas,
+  ide: Ide,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<IdeReport> {
   const known = {
     variant: ide.variant,
     build: ide.build,
@@ -60,7 +75,7 @@ async function report(finder: IdeFinder, ide: Ide, nowMs: number, signal: AbortS
     signed_in: ide.signedIn,
   };
   if (ide.variant === "antigravity") return { ...known, plan: null };
-  const schema = await checkSchema(ide.identity.extensionPath);
+  const schema = await checkSchema(schemas, ide.identity.extensionPath, signal);
   try {
     const limited = deadline(signal, askLimitMs);
     const server = await finder.connect(ide, limited);
@@ -80,6 +95,21 @@ async function report(finder: IdeFinder, ide: Ide, nowMs: number, signal: AbortS
 async function planOf(server: LanguageServer, signal: AbortSignal): Promise<string | null> {
   const { planStatus } = await server.getUserStatus(signal);
   return planStatus?.planInfo?.planName || null;
+}
+
+/** All rejections but those of an IDE that was found by another port or token: they only show how it was found. */
+function rejectionsThatMatter(trace: readonly TraceEntry[]): readonly TraceEntry[] {
+  const servers: TraceEntry[][] = [[]];
+  for (const entry of trace) {
+    if (entry.stage === "candidates" || entry.stage === "classify") servers.push([]);
+    servers.at(-1)?.push(entry);
+  }
+  return servers.flatMap((entries) => {
+    const isFound = entries.some(({ stage, verdict }) => stage === "probe" && verdict === "kept");
+    return entries.filter(
+      ({ stage, verdict }) => verdict === "rejected" && !(isFound && (stage === "ports" || stage === "probe")),
+    );
+  });
 }
 
 function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): readonly Finding[] {
@@ -115,14 +145,11 @@ function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): rea
   return [{ area: "ide", level: "error", what: "No IDE with a language server was found", todo }];
 }
 
-function problemsOf({
-  variant,
-  pid,
-  problem,
-  capabilities,
-  schema,
-  uptime_ms: uptimeMs,
-}: IdeReport): readonly Finding[] {
+function problemsOf(
+  { variant, pid, problem, capabilities, schema, signed_in: signedIn, uptime_ms: uptimeMs }: IdeReport,
+  _: number,
+  all: readonly IdeReport[],
+): readonly Finding[] {
   const name = `${products[variant]}${pid === null ? "" : ` (pid ${pid})`}`;
   const findings: Finding[] = [];
   if (problem !== undefined) {
@@ -140,6 +167,10 @@ function problemsOf({
       what: `${name} offers no way to send a prompt`,
       todo: "Update the IDE, or Millrace.",
     });
+  }
+  // If it is nobody's everywhere, that is an error already.
+  if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {
+    findings.push({ area: "ide", level: "note", what: `${name}: nobody is signed in there, so it is not used` });
   }
   findings.push(...schemaFindings(name, schema));
   if (uptimeMs !== null && uptimeMs < -60_000) {
@@ -175,7 +206,7 @@ function schemaFindings(name: string, schema: SchemaReport | undefined): readonl
         {
           area,
           level: "note",
-          what: `${name} numbers ${schema.differences} fields differently than Millrace's own schema`,
+          what: `${name} numbers ${schema.differences} fields otherwise than Millrace; its own numbers are used`,
         },
       ];
     case "same":

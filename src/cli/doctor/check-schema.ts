@@ -1,8 +1,7 @@
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { isMillraceError } from "../../base/errors.ts";
 import { joinPath } from "../../ide/layouts.ts";
-import { readSchema, registryOf } from "../../schema/read-schema.ts";
-import { reconcile } from "../../schema/reconcile.ts";
+import type { Schemas } from "../../schema/open-schemas.ts";
 
 /** How the schema of an IDE's build stands to ours. */
 export interface SchemaReport {
@@ -14,15 +13,13 @@ export interface SchemaReport {
   readonly why?: string;
 }
 
-const maxBytes = 64 * 1024 * 1024;
-
-/** Reads the build's own `extension.js`, up to two seconds of work for a large one. */
-export async function checkSchema(extensionPath: string): Promise<SchemaReport> {
+/** Reads the build's own `extension.js`, as the gateway does before its first call: once for each content, then from what was kept. */
+export async function checkSchema(schemas: Schemas, extensionPath: string, signal: AbortSignal): Promise<SchemaReport> {
   const file = joinPath(extensionPath, "dist", "extension.js");
   const none = { differences: 0, load_bearing: [] };
-  if (extensionPath === "" || !(await isReadable(file))) return { verdict: "not_found", ...none };
+  if (extensionPath === "" || !(await isThere(file))) return { verdict: "not_found", ...none };
   try {
-    const { verdict, differences } = reconcile(registryOf(readSchema(await readFile(file, "utf8"))));
+    const { verdict, differences } = (await schemas.read(file, signal)).reconciliation;
     const bearing = differences.filter((difference) => difference.loadBearing).map(({ where }) => where);
     return { verdict, differences: differences.length, load_bearing: bearing.slice(0, 10) };
   } catch (error) {
@@ -31,9 +28,9 @@ export async function checkSchema(extensionPath: string): Promise<SchemaReport> 
   }
 }
 
-async function isReadable(path: string): Promise<boolean> {
-  return stat(path).then(
-    (info) => info.isFile() && info.size <= maxBytes,
+async function isThere(file: string): Promise<boolean> {
+  return stat(file).then(
+    (info) => info.isFile(),
     () => false, // not there, or inside a sandbox
   );
 }

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { inspectSqliteLog, type LogFileState } from "../../log/sqlite/inspect-sqlite-log.ts";
 import type { Settings } from "../settings.ts";
 import type { Finding } from "./finding.ts";
-import { spellBytes } from "./spell.ts";
+import { spellBytes, spellCount } from "./spell.ts";
 
 export interface StoreCheck {
   readonly file: string;
@@ -39,7 +39,7 @@ function findingOf(file: string, state: LogFileState): Finding {
       return {
         area: "store",
         level: "ok",
-        what: `The store is sound: ${spellBytes(state.bytes)}, ${state.turns} turns${state.openTurns > 0 ? `, ${state.openTurns} of them open` : ""}`,
+        what: `The store is sound: ${spellBytes(state.bytes)}, ${spellCount(state.turns, "turn")}${state.openTurns > 0 ? `, ${state.openTurns} open` : ""}`,
       };
     case "damaged":
       return {

@@ -10,6 +10,11 @@ export function spellBytes(bytes: number): string {
   return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
+/** `1 turn`, `3 turns`. */
+export function spellCount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
+}
+
 /** `3 d 4 h`, `2 h 5 min`, `40 s`: the two largest units. */
 export function spellAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
