@@ -24,7 +24,8 @@ export interface Outcome {
   readonly writes: number | undefined;
 }
 
-const patienceMs = 90_000;
+/** Long enough for any machine: whoever waits this long has found a turn that hangs. */
+const patienceMs = 300_000;
 
 /** A world to crash gateways in: one simulator, one store that every gateway inherits. */
 export class CrashWorld implements AsyncDisposable {
@@ -77,7 +78,7 @@ export class CrashWorld implements AsyncDisposable {
         connections += got.connections;
         broken.push(...(await checkTurn(await lives.current(), got, text)).map((what) => `${name}: ${what}`));
       } catch (error) {
-        broken.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+        broken.push(`${name}: ${error instanceof Error ? error.message : String(error)}; ${await seen(lives, name)}`);
       }
     }
     const report = await this.#simulator
@@ -126,6 +127,15 @@ export class CrashWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#simulator.stop();
   }
+}
+
+/** What the gateway that lives now knows of a turn, for the report of one that went wrong. */
+async function seen(lives: Lives, name: string): Promise<string> {
+  const { url, key } = await lives.current();
+  const headers = { authorization: `Bearer ${key}` };
+  const listed = await fetch(`${url}/v1/turns?limit=1000`, { headers, signal: AbortSignal.timeout(10_000) });
+  const { data } = (await listed.json()) as { readonly data: readonly { readonly idempotency_key: string }[] };
+  return `the gateway has ${JSON.stringify(data.find((turn) => turn.idempotency_key === `key-of-${name}`))}`;
 }
 
 type Calls = Readonly<Record<string, number>>;

@@ -44,7 +44,7 @@ export async function askUntilAnswered(
     if (id !== undefined) ids.push(id);
   };
   while (!end.reached) {
-    signal.throwIfAborted();
+    if (signal.aborted) throw new RuleBroken(`no end after ${connections} connections and ${ids.length} events`);
     const last = ids.at(-1);
     try {
       const gateway = await lives.current();
@@ -69,7 +69,7 @@ export async function askUntilAnswered(
       const parser = createParser({ onEvent: take });
       for await (const piece of response.body.pipeThrough(new TextDecoderStream())) parser.feed(piece);
     } catch (error) {
-      if (!isCut(error)) throw error;
+      if (!isCut(error) && !signal.aborted) throw error;
       await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
     }
   }
