@@ -561,6 +561,36 @@ describe("a stop of the gateway", () => {
     expect(backend.answers).toHaveLength(0);
   });
 
+  test("that finds a store which fails leaves the turn as it was, and goes on with it once the store is well", async () => {
+    const clock = new FakeClock();
+    const inner = durable(openMemoryLog({ clock }));
+    const { writer } = await inner.create(record(clock), "gone");
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer?.append([started, { type: "text", delta: "half " }], clock.now());
+    let failures = 2;
+    const store: LogStore = {
+      ...inner,
+      async claim(turnId, owner) {
+        const claimed = await inner.claim(turnId, owner);
+        const readAll = async () => {
+          if (failures-- > 0) throw new MillraceError("degraded", "The disk is away.");
+          return claimed?.readAll() ?? [];
+        };
+        return claimed && { ...claimed, readAll };
+      },
+    };
+    const { backend, turns } = begin({ store, clock });
+    await clock.advance(2_000);
+    expect(backend.answers).toHaveLength(0);
+    expect(await turns.get("turn_left" as TurnId)).toMatchObject({ ended: false });
+    await clock.advance(10_000);
+    expect(backend.answers).toHaveLength(1);
+    backend.last.text("half and whole");
+    backend.last.finish("half and whole");
+    await settle();
+    expect(await turns.get("turn_left" as TurnId)).toMatchObject({ outcome: "finished" });
+  });
+
   test("of another process that lives leaves its turns alone until its lease is over", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));

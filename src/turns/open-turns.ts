@@ -75,6 +75,7 @@ class Engine implements StreamTurns {
       running: this.#running,
       runOptions: (turnId: TurnId) => this.#runOptions(turnId),
       onProblem,
+      again: new Set<TurnId>(),
     };
     const failed = (error: unknown) => onProblem({ event: "turn_upkeep_failed", turnId: undefined, error });
     this.#upkeep = upkeep(

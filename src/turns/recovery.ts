@@ -5,16 +5,18 @@ export const leaseMs = 10_000;
 export const renewEveryMs = 3_000;
 
 /**
- * Running turns whose process is gone: it says so no longer, or `isGone` knows. Turns of `self` are running here.
+ * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless `isLeft`
+ * knows better.
  */
 export async function orphans(
   store: Pick<LogStore, "listRunning" | "owners">,
   self: string,
   nowMs: number,
-  isGone: (owner: string) => boolean,
+  isLeft: (turn: TurnRecord) => boolean,
 ): Promise<readonly TurnRecord[]> {
   const open = await store.listRunning();
-  if (open.every(({ owner }) => owner === self)) return [];
+  if (open.every((turn) => turn.owner === self && !isLeft(turn))) return [];
   const owners = await store.owners();
-  return open.filter(({ owner }) => owner !== self && ((owners.get(owner) ?? 0) <= nowMs || isGone(owner)));
+  const isOverdue = (owner: string) => owner !== self && (owners.get(owner) ?? 0) <= nowMs;
+  return open.filter((turn) => isOverdue(turn.owner) || isLeft(turn));
 }
