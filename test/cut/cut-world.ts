@@ -3,7 +3,7 @@ import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { pinnedTo } from "../support/pinned.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
-import { eventsOf, exchange } from "./exchange.ts";
+import { type Asked, eventsOf, exchange } from "./exchange.ts";
 import type { Surface } from "./surfaces.ts";
 
 /** A real gateway and simulator, and a proxy that cuts what runs through it. Promises that break are told in words. */
@@ -31,10 +31,31 @@ export class CutWorld implements AsyncDisposable {
    * time the client comes back with the id of the last event it got. Answers how many cuts there were.
    */
   async cutResponses(surface: Surface, step: number, broken: string[]): Promise<number> {
-    const ask = this.#question(surface, '[[sim: text="Grüße, 世界 🙂! And a line\\nmore."]]');
+    const ask = this.#question(surface, cutAnswer);
+    return this.#cutEverywhere(surface.name, ask, step, broken);
+  }
+
+  /** As `cutResponses`, of a turn's own events (`GET /v1/turns/{id}/events`). */
+  async cutFollower(surface: Surface, step: number, broken: string[]): Promise<number> {
+    const key = `followed-${this.#questions}`;
+    await exchange(this.#port, surface.ask(`Followed. ${cutAnswer}`, key, this.#gateway.key, undefined));
+    const authorization = `Bearer ${this.#gateway.key}`;
+    const listed = await exchange(this.#port, { method: "GET", path: "/v1/turns?limit=5", headers: { authorization } });
+    const { data } = JSON.parse(listed.text) as { readonly data: readonly { id: string; idempotency_key: string }[] };
+    const turn = data.find(({ idempotency_key }) => idempotency_key === key);
+    if (turn === undefined) throw new Error(`the turn is not listed: ${listed.text}`);
+    const ask: Ask = (after) => ({
+      method: "GET",
+      path: `/v1/turns/${turn.id}/events`,
+      headers: { authorization, ...(after === undefined ? {} : { "last-event-id": after }) },
+    });
+    return this.#cutEverywhere("turns/events", ask, step, broken);
+  }
+
+  async #cutEverywhere(name: string, ask: Ask, step: number, broken: string[]): Promise<number> {
     const whole = await exchange(this.#port, ask(undefined));
     const expected = eventsOf(whole.text);
-    if (!whole.whole || expected.length < 4) throw new Error(`no whole answer to begin with: ${whole.text}`);
+    if (!whole.whole || expected.length < 3) throw new Error(`no whole answer to begin with: ${whole.text}`);
     const replay = await exchange(this.#port, ask(undefined)); // from the log, as every one after it
     let cuts = 0;
     for (let afterBytes = 0; afterBytes <= replay.bytes; afterBytes += step) {
@@ -42,7 +63,7 @@ export class CutWorld implements AsyncDisposable {
         cuts++;
         const got = await this.#cutAndResume(ask, { direction: "down", afterBytes, how });
         const difference = compare(got, expected);
-        if (difference !== undefined) broken.push(`${surface.name}, ${how} after byte ${afterBytes}: ${difference}`);
+        if (difference !== undefined) broken.push(`${name}, ${how} after byte ${afterBytes}: ${difference}`);
       }
     }
     return cuts;
@@ -117,7 +138,10 @@ export class CutWorld implements AsyncDisposable {
   }
 }
 
-type Ask = (after: string | undefined) => ReturnType<Surface["ask"]>;
+type Ask = (after: string | undefined) => Asked;
+
+/** Characters of one to four bytes, and a line end. */
+const cutAnswer = '[[sim: text="Grüße, 世界 🙂! And a line\\nmore."]]';
 
 /** Events without an id are no-ops (heartbeats): they may come or not. */
 function isKept(event: EventSourceMessage): boolean {

@@ -18,6 +18,10 @@ for (const surface of surfaces) {
   cuts += responses + live + requests;
   say(`${surface.name}: ${responses} cuts of a response, ${live} of a live one, ${requests} of a request`);
 }
+const [first] = surfaces;
+const followed = first === undefined ? 0 : await world.cutFollower(first, step, broken);
+cuts += followed;
+say(`/v1/turns/{id}/events: ${followed} cuts of a response`);
 for (const what of broken.slice(0, 50)) say(`  BROKEN: ${what}`);
 say(`${cuts} cuts, ${Math.round((performance.now() - startedAt) / 1000)} s: ${broken.length} promises broken`);
 if (broken.length > 0) process.exitCode = 1;

@@ -35,6 +35,7 @@ export const surfaces: readonly Surface[] = [
     stream: true,
     messages: [{ role: "user", content }],
   })),
+  surface("openai-completions", "/v1/completions", (prompt) => ({ model, stream: true, prompt })),
   surface("openai-responses", "/v1/responses", (input) => ({ model, stream: true, input })),
   surface("anthropic-messages", "/v1/messages", (content) => ({
     model,

@@ -12,6 +12,8 @@ test("a connection that is cut anywhere costs no event and no second prompt, in 
     cuts += await world.cutLive(surface, 2, broken);
     cuts += await world.cutRequests(surface, 307, broken);
   }
+  const [first] = surfaces;
+  if (first !== undefined) cuts += await world.cutFollower(first, 401, broken);
   expect(broken).toEqual([]);
   expect(cuts).toBeGreaterThan(40);
 }, 120_000);
