@@ -104,6 +104,23 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(await storeOf().attachStream(name, "create")).toMatchObject({ epoch: 1 });
     });
 
+    test("takes no message whose number was used for one that differs in any byte (G5)", async () => {
+      const name = named();
+      const stream = await storeOf().attachStream(name, "create");
+      const payload = bytes("a message");
+      await storeOf().admit(stream, { seqno: 0, payload });
+      for (let at = 0; at <= payload.length; at++) {
+        const changed = Uint8Array.from([
+          ...payload.subarray(0, at),
+          (payload[at] ?? 0) ^ 1,
+          ...payload.subarray(at + 1),
+        ]);
+        expect(await storeOf().admit(stream, { seqno: 0, payload: changed })).toEqual({ outcome: "conflict" });
+      }
+      expect(await storeOf().admit(stream, { seqno: 0, payload })).toEqual({ outcome: "repeated" });
+      expect((await storeOf().attachStream(name, "resume")).accepted).toHaveLength(1);
+    });
+
     test("ends up the same however its messages are repeated (P7)", { timeout: 30_000 }, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.nat({ max: 4 }), { maxLength: 25 }), async (attempts) => {
