@@ -90,7 +90,7 @@ export function describeBackend(
       let alive = 0;
       const { events } = await start({}, { onAlive: () => alive++ });
       const all = await rest(events);
-      expect(all[0]).toMatchObject({ type: "started", modelUid: prompt.modelUid });
+      expect(all[0]).toMatchObject({ type: "started", modelUid: prompt.modelUid, ide: "windsurf" });
       expect(all.at(-1)).toMatchObject({
         type: "finished",
         reason: { unified: "stop" },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { IdeFinder } from "../ide/ide.ts";
 import { asking, fakeTurns } from "../turns/turns.fake.ts";
-import { startMeter } from "./compose-meter.ts";
+import { composeMeter, startMeter } from "./compose-meter.ts";
 import { lastAsked, markAsked, readLimitsFile } from "./limits-file.ts";
 
 const never = new AbortController().signal;
@@ -22,19 +22,22 @@ function parts(env: Readonly<Record<string, string>> = {}) {
   return {
     fake,
     folder,
-    options: { io, finder: nobody, folder, storeFile: join(folder, "turns.db"), log: { write() {} } },
+    options: { io, finder: nobody, folder, storeFile: join(folder, "turns.db") },
   };
 }
 
 describe("the meter of a gateway", () => {
   it("records the turns that go through it, and writes what status lines read", async () => {
     const { fake, folder, options } = parts();
-    const metered = startMeter({ ...options, turns: fake.turns });
+    const ended: string[] = [];
+    const meter = composeMeter({ ...options, onTurn: (turn) => ended.push(turn.turnId) });
+    const metered = startMeter({ meter, clock: fake.clock, turns: fake.turns, log: { write() {} } });
     const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
     for (let i = 0; i < 1000 && fake.backend.answers.length === 0; i++) await new Promise(setImmediate);
     fake.backend.last.finish("Hi");
     for (let i = 0; i < 1000 && metered.meter.history.turn(turnId) === undefined; i++) await new Promise(setImmediate);
     expect(metered.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
+    expect(ended).toEqual([turnId]);
     await metered.meter.limits({ wait: true }, never);
     expect(readLimitsFile(folder)).toMatchObject({ data: [], errors: [{ code: "ide_not_running" }] });
     await metered.close();
@@ -48,8 +51,8 @@ describe("the meter of a gateway", () => {
   });
 
   it.each(["0", "-1", "soon", "1.5"])("refuses to keep the history for %s days", (days) => {
-    const { fake, options } = parts({ MILLRACE_USAGE_DAYS: days });
-    expect(() => startMeter({ ...options, turns: fake.turns })).toThrow(
+    const { options } = parts({ MILLRACE_USAGE_DAYS: days });
+    expect(() => composeMeter(options)).toThrow(
       expect.objectContaining({ code: "invalid_request", message: expect.stringContaining("MILLRACE_USAGE_DAYS") }),
     );
   });

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
+import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
@@ -7,6 +8,7 @@ import type { IdeFinder } from "../ide/ide.ts";
 import type { StreamTurns } from "../turns/attachment.ts";
 import type { CallOutcome } from "../turns/tools/call-desk.ts";
 import { encodeLimits } from "../usage/envelope.ts";
+import type { FinishedTurn } from "../usage/history/finished-turn.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
 import { type Meter, openMeter } from "../usage/meter.ts";
 import { openUsageRecorder } from "../usage/usage-recorder.ts";
@@ -21,18 +23,21 @@ export interface MeterParts {
   readonly folder: string;
   /** The SQLite file of the log; undefined keeps the history in memory. */
   readonly storeFile: string | undefined;
+  /** Told of each ended turn, once. */
+  readonly onTurn?: (turn: FinishedTurn) => void;
 }
 
 const defaultKeepDays = 400;
 
 /** A meter over the running IDEs, with its history in the log's file. @throws MillraceError `degraded`, `invalid_request`. */
-export function composeMeter({ io, finder, folder, storeFile }: MeterParts): Meter {
+export function composeMeter({ io, finder, folder, storeFile, onTurn }: MeterParts): Meter {
   if (storeFile !== undefined) mkdirSync(dirname(storeFile), { recursive: true, mode: 0o700 });
   return openMeter({
     readPlan: (signal) => readPlans(finder, io.clock, signal),
     history: openHistory({ file: storeFile ?? ":memory:", keepDays: keepDaysOf(io.env["MILLRACE_USAGE_DAYS"]) }),
     clock: io.clock,
     onChange: (limits) => writeLimitsFile(folder, encodeLimits(limits)),
+    ...(onTurn === undefined ? {} : { onTurn }),
     askedElsewhereAtMs: () => lastAsked(folder),
   });
 }
@@ -49,11 +54,14 @@ export interface GatewayMeter {
   close(): Promise<void>;
 }
 
-/** Starts the meter of a gateway over its turns. */
-export function startMeter(
-  parts: MeterParts & { readonly turns: StreamTurns; readonly log: GatewayLog },
-): GatewayMeter {
-  const meter = composeMeter(parts);
+/** Starts the meter of a gateway over its turns; closing it closes the meter's history. */
+export function startMeter(parts: {
+  readonly meter: Meter;
+  readonly clock: Clock;
+  readonly turns: StreamTurns;
+  readonly log: GatewayLog;
+}): GatewayMeter {
+  const { meter, clock } = parts;
   const { turns, starts } = announceTurns(parts.turns);
   const stopping = new AbortController();
   const running = meter.run(stopping.signal);
@@ -72,7 +80,7 @@ export function startMeter(
       meter.recordToolCalls({
         turnId,
         model: modelUid,
-        atMs: parts.io.clock.now(),
+        atMs: clock.now(),
         firstTry: count("first_try"),
         repaired: count("repaired"),
         reasked: count("reasked"),

@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { statSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openBackends } from "../backends/open-backend.ts";
 import { isMillraceError, type MillraceError } from "../base/errors.ts";
@@ -6,7 +8,9 @@ import type { Secret } from "../base/secret.ts";
 import { readDashboard } from "../gateway/dashboard-files.ts";
 import { openIdempotent } from "../gateway/idempotent/open-idempotent.ts";
 import type { GatewayLog } from "../gateway/log.ts";
+import { GatewayMetrics } from "../gateway/metrics.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
+import type { StoreState } from "../gateway/options.ts";
 import { announceTurns } from "../gateway/turn-starts.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
@@ -16,13 +20,17 @@ import { openTurns } from "../turns/open-turns.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import type { Turns } from "../turns/turns.ts";
-import { composeIdeFinder } from "./compose-ide.ts";
-import { type GatewayMeter, startMeter } from "./compose-meter.ts";
+import type { FinishedTurn } from "../usage/history/finished-turn.ts";
+import type { Meter } from "../usage/meter.ts";
+import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
+import { composeMeter, type MeterParts, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
+import { ideVerdicts } from "./ide-verdicts.ts";
 import type { Io } from "./io.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { promptServers } from "./servers.ts";
+import { sessionFile } from "./session-file.ts";
 import { version } from "./version.ts";
 
 export interface ComposeOptions {
@@ -42,6 +50,8 @@ export interface ComposeOptions {
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
   readonly continuityIdleMs: number | undefined;
+  /** Whether the dashboard may show the texts of prompts and answers. */
+  readonly dashboardText: boolean;
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
 }
@@ -66,7 +76,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { io, log } = options;
   const { clock } = io;
   const instance = randomUUID();
-  const finder = composeIdeFinder(io, options.overrides);
+  const schemas = composeSchemas(io);
+  const finder = composeIdeFinder(io, options.overrides, schemas);
   const servers = promptServers(finder);
   const contextTokens = new Map<string, number | undefined>();
   const models = noting(
@@ -86,6 +97,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     },
   });
   const owner = ownerName(instance);
+  const { folder } = options;
+  const metrics = new GatewayMetrics(version());
+  const onTurn = (turn: FinishedTurn) => metrics.turnEnded(turn);
+  const { meter, unmeteredBy } = tryMeter({ io, finder, folder, storeFile, onTurn }, log);
   const inner = openTurns({
     store,
     backends: openBackends({ ...servers, clock }),
@@ -104,17 +119,27 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     countTokens: estimateTokens,
     onOutcomes: (turn, outcomes) => metered?.noteCalls(turn, outcomes),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
+    onPoll: () => metrics.pollAnswered(),
+    onAdopted: ({ turnId, lastEventId: after }) =>
+      meter?.recordResumption({ turnId, atMs: clock.now(), how: "adopted", after, client: undefined }),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
-  const { folder } = options;
-  const metered = tryMeter({ io, finder, folder, storeFile, turns: inner, log });
+  const metered = meter === undefined ? undefined : startMeter({ meter, clock, turns: inner, log });
   const { turns, starts } = metered ?? announceTurns(inner);
   const gateway = openGateway({
     turns,
     starts,
     ...(metered === undefined ? {} : { meter: metered.meter }),
     rpc: openIdempotent(turns),
+    unmeteredBy,
+    metrics,
+    storeState: () => describeStore(degradedBy()),
+    // With a shared server the file holds the usage history alone.
+    logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
     dashboard: readDashboard(dashboardFolder),
+    dashboardText: options.dashboardText,
+    sessionStore: sessionFile(join(folder, "sessions.json")),
+    ides: ideVerdicts(finder, schemas, clock),
     healthDetails: async (signal) => describeIdes(await finder.find(signal)),
     models,
     contextTokens: (uid) => contextTokens.get(uid),
@@ -147,13 +172,16 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
 
 /** The meter; a gateway whose history cannot be written serves without one, and says so. */
-function tryMeter(parts: Parameters<typeof startMeter>[0]): GatewayMeter | undefined {
+function tryMeter(
+  parts: MeterParts,
+  log: GatewayLog,
+): { readonly meter: Meter | undefined; readonly unmeteredBy?: MillraceError } {
   try {
-    return startMeter(parts);
+    return { meter: composeMeter(parts) };
   } catch (error) {
     if (!isMillraceError(error) || error.code !== "degraded") throw error;
-    parts.log.write("error", "usage_not_metered", { why: error.message, hint: error.hint });
-    return undefined;
+    log.write("error", "usage_not_metered", { why: error.message, hint: error.hint });
+    return { meter: undefined, unmeteredBy: error };
   }
 }
 
@@ -169,6 +197,15 @@ function describeIdes({ ides, atMs }: DiscoveryResult): unknown {
       state: variant === "antigravity" ? "metered only" : signedIn ? "ready" : "not signed in",
     })),
   };
+}
+
+function describeStore(error: MillraceError | undefined): StoreState {
+  return { degraded: error !== undefined, why: error?.message ?? null, hint: error?.hint ?? null };
+}
+
+/** Bytes that the SQLite file takes, with what is not merged into it yet. */
+function bytesOf(file: string): number {
+  return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
 /** The same models, each of which is told on when a list or a name is answered. */

@@ -69,6 +69,9 @@ export const serveCommand = defineCommand({
     ),
     allowHost: texts("accept this Host header too", "<name>"),
     allowOrigin: texts("let pages of this origin call", "<https://origin>"),
+    dashboardText: flag("let the dashboard show the texts of prompts and answers, as long as the log keeps them", {
+      env: "MILLRACE_DASHBOARD_TEXT",
+    }),
     json: flag("print one JSON line when ready"),
   },
   examples: [
@@ -84,6 +87,7 @@ export const serveCommand = defineCommand({
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
+      dashboardText: options.dashboardText,
     });
     const listening = await listenSomewhere(
       composed.gateway,
@@ -140,6 +144,7 @@ export async function openComposed(
     readonly allowedHosts?: readonly string[];
     readonly allowedOrigins?: readonly string[];
     readonly onlyHome?: string;
+    readonly dashboardText?: boolean;
   } = {},
 ): Promise<Composed> {
   const asked = overridesOf(io, options);
@@ -155,6 +160,7 @@ export async function openComposed(
     redis: options.store === "redis" ? options.redisUrl : undefined,
     graceMs: options.grace,
     implicitJoins: !options.noImplicitJoin,
+    dashboardText: extra.dashboardText ?? false,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],

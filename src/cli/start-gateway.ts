@@ -56,6 +56,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     graceMs: options.graceMs ?? 120_000,
     implicitJoins: true,
     continuityIdleMs,
+    dashboardText: false,
     allowedHosts: [],
     allowedOrigins: [],
   });

@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import type { TurnEventBody } from "../log/event.ts";
+import type { Resumption } from "../usage/history/resumption.ts";
 import { readDashboard } from "./dashboard-files.ts";
 import { fakeGateway, guestKey } from "./gateway.fake.ts";
+import type { GatewayMeter } from "./options.ts";
 import { SseReader } from "./sse.fake.ts";
 
 const anonymous = { authorization: "" };
@@ -76,6 +78,11 @@ describe("signing in", () => {
     const again = await fake.request(path, { headers: anonymous });
     expect([again.status, again.headers.get("set-cookie")]).toEqual([403, null]);
     expect(await again.text()).toContain("millrace dashboard");
+    // Where the dashboard is built, its own page stands there and says it.
+    const built = fakeGateway({ dashboard: builtDashboard() });
+    const page = await built.request("/sign-in?code=made-up", { headers: anonymous });
+    expect([page.status, page.headers.get("content-type")]).toEqual([403, "text/html; charset=utf-8"]);
+    expect(await page.text()).toContain("<title>Millrace</title>");
     expect(JSON.stringify(fake.logged)).not.toContain(path.split("=")[1]);
   });
 
@@ -114,6 +121,20 @@ describe("signing in", () => {
   });
 });
 
+/** Returns to turns in memory, as the meter keeps them. */
+function rememberedReturns(): { readonly meter: GatewayMeter; readonly kept: Resumption[] } {
+  const kept: Resumption[] = [];
+  const meter: GatewayMeter = {
+    limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
+    usage: (query) => ({ query, rows: [], outside: [] }),
+    readings: () => [],
+    toolCalls: () => [],
+    recordResumption: (resumption) => void kept.push(resumption),
+    resumptions: (turnId) => kept.filter((one) => one.turnId === turnId),
+  };
+  return { meter, kept };
+}
+
 describe("turns for an onlooker", () => {
   const usage: TurnEventBody = {
     type: "usage",
@@ -123,9 +144,13 @@ describe("turns for an onlooker", () => {
     estimated: false,
   };
 
-  async function startTurn(fake: ReturnType<typeof fakeGateway>, text: string): Promise<string> {
+  async function startTurn(
+    fake: ReturnType<typeof fakeGateway>,
+    text: string,
+    headers: Record<string, string> = {},
+  ): Promise<string> {
     const count = fake.turns.started.length + 1;
-    void fake.request("/v1/chat/completions?detach=1", { json: ask(text) });
+    void fake.request("/v1/chat/completions?detach=1", { json: ask(text), headers });
     for (let i = 0; i < 1000 && fake.turns.started.length < count; i++) await new Promise(setImmediate);
     return fake.turns.turnId(count - 1);
   }
@@ -184,6 +209,98 @@ describe("turns for an onlooker", () => {
       ["finished", null, "stop"],
     ]);
     expect(JSON.stringify(events)).not.toContain("secret");
+  });
+
+  it("tell who came back, when, how and from where, in the summary and between the events", async () => {
+    const clock = new FakeClock();
+    const { meter, kept } = rememberedReturns();
+    const fake = fakeGateway({ clock, meter });
+    const key = { "idempotency-key": "k-1" };
+    const id = await startTurn(fake, "a question", key);
+    const turnId = fake.turns.turnId(0);
+    const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "ab" };
+    fake.turns.emit(turnId, { type: "text", delta: "a" });
+    const onlooker = new SseReader(await fake.request(`/v1/turns/${id}/timeline`));
+    expect((await onlooker.next())?.event).toBe("entry");
+    await clock.advance(1000);
+    const agent = { "user-agent": "opencode/1.2.3 (linux)" };
+    const after = (await fake.turns.get(turnId))?.lastEventId ?? "";
+    const resumed = await fake.request(`/v1/turns/${id}/events?attach=1`, {
+      headers: { ...agent, "last-event-id": after },
+    });
+    await resumed.body?.cancel();
+    const cursor = { "last-event-id": `${id}:${after}:0`, ...agent };
+    const stream = fake.request("/v1/chat/completions", {
+      json: ask("a question"),
+      headers: cursor,
+    });
+    const again = fake.request("/v1/chat/completions", { json: ask("a question"), headers: key });
+    for (let i = 0; i < 1000 && kept.length < 3; i++) await new Promise(setImmediate);
+    fake.turns.emit(turnId, { type: "text", delta: "b" }, end);
+    await (await stream).body?.cancel();
+    expect((await again).headers.get("x-millrace-joined")).toBe("key");
+    const at = new Date(clock.now()).toISOString();
+    const expected = [
+      { at, how: "cursor", after, client: "opencode/1.2.3" },
+      { at, how: "last_event_id", after, client: "opencode/1.2.3" },
+      { at, how: "key", after: "0", client: null },
+    ];
+    expect(await (await fake.request(`/v1/turns/${id}/summary`)).json()).toMatchObject({ resumptions: expected });
+    const told = await onlooker.rest();
+    expect(told.map(({ event }) => event)).toEqual(["resumption", "resumption", "resumption", "entry", "entry"]);
+    expect(told.slice(0, 3).map(({ data }) => JSON.parse(data) as unknown)).toEqual(expected);
+    // An onlooker from the start is nobody who came back, and a gateway without a meter does not know.
+    await (await fake.request(`/v1/turns/${id}/events`)).body?.cancel();
+    expect(kept).toHaveLength(3);
+    const blind = fakeGateway();
+    const other = await startTurn(blind, "x");
+    expect(await (await blind.request(`/v1/turns/${other}/summary`)).json()).toMatchObject({ resumptions: null });
+  });
+
+  it("show texts only where the user turned that on", async () => {
+    const body = {
+      model: "test-model",
+      messages: [
+        { role: "system", content: "rules" },
+        { role: "user", content: "secret" },
+      ],
+    };
+    for (const dashboardText of [false, true]) {
+      const fake = fakeGateway({ dashboardText });
+      void fake.request("/v1/chat/completions?detach=1", { json: body });
+      for (let i = 0; i < 1000 && fake.turns.started.length === 0; i++) await new Promise(setImmediate);
+      const turnId = fake.turns.turnId(0);
+      const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "secret" };
+      fake.turns.emit(turnId, { type: "thinking", delta: "secret" }, { type: "text", delta: "secret" }, end);
+      const summary = await (await fake.request(`/v1/turns/${turnId}/summary`)).json();
+      const timeline = await new SseReader(await fake.request(`/v1/turns/${turnId}/timeline`)).rest();
+      const texts = timeline.map(({ data }) => (JSON.parse(data) as { text?: string }).text);
+      const prompt = [
+        { role: "system", text: "rules" },
+        { role: "user", text: "secret" },
+      ];
+      expect(summary).toMatchObject({ shows_text: dashboardText, prompt: dashboardText ? prompt : null });
+      expect(texts).toEqual(dashboardText ? ["secret", "secret", null] : [undefined, undefined, undefined]);
+      expect(JSON.stringify([summary, timeline]).includes("secret")).toBe(dashboardText);
+    }
+  });
+
+  it("are all that a session opens: with it nobody reads a text, starts a turn or makes another session", async () => {
+    const fake = fakeGateway({ dashboardText: true });
+    const session = await signedIn(fake);
+    const id = await startTurn(fake, "secret");
+    const closed = [
+      ["GET", `/v1/turns/${id}/events`],
+      ["GET", `/v1/responses/${id}`],
+      ["POST", "/v1/chat/completions"],
+      ["POST", "/v1/messages"],
+      ["POST", "/v1/dashboard/link"],
+      ["GET", "/metrics"],
+    ] as const;
+    for (const [method, path] of closed)
+      expect((await fake.request(path, { method, headers: session })).status, `${method} ${path}`).toBe(401);
+    for (const path of ["/v1/turns", `/v1/turns/${id}/summary`, "/health"])
+      expect((await fake.request(path, { headers: session })).status).toBe(200);
   });
 
   it("are the owner's, and those of others are like none", async () => {

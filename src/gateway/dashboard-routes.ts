@@ -1,7 +1,6 @@
 import type { Hono } from "hono";
 import { MillraceError } from "../base/errors.ts";
-import { startOfLog } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
+import { startOfLog, type TurnId } from "../base/ids.ts";
 import {
   callerOf,
   type Gateway,
@@ -16,7 +15,14 @@ import { endSessionCookie, linkLifeMs, sessionCookie } from "./dashboard-session
 import type { WireEvent } from "./dialects/dialect.ts";
 import { pulledBody, sseHeaders, writeSse } from "./sse-body.ts";
 import { turnFeed } from "./turn-feed.ts";
-import { beginSummary, summarize, type TurnSummary, timelineEntry } from "./turn-summary.ts";
+import {
+  beginSummary,
+  encodeResumption,
+  promptTexts,
+  summarize,
+  type TurnSummary,
+  timelineEntry,
+} from "./turn-summary.ts";
 import { ownTurn } from "./turns-routes.ts";
 
 /** Nothing but the dashboard's own files and this gateway: no inline code, no frame, no form, nothing from elsewhere. */
@@ -56,6 +62,12 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
     gateway.sessions.end(c.req.raw.headers);
     return jsonResponse({ object: "session", signed_in: false }, 200, { "set-cookie": endSessionCookie });
   });
+  app.get("/v1/ides", async (c) => {
+    if (!callerOf(c).owner) return ownersOnly(c);
+    if (gateway.ides === undefined)
+      return notServed(c, 501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
+    return jsonResponse(await gateway.ides());
+  });
   app.get("/v1/turns/feed", (c) => {
     if (!callerOf(c).owner) return ownersOnly(c);
     const { turns, starts, clock } = gateway;
@@ -64,12 +76,16 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/turns/:id/summary", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
-    return jsonResponse(await summaryOf(gateway, turn.turnId, beginSummary(turn), turn.lastEventId, c.req.raw.signal));
+    const summary = await summaryOf(gateway, turn.turnId, beginSummary(turn), turn.lastEventId, c.req.raw.signal);
+    const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
+    // Without the setting no text is even taken out of the record.
+    const prompt = gateway.dashboardText === true ? promptTexts(turn.request) : null;
+    return jsonResponse({ ...summary, resumptions, shows_text: gateway.dashboardText === true, prompt });
   });
   app.get("/v1/turns/:id/timeline", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
-    return stream(c, (signal) => timeline(gateway.turns.follow(turn.turnId, startOfLog, signal)));
+    return stream(c, (signal) => timeline(gateway, turn.turnId, signal));
   });
 }
 
@@ -99,8 +115,22 @@ async function summaryOf(
   return summary;
 }
 
-async function* timeline(events: AsyncGenerator<TurnEvent, void>): AsyncGenerator<WireEvent, void> {
-  for await (const event of events) yield { name: "entry", data: JSON.stringify(timelineEntry(event)) };
+/** The log's entries as they come, and between them who came back to the turn. */
+async function* timeline(gateway: Gateway, turnId: TurnId, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
+  let told = 0;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  const resumptions = function* (): Generator<WireEvent, void> {
+    askedAtMs = gateway.clock.now();
+    const all = gateway.meter?.resumptions(turnId) ?? [];
+    for (const one of all.slice(told)) yield { name: "resumption", data: JSON.stringify(encodeResumption(one)) };
+    told = Math.max(told, all.length);
+  };
+  yield* resumptions();
+  for await (const event of gateway.turns.follow(turnId, startOfLog, signal)) {
+    if (event.atMs >= askedAtMs) yield* resumptions(); // old entries come at once: nobody can have come between them
+    yield { name: "entry", data: JSON.stringify(timelineEntry(event, gateway.dashboardText === true)) };
+  }
+  yield* resumptions();
 }
 
 function stream(c: GatewayContext, events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>): Response {
@@ -134,10 +164,16 @@ function signIn(gateway: Gateway, c: GatewayContext): Response {
     const headers = { location: "/", "set-cookie": sessionCookie(session), "cache-control": "no-store" };
     return new Response(null, { status: 303, headers });
   }
+  // The page itself says it where there is one: it sees that it stands at this address.
+  const page = gateway.dashboard?.get("/");
   const text = "This link was used already, or is too old. Make a new one: millrace dashboard\n";
-  return new Response(text, {
+  return new Response(page?.body ?? text, {
     status: 403,
-    headers: { ...fileHeaders, "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+    headers: {
+      ...fileHeaders,
+      "content-type": page?.type ?? "text/plain; charset=utf-8",
+      "cache-control": "no-store",
+    },
   });
 }
 

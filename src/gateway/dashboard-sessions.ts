@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 
@@ -8,10 +9,22 @@ const sessionLifeMs = 12 * 3_600_000;
 const mostSessions = 16;
 const cookieName = "millrace_session";
 
+/** A session as it is kept: a digest, of which no cookie can be made, and when it began (epoch ms). */
+export interface KeptSession {
+  readonly digest: string;
+  readonly madeAtMs: number;
+}
+
+/** Where sessions outlive the gateway, so that an open page goes on after a restart. Neither call throws. */
+export interface SessionStore {
+  load(): readonly KeptSession[];
+  save(sessions: readonly KeptSession[]): void;
+}
+
 /**
- * The dashboard's sessions: in memory, so they end with the gateway. A code is made for who has the key, is good for one
- * use, and becomes a session that a browser holds in a cookie no script can read. A cookie is sent to every port of a host,
- * so it counts only where the browser says that the request comes from this very origin.
+ * The dashboard's sessions. A code is made for who has the key, is good for one use, and becomes a session that a browser
+ * holds in a cookie no script can read. A cookie is sent to every port of a host, so it counts only where the browser says
+ * that the request comes from this very origin.
  */
 export interface DashboardSessions {
   /** A fresh code for a link. */
@@ -24,22 +37,24 @@ export interface DashboardSessions {
   end(headers: Headers): void;
 }
 
-export function openSessions(clock: Clock): DashboardSessions {
+/** Sessions in memory, and in a store where there is one. */
+export function openSessions(clock: Clock, store?: SessionStore): DashboardSessions {
   const codes = new Map<string, number>();
-  const sessions = new Map<string, number>();
+  const sessions = new Map(store?.load().map(({ digest, madeAtMs }) => [digest, madeAtMs]));
+  const save = () => store?.save([...sessions].map(([digest, madeAtMs]) => ({ digest, madeAtMs })));
 
   function forgetOld(nowMs: number): void {
     for (const [code, madeAtMs] of codes) if (nowMs - madeAtMs > linkLifeMs) codes.delete(code);
-    for (const [session, madeAtMs] of sessions) if (nowMs - madeAtMs > sessionLifeMs) sessions.delete(session);
+    for (const [digest, madeAtMs] of sessions) {
+      // One that began "later" is from before the clock went back: how old it is cannot be told.
+      if (nowMs - madeAtMs > sessionLifeMs || madeAtMs - nowMs > sessionLifeMs) sessions.delete(digest);
+    }
   }
 
-  function sessionOf(headers: Headers): string | undefined {
+  /** What is looked up is a digest: how long that takes says nothing of how close a guess was. */
+  function digestIn(headers: Headers): string | undefined {
     const given = cookieOf(headers);
-    if (given === undefined) return undefined;
-    // Every one is compared, in constant time: how long it takes says nothing of how close a guess was.
-    let found: string | undefined;
-    for (const session of sessions.keys()) if (new Secret(session).equals(new Secret(given))) found = session;
-    return found;
+    return given === undefined ? undefined : digestOf(given);
   }
 
   return {
@@ -53,19 +68,21 @@ export function openSessions(clock: Clock): DashboardSessions {
       forgetOld(clock.now());
       if (!codes.delete(code)) return undefined;
       const session = randomText();
-      sessions.set(session, clock.now());
+      sessions.set(digestOf(session), clock.now());
       const [oldest] = sessions.keys();
       if (sessions.size > mostSessions && oldest !== undefined) sessions.delete(oldest);
+      save();
       return new Secret(session);
     },
     isSignedIn(headers) {
       forgetOld(clock.now());
       const site = headers.get("sec-fetch-site");
-      return (site === "same-origin" || site === "none") && sessionOf(headers) !== undefined;
+      const digest = digestIn(headers);
+      return (site === "same-origin" || site === "none") && digest !== undefined && sessions.has(digest);
     },
     end(headers) {
-      const session = sessionOf(headers);
-      if (session !== undefined) sessions.delete(session);
+      const digest = digestIn(headers);
+      if (digest !== undefined && sessions.delete(digest)) save();
     },
   };
 }
@@ -86,6 +103,10 @@ function cookieOf(headers: Headers): string | undefined {
     if (name === cookieName && value) return value;
   }
   return undefined;
+}
+
+function digestOf(session: string): string {
+  return createHash("sha256").update("millrace session\0").update(session).digest("hex");
 }
 
 function randomText(): string {

@@ -6,6 +6,7 @@ import { parseCursor } from "./cursor.ts";
 import type { Encoder } from "./dialects/dialect.ts";
 import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
 import { SuffixEncoder } from "./dialects/openai-responses/snapshot.ts";
+import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { pulledBody, sseHeaders } from "./sse-body.ts";
 import { contextOf, sizeOf } from "./start-turn.ts";
@@ -25,6 +26,9 @@ export function followResponse(gateway: Gateway, c: GatewayContext, record: Turn
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
   const cursor = parseCursor(c.req.header("last-event-id") ?? "");
+  const own = cursor?.turnId === record.turnId ? cursor : undefined;
+  const sequence = suffix === undefined ? undefined : `#${c.req.query("starting_after")}`;
+  noteResumption(gateway, c.req.raw.headers, record.turnId, "cursor", sequence ?? own?.eventId);
   const texts = streamTurn(
     {
       turns: gateway.turns,
@@ -34,7 +38,8 @@ export function followResponse(gateway: Gateway, c: GatewayContext, record: Turn
       encoder: suffix ?? encoder,
       // A suffix begins with an event of its own: its places are not those of the whole stream.
       ...(suffix === undefined ? {} : { writeId: () => undefined }),
-      resumeAfter: cursor?.turnId === record.turnId ? cursor : undefined,
+      resumeAfter: own,
+      sinceMs: gateway.clock.now(),
       timing: gateway.waits,
       clock: gateway.clock,
       metrics: gateway.metrics,

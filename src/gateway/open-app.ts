@@ -11,7 +11,7 @@ import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated
 import { mountMessages } from "./messages-routes.ts";
 import { mountModels } from "./models-routes.ts";
 import { foldPath } from "./paths.ts";
-import { isOpen, mountPlain, routeNotFound } from "./plain-routes.ts";
+import { isForDashboard, isOpen, mountPlain, routeNotFound } from "./plain-routes.ts";
 import { headerSafe } from "./request-headers.ts";
 import { mountResponses } from "./responses-routes.ts";
 import { onRouteError, turnRoute } from "./turn-route.ts";
@@ -69,9 +69,10 @@ function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Respon
   const { headers } = c.req.raw;
   const foreign = refuseForeign(policy, headers);
   if (foreign !== undefined) return respondError(c, MillraceError.fromRecord(foreign.error), foreign.status);
-  const caller = authenticate(policy, headers) ?? (gateway.sessions.isSignedIn(headers) ? ownerOf(policy) : undefined);
-  c.set("caller", caller);
   const { method, path } = c.req;
+  const inSession = () => gateway.sessions.isSignedIn(headers) && isForDashboard(method, path);
+  const caller = authenticate(policy, headers) ?? (inSession() ? ownerOf(policy) : undefined);
+  c.set("caller", caller);
   const open =
     method === "OPTIONS" || isOpen(method, path) || (method === "GET" && gateway.dashboard?.has(path) === true);
   if (caller !== undefined || open) return undefined;

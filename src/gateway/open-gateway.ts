@@ -29,10 +29,10 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     ...options,
     turns: options.starts === undefined ? announced.turns : options.turns,
     starts: options.starts ?? announced.starts,
-    sessions: openSessions(options.clock),
+    sessions: openSessions(options.clock, options.sessionStore),
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
     waits: { ...defaultTiming, ...options.timing },
-    metrics: new GatewayMetrics(options.version),
+    metrics: options.metrics ?? new GatewayMetrics(options.version),
   };
   const app = openApp(gateway, policy);
   const handle = async (request: Request) => app.fetch(request);

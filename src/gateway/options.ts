@@ -1,13 +1,31 @@
 import type { Clock } from "../base/clock.ts";
+import type { MillraceError } from "../base/errors.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { Meter } from "../usage/meter.ts";
 import type { DashboardFiles } from "./dashboard-files.ts";
+import type { SessionStore } from "./dashboard-sessions.ts";
 import type { GatewayKey } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
+import type { GatewayMetrics } from "./metrics.ts";
 import type { OpenRpc } from "./rpc-handler.ts";
 import type { Timing } from "./timing.ts";
 import type { TurnStarts } from "./turn-starts.ts";
+
+/** The part of the meter that routes ask. */
+export type GatewayMeter = Pick<
+  Meter,
+  "limits" | "usage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
+>;
+
+/** The event log's medium. */
+export interface StoreState {
+  /** Answers flow, but live in memory only: they cannot be resumed after a restart. */
+  readonly degraded: boolean;
+  /** What is wrong and what to do about it, while it is. */
+  readonly why: string | null;
+  readonly hint: string | null;
+}
 
 export interface GatewayOptions {
   readonly turns: Turns;
@@ -20,8 +38,22 @@ export interface GatewayOptions {
   readonly version: string;
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
   readonly instance: string;
-  /** What is left of the plans, for `/v1/limits` and `/v1/usage`; without it those say so. */
-  readonly meter?: Pick<Meter, "limits" | "usage" | "readings" | "toolCalls">;
+  /** What is left of the plans, for `/v1/limits` and `/v1/usage`, and who came back to a turn; without it those say so. */
+  readonly meter?: GatewayMeter;
+  /** Why there is no meter, where there should be one: what its routes answer then. */
+  readonly unmeteredBy?: MillraceError | undefined;
+  /** What this gateway counts, where other parts count into it too. */
+  readonly metrics?: GatewayMetrics;
+  /** Bytes that the event log takes on disk; undefined where it has no file. */
+  readonly logBytes?: () => number | undefined;
+  /** Whether the log can be written, for `/health`, `/metrics` and the dashboard. */
+  readonly storeState?: () => StoreState;
+  /** Whether the dashboard may show the texts of prompts and answers; not by default. */
+  readonly dashboardText?: boolean;
+  /** The IDEs found with doctor's verdicts, for the dashboard: plain JSON without secrets. */
+  readonly ides?: () => Promise<unknown>;
+  /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */
+  readonly sessionStore?: SessionStore;
   /** The window of a model by its UID as prompts are laid out for it; undefined where nothing is known of it yet. */
   readonly contextTokens?: (modelUid: string) => number | undefined;
   /** What `/health` shows to who has the key: plain JSON without secrets. */

@@ -10,9 +10,15 @@ export function isOpen(method: string, path: string): boolean {
   );
 }
 
-const served = routeList.map(({ method, path }) => ({
+/** Whether a session of the dashboard may ask this, of the routes that need a caller at all. */
+export function isForDashboard(method: string, path: string): boolean {
+  return served.some((route) => route.dashboard && route.method === method && route.shape.test(path));
+}
+
+const served = routeList.map(({ method, path, dashboard = false }) => ({
   method,
   path,
+  dashboard,
   shape: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
 }));
 
@@ -33,15 +39,23 @@ export function mountPlain(app: Hono<GatewayEnv>, gateway: Gateway): void {
   });
   app.get("/api/hello", () => jsonResponse({ message: "hello" }));
   app.get("/openapi.json", () => jsonResponse(openApiDocument(gateway.version)));
-  app.get("/metrics", async () => {
-    const { text, contentType } = await gateway.metrics.write();
+  app.get("/metrics", async (c) => {
+    const limits = await gateway.meter?.limits({ wait: false }, c.req.raw.signal);
+    const measured = { limits, logBytes: gateway.logBytes?.(), degraded: gateway.storeState?.().degraded };
+    const { text, contentType } = await gateway.metrics.write(measured);
     return new Response(text, { headers: { "content-type": contentType, "cache-control": "no-store" } });
   });
   app.get("/health", async (c) => {
     const health = { status: "ok", name: "millrace", instance: gateway.instance };
     if (c.var.caller === undefined) return jsonResponse(health);
     const details = await gateway.healthDetails?.(c.req.raw.signal);
-    return jsonResponse({ ...health, version: gateway.version, ...(details === undefined ? {} : { details }) });
+    const store = gateway.storeState?.();
+    return jsonResponse({
+      ...health,
+      version: gateway.version,
+      ...(store === undefined ? {} : { store }),
+      ...(details === undefined ? {} : { details }),
+    });
   });
 }
 

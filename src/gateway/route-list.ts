@@ -11,6 +11,8 @@ export interface RouteInfo {
   readonly summary: string;
   /** Answers without a key. */
   readonly open?: boolean;
+  /** A session of the dashboard may ask it: it hands out no text of prompts and answers, and starts no turn. */
+  readonly dashboard?: boolean;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
   /** What it answers beside JSON: always, or when asked. */
@@ -78,20 +80,28 @@ export const routeList: readonly RouteInfo[] = [
     method: "GET",
     path: "/v1/turns",
     summary: "Turns, newest first, without their prompts.",
+    dashboard: true,
     query: { open: "`true`: running ones only", limit: "1 to 1000" },
   },
   {
     method: "GET",
     path: "/v1/turns/feed",
     summary: "Turns as they begin, grow and end, without their texts; the owner only.",
+    dashboard: true,
     answers: "event-stream",
   },
-  { method: "GET", path: "/v1/turns/{id}", summary: "One turn." },
-  { method: "GET", path: "/v1/turns/{id}/summary", summary: "One turn with its times, tokens and end." },
+  { method: "GET", path: "/v1/turns/{id}", summary: "One turn.", dashboard: true },
+  {
+    method: "GET",
+    path: "/v1/turns/{id}/summary",
+    summary: "One turn with its times, tokens and end.",
+    dashboard: true,
+  },
   {
     method: "GET",
     path: "/v1/turns/{id}/timeline",
     summary: "A turn's events without their texts, to its end.",
+    dashboard: true,
     answers: "event-stream",
   },
   {
@@ -101,29 +111,33 @@ export const routeList: readonly RouteInfo[] = [
     query: { after: "only events after this id", attach: "`1`: as a reader that keeps the turn alive" },
     answers: "event-stream",
   },
-  { method: "POST", path: "/v1/turns/{id}/cancel", summary: "Ends a turn." },
+  { method: "POST", path: "/v1/turns/{id}/cancel", summary: "Ends a turn.", dashboard: true },
   {
     method: "GET",
     path: "/v1/limits",
     summary: "What is left of the plans.",
+    dashboard: true,
     query: { wait: "`0`: what is known, at once" },
   },
   {
     method: "GET",
     path: "/v1/limits/history",
     summary: "How much of each limit was used, over time.",
+    dashboard: true,
     query: { since: "`7d`, a day or an instant" },
   },
   {
     method: "GET",
     path: "/v1/limits/{ide}",
     summary: "What is left of one IDE's plan.",
+    dashboard: true,
     query: { wait: "`0`: what is known, at once" },
   },
   {
     method: "GET",
     path: "/v1/usage",
     summary: "What turns used.",
+    dashboard: true,
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
   },
   {
@@ -132,9 +146,15 @@ export const routeList: readonly RouteInfo[] = [
     summary: "How each model fared at calling tools: calls right at once, repaired, right when asked again, failed.",
     query: { since: "`30d`, a day or an instant" },
   },
+  {
+    method: "GET",
+    path: "/v1/ides",
+    summary: "The IDEs found, with doctor's verdicts; the owner only.",
+    dashboard: true,
+  },
   { method: "GET", path: "/metrics", summary: "Counters and times for Prometheus.", answers: "text" },
   { method: "GET", path: "/openapi.json", summary: "This list, as OpenAPI." },
-  { method: "GET", path: "/health", summary: "That the gateway runs; with a key, more.", open: true },
+  { method: "GET", path: "/health", summary: "That the gateway runs; with a key, more.", dashboard: true, open: true },
   { method: "GET", path: "/api/hello", summary: "That something answers here.", open: true },
   { method: "POST", path: "/v1/dashboard/link", summary: "A link that signs one browser in to the dashboard, once." },
   {
@@ -145,7 +165,7 @@ export const routeList: readonly RouteInfo[] = [
     query: { code: "from the link" },
     answers: "html",
   },
-  { method: "POST", path: "/sign-out", summary: "Ends the dashboard's session." },
+  { method: "POST", path: "/sign-out", summary: "Ends the dashboard's session.", dashboard: true },
   {
     method: "GET",
     path: "/",

@@ -9,6 +9,7 @@ import { type PromptSize, sizeOfAccepted } from "./count-tokens.ts";
 import { parseCursor, type WireCursor } from "./cursor.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
 import { fingerprintOf } from "./fingerprint.ts";
+import { noteResumption } from "./note-resumption.ts";
 import { clientOf, graceMsOf, headerSafe, idempotencyKeyOf, isRetry, projectOf, sessionOf } from "./request-headers.ts";
 
 /** A turn that a request has: what to read, how to encode it, and what its headers say. */
@@ -37,8 +38,11 @@ export async function startTurn(
   const { headers, signal } = c.req.raw;
   const fingerprint = fingerprintOf(dialect.name, body);
   const resumed = await resumedTurn(gateway, c, fingerprint);
-  if (resumed !== undefined)
-    return openTurn(gateway, c, parsed, resumed.record, resumed.started, resumed.cursor, resumed.record.modelUid, {});
+  if (resumed !== undefined) {
+    const { record, started, cursor } = resumed;
+    noteResumption(gateway, headers, record.turnId, "last_event_id", cursor.eventId);
+    return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, {});
+  }
   const asked: JoinTurn = {
     caller: callerOf(c).digest,
     fingerprint,
@@ -48,6 +52,7 @@ export async function startTurn(
   };
   const graceMs = graceMsOf(headers, new URL(c.req.url).searchParams);
   const opened = async (started: StartedTurn, resolution?: Resolution) => {
+    if (started.joined !== "no") noteResumption(gateway, headers, started.turnId, started.joined);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     const record = await recordOf(gateway, started.turnId);
     const modelUid = record?.modelUid ?? resolution?.model.uid ?? "";

@@ -23,6 +23,8 @@ export interface StreamTurn {
   readonly early: readonly TurnEvent[];
   readonly encoder: Encoder;
   readonly resumeAfter: WireCursor | undefined;
+  /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
+  readonly sinceMs: number;
   /** The `id:` of each wire event; a dialect's cursor by default. */
   readonly writeId?: (eventId: EventId | undefined, part: number) => string | undefined;
   readonly timing: Timing;
@@ -56,7 +58,10 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
     if (opening !== "") yield opening;
     for (const event of options.early) {
       const text = write(encoder.encode(event), event.eventId);
-      if (text !== "") yield text;
+      if (text !== "") {
+        countLag(options, event);
+        yield text;
+      }
       if (isTerminal(event)) {
         outcome = event.type;
         await reader.delivered();
@@ -80,6 +85,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
         sentAt = clock.monotonic();
       }
       if (text !== "") {
+        if (reading.type === "event") countLag(options, reading.event);
         yield text;
         sentAt = clock.monotonic();
       }
@@ -99,6 +105,11 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
     options.metrics.streamEnded(outcome);
     await reader.close();
   }
+}
+
+function countLag({ metrics, clock, sinceMs }: StreamTurn, event: TurnEvent): void {
+  const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
+  if (isDelta && event.atMs >= sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
 }
 
 function isAlive({ turns, turnId, clock, timing }: StreamTurn): boolean {

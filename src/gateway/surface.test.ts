@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { type ErrorCode, MillraceError } from "../base/errors.ts";
 import type { TurnEventBody } from "../log/event.ts";
-import type { Meter } from "../usage/meter.ts";
 import { openSessions } from "./dashboard-sessions.ts";
 import { encodeAnthropicError } from "./dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "./dialects/openai-errors.ts";
@@ -11,6 +10,7 @@ import { fakeGateway } from "./gateway.fake.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { openApp } from "./open-app.ts";
 import { openApiDocument } from "./openapi.ts";
+import type { GatewayMeter } from "./options.ts";
 import { routeList } from "./route-list.ts";
 import { SseReader } from "./sse.fake.ts";
 import { defaultTiming } from "./timing.ts";
@@ -119,17 +119,18 @@ describe("GET /metrics", () => {
     expect(text).toContain("millrace_streams_open 0");
     expect(text).toContain("millrace_degraded 0");
     expect(text).toContain('millrace_build_info{version="0.0.0-test"} 1');
-    expect(text).toContain('millrace_first_content_seconds_count{dialect="openai-chat"} 2');
     expect(text).not.toMatch(/nowhere|mr-test-key/);
   });
 });
 
 describe("limits and usage", () => {
-  const meter: Pick<Meter, "limits" | "usage" | "readings" | "toolCalls"> = {
+  const meter: GatewayMeter = {
     limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [] }),
     readings: () => [],
     toolCalls: () => [],
+    recordResumption: () => {},
+    resumptions: () => [],
   };
 
   it("come from the meter", async () => {
@@ -168,5 +169,8 @@ describe("limits and usage", () => {
     };
     expect((await fakeGateway({ meter: refusing }).request("/v1/usage")).status).toBe(503);
     expect((await fakeGateway().request("/v1/limits")).status).toBe(501);
+    const unmeteredBy = new MillraceError("degraded", "The usage history was written by a newer Millrace.");
+    const response = await fakeGateway({ unmeteredBy }).request("/v1/limits");
+    expect([response.status, await response.text()]).toEqual([503, expect.stringContaining("newer Millrace")]);
   });
 });

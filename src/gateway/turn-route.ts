@@ -60,7 +60,7 @@ async function streamedAnswer(
   dialect: Dialect,
   turn: OpenTurn,
 ): Promise<Response> {
-  const askedAt = gateway.clock.monotonic();
+  const sinceMs = gateway.clock.now();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
@@ -73,9 +73,6 @@ async function streamedAnswer(
     throw error;
   }
   const last = early.at(-1);
-  if (turn.joined === "no" && last !== undefined && !isStart(last)) {
-    gateway.metrics.firstContent(dialect.name, (gateway.clock.monotonic() - askedAt) / 1000);
-  }
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
@@ -89,6 +86,7 @@ async function streamedAnswer(
       early,
       encoder: dialect.encoder(turn.context),
       resumeAfter: turn.resumeAfter,
+      sinceMs,
       timing: gateway.waits,
       clock: gateway.clock,
       metrics: gateway.metrics,

@@ -1,5 +1,7 @@
 import { isTerminal, type TurnEvent } from "../log/event.ts";
+import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
+import type { Resumption } from "../usage/history/resumption.ts";
 
 /** What an onlooker sees of a turn: who, how long, how much; never a text. The JSON of the dashboard's routes. */
 export interface TurnSummary {
@@ -23,6 +25,8 @@ export interface TurnSummary {
   } | null;
   readonly outcome: "finished" | "failed" | "cancelled" | null;
   readonly reason: string | null;
+  /** The product that the prompt went to; null until it did. */
+  readonly ide: string | null;
 }
 
 /** A turn before its first event. */
@@ -43,6 +47,7 @@ export function beginSummary(record: TurnRecord): TurnSummary {
     tokens: null,
     outcome: record.outcome ?? null,
     reason: null,
+    ide: null,
   };
 }
 
@@ -54,6 +59,7 @@ export function summarize(summary: TurnSummary, event: TurnEvent): TurnSummary {
     const characters = event.type === "rewritten" ? length : summary.characters + length;
     return { ...summary, first_token_ms: first, characters };
   }
+  if (event.type === "started") return { ...summary, ide: event.ide ?? null };
   if (event.type === "usage") {
     // A measured count stays when an estimate comes after it.
     if (summary.tokens !== null && !summary.tokens.estimated && event.estimated) return summary;
@@ -70,15 +76,31 @@ export function summarize(summary: TurnSummary, event: TurnEvent): TurnSummary {
   };
 }
 
-/** One entry of a turn's log without its text. */
-export function timelineEntry(event: TurnEvent): unknown {
+/** One entry of a turn's log. Its text only where texts are shown; a member `text` is not there otherwise. */
+export function timelineEntry(event: TurnEvent, showsText: boolean): unknown {
   return {
     id: event.eventId,
     type: event.type,
     at: new Date(event.atMs).toISOString(),
     characters: charactersOf(event) ?? null,
     detail: detailOf(event) ?? null,
+    ...(showsText ? { text: textOf(event) ?? null } : {}),
   };
+}
+
+/** Who came back to a turn, as JSON. */
+export function encodeResumption({ atMs, how, after, client }: Resumption): unknown {
+  return { at: new Date(atMs).toISOString(), how, after, client: client ?? null };
+}
+
+/** The messages of a request as text; images and calls are named, not shown. */
+export function promptTexts({ messages }: TurnRequest): readonly { readonly role: string; readonly text: string }[] {
+  return messages.map((message) => {
+    const parts = message.parts.map((part) => (part.type === "text" ? part.text : `[image, ${part.mimeType}]`));
+    const calls =
+      message.role === "assistant" ? message.toolCalls.map((call) => `${call.name}(${call.arguments})`) : [];
+    return { role: message.role, text: [...parts, ...calls].join("\n") };
+  });
 }
 
 /** Characters that the event shows; undefined for events that show none. */
@@ -86,6 +108,12 @@ function charactersOf(event: TurnEvent): number | undefined {
   if (event.type === "text" || event.type === "thinking") return event.delta.length;
   if (event.type === "tool_call") return event.argumentsDelta.length;
   return event.type === "rewritten" ? event.text.length : undefined;
+}
+
+function textOf(event: TurnEvent): string | undefined {
+  if (event.type === "text" || event.type === "thinking") return event.delta;
+  if (event.type === "tool_call") return event.argumentsDelta;
+  return event.type === "rewritten" ? event.text : undefined;
 }
 
 function detailOf(event: TurnEvent): string | undefined {

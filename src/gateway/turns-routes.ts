@@ -6,6 +6,7 @@ import { eventIdOf, seqOf } from "../log/event-id.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { callerOf, type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "./context.ts";
 import type { Encoder } from "./dialects/dialect.ts";
+import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { pulledBody, sseHeaders } from "./sse-body.ts";
 import { streamTurn } from "./stream-turn.ts";
@@ -79,8 +80,9 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const { turns } = gateway;
   const cursor = cursorOf(c, turn);
-  const events =
-    c.req.query("attach") === "1" ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
+  const attaches = c.req.query("attach") === "1";
+  if (attaches || cursor !== startOfLog) noteResumption(gateway, c.req.raw.headers, turn.turnId, "cursor", cursor);
+  const events = attaches ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
   const reader = new PatientReader(events, gateway.clock, signal);
   const early: TurnEvent[] = [];
   if (turn.ended) {
@@ -96,6 +98,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
       early,
       encoder: ownEvents,
       resumeAfter: undefined,
+      sinceMs: gateway.clock.now(),
       writeId: (eventId) => eventId ?? startOfLog,
       timing: gateway.waits,
       clock: gateway.clock,

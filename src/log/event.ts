@@ -34,6 +34,8 @@ export type TurnEventBody =
       readonly cascadeId: CascadeId | undefined;
       /** How many steps a continued trajectory held before this turn; absent on a fresh one. */
       readonly fromStep?: number;
+      /** Which product the prompt goes to (`windsurf`, `windsurf-next`): its plan pays. Absent in logs of older builds. */
+      readonly ide?: string;
     }
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }

@@ -22,11 +22,12 @@ export interface AdoptionOptions extends Planning {
   readonly onProblem: (problem: TurnProblem) => void;
   /** Turns that this process claimed while the store failed, so that it could not go on with them: they are tried again. */
   readonly again: Set<TurnId>;
+  readonly onAdopted: (record: TurnRecord) => void;
 }
 
 /** Takes over every running turn whose process is gone. One that cannot be gone on with costs the others nothing. */
 export async function adoptOrphans(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
-  const { store, clock, owner, ownerIsGone = () => false, running, onProblem, again } = options;
+  const { store, clock, owner, ownerIsGone = () => false, running, onProblem, onAdopted, again } = options;
   const left = (record: TurnRecord) => (record.owner === owner ? again.has(record.turnId) : ownerIsGone(record.owner));
   for (const { turnId, graceMs } of await orphans(store, owner, clock.now(), left)) {
     if (signal.aborted) return;
@@ -36,6 +37,7 @@ export async function adoptOrphans(options: AdoptionOptions, signal: AbortSignal
       if (claimed === undefined) continue; // ended, or taken by another, since it was listed
       const { runner, cleanUp } = await goOnWith(claimed, options);
       running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);
+      onAdopted(claimed.record);
     } catch (error) {
       if (isDegraded(error)) again.add(turnId);
       onProblem({ event: "turn_adopt_failed", turnId, error });

@@ -12,7 +12,7 @@ import { readAll } from "../log/read-all.ts";
 import { defaultRetention } from "../log/retention.ts";
 import { encodeKey } from "../log/sealing/keys.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
-import type { LogStore } from "../log/store.ts";
+import type { LogStore, TurnRecord } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
 import type { TurnsOptions } from "./open-turns.ts";
@@ -472,9 +472,12 @@ describe("a stop of the gateway", () => {
     expect(backend.last).toMatchObject({ stoppedBy: "detach" });
     expect(await store.get(turnId)).toMatchObject({ ended: false });
 
-    const second = begin({ store, clock, backends: backend, owner: "owner-2" });
+    const adopted: (readonly string[])[] = [];
+    const onAdopted = (record: TurnRecord) => void adopted.push([record.turnId, record.lastEventId]);
+    const second = begin({ store, clock, backends: backend, owner: "owner-2", onAdopted });
     await settle();
     expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "", answered: true });
+    expect(adopted).toEqual([[turnId, reader.events.at(-1)?.eventId]]);
     const resumed = new FakeReader(second.turns, turnId, reader.events.at(-1)?.eventId);
     backend.last.text("Hel", "lo wor");
     await settle();

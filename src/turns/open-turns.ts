@@ -35,6 +35,10 @@ export interface TurnsOptions extends Planning {
   /** Whether another owner's process is known to be gone, before its lease says so. */
   readonly ownerIsGone?: (owner: string) => boolean;
   readonly onProblem?: (problem: TurnProblem) => void;
+  /** Told of each turn that is gone on with after its process was gone; the record says how far its log is. */
+  readonly onAdopted?: (record: TurnRecord) => void;
+  /** Told of each poll that the upstream answered. */
+  readonly onPoll?: () => void;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
 }
@@ -61,7 +65,7 @@ class Engine implements StreamTurns {
   readonly #upkeep: Promise<void>;
 
   constructor(options: TurnsOptions) {
-    const { store, clock, owner, onProblem = () => {} } = options;
+    const { store, clock, owner, onProblem = () => {}, onAdopted = () => {} } = options;
     this.#refusals = new Refusals(clock);
     this.#options = options;
     this.#store = store;
@@ -76,6 +80,7 @@ class Engine implements StreamTurns {
       runOptions: (turnId: TurnId) => this.#runOptions(turnId),
       onProblem,
       again: new Set<TurnId>(),
+      onAdopted,
     };
     const failed = (error: unknown) => onProblem({ event: "turn_upkeep_failed", turnId: undefined, error });
     this.#upkeep = upkeep(
@@ -242,7 +247,12 @@ class Engine implements StreamTurns {
   }
 
   #runOptions(turnId: TurnId): RunOptions {
-    return { keep: false, onAlive: () => this.#running.noteAlive(turnId) };
+    const { onPoll = () => {} } = this.#options;
+    const onAlive = () => {
+      this.#running.noteAlive(turnId);
+      onPoll();
+    };
+    return { keep: false, onAlive };
   }
 
   async *#readAsClient(

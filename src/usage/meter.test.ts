@@ -181,7 +181,7 @@ describe("the meter's history", () => {
     answer = () => Promise.resolve([windsurf("credits-fresh")]);
     await shown();
     const at = clock.now();
-    meter.recordTurn(turnFake({ turnId: "turn_1", endedAtMs: at + 1000, ide: undefined, creditsHundredths: 2350 }));
+    meter.recordTurn(turnFake({ turnId: "turn_1", endedAtMs: at + 1000, creditsHundredths: 2350 }));
     await clock.advance(minute);
     answer = () => Promise.resolve([windsurf("credits")]);
     await shown();

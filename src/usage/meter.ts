@@ -6,6 +6,7 @@ import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";
+import type { Resumption } from "./history/resumption.ts";
 import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { type Pace, paceOf } from "./pace.ts";
@@ -51,6 +52,8 @@ export interface MeterOptions {
   readonly timing?: Partial<MeterTiming>;
   /** Told what is known after each reading, and when a turn's end made it stale: for readers outside this process. */
   readonly onChange?: (limits: Limits) => void;
+  /** Told of each ended turn, once. */
+  readonly onTurn?: (turn: FinishedTurn) => void;
   /** When somebody last looked at what `onChange` wrote, epoch ms: it counts as asking. */
   readonly askedElsewhereAtMs?: () => number | undefined;
 }
@@ -84,6 +87,10 @@ export interface Meter {
   recordToolCalls(calls: TurnCalls): void;
   /** How models fared at calling tools, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
   toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
+  /** Keeps that somebody came back to a turn; a history that cannot be written costs only the note. */
+  recordResumption(resumption: Resumption): void;
+  /** Who came back to a turn, in order of time; undefined where the history cannot be read. */
+  resumptions(turnId: string): readonly Resumption[] | undefined;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
@@ -94,7 +101,8 @@ export interface Meter {
 }
 
 export function openMeter(options: MeterOptions): Meter {
-  const { readPlan, history, clock, timing, onChange = () => {}, askedElsewhereAtMs = () => undefined } = options;
+  const { readPlan, history, clock, timing, onChange = () => {}, onTurn = () => {} } = options;
+  const { askedElsewhereAtMs = () => undefined } = options;
   const { refreshMs, askedMs, shortestGapMs, readTimeoutMs } = { ...defaults, ...timing };
   const newest = new Map(history.latestSnapshots(clock.now() - keptReadingMs).map((s) => [s.ide, s]));
   let errors: readonly ReadingError[] = [];
@@ -189,14 +197,26 @@ export function openMeter(options: MeterOptions): Meter {
       return known();
     },
     recordTurn(turn) {
-      const paying = order.find((ide) => ide !== "antigravity" && newest.has(ide) && !unanswered.has(ide));
+      let isNew = true; // as far as is known, where the history cannot say
       remember(() => {
-        if (!history.addTurn({ ...turn, ide: turn.ide ?? paying })) return;
-        const nowMs = clock.now();
-        const tells = [...newest.values()].some((snapshot) => !isStale(snapshot, nowMs));
-        turnEndedAtMs = nowMs;
-        if (tells) notify();
+        isNew = history.addTurn(turn);
       });
+      if (!isNew) return;
+      const nowMs = clock.now();
+      const tells = [...newest.values()].some((snapshot) => !isStale(snapshot, nowMs));
+      turnEndedAtMs = nowMs;
+      onTurn(turn);
+      if (tells) notify();
+    },
+    recordResumption(resumption) {
+      remember(() => history.addResumption(resumption));
+    },
+    resumptions(turnId) {
+      try {
+        return history.resumptions(turnId);
+      } catch {
+        return undefined; // that the store is broken is told where it is written
+      }
     },
     recordToolCalls: (calls) => remember(() => history.addToolCalls(calls)),
     toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),

@@ -45,7 +45,7 @@ export function openUsageRecorder(options: {
       if (!isDelta || !hasDelta) kept.push(event); // of the answer only the first moment counts, not its text
       hasDelta ||= isDelta;
     }
-    const turn = finishedTurn(found, kept, undefined);
+    const turn = finishedTurn(found, kept);
     if (turn !== undefined) meter.recordTurn(turn);
   }
 

@@ -8,7 +8,9 @@ import { build } from "vite";
 import { systemClock } from "../../src/base/clock.ts";
 import type { MillraceError } from "../../src/base/errors.ts";
 import { Secret } from "../../src/base/secret.ts";
+import type { IdeVerdicts } from "../../src/cli/ide-verdicts.ts";
 import { readDashboard } from "../../src/gateway/dashboard-files.ts";
+import type { KeptSession } from "../../src/gateway/dashboard-sessions.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
 import { announceTurns } from "../../src/gateway/turn-starts.ts";
 import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
@@ -90,9 +92,11 @@ function antigravityNow(nowMs: number): unknown {
 export interface DashboardWorld {
   readonly url: string;
   readonly turns: ReturnType<typeof fakeTurns>;
-  /** Sends a chat request that nobody waits for. */
-  ask(text: string, project?: string): void;
+  /** Sends a chat request that nobody waits for; `more` are headers. */
+  ask(text: string, project?: string, more?: Readonly<Record<string, string>>): void;
   link(): Promise<string>;
+  /** The gateway's process ends, and another one begins on the same port, over the same log. */
+  restart(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -103,6 +107,9 @@ export async function dashboardWorld(options: {
   readonly pastTurns: number;
   /** How far apart past turns ended, ms. */
   readonly everyMs?: number;
+  readonly dashboardText?: boolean;
+  /** What is wrong with the log's file. */
+  readonly degradedBy?: MillraceError;
 }): Promise<DashboardWorld> {
   const clock = systemClock;
   const now = clock.now();
@@ -146,44 +153,59 @@ export async function dashboardWorld(options: {
   const announced = announceTurns(turns.turns);
   const recorder = openUsageRecorder({ turns: announced.turns, meter, onProblem: () => {} });
   announced.starts.subscribe((turnId) => recorder.watch(turnId));
-  const ides = [
-    { variant: "windsurf", build: "2.3.15", signed_in: true, state: "ready" },
-    { variant: "antigravity", build: "1.14.2", signed_in: true, state: "metered only" },
-  ];
-  const gateway = openGateway({
-    ...announced,
-    models: new FakeModels(),
-    clock,
-    log: { write: () => {} },
-    keys: [{ name: "owner", key: new Secret(key) }],
-    version: "0.0.0-test",
-    instance: "browser-test",
-    meter,
-    dashboard: readDashboard(options.folder),
-    healthDetails: () => Promise.resolve({ ides: options.plan === "full" ? ides : [] }),
-  });
-  const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  let sessions: readonly KeptSession[] = [];
+  const open = () =>
+    openGateway({
+      ...announced,
+      models: new FakeModels(),
+      clock,
+      log: { write: () => {} },
+      keys: [{ name: "owner", key: new Secret(key) }],
+      version: "0.0.0-test",
+      instance: "browser-test",
+      meter,
+      dashboard: readDashboard(options.folder),
+      dashboardText: options.dashboardText === true,
+      sessionStore: {
+        load: () => sessions,
+        save: (kept) => {
+          sessions = kept;
+        },
+      },
+      storeState: () => ({
+        degraded: options.degradedBy !== undefined,
+        why: options.degradedBy?.message ?? null,
+        hint: options.degradedBy?.hint ?? null,
+      }),
+      ides: () => Promise.resolve(options.plan === "full" ? someIdes(now) : noIdes(now)),
+    });
+  let listening = await open().listen({ host: "127.0.0.1", port: 0 });
+  const { url, port } = listening;
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const leaving = new AbortController();
   let closing: Promise<void> | undefined;
   return {
-    url: listening.url,
+    url,
     turns,
-    ask(text, project) {
+    async restart() {
+      await listening.close();
+      listening = await open().listen({ host: "127.0.0.1", port });
+    },
+    ask(text, project, more) {
       const body = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: text }] });
       const named = project === undefined ? headers : { ...headers, "x-millrace-project": project };
       const init = {
         method: "POST",
-        headers: { ...named, "user-agent": "opencode/1.2.3" },
+        headers: { ...named, "user-agent": "opencode/1.2.3", ...more },
         body,
         signal: leaving.signal,
       };
-      fetch(`${listening.url}/v1/chat/completions?detach=1`, init).catch(() => undefined); // the test reads the page instead
+      fetch(`${url}/v1/chat/completions?detach=1`, init).catch(() => undefined); // the test reads the page instead
     },
     async link() {
-      const response = await fetch(`${listening.url}/v1/dashboard/link`, { method: "POST", headers });
+      const response = await fetch(`${url}/v1/dashboard/link`, { method: "POST", headers });
       const { path } = (await response.json()) as { readonly path: string };
-      return `${listening.url}${path}`;
+      return `${url}${path}`;
     },
     close() {
       closing ??= (async () => {
@@ -195,6 +217,40 @@ export async function dashboardWorld(options: {
       })();
       return closing;
     },
+  };
+}
+
+/** What doctor says where an IDE can be used, with something to do about another. */
+function someIdes(nowMs: number): IdeVerdicts {
+  return {
+    object: "ides",
+    looked_at: new Date(nowMs).toISOString(),
+    data: [
+      { variant: "windsurf", build: "2.3.15", pid: 4711, state: "ready" },
+      { variant: "windsurf-next", build: "2.4.0+next.1", pid: 4712, state: "not signed in" },
+      { variant: "antigravity", build: "1.14.2", pid: 4713, state: "metered only" },
+    ],
+    findings: [
+      { area: "ide", level: "ok", what: "An IDE can be used" },
+      {
+        area: "ide",
+        level: "warning",
+        what: "Windsurf Next (pid 4712): its schema cannot be read",
+        todo: "Nothing, as long as answers come; please report it.",
+      },
+    ],
+    rejected: [{ subject: "process 815", why: "its port belongs to another user" }],
+  };
+}
+
+function noIdes(nowMs: number): IdeVerdicts {
+  const what = "No IDE with a language server was found";
+  return {
+    object: "ides",
+    looked_at: new Date(nowMs).toISOString(),
+    data: [],
+    findings: [{ area: "ide", level: "error", what, todo: "Start Windsurf and open a folder." }],
+    rejected: [],
   };
 }
 

@@ -137,11 +137,101 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
+    await page.getByText("nobody came back to it").waitFor();
+    await page.getByText("millrace serve --dashboard-text").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "← Overview" }).click();
     await page.getByRole("heading", { name: "Limits", exact: true }).waitFor();
+  });
+
+  it("shows on a turn's page who came back to it, where it happened, while it runs", async () => {
+    const { page, world } = await open({ pastTurns: 0 });
+    const key = { "idempotency-key": "one-question" };
+    world.ask("question", "/home/ada/work/engine", key);
+    await page.getByRole("link", { name: "test-model" }).click();
+    const rows = page.locator(".timeline li");
+    await rows.filter({ hasText: "started" }).waitFor();
+    world.turns.backend.last.text("A millrace runs ");
+    await rows.filter({ hasText: "16 characters" }).waitFor();
+    world.ask("question", undefined, { ...key, "user-agent": "codex/0.9" });
+    await expect
+      .poll(async () => {
+        world.turns.backend.last.text(".");
+        return rows.allInnerTexts();
+      })
+      .toContainEqual(expect.stringMatching(/joined\s+codex\/0.9, with the same idempotency key, from the start/));
+    await page.getByText("one return to it").waitFor();
+    world.turns.backend.last.finish("A millrace runs beneath the wheel.");
+    await rows.filter({ hasText: "finished" }).waitFor();
+    const kinds = await page.locator(".timeline .type").allInnerTexts();
+    expect(kinds.slice(0, 4)).toEqual(["started", "text", "joined", "text"]);
+    await picture(page, "turn-joined");
+    expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
+  it("shows the texts of a turn where the user turned that on", async () => {
+    const { page, world } = await open({ pastTurns: 0, dashboardText: true }, { colorScheme: "dark" });
+    world.ask("What is a millrace?");
+    await page.getByRole("link", { name: "test-model" }).click();
+    world.turns.backend.last.text("The channel that feeds ");
+    const answer = page.locator("details", { hasText: "answer" }).locator("pre");
+    await expect.poll(() => answer.innerText()).toBe("The channel that feeds ");
+    world.turns.backend.last.text("a mill wheel.");
+    world.turns.backend.last.finish("The channel that feeds a mill wheel.");
+    await expect.poll(() => answer.innerText()).toBe("The channel that feeds a mill wheel.");
+    await page.getByText("What is a millrace?").waitFor();
+    await picture(page, "turn-text");
+    expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
+  it("says at once, and on every view of the plan, that the log cannot be written", async () => {
+    const degradedBy = new MillraceError("degraded", "The disk is full.", { hint: "Free some space." });
+    const { page } = await open({ degradedBy });
+    const alert = page.getByRole("alert").filter({ hasText: "Degraded" });
+    await alert.waitFor();
+    expect(await alert.innerText()).toContain("The disk is full. Free some space.");
+    await picture(page, "degraded");
+  });
+
+  it("shows the IDEs found, with doctor's verdicts and what to do", async () => {
+    const { page } = await open();
+    const ides = page.locator("section[aria-labelledby=ides]");
+    await ides.getByText("metered only").waitFor();
+    expect(await ides.locator(".rows li").allInnerTexts()).toEqual([
+      expect.stringMatching(/^Windsurf\s+2\.3\.15, process 4711\s+ready$/),
+      expect.stringMatching(/^Windsurf Next\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
+      expect.stringMatching(/^Antigravity\s+1\.14\.2, process 4713\s+metered only$/),
+    ]);
+    expect(await ides.locator(".findings .warning").innerText()).toContain("please report it");
+    await ides.getByText("Looked at and not taken (1)").click();
+    await ides.getByText("its port belongs to another user").waitFor();
+  });
+
+  it("says that a link was used, and leaves nothing of it in the address", async () => {
+    const { page, world } = await open({}, { mayComplain: /403/ });
+    const link = await world.link();
+    await page.goto(link);
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.context().clearCookies();
+    for (const stale of [link, `${world.url}/sign-in?code=made-up`]) {
+      await page.goto(stale);
+      await page.getByRole("alert").filter({ hasText: "used already, or is too old" }).waitFor();
+      expect(page.url()).toBe(`${world.url}/`);
+    }
+    await picture(page, "used-link");
+    expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
+  it("goes on by itself when the gateway was started again, still signed in", async () => {
+    const { page, world } = await open({}, { mayComplain: /ERR_|network/i });
+    await page.getByText("live", { exact: true }).waitFor();
+    await world.restart();
+    world.ask("Still there?");
+    await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await page.getByRole("meter", { name: "Weekly quota" }).count()).toBe(1);
   });
 
   it("shows who spent it, by any dimension and time, with estimates marked", async () => {

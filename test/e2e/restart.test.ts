@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, model, openai, patience, simulator } from "../support/world.ts";
 
@@ -62,6 +63,23 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
   const report = await ide.until(({ cascades }) => cascades.every(({ archived }) => archived), patience());
   expect(report.messages).toHaveLength(4);
 
+  // The turn's page tells what became of it: who took it over, from where, and who came back for it.
+  const turns = await fetchJson(second, "/v1/turns?limit=10");
+  const [turn] = z
+    .object({ data: z.array(z.object({ id: z.string(), idempotency_key: z.string() })) })
+    .parse(turns)
+    .data.filter(({ idempotency_key: key }) => key === idempotencyKey);
+  expect(await fetchJson(second, `/v1/turns/${turn?.id}/summary`)).toMatchObject({
+    ide: "windsurf",
+    outcome: "finished",
+    shows_text: false,
+    prompt: null,
+    resumptions: [
+      { how: "adopted", after: expect.not.stringMatching(/^0$/), client: null },
+      { how: "key", after: "0", client: expect.stringMatching(/^OpenAI/) },
+    ],
+  });
+
   await ide.stop();
   const again = openai(second).chat.completions.create(ask("write"), {
     headers: { "idempotency-key": idempotencyKey },
@@ -69,3 +87,7 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
   expect((await again).choices).toEqual(answer.choices);
   await expect(openai(second).chat.completions.create(ask("write"))).rejects.toMatchObject({ status: 503 });
 });
+
+async function fetchJson({ url, key }: { readonly url: string; readonly key: string }, path: string): Promise<unknown> {
+  return (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).json();
+}

@@ -17,6 +17,26 @@ export interface LiveTurn {
   readonly tokens: TurnTokens | null;
   readonly outcome: "finished" | "failed" | "cancelled" | null;
   readonly reason: string | null;
+  /** The product that the prompt went to; null until it did. */
+  readonly ide: string | null;
+}
+
+/** Somebody came back to a turn, or a gateway went on with it. */
+export interface Resumption {
+  readonly at: string;
+  readonly how: "key" | "implicit" | "last_event_id" | "cursor" | "adopted";
+  /** The event after which it goes on, `0` from the start, `#12` after a Responses sequence number. */
+  readonly after: string;
+  readonly client: string | null;
+}
+
+/** A turn's page. */
+export interface TurnDetail extends LiveTurn {
+  /** Null where the gateway keeps no history. */
+  readonly resumptions: readonly Resumption[] | null;
+  readonly shows_text: boolean;
+  /** Only where texts are shown. */
+  readonly prompt: readonly { readonly role: string; readonly text: string }[] | null;
 }
 
 export interface TurnTokens {
@@ -26,13 +46,14 @@ export interface TurnTokens {
   readonly estimated: boolean;
 }
 
-/** One entry of a turn's log, without its text. */
+/** One entry of a turn's log; its text only where texts are shown. */
 export interface TimelineEntry {
   readonly id: string;
   readonly type: string;
   readonly at: string;
   readonly characters: number | null;
   readonly detail: string | null;
+  readonly text?: string | null;
 }
 
 export interface LimitsHistory {
@@ -47,11 +68,26 @@ export interface LimitsHistory {
   }[];
 }
 
-export interface FoundIde {
-  readonly variant: string;
-  readonly build: string;
-  readonly signed_in: boolean;
-  readonly state: string;
+/** The IDEs found, with doctor's verdicts. */
+export interface IdesFound {
+  readonly data: readonly {
+    readonly variant: string;
+    readonly build: string;
+    readonly pid: number | null;
+    readonly state: "ready" | "not signed in" | "metered only" | "not answering";
+  }[];
+  readonly findings: readonly {
+    readonly level: "ok" | "note" | "warning" | "error";
+    readonly what: string;
+    readonly todo?: string;
+  }[];
+  readonly rejected: readonly { readonly subject: string; readonly why: string }[];
+}
+
+export interface Health {
+  readonly version: string;
+  /** Whether the event log can be written. */
+  readonly store?: { readonly degraded: boolean; readonly why: string | null; readonly hint: string | null };
 }
 
 /** The session ended, or there was none. */
@@ -104,8 +140,9 @@ export const api = {
     ask<LimitsHistory>(`/v1/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),
   usage: (since: string, by: Dimension, signal: AbortSignal) =>
     ask<UsageEnvelope>(`/v1/usage?${new URLSearchParams({ since, by, time_zone: zone }).toString()}`, { signal }),
-  health: (signal: AbortSignal) => ask<{ version: string; details?: { ides?: FoundIde[] } }>("/health", { signal }),
-  turn: (id: string, signal: AbortSignal) => ask<LiveTurn>(`/v1/turns/${encodeURIComponent(id)}/summary`, { signal }),
+  health: (signal: AbortSignal) => ask<Health>("/health", { signal }),
+  ides: (signal: AbortSignal) => ask<IdesFound>("/v1/ides", { signal }),
+  turn: (id: string, signal: AbortSignal) => ask<TurnDetail>(`/v1/turns/${encodeURIComponent(id)}/summary`, { signal }),
   cancel: (id: string) => ask<unknown>(`/v1/turns/${encodeURIComponent(id)}/cancel`, { method: "POST" }),
   signOut: () => ask<unknown>("/sign-out", { method: "POST" }),
   stream: (path: string, signal: AbortSignal) => send(path, { signal, headers: { accept: "text/event-stream" } }),

@@ -6,7 +6,7 @@ import { onSignedOut, report } from "./use-data.ts";
 
 /** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
 export function App() {
-  const [isSignedOut, setSignedOut] = useState(false);
+  const [isSignedOut, setSignedOut] = useState(isAtUsedLink);
   const hash = useHash();
   useEffect(() => onSignedOut(() => setSignedOut(true)), []);
   if (isSignedOut) return <SignIn />;
@@ -30,6 +30,11 @@ export function App() {
       </main>
     </>
   );
+}
+
+/** The gateway leaves the browser at a link's own address only when the link is not good any more. */
+function isAtUsedLink(): boolean {
+  return location.pathname === "/sign-in";
 }
 
 async function signOut(done: () => void): Promise<void> {
@@ -58,18 +63,26 @@ function useHash(): string {
 }
 
 function SignIn() {
+  const [wasUsed] = useState(isAtUsedLink);
   useEffect(() => {
     document.title = "Sign in · Millrace";
-  }, []);
+    // No code stays in the address, not even one that opens nothing any more.
+    if (wasUsed) history.replaceState(null, "", "/");
+  }, [wasUsed]);
   return (
     <main id="content" class="sign-in">
       <img src="/icon.svg" alt="" width="56" height="56" />
       <h1>Millrace</h1>
+      {wasUsed && (
+        <p class="failure" role="alert">
+          This link was used already, or is too old.
+        </p>
+      )}
       <p>This page shows your plan and your turns, so it opens with a link that only you can make:</p>
       <pre>
         <code>millrace dashboard</code>
       </pre>
-      <p class="muted">The link works once. The session ends after twelve hours, or when the gateway stops.</p>
+      <p class="muted">The link works once. The session ends after twelve hours, or when you sign out.</p>
     </main>
   );
 }

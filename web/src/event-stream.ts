@@ -9,6 +9,11 @@ export interface ServerEvent {
  * without end when the session is over. Source: WHATWG HTML, 9.2.6.
  */
 export async function* readEvents(response: Response): AsyncGenerator<ServerEvent, void> {
+  for await (const events of readBatches(response)) yield* events;
+}
+
+/** As `readEvents`, with the events that came together in one list. */
+export async function* readBatches(response: Response): AsyncGenerator<readonly ServerEvent[], void> {
   if (response.body === null) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -18,7 +23,7 @@ export async function* readEvents(response: Response): AsyncGenerator<ServerEven
       if (done) return;
       const blocks = (rest + value).split("\n\n");
       rest = blocks.pop() ?? "";
-      for (const block of blocks) yield parseEvent(block);
+      if (blocks.length > 0) yield blocks.map(parseEvent);
     }
   } finally {
     await reader.cancel().catch(() => undefined); // it has ended, or broke off: nothing is left to free

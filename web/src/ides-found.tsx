@@ -1,35 +1,85 @@
-import { api } from "./api.ts";
-import { Section } from "./parts.tsx";
-import { useData } from "./use-data.ts";
+import { api, type IdesFound as Found, type Health } from "./api.ts";
+import { Failure, Loading, Prose, Section } from "./parts.tsx";
+import { type Loaded, useData } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
-/** The IDEs that the gateway found, with what it thinks of each. */
-export function IdesFound() {
-  const { data } = useData("health", api.health, 30_000);
-  const ides = data?.details?.ides;
-  if (data === undefined) return null;
+/** The IDEs that the gateway found, with doctor's verdicts. */
+export function IdesFound({ health }: { readonly health: Loaded<Health> }) {
+  const { data, error } = useData("ides", api.ides, 60_000);
   return (
     <Section id="ides" title="IDEs found">
-      <div class="card">
-        {ides === undefined || ides.length === 0 ? (
-          <p class="muted">
-            None runs now. <code>millrace doctor</code> shows what was looked at.
-          </p>
-        ) : (
-          <ul class="rows">
-            {ides.map((ide) => (
-              <li key={`${ide.variant} ${ide.build}`}>
-                <div class="what">
-                  <span>{ideName(ide.variant)}</span>
-                  <span class="muted">{ide.build}</span>
-                </div>
-                <span class={`badge ${ide.state === "ready" ? "good" : "warn"}`}>{ide.state.replaceAll("_", " ")}</span>
+      {error !== undefined && <Failure error={error} />}
+      {data === undefined && error === undefined && <Loading lines={2} />}
+      {data !== undefined && (
+        <div class="card">
+          {data.data.length > 0 && (
+            <ul class="rows">
+              {data.data.map((ide) => (
+                <li key={`${ide.variant} ${ide.build} ${ide.pid}`}>
+                  <div class="what">
+                    <span>{ideName(ide.variant)}</span>
+                    <span class="muted">
+                      {[ide.build, ide.pid === null ? "" : `process ${ide.pid}`]
+                        .filter((part) => part !== "")
+                        .join(", ")}
+                    </span>
+                  </div>
+                  <span class={`badge ${tones[ide.state]}`}>{ide.state}</span>
+                </li>
+              ))}
+            </ul>
+          )}
+          <Findings found={data} />
+        </div>
+      )}
+      {health.data !== undefined && <p class="note">Millrace {health.data.version}</p>}
+    </Section>
+  );
+}
+
+const tones = {
+  ready: "good",
+  "metered only": "plain",
+  "not signed in": "warn",
+  "not answering": "bad",
+} as const satisfies Record<Found["data"][number]["state"], string>;
+
+const marks = { ok: "✓", note: "·", warning: "!", error: "✗" } as const;
+
+function Findings({ found }: { readonly found: Found }) {
+  return (
+    <>
+      <ul class="findings">
+        {found.findings.map(({ level, what, todo }) => (
+          <li key={what} class={level}>
+            <span class="mark" aria-hidden="true">
+              {marks[level]}
+            </span>
+            <span class="hidden">{`${level}: `}</span>
+            <span>
+              <Prose text={what.endsWith(".") ? what : `${what}.`} />
+              {todo !== undefined && (
+                <span class="muted">
+                  {" "}
+                  <Prose text={todo} />
+                </span>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+      {found.rejected.length > 0 && (
+        <details>
+          <summary>Looked at and not taken ({found.rejected.length})</summary>
+          <ul class="plain-list">
+            {found.rejected.map(({ subject, why }) => (
+              <li key={`${subject} ${why}`}>
+                <span class="break">{subject}</span>: <span class="muted break">{why}</span>
               </li>
             ))}
           </ul>
-        )}
-        <p class="note">Millrace {data.version}</p>
-      </div>
-    </Section>
+        </details>
+      )}
+    </>
   );
 }

@@ -1,12 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
-import { type ApiError, api, type TimelineEntry } from "./api.ts";
-import { readEvents } from "./event-stream.ts";
+import { type ApiError, api, type Resumption, type TimelineEntry, type TurnDetail } from "./api.ts";
+import { readBatches } from "./event-stream.ts";
 import { Failure, Loading } from "./parts.tsx";
+import { answerOf, rowsOf } from "./turn-rows.ts";
 import { Outcome, tokensInWords } from "./turns-section.tsx";
 import { report, useData } from "./use-data.ts";
-import { count, instantInWords, spanInWords } from "./words.ts";
+import { ideName, instantInWords, spanInWords } from "./words.ts";
 
-/** One turn: what it was asked for, how it went, and its events in order. Texts are not shown: they stay in the log. */
+/** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
   const { data: turn, error, reload } = useData(id, (signal) => api.turn(id, signal));
   const timeline = useTimeline(id, reload);
@@ -21,49 +22,40 @@ export function TurnPage({ id }: { readonly id: string }) {
       {error !== undefined && <Failure error={error} />}
       {turn === undefined && error === undefined && <Loading lines={4} />}
       {turn !== undefined && (
-        <section aria-labelledby="turn">
-          <div class="heading">
-            <h1 id="turn">{turn.model}</h1>
-            <Outcome turn={turn} />
-          </div>
-          <dl class="card facts">
-            <Fact name="Model UID" value={turn.model_uid} />
-            <Fact name="Started" value={instantInWords(Date.parse(turn.created_at))} />
-            <Fact
-              name="Took"
-              value={
-                turn.ended_at === null ? "runs" : spanInWords(Date.parse(turn.ended_at) - Date.parse(turn.created_at))
-              }
-            />
-            <Fact name="First token" value={turn.first_token_ms === null ? "none" : spanInWords(turn.first_token_ms)} />
-            <Fact name="Tokens" value={tokensInWords(turn)} />
-            <Fact name="API" value={turn.dialect} />
-            <Fact name="Client" value={turn.client ?? "not told"} />
-            <Fact name="Project" value={turn.project ?? "not told"} />
-            <Fact name="Turn" value={turn.id} />
-          </dl>
-        </section>
+        <>
+          <Facts turn={turn} />
+          <Events turn={turn} timeline={timeline} />
+          <Texts turn={turn} entries={timeline.entries} />
+        </>
       )}
-      <section aria-labelledby="events">
-        <div class="heading">
-          <h2 id="events">Events</h2>
-        </div>
-        {timeline.error !== undefined && <Failure error={timeline.error} />}
-        <ol class="card timeline">
-          {grouped(timeline.entries).map((entry) => (
-            <li key={entry.id} class={entry.type}>
-              <span class="at">
-                {turn === undefined ? "" : `+${spanInWords(Date.parse(entry.at) - Date.parse(turn.created_at))}`}
-              </span>
-              <span class="type">{entry.type.replaceAll("_", " ")}</span>
-              <span class="muted">{entry.words}</span>
-            </li>
-          ))}
-          {timeline.entries.length === 0 && <li class="muted">No event yet.</li>}
-        </ol>
-        <p class="note">The texts of prompts and answers are not shown here.</p>
-      </section>
     </>
+  );
+}
+
+function Facts({ turn }: { readonly turn: TurnDetail }) {
+  const startedMs = Date.parse(turn.created_at);
+  return (
+    <section aria-labelledby="turn">
+      <div class="heading">
+        <h1 id="turn">{turn.model}</h1>
+        <Outcome turn={turn} />
+      </div>
+      <dl class="card facts">
+        <Fact name="Started" value={instantInWords(startedMs)} />
+        <Fact
+          name="Took"
+          value={turn.ended_at === null ? "still running" : spanInWords(Date.parse(turn.ended_at) - startedMs)}
+        />
+        <Fact name="First token" value={turn.first_token_ms === null ? "none" : spanInWords(turn.first_token_ms)} />
+        <Fact name="Tokens" value={tokensInWords(turn)} />
+        <Fact name="Client" value={turn.client ?? "not told"} />
+        <Fact name="Project" value={turn.project ?? "not told"} />
+        <Fact name="API" value={turn.dialect} />
+        <Fact name="IDE" value={turn.ide === null ? "not told" : ideName(turn.ide)} />
+        <Fact name="Model UID" value={turn.model_uid} />
+        <Fact name="Turn" value={turn.id} />
+      </dl>
+    </section>
   );
 }
 
@@ -76,49 +68,104 @@ function Fact({ name, value }: { readonly name: string; readonly value: string }
   );
 }
 
-interface Row {
-  readonly id: string;
-  readonly type: string;
-  readonly at: string;
-  readonly words: string;
+function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly timeline: Timeline }) {
+  const rows = rowsOf(timeline.entries, timeline.resumptions);
+  const returns = timeline.resumptions.length;
+  return (
+    <section aria-labelledby="events">
+      <div class="heading">
+        <h2 id="events">Events</h2>
+        <span class="muted small">
+          {turn.resumptions === null
+            ? "who came back is not kept: the usage history cannot be used"
+            : returns === 0
+              ? "nobody came back to it"
+              : `${returns === 1 ? "one return" : `${returns} returns`} to it`}
+        </span>
+      </div>
+      {timeline.error !== undefined && <Failure error={timeline.error} />}
+      <ol class="card timeline">
+        {rows.map((row) => (
+          <li key={row.id} class={row.type.replaceAll(" ", "_")}>
+            <span class="at">{sinceInWords(Date.parse(row.at) - Date.parse(turn.created_at))}</span>
+            <span class="type">{row.type}</span>
+            <span class="muted">{row.words}</span>
+          </li>
+        ))}
+        {rows.length === 0 && <li class="muted none">No event yet.</li>}
+      </ol>
+    </section>
+  );
 }
 
-/** Deltas of one kind that follow each other are one row. */
-function grouped(entries: readonly TimelineEntry[]): readonly Row[] {
-  const rows: { id: string; type: string; at: string; detail: string | null; deltas: number; characters: number }[] =
-    [];
-  for (const { id, type, at, detail, characters } of entries) {
-    const last = rows.at(-1);
-    const isDelta = type === "text" || type === "thinking" || type === "tool_call";
-    if (isDelta && last?.type === type && last.detail === detail) {
-      last.deltas++;
-      last.characters += characters ?? 0;
-    } else rows.push({ id, type, at, detail, deltas: 1, characters: characters ?? 0 });
-  }
-  return rows.map(({ detail, deltas, characters, ...row }) => {
-    const size =
-      characters === 0 ? "" : `${count(characters)} characters${deltas > 1 ? ` in ${count(deltas)} deltas` : ""}`;
-    return { ...row, words: [detail, size].filter((part) => part !== null && part !== "").join(", ") };
-  });
+function sinceInWords(ms: number): string {
+  return ms < 0 ? `−${spanInWords(-ms)}` : `+${spanInWords(ms)}`;
 }
 
-function useTimeline(id: string, onEnd: () => void) {
-  const [entries, setEntries] = useState<readonly TimelineEntry[]>([]);
-  const [error, setError] = useState<ApiError>();
+/** Prompt and answer, or how to see them here. */
+function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries: readonly TimelineEntry[] }) {
+  const answer = answerOf(entries);
+  return (
+    <section aria-labelledby="texts">
+      <div class="heading">
+        <h2 id="texts">Texts</h2>
+      </div>
+      {!turn.shows_text ? (
+        <p class="card muted">
+          Prompts and answers are not shown here. To see them, start the gateway with{" "}
+          <code>millrace serve --dashboard-text</code>; they can be read as long as the log keeps the turn.
+        </p>
+      ) : (
+        <div class="card texts">
+          {turn.prompt?.map(({ role, text }, index) => (
+            <Text key={index} title={role} text={text} isOpen={index === (turn.prompt?.length ?? 0) - 1} />
+          ))}
+          {answer.thinking !== "" && <Text title="thinking" text={answer.thinking} isOpen={false} />}
+          <Text title="answer" text={answer.text} isOpen={true} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Text({ title, text, isOpen }: { readonly title: string; readonly text: string; readonly isOpen: boolean }) {
+  return (
+    <details open={isOpen}>
+      <summary>{title}</summary>
+      {text === "" ? <p class="muted">no text</p> : <pre>{text}</pre>}
+    </details>
+  );
+}
+
+interface Timeline {
+  readonly entries: readonly TimelineEntry[];
+  readonly resumptions: readonly Resumption[];
+  readonly error: ApiError | undefined;
+}
+
+const nothing: Timeline = { entries: [], resumptions: [], error: undefined };
+
+/** Follows the turn to its end. Entries that come together are shown together: an old turn may have thousands. */
+function useTimeline(id: string, onEnd: () => void): Timeline {
+  const [timeline, setTimeline] = useState(nothing);
   useEffect(() => {
     const stop = new AbortController();
     const follow = async () => {
-      for await (const event of readEvents(await api.stream(`/v1/turns/${id}/timeline`, stop.signal))) {
-        if (event.name !== "entry") continue;
-        const entry = JSON.parse(event.data) as TimelineEntry; // the timeline's own form
-        setEntries((before) => [...before, entry]);
+      for await (const events of readBatches(await api.stream(`/v1/turns/${id}/timeline`, stop.signal))) {
+        const entries = events.filter(({ name }) => name === "entry").map(({ data }) => JSON.parse(data));
+        const resumptions = events.filter(({ name }) => name === "resumption").map(({ data }) => JSON.parse(data));
+        setTimeline((before) => ({
+          ...before,
+          entries: [...before.entries, ...(entries as TimelineEntry[])], // the timeline's own forms
+          resumptions: [...before.resumptions, ...(resumptions as Resumption[])],
+        }));
       }
       onEnd();
     };
     follow().catch((failure: unknown) => {
-      if (!stop.signal.aborted) setError(report(failure));
+      if (!stop.signal.aborted) setTimeline((before) => ({ ...before, error: report(failure) }));
     });
     return () => stop.abort();
   }, [id, onEnd]);
-  return { entries, error };
+  return timeline;
 }

@@ -47,7 +47,8 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   yield* guarded(held, reach, options, signal, async function* () {
     const { cascadeId, fromStep } = await begin(reach, prompt, held, signal);
     const { modelUid } = prompt;
-    yield { type: "started", modelUid, backend: "cascade", cascadeId, ...(fromStep === 0 ? {} : { fromStep }) };
+    const ide = reach.server.endpoint.variant;
+    yield { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };
     signal.throwIfAborted();
 
     const start = startPoint(prompt, fromStep, emptyAnswer, settings.clock, reach);

@@ -23,7 +23,7 @@ export async function* runRawChat(
     return;
   }
   const { modelUid, modelNumber, instructions, messages } = prompt;
-  yield { type: "started", modelUid, backend: "raw_chat", cascadeId: undefined };
+  yield { type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide: server.endpoint.variant };
   if (signal.aborted) return;
   let state = startStream;
   try {

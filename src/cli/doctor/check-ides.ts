@@ -39,15 +39,16 @@ const products: Readonly<Record<Ide["variant"], string>> = {
   antigravity: "Antigravity",
 };
 
-/** Looks for IDEs and asks each what it offers and who is signed in; calls that spend nothing. */
+/** Looks for IDEs and asks each what it offers and who is signed in (the plan's name, if asked for); calls that spend nothing. */
 export async function checkIdes(
   finder: IdeFinder,
   schemas: Schemas,
   nowMs: number,
   signal: AbortSignal,
+  { asksPlan = true }: { readonly asksPlan?: boolean } = {},
 ): Promise<IdeCheck> {
   const result = await finder.find(signal);
-  const ides = await Promise.all(result.ides.map((ide) => report(finder, schemas, ide, nowMs, signal)));
+  const ides = await Promise.all(result.ides.map((ide) => report(finder, schemas, ide, nowMs, asksPlan, signal)));
   const rejected = rejectionsThatMatter(result.trace).map(({ stage, subject, rule, why }) => ({
     stage,
     subject,
@@ -62,6 +63,7 @@ async function report(
   schemas: Schemas,
   ide: Ide,
   nowMs: number,
+  asksPlan: boolean,
   signal: AbortSignal,
 ): Promise<IdeReport> {
   const known = {
@@ -80,7 +82,7 @@ async function report(
     const limited = deadline(signal, askLimitMs);
     const server = await finder.connect(ide, limited);
     const capabilities = await server.capabilities(limited);
-    return { ...known, capabilities, schema, plan: ide.signedIn ? await planOf(server, limited) : null };
+    return { ...known, capabilities, schema, plan: asksPlan && ide.signedIn ? await planOf(server, limited) : null };
   } catch (error) {
     if (signal.aborted) throw error;
     return {

@@ -16,7 +16,7 @@ describe("the history's row of a turn", () => {
       { type: "usage", ...counts, cachedPromptTokens: 50, creditsHundredths: 150, estimated: false },
       end,
     );
-    expect(finishedTurn(recordFake({ project: "engine" }), events, "windsurf")).toEqual({
+    expect(finishedTurn(recordFake({ project: "engine" }), events)).toEqual({
       turnId: "turn_1",
       startedAtMs: 1000,
       endedAtMs: 1900,
@@ -48,38 +48,50 @@ describe("the history's row of a turn", () => {
       [measured, estimate],
       [estimate, measured],
     ]) {
-      const row = finishedTurn(recordFake({}), eventsFake(1500, startedFake, ...usages, end), undefined);
+      const row = finishedTurn(recordFake({}), eventsFake(1500, startedFake, ...usages, end));
       expect(row).toMatchObject({ tokenSource: "measured", promptTokens: 100 });
     }
-    const row = finishedTurn(recordFake({}), eventsFake(1500, estimate, end), undefined);
+    const row = finishedTurn(recordFake({}), eventsFake(1500, estimate, end));
     expect(row).toMatchObject({ tokenSource: "estimated", promptTokens: 7 });
   });
 
   it("says unknown where nothing was counted, and why a turn failed or was cancelled", () => {
     const failed = { type: "failed", error: new MillraceError("quota_exhausted", "none left").toRecord() } as const;
-    expect(finishedTurn(recordFake({ client: undefined }), eventsFake(1500, failed), undefined)).toMatchObject({
+    expect(finishedTurn(recordFake({ client: undefined }), eventsFake(1500, failed))).toMatchObject({
       tokenSource: "unknown",
       model: "opus-asked",
       client: undefined,
       firstTokenMs: undefined,
-      creditsHundredths: undefined,
+      ide: undefined,
+      creditsHundredths: 0,
       outcome: "failed",
       reason: "quota_exhausted",
     });
     const cancelled = { type: "cancelled", by: "client" } as const;
-    expect(finishedTurn(recordFake({}), eventsFake(1500, startedFake, cancelled), undefined)).toMatchObject({
+    expect(finishedTurn(recordFake({}), eventsFake(1500, startedFake, cancelled))).toMatchObject({
       outcome: "cancelled",
       reason: "client",
     });
   });
 
+  it("has no IDE and no known cost where an older log does not tell them", () => {
+    const { ide: _, ...older } = startedFake;
+    const failed = { type: "failed", error: new MillraceError("upstream_failed", "gone").toRecord() } as const;
+    expect(finishedTurn(recordFake({}), eventsFake(1500, older, failed))).toMatchObject({
+      ide: undefined,
+      creditsHundredths: undefined,
+    });
+    const foreign = { ...older, ide: "antigravity" };
+    expect(finishedTurn(recordFake({}), eventsFake(1500, foreign, end))).toMatchObject({ ide: undefined });
+  });
+
   it("does not exist before the turn's end", () => {
-    expect(finishedTurn(recordFake({}), eventsFake(1500, startedFake), undefined)).toBeUndefined();
+    expect(finishedTurn(recordFake({}), eventsFake(1500, startedFake))).toBeUndefined();
   });
 });
 
 describe("the project of a turn", () => {
-  const projectIn = (system: string) => finishedTurn(recordFake({ system }), eventsFake(1500, end), undefined)?.project;
+  const projectIn = (system: string) => finishedTurn(recordFake({ system }), eventsFake(1500, end))?.project;
 
   it.each([
     [

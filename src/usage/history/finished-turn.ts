@@ -20,7 +20,7 @@ export interface FinishedTurn {
   /** The client's product name, without its version. */
   readonly client: string | undefined;
   readonly project: string | undefined;
-  /** Whose plan paid; undefined where the turn does not tell. */
+  /** Whose plan paid: the product that the prompt went to. Undefined for a turn that reached none, and in old logs. */
   readonly ide: IdeVariant | undefined;
   readonly tokenSource: TokenSource;
   readonly promptTokens: number;
@@ -35,17 +35,16 @@ export interface FinishedTurn {
   readonly reason: string;
 }
 
+/** The products that prompts go to. */
+const prompted: readonly IdeVariant[] = ["windsurf", "windsurf-next"];
+
 type Described = Pick<TurnRecord, "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project">;
 
 /**
  * The history's row of a turn, from its record and all its events; undefined while it has not ended. Pure: the same log
  * gives the same row however often and by whichever process it is read.
  */
-export function finishedTurn(
-  record: Described,
-  events: readonly TurnEvent[],
-  ide: IdeVariant | undefined,
-): FinishedTurn | undefined {
+export function finishedTurn(record: Described, events: readonly TurnEvent[]): FinishedTurn | undefined {
   const last = events.findLast(isTerminal);
   if (last === undefined) return undefined;
   const started = events.find((event) => event.type === "started");
@@ -59,13 +58,14 @@ export function finishedTurn(
     dialect: record.dialect,
     client: productOf(record.client),
     project: record.project ?? projectOf(record.request),
-    ide,
+    ide: prompted.find((variant) => variant === started?.ide),
     tokenSource: usage === undefined ? "unknown" : usage.estimated ? "estimated" : "measured",
     promptTokens: usage?.promptTokens ?? 0,
     completionTokens: usage?.completionTokens ?? 0,
     thinkingTokens: usage?.thinkingTokens ?? 0,
     cachedPromptTokens: usage?.cachedPromptTokens ?? 0,
-    creditsHundredths: usage?.creditsHundredths,
+    // A prompt is sent only after `started` is stored: without it the turn cost nothing, and that is known.
+    creditsHundredths: started === undefined ? 0 : usage?.creditsHundredths,
     firstTokenMs: first === undefined ? undefined : Math.max(0, first.atMs - record.createdAtMs),
     outcome: last.type,
     reason: reasonOf(last),

@@ -60,9 +60,10 @@ export function eventsFake(fromMs: number, ...bodies: readonly TurnEventBody[]):
   return bodies.map((body, index) => ({ ...body, eventId: `${index + 1}` as EventId, atMs: fromMs + index * 100 })); // made-up ids
 }
 
-export const startedFake: TurnEventBody = {
+export const startedFake = {
   type: "started",
   modelUid: "claude-opus-4-5" as ModelUid, // a known one
   backend: "cascade",
   cascadeId: undefined,
-};
+  ide: "windsurf",
+} as const satisfies TurnEventBody;

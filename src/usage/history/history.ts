@@ -1,6 +1,7 @@
 import type { IdeVariant } from "../../language-server/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
+import type { Resumption } from "./resumption.ts";
 import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
 
 /** By what spending is told apart. Days are those of the time zone that the caller names. */
@@ -68,6 +69,10 @@ export interface UsageHistory {
   addToolCalls(calls: TurnCalls): void;
   /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */
   toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
+  /** Somebody came back to a turn. At most 200 are kept for one turn. */
+  addResumption(resumption: Resumption): void;
+  /** Who came back to a turn, in order of time. */
+  resumptions(turnId: string): readonly Resumption[];
   /** The newest reading of each IDE that is not older than `sinceMs`. */
   latestSnapshots(sinceMs: number): readonly LimitsSnapshot[];
   /** Readings in order of time, `sinceMs` inclusive, `untilMs` exclusive; without their raw answer. */

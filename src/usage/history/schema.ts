@@ -42,6 +42,13 @@ const migrations: readonly string[] = [
   );
   CREATE INDEX usage_tool_calls_by_time ON usage_tool_calls (at_ms);
   `,
+  `
+  CREATE TABLE usage_resumptions (
+    turn_id TEXT NOT NULL, at_ms INTEGER NOT NULL, how TEXT NOT NULL, after_event TEXT NOT NULL, client TEXT
+  );
+  CREATE INDEX usage_resumptions_by_turn ON usage_resumptions (turn_id, at_ms);
+  CREATE INDEX usage_resumptions_by_time ON usage_resumptions (at_ms);
+  `,
 ];
 
 /** Length of a rollup's bucket. */

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { snapshotOf } from "../snapshot.fake.ts";
 import { turnFake } from "./history.fake.ts";
 import type { SpendDimension, UsageHistory } from "./history.ts";
+import { mostResumptions } from "./resumption.ts";
 import { openHistory } from "./sqlite-history.ts";
 
 const hour = 3_600_000;
@@ -232,12 +233,29 @@ describe("calls of tools", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
     history.close();
     const older = new DatabaseSync(file);
-    older.exec("DROP TABLE usage_tool_calls; DELETE FROM usage_schema WHERE version > 1");
+    older.exec("DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DELETE FROM usage_schema WHERE version > 1");
     older.close();
     history = openHistory({ file, keepDays: 400 });
     calls("turn_2", "model-a", now);
     expect(history.toolCalls(0, now + 1)).toHaveLength(1);
     expect(history.turn("turn_1")).toBeDefined();
+  });
+});
+
+describe("returns to turns in the usage history", () => {
+  it("come back in order of time, of one turn, over a restart, and not without end", () => {
+    const at = (turnId: string, atMs: number) => ({ turnId, atMs, how: "key" as const, after: "0", client: "codex/2" });
+    const adopted = { turnId: "turn_1", atMs: now + 1, how: "adopted", after: "7", client: undefined } as const;
+    history.addResumption(adopted);
+    history.addResumption(at("turn_1", now));
+    history.addResumption(at("turn_2", now - 2 * day));
+    history.close();
+    history = openHistory({ file, keepDays: 1 });
+    expect(history.resumptions("turn_1")).toEqual([at("turn_1", now), adopted]);
+    for (let i = 0; i < mostResumptions + 5; i++) history.addResumption(at("turn_3", now + i));
+    expect(history.resumptions("turn_3")).toHaveLength(mostResumptions);
+    history.sweep(now);
+    expect(["turn_1", "turn_2"].map((id) => history.resumptions(id).length)).toEqual([2, 0]);
   });
 });
 
@@ -250,6 +268,18 @@ describe("a store that cannot be used", () => {
     );
     expect(other.prepare("SELECT max(version) AS version FROM usage_schema").get()).toEqual({ version: 99 });
     other.close();
+  });
+
+  it("from an older version is brought up to this one with all that it holds", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    history.close();
+    const other = new DatabaseSync(file);
+    other.exec("DROP TABLE usage_resumptions; DELETE FROM usage_schema WHERE version > 2");
+    other.close();
+    history = openHistory({ file, keepDays: 400 });
+    expect(history.turn("turn_1")).toMatchObject({ promptTokens: 100 });
+    expect(history.resumptions("turn_1")).toEqual([]);
+    expect(spend("model")).toMatchObject([{ turns: 1 }]);
   });
 
   it("that is no database is degraded, with the cause kept", () => {

@@ -6,10 +6,11 @@ import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { Explained, TurnUse, UsageHistory } from "./history.ts";
 import { payingWindow, standingAfter } from "./plan-standing.ts";
+import { openResumptions } from "./resumption-rows.ts";
 import { sweepHistory } from "./retention.ts";
 import { openRollup } from "./rollup.ts";
 import { migrate } from "./schema.ts";
-import { openToolCalls } from "./tool-calls.ts";
+import { openToolCalls } from "./tool-call-rows.ts";
 
 export interface HistoryOptions {
   /** The event log's file (made with mode 0600 if absent), or `:memory:`. */
@@ -44,6 +45,7 @@ export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
   const statements = prepare(db);
   const rollup = openRollup(db);
   const toolCalls = openToolCalls(db);
+  const resumptions = openResumptions(db);
   const guarded = <T>(work: () => T) => translated(file, work);
   const atomic = <T>(work: () => T): T => {
     db.exec("BEGIN IMMEDIATE");
@@ -98,6 +100,8 @@ export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
     addSnapshot: (snapshot) => guarded(() => atomic(() => addSnapshot(snapshot))),
     addToolCalls: (calls) => guarded(() => toolCalls.add(calls)),
     toolCalls: (sinceMs, untilMs) => guarded(() => toolCalls.byModel(sinceMs, untilMs)),
+    addResumption: (resumption) => guarded(() => resumptions.add(resumption)),
+    resumptions: (turnId) => guarded(() => resumptions.of(turnId)),
     latestSnapshots: (sinceMs) => guarded(() => (statements.latest.all(sinceMs) as Row[]).map(snapshotOf)),
     snapshots: ({ ide, sinceMs, untilMs }) =>
       guarded(() => (statements.between.all(sinceMs, untilMs, ide ?? null, ide ?? null) as Row[]).map(snapshotOf)),

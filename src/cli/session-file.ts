@@ -1,0 +1,32 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { z } from "zod";
+import type { SessionStore } from "../gateway/dashboard-sessions.ts";
+
+const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
+
+/**
+ * The dashboard's sessions in a file (0600), as digests: a page that is open goes on after the gateway was restarted. A
+ * file that cannot be read or written costs signing in again, nothing else.
+ */
+export function sessionFile(file: string): SessionStore {
+  return {
+    load() {
+      try {
+        return kept.parse(JSON.parse(readFileSync(file, "utf8")));
+      } catch {
+        return []; // none yet, or not ours: whoever was signed in signs in again
+      }
+    },
+    save(sessions) {
+      try {
+        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+        const draft = `${file}.${crypto.randomUUID()}`;
+        writeFileSync(draft, JSON.stringify(sessions), { mode: 0o600, flag: "wx" });
+        renameSync(draft, file);
+      } catch {
+        // the session lives in memory, and ends with the gateway
+      }
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type { Resumption, TimelineEntry } from "./api.ts";
+import { count } from "./words.ts";
+
+/** A line of a turn's page: entries of the log that belong together, or somebody who came back. */
+export interface Row {
+  readonly id: string;
+  readonly type: string;
+  /** ISO. */
+  readonly at: string;
+  readonly words: string;
+}
+
+/** Entries and returns in order of time; deltas of one kind that follow each other are one row. */
+export function rowsOf(entries: readonly TimelineEntry[], resumptions: readonly Resumption[]): readonly Row[] {
+  const places = new Map(entries.map(({ id }, index) => [id, index + 1]));
+  const waiting = [...resumptions].sort((a, b) => a.at.localeCompare(b.at));
+  const rows: Row[] = [];
+  let group: TimelineEntry[] = [];
+  const close = () => {
+    if (group.length > 0) rows.push(rowOf(group));
+    group = [];
+  };
+  const tell = (resumption: Resumption) => {
+    close();
+    rows.push(returnRow(resumption, rows.length, places));
+  };
+  for (const entry of entries) {
+    for (; waiting[0] !== undefined && waiting[0].at < entry.at; waiting.shift()) tell(waiting[0]);
+    const last = group.at(-1);
+    if (last !== undefined && !(isDelta(entry) && last.type === entry.type && last.detail === entry.detail)) close();
+    group.push(entry);
+  }
+  close();
+  for (const resumption of waiting) tell(resumption);
+  return rows;
+}
+
+/** The answer as it stands: text, and thinking apart. Empty where texts are not shown. */
+export function answerOf(entries: readonly TimelineEntry[]): { readonly text: string; readonly thinking: string } {
+  let [text, thinking] = ["", ""];
+  for (const entry of entries) {
+    if (entry.type === "text") text += entry.text ?? "";
+    else if (entry.type === "rewritten") text = entry.text ?? "";
+    else if (entry.type === "thinking") thinking += entry.text ?? "";
+  }
+  return { text, thinking };
+}
+
+function isDelta({ type }: TimelineEntry): boolean {
+  return type === "text" || type === "thinking" || type === "tool_call";
+}
+
+function rowOf(group: readonly TimelineEntry[]): Row {
+  const [first] = group;
+  if (first === undefined) throw new Error("a row has an entry"); // never: only called with some
+  const characters = group.reduce((sum, entry) => sum + (entry.characters ?? 0), 0);
+  const deltas = group.length > 1 ? ` in ${count(group.length)} deltas` : "";
+  const size = characters === 0 ? "" : `${count(characters)} ${characters === 1 ? "character" : "characters"}${deltas}`;
+  const words = [first.detail, size].filter((part) => part !== null && part !== "").join(", ");
+  return { id: first.id, type: first.type.replaceAll("_", " "), at: first.at, words };
+}
+
+const ways = {
+  key: ["joined", "with the same idempotency key"],
+  implicit: ["joined", "with the same request"],
+  last_event_id: ["resumed", "by Last-Event-ID"],
+  cursor: ["resumed", "from a cursor"],
+  adopted: ["adopted", "by a gateway, after its process was gone"],
+} as const satisfies Record<Resumption["how"], readonly [type: string, words: string]>;
+
+function returnRow(resumption: Resumption, index: number, places: ReadonlyMap<string, number>): Row {
+  const { at, how, after, client } = resumption;
+  const [type, way] = ways[how];
+  const who = how === "adopted" ? [] : [client ?? "a client that does not say its name"];
+  return { id: `return-${index}`, type, at, words: [...who, way, fromWhere(after, places)].join(", ") };
+}
+
+function fromWhere(after: string, places: ReadonlyMap<string, number>): string {
+  if (after === "0") return "from the start";
+  if (after.startsWith("#")) return `after sequence number ${after.slice(1)}`;
+  const place = places.get(after);
+  return place === undefined ? "after an event that it had" : `after event ${count(place)}`;
+}
