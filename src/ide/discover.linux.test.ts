@@ -1,74 +1,32 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, symlinkSync } from "node:fs";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { symlinkSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemClock } from "../base/clock.ts";
-import { discover } from "./discover.ts";
 import type { ProcessRow } from "./host.ts";
-import { openLinuxHost } from "./linux/host.ts";
-import { type IdeOverrides, noOverrides } from "./overrides.ts";
-import {
-  onlyProcesses,
-  probeStandIn,
-  type StandIn,
-  type StandInOptions,
-  startStandIn,
-} from "./stand-in-process.fake.ts";
+import { apiKey, LinuxWorld, newTokenFlags, token } from "./linux-world.fake.ts";
+import type { IdeOverrides } from "./overrides.ts";
+import type { StandInOptions } from "./stand-in-process.fake.ts";
 import { verifyHolder } from "./verify-holder.ts";
 
-const token = "0f0e0d0c-1111-4222-8333-444455556666";
-const apiKey = "sk-ws-01-planted-key-that-must-not-appear";
-const installed = "/usr/share/windsurf/resources/app/extensions/windsurf/bin/language_server_linux_x64";
 const signal = new AbortController().signal;
 const uid = process.getuid?.() ?? -1;
 
 describe.runIf(process.platform === "linux")("discovery over real processes", { timeout: 30_000 }, () => {
+  let world: LinuxWorld;
   let home: string;
-  let running: StandIn[];
+  const host = () => world.host;
+  const start = (options: Partial<StandInOptions> & { flags: readonly string[] }) => world.start(options);
+  const signIn = (folder: string, key?: string) => world.signIn(folder, key);
+  const look = (overrides: Partial<IdeOverrides> = {}) => world.look(overrides);
 
   beforeEach(() => {
-    home = mkdtempSync(join(tmpdir(), "millrace-ide-"));
-    running = [];
+    world = new LinuxWorld();
+    ({ home } = world);
   });
-
-  afterEach(async () => {
-    for (const standIn of running) await standIn.stop();
-    await rm(home, { recursive: true, force: true });
-  });
-
-  async function start(options: Partial<StandInOptions> & { flags: readonly string[] }): Promise<StandIn> {
-    const standIn = await startStandIn({ program: installed, environment: { HOME: home }, token, ...options });
-    running.push(standIn);
-    return standIn;
-  }
-
-  async function signIn(folder: string, key = apiKey): Promise<void> {
-    await mkdir(join(folder, "User", "globalStorage"), { recursive: true });
-    const database = new DatabaseSync(join(folder, "User", "globalStorage", "state.vscdb"));
-    database.exec("CREATE TABLE ItemTable(key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
-    database.prepare("INSERT INTO ItemTable VALUES(?, ?)").run("windsurfAuthStatus", JSON.stringify({ apiKey: key }));
-    database.close();
-  }
-
-  const host = () => openLinuxHost({ home: "/nonexistent", uid, clock: systemClock });
-  async function look(overrides: Partial<IdeOverrides> = {}, pids = () => running.map(({ pid }) => pid)) {
-    const { ides, trace } = await discover(
-      {
-        host: onlyProcesses(host(), pids),
-        probe: probeStandIn,
-        overrides: { ...noOverrides, ...overrides },
-        lastGood: new Map(),
-      },
-      signal,
-    );
-    return { ides, trace: trace.entries };
-  }
-  const newTokenFlags = ["--ide_name", "windsurf", "--random_port", "--windsurf_version", "2.2.17"];
+  afterEach(() => world.close());
 
   it("finds a new build by the token in its environment, and its key in the home that its environment names", async () => {
     await signIn(join(home, ".config", "Windsurf"));
@@ -101,30 +59,6 @@ describe.runIf(process.platform === "linux")("discovery over real processes", { 
     const { ides, trace } = await look();
     expect(ides[0]?.pid).toBe(standIn.pid);
     expect(trace.map(({ rule }) => rule)).toContain("token_refused");
-  });
-
-  it("finds the remote server's layout and tells that its key is elsewhere", async () => {
-    const program = join(home, ".windsurf-server/bin/0123abcd/extensions/windsurf/bin/language_server_linux_arm");
-    await start({
-      program,
-      flags: ["--run_child", "--random_port"],
-      environment: { HOME: home, WINDSURF_CSRF_TOKEN: token },
-    });
-    const { ides, trace } = await look();
-    expect(ides[0]).toMatchObject({ variant: "windsurf", signedIn: false });
-    expect(trace.some(({ why }) => why.includes("no file of this IDE holds one"))).toBe(true);
-  });
-
-  it("reads the key of a Flatpak from the configuration folder that the process names", async () => {
-    const config = join(home, ".var/app/com.codeium.windsurf/config");
-    await signIn(join(config, "Windsurf"));
-    const environment = { HOME: home, XDG_CONFIG_HOME: config, WINDSURF_CSRF_TOKEN: token };
-    await start({
-      program: "/app/windsurf/resources/app/extensions/windsurf/bin/language_server_linux_x64",
-      flags: newTokenFlags,
-      environment,
-    });
-    expect((await look()).ides[0]?.identity.apiKey.reveal()).toBe(apiKey);
   });
 
   it("tells Windsurf, Windsurf Next and Antigravity apart and prefers them in this order", async () => {
@@ -189,7 +123,7 @@ describe.runIf(process.platform === "linux")("discovery over real processes", { 
       await until(pid, ({ command }) => command.program === program);
       process.kill(pid, "SIGKILL");
       await until(pid, ({ zombie }) => zombie);
-      const { ides, trace } = await look({}, () => [pid]);
+      const { ides, trace } = await world.look({}, host(), () => [pid]);
       expect(ides).toEqual([]);
       const about = trace.filter(({ subject }) => subject === `pid ${pid}`);
       expect(about).toHaveLength(1);
@@ -271,22 +205,18 @@ describe.runIf(process.platform === "linux")("discovery over real processes", { 
     expect(trace[0]).toMatchObject({ stage: "candidates", verdict: "note", subject: "/proc" });
   });
 
-  it("survives a server that ends while it is examined", async () => {
+  it("survives a server that ends while it is examined, and finds the one that the IDE starts instead", async () => {
     const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };
     const standIn = await start({ flags: newTokenFlags, environment });
-    const dying = {
+    const restarting = {
       ...host(),
-      listListening: async (pid: number) => (await standIn.stop(), host().listListening(pid, signal)),
-    };
-    const { ides } = await discover(
-      {
-        host: onlyProcesses(dying, () => [standIn.pid]),
-        probe: probeStandIn,
-        overrides: noOverrides,
-        lastGood: new Map(),
+      async listListening(pid: number) {
+        await standIn.stop();
+        await start({ flags: newTokenFlags, environment });
+        return host().listListening(pid, signal);
       },
-      signal,
-    );
-    expect(ides).toEqual([]);
+    };
+    expect((await world.look({}, restarting)).ides).toEqual([]);
+    expect((await look()).ides.map(({ pid }) => pid)).toEqual([world.running[1]?.pid]);
   });
 });

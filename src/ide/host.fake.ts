@@ -1,4 +1,5 @@
 import type { Host, ListeningSocket, Platform, ProcessRow, Surrounding } from "./host.ts";
+import { holdings } from "./shared-ports.ts";
 import type { StateRead } from "./state-db.ts";
 
 /** A process of a fake machine. */
@@ -8,7 +9,7 @@ export interface FakeProcess {
   readonly listening?: readonly ListeningSocket[];
 }
 
-/** A machine that a test sets up; it counts how often its processes were listed. */
+/** A machine that a test sets up, with the manners of a real one (`host.conformance.ts`); it counts how often its processes were listed. */
 export class FakeHost implements Host {
   readonly platform: Platform;
   readonly home = "/home/me";
@@ -34,7 +35,8 @@ export class FakeHost implements Host {
     return { ok: true, value: { processes, looked: this.processes.size, source: "fake" } };
   }
 
-  async readProcess(pid: number): Promise<ProcessRow | undefined> {
+  async readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined> {
+    signal.throwIfAborted();
     return this.processes.get(pid)?.row;
   }
 
@@ -42,25 +44,39 @@ export class FakeHost implements Host {
     return this.processes.has(pid);
   }
 
-  async readEnvironment({ pid }: ProcessRow): ReturnType<Host["readEnvironment"]> {
+  async readEnvironment({ pid }: ProcessRow, signal: AbortSignal): ReturnType<Host["readEnvironment"]> {
+    signal.throwIfAborted();
     const environment = this.processes.get(pid)?.environment;
     if (environment === undefined) return { ok: false, why: "hidden" };
     return { ok: true, value: new Map(Object.entries(environment)) };
   }
 
-  async listListening(pid: number): ReturnType<Host["listListening"]> {
-    return { ok: true, value: this.processes.get(pid)?.listening ?? [] };
+  /** Shared if a test says so, or if another process here listens on the same port. */
+  async listListening(pid: number, signal: AbortSignal): ReturnType<Host["listListening"]> {
+    signal.throwIfAborted();
+    const rows = [...this.processes.values()].flatMap(({ row, listening = [] }) =>
+      listening.map((socket) => ({ ...socket, pid: row.pid })),
+    );
+    const said = rows.filter((row) => row.pid === pid);
+    const seen = holdings(rows, pid);
+    return {
+      ok: true,
+      value: seen.map((socket, i) => ({ ...socket, shared: socket.shared || said[i]?.shared === true })),
+    };
   }
 
   async surroundings(): Promise<readonly Surrounding[]> {
     return this.around;
   }
 
-  async readText(path: string): Promise<string | undefined> {
-    return this.texts.get(path);
+  async readText(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined> {
+    signal.throwIfAborted();
+    const text = this.texts.get(path);
+    return text === undefined || text.length > maxBytes ? undefined : text;
   }
 
-  async listFolder(): Promise<readonly string[]> {
+  async listFolder(_: string, signal: AbortSignal): Promise<readonly string[]> {
+    signal.throwIfAborted();
     return [];
   }
 

@@ -21,16 +21,18 @@ export interface StandInOptions {
   readonly ports?: number;
   readonly port?: number;
   readonly address?: string;
+  /** Lets other processes of this user listen on its ports too, as both must ask for. */
+  readonly reusePort?: boolean;
   readonly uid?: number;
 }
 
 const script = fileURLToPath(new URL("fixtures/stand-in-process.mjs", import.meta.url));
 
 export async function startStandIn(options: StandInOptions): Promise<StandIn> {
-  const { ports, port, address, token } = options;
+  const { ports, port, address, token, reusePort } = options;
   const child = spawn(process.execPath, [script, ...options.flags], {
     argv0: options.program,
-    env: { ...options.environment, STAND_IN: JSON.stringify({ ports, port, address, token }) },
+    env: { ...options.environment, STAND_IN: JSON.stringify({ ports, port, address, token, reusePort }) },
     stdio: ["pipe", "pipe", "inherit"],
     ...(options.uid === undefined ? {} : { uid: options.uid }),
   });
