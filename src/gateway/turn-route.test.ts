@@ -433,6 +433,7 @@ describe("/v1/turns", () => {
         created_at: "2025-06-15T15:06:40.000Z",
         status: "running",
         delivered: false,
+        degraded: false,
         expires_at: "2025-06-15T17:06:40.000Z",
         last_event_id: "a2",
         dialect: "openai-chat",

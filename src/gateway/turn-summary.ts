@@ -25,6 +25,8 @@ export interface TurnSummary {
   } | null;
   readonly outcome: "finished" | "failed" | "cancelled" | null;
   readonly reason: string | null;
+  /** True while only memory holds the turn, because its store would not take it. */
+  readonly degraded: boolean;
   /** The product that the prompt went to; null until it did. */
   readonly ide: string | null;
 }
@@ -47,6 +49,7 @@ export function beginSummary(record: TurnRecord): TurnSummary {
     tokens: null,
     outcome: record.outcome ?? null,
     reason: null,
+    degraded: record.degraded,
     ide: null,
   };
 }

@@ -18,7 +18,7 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/turns", async (c) => jsonResponse(await listTurns(gateway, c)));
   app.get("/v1/turns/:id", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
-    return turn === undefined ? turnNotFound(c) : jsonResponse(describeTurn(turn));
+    return turn === undefined ? turnNotFound(c) : jsonResponse(describeNow(gateway, turn));
   });
   app.get("/v1/turns/:id/events", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
@@ -28,7 +28,7 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return turnNotFound(c);
     await gateway.turns.cancel(turn.turnId, "client");
-    return jsonResponse(describeTurn((await gateway.turns.get(turn.turnId)) ?? turn));
+    return jsonResponse(describeNow(gateway, (await gateway.turns.get(turn.turnId)) ?? turn));
   });
 }
 
@@ -52,8 +52,13 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
   return { object: "list", data: seen.map(describeTurn) };
 }
 
+/** A turn, and what time it is by the clock that its times are told by. */
+function describeNow(gateway: Gateway, turn: TurnRecord): unknown {
+  return { ...describeTurn(turn), server_now: new Date(gateway.clock.now()).toISOString() };
+}
+
 /** What a list shows of a turn: never its prompt. */
-function describeTurn(turn: TurnRecord): unknown {
+function describeTurn(turn: TurnRecord): object {
   return {
     object: "turn",
     id: turn.turnId,
@@ -61,6 +66,7 @@ function describeTurn(turn: TurnRecord): unknown {
     status: turn.outcome ?? "running",
     dialect: turn.dialect,
     delivered: turn.delivered,
+    degraded: turn.degraded,
     expires_at: new Date(turn.expiresAtMs).toISOString(),
     last_event_id: turn.lastEventId,
     model: turn.request.model,

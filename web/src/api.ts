@@ -17,6 +17,8 @@ export interface LiveTurn {
   readonly tokens: TurnTokens | null;
   readonly outcome: "finished" | "failed" | "cancelled" | null;
   readonly reason: string | null;
+  /** True while only the gateway's memory holds the turn, because its store cannot be written. */
+  readonly degraded: boolean;
   /** The product that the prompt went to; null until it did. */
   readonly ide: string | null;
 }

@@ -16,6 +16,12 @@ export function RunningTurns(props: {
     <Section id="running" title="Running turns" aside={<Connection state={props.connection} />}>
       {props.isFirstRun && <FirstRun />}
       {!props.isFirstRun && props.turns.length === 0 && <p class="card muted">No turn runs now.</p>}
+      {props.turns.some(({ degraded }) => degraded) && (
+        <p class="card" role="status">
+          The log cannot be written now: answers flow, but those marked “in memory” do not survive a restart of the
+          gateway. `millrace doctor` says why.
+        </p>
+      )}
       {props.turns.length > 0 && (
         <ul class="card rows">
           {props.turns.map((turn) => (
@@ -55,6 +61,7 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
       <span class="figures">
         <span>{spanInWords(Math.max(0, now - Date.parse(turn.created_at)))}</span>
         <span>{tokensInWords(turn)}</span>
+        {turn.degraded && <span class="badge bad">in memory</span>}
       </span>
       <button type="button" class="danger" disabled={isCancelling} onClick={cancel} aria-label={`Cancel ${turn.model}`}>
         {isCancelling ? "Cancelling" : "Cancel"}
