@@ -390,6 +390,20 @@ export function describeLogStore(
         expect(seen).toEqual(["text", "finished"]);
       });
 
+      test("an attach at one ends with a newer attach at the other, and with nothing else that is written", async () => {
+        const name = { caller: "caller-1", name: "shared stream", clientKey: undefined };
+        const stream = await store.attachStream(name, "create");
+        let told = false;
+        const superseded = store.untilSuperseded(stream, never).then(() => (told = true));
+        const { turnId } = await begin();
+        const moved = store.untilCancelRequested(turnId, never);
+        await other.requestCancel(turnId, "client");
+        await moved; // by now what the other wrote was seen here
+        expect(told).toBe(false);
+        await other.attachStream(name, "resume");
+        await superseded;
+      });
+
       test("a cancel at one reaches the writer at the other", async () => {
         const { turnId } = await begin();
         const waiting = store.untilCancelRequested(turnId, never);

@@ -165,7 +165,7 @@ export class RedisMedium implements LogMedium {
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
     const read = async () => Number(String((await this.#run<Buffer | null>("streamEpoch", streamId)) ?? "0"));
-    await this.#untilOther(`stream:${streamId}`, read, epoch, signal);
+    while ((await read()) === epoch) await this.#untilOther(`stream:${streamId}`, read, epoch, signal);
   }
 
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {

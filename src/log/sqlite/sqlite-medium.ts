@@ -190,7 +190,9 @@ export class SqliteMedium implements LogMedium {
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
     const sql = "SELECT epoch FROM streams WHERE stream_id = ?";
-    await this.#untilOther(`stream:${streamId}`, () => this.#one(sql, streamId)?.["epoch"], epoch, signal);
+    const read = () => this.#one(sql, streamId)?.["epoch"];
+    // whoever waits is woken by any write of another connection
+    while (this.#translated(read) === epoch) await this.#untilOther(`stream:${streamId}`, read, epoch, signal);
   }
 
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
