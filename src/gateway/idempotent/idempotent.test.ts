@@ -1,3 +1,4 @@
 import { describeStream } from "./idempotent.conformance.ts";
+import { tierNames } from "./raw-client.fake.ts";
 
-describeStream("bidi");
+for (const tier of tierNames) describeStream(tier);

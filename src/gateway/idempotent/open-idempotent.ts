@@ -1,3 +1,4 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -10,16 +11,22 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import {
+  type BidiAppendRequest,
+  type BidiPollRequest,
   BidiService,
   ChatService,
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attachment.ts";
+import { encodeInterruption } from "../dialects/idempotent/errors.ts";
 import type { Caller } from "../guard.ts";
 import type { OpenRpc, RpcHandler, RpcRequest } from "../rpc-handler.ts";
-import { parseAttach } from "./attach-headers.ts";
+import { namesStream, parseAttach } from "./attach-headers.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
+import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
+import { Rendezvous } from "./rendezvous.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 import type { StreamSession } from "./stream-session.ts";
 
@@ -40,10 +47,13 @@ class Idempotent implements RpcHandler {
   readonly #stopping = new AbortController();
   /** Answers that are not written to their end. */
   readonly #open = new Set<Promise<void>>();
+  readonly #rendezvous: Rendezvous;
+  readonly #polled = new Map<string, PolledAttach>();
   readonly #serve: ReturnType<typeof connectNodeAdapter>;
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
+    this.#rendezvous = new Rendezvous(parts.clock, this.#stopping.signal);
     this.#serve = connectNodeAdapter({
       routes: (router) => this.#routes(router),
       contextValues: (request: RpcRequest) => createContextValues().set(callerKey, this.#callers.get(request)),
@@ -71,6 +81,7 @@ class Idempotent implements RpcHandler {
 
   async close(): Promise<void> {
     this.#stopping.abort();
+    for (const polled of this.#polled.values()) polled.endSoon();
     const stop = new AbortController();
     const all = Promise.all(this.#open);
     await Promise.race([all, bestEffort(this.#parts.clock.sleep(goodbyeMs, stop.signal))]);
@@ -80,24 +91,122 @@ class Idempotent implements RpcHandler {
   #routes(router: ConnectRouter): void {
     router.service(ChatService, {
       streamUnifiedChatWithToolsIdempotent: (messages, context) => this.#bidi(messages, context),
+      streamUnifiedChatWithToolsIdempotentSSE: (ask, context) => this.#sse(ask.requestId, context),
+      streamUnifiedChatWithToolsIdempotentPoll: (ask, context) => this.#poll(ask, context),
     });
+    router.service(BidiService, { bidiAppend: async (ask, context) => this.#append(ask, context) });
   }
 
   /** Tier 1: both ways in one call. */
   async *#bidi(messages: AsyncIterable<ClientMessage>, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
-    const { signal } = context;
+    const { digest } = callerOf(context);
+    yield* this.#attach(
+      digest,
+      async () => context.requestHeader,
+      () => messages,
+      false,
+      context.signal,
+    );
+  }
+
+  /** Tier 2: the way down of what is appended under this request id. */
+  async *#sse(requestId: string, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
+    yield* this.#down(callerOf(context).digest, idOf(requestId), context.requestHeader, context.signal);
+  }
+
+  /** Tier 3: a piece of that way down. */
+  async *#poll(ask: BidiPollRequest, context: HandlerContext): AsyncGenerator<PollAnswer, void> {
+    const { digest } = callerOf(context);
+    const requestId = idOf(ask.requestId?.requestId ?? "");
+    const key = JSON.stringify([digest, requestId]);
+    let polled = this.#polled.get(key);
+    if (polled === undefined) {
+      if (ask.startRequest !== true) throw encodeInterruption("Nothing is open under this request id; attach again.");
+      const stop = new AbortController();
+      const down = this.#down(digest, requestId, context.requestHeader, stop.signal);
+      polled = new PolledAttach(down, this.#parts.clock, () => {
+        this.#polled.delete(key);
+        stop.abort();
+      });
+      this.#polled.set(key, polled);
+    }
+    yield* polled.poll(context.signal);
+  }
+
+  #append(ask: BidiAppendRequest, context: HandlerContext): Record<string, never> {
+    const { digest } = callerOf(context);
     try {
-      const ask = parseAttach(context.requestHeader, callerOf(context).digest);
-      const attach = await openAttach(this.#parts, ask, { waitsForGaps: false }, signal);
-      const feeding = feedAll(attach.session, messages, signal);
-      try {
-        yield* serveAttach(this.#parts, attach, this.#stopping.signal, signal);
-      } finally {
-        void feeding; // never rejects, and ends with the connection
-      }
+      const bytes = ask.dataBinary.length > 0 ? ask.dataBinary : fromHex(ask.data);
+      const append = {
+        headers: context.requestHeader,
+        seqno: ask.appendSeqno,
+        message: readMessage(bytes),
+        bytes: bytes.length,
+      };
+      this.#rendezvous.append(digest, idOf(ask.requestId?.requestId ?? ""), append);
+      return {};
     } catch (error) {
       throw encodeAny(this.#parts, error, false);
     }
+  }
+
+  async *#down(
+    caller: string,
+    requestId: string,
+    headers: Headers,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServerMessage, void> {
+    const up = this.#rendezvous.claim(caller, requestId);
+    try {
+      const named = async () => (namesStream(headers) ? headers : up.firstHeaders(signal));
+      yield* this.#attach(caller, named, () => up.messages(), true, signal);
+    } finally {
+      up.end();
+    }
+  }
+
+  /** One attach over whatever carries it. */
+  async *#attach(
+    caller: string,
+    headers: () => Promise<Headers>,
+    messages: () => AsyncIterable<ClientMessage>,
+    waitsForGaps: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<ServerMessage, void> {
+    try {
+      const ask = parseAttach(await headers(), caller);
+      const attach = await openAttach(this.#parts, ask, { waitsForGaps }, signal);
+      void feedAll(attach.session, messages(), signal); // never rejects, and ends with the connection
+      yield* serveAttach(this.#parts, attach, this.#stopping.signal, signal);
+    } catch (error) {
+      if (signal.aborted) return; // the client went away: there is nobody to tell
+      throw encodeAny(this.#parts, error, false);
+    }
+  }
+}
+
+/** @throws MillraceError `invalid_request`. */
+function idOf(requestId: string): string {
+  if (/^[\x21-\x7e]{1,128}$/.test(requestId)) return requestId;
+  throw new MillraceError("invalid_request", "request_id: 1 to 128 printable characters name an attach.", {
+    param: "request_id",
+    hint: "Send a fresh UUID with every attach.",
+  });
+}
+
+function fromHex(text: string): Uint8Array {
+  if (text.length % 2 === 0 && /^[0-9a-f]*$/i.test(text)) return Buffer.from(text, "hex");
+  throw new MillraceError("invalid_request", "data is not hexadecimal text.", {
+    param: "data",
+    hint: "Send the protobuf bytes of the message as hexadecimal text, or as data_binary.",
+  });
+}
+
+function readMessage(bytes: Uint8Array): ClientMessage {
+  try {
+    return fromBinary(ClientMessageSchema, bytes);
+  } catch (error) {
+    throw unreadable(error);
   }
 }
 

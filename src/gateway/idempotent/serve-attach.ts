@@ -19,7 +19,7 @@ import type { OpenAttach, StreamParts } from "./open-attach.ts";
 import { superseded } from "./stream-session.ts";
 
 /** How long an attach to a stream that has ended waits for what its client still sends; ms. */
-const lastWordsMs = 250;
+const lastWordsMs = 100;
 
 type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["response"]>;
 

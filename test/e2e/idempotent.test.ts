@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import {
+  type RawAttach,
+  rawClient,
+  say,
+  type TierName,
+  tierNames,
+} from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { headersOf, newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
+import type { Simulator } from "../../src/simulator/start.ts";
+import { temporaryHome } from "../support/home.ts";
+import { gateway, model, simulator } from "../support/world.ts";
+
+const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";
+const callOf = ({ chunks }: RawAttach) => chunks.find(({ response }) => response.case === "clientSideToolV2Call");
+
+test("streams over every tier outlive their gateway, killed in the middle, and are paid for once", async () => {
+  const { home, ide } = await machine();
+  const question = say.request("[[sim: size=900 rate=500]] at length", 0, { model });
+  const doomed = await gateway({ home });
+  const lost = await Promise.all(
+    tierNames.map(async (tier) => {
+      const names = newNames();
+      const first = rawClient(doomed).attach(tier, headersOf(names)).send(question);
+      await first.until(({ text }) => text.length > 150);
+      return { tier, names, first };
+    }),
+  );
+  await doomed.kill();
+  const client = rawClient(await gateway({ home }));
+  for (const { tier, names, first } of lost) {
+    expect(await first.ended).toBeDefined();
+    const second = client.attach(tier, headersOf(names, lastOf(first), { "x-millrace-intent": "resume" }));
+    second.send(question); // as one whose acknowledgement was lost
+    expect(await second.ended).toBeUndefined();
+    expect(second.acks).toContain(0);
+    const whole = client.attach(tier, headersOf(names));
+    await whole.ended;
+    expect(first.text + second.text).toBe(whole.text);
+    expect(whole.text).toHaveLength(900);
+  }
+  expect((await ide.report()).messages).toHaveLength(tierNames.length);
+});
+
+test("a stream with a call goes on over whatever tier its client comes back on", async () => {
+  const { home, ide } = await machine();
+  const client = rawClient(await gateway({ home }));
+  const names = newNames();
+  const attach = (tier: TierName, cursor: string) => client.attach(tier, headersOf(names, cursor));
+  const first = attach("bidi", "0").send(say.request("[[sim: agent=once]] Look.", 0, { model, tools: ["bash"] }));
+  await first.until((it) => callOf(it) !== undefined);
+  await first.cut();
+  const before = first.chunks.at(-2)?.eventId ?? "0"; // a call that is not answered holds the cursor back
+  const second = attach("sse", before);
+  await second.until((it) => callOf(it) !== undefined);
+  const call = callOf(second)?.response.value as { readonly toolCallId: string };
+  second.send(say.result(call.toolCallId, "a.txt b.txt", 1));
+  await second.until(({ acks }) => acks.includes(1));
+  await second.cut();
+  const third = attach("poll", lastOf(second));
+  expect(await third.ended).toBeUndefined();
+  expect(third.end?.reason).toBe("stop");
+  const { messages } = await ide.report();
+  expect(messages).toHaveLength(2);
+  expect(JSON.stringify(messages[1])).toContain("a.txt b.txt");
+});
+
+/** A home with a stand-in IDE. */
+async function machine(): Promise<{ readonly home: string; readonly ide: Simulator }> {
+  const home = temporaryHome();
+  return { home, ide: await simulator({ home }) };
+}
