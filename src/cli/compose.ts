@@ -27,10 +27,12 @@ import { composeMeter, type MeterParts, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { Io } from "./io.ts";
+import { keptNotes, openOwnJournal } from "./own-cascades.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { promptServers } from "./servers.ts";
 import { sessionFile } from "./session-file.ts";
+import { readSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
 export interface ComposeOptions {
@@ -118,6 +120,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     transforms: () => [],
     countTokens: estimateTokens,
     onOutcomes: (turn, outcomes) => metered?.noteCalls(turn, outcomes),
+    keptNotes: keptNotes(openOwnJournal(readSettings(io))),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onPoll: () => metrics.pollAnswered(),
     onAdopted: ({ turnId, lastEventId: after }) =>

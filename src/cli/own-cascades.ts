@@ -1,8 +1,10 @@
 import { join } from "node:path";
+import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../ide/cascade-files.ts";
 import { type CascadeJournal, openCascadeJournal } from "../ide/cascade-journal.ts";
 import type { Ide } from "../ide/ide.ts";
+import type { KeptNotes } from "../turns/continuity/kept-notes.ts";
 import type { Settings } from "./settings.ts";
 
 /** A conversation in an IDE that Millrace began. */
@@ -22,6 +24,23 @@ export interface CascadesOnDisk {
 /** Where the ids of conversations that Millrace began are noted. */
 export function openOwnJournal(settings: Settings): CascadeJournal {
   return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
+}
+
+/** The journal as the turns note what they keep open: line after line in their order; a line that fails is only missing. */
+export function keptNotes(journal: CascadeJournal): KeptNotes {
+  let writing: Promise<void> = Promise.resolve();
+  const queue = (write: () => Promise<void>) => {
+    writing = writing.then(() => bestEffort(write()));
+  };
+  return {
+    kept: ({ cascadeId, untilMs }) => queue(() => journal.noteKept(cascadeId, untilMs)),
+    taken: (cascadeId) => queue(() => journal.noteTaken(cascadeId)),
+    archived: (cascadeId) => queue(() => journal.noteArchived(cascadeId)),
+    async left() {
+      await writing;
+      return journal.kept();
+    },
+  };
 }
 
 /** Looks through the folders of the IDEs that run, and of the homes given. */

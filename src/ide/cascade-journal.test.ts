@@ -39,6 +39,18 @@ describe("the journal of conversations", () => {
     ]);
   });
 
+  it("knows what is kept open: not what is in use, archived or forgotten since", async () => {
+    const journal = openCascadeJournal(file());
+    for (const n of [1, 2, 3, 4]) await journal.noteKept(id(n), 100 - n);
+    await journal.noteTaken(id(1));
+    await journal.noteArchived(id(2));
+    await journal.forget([id(3)]);
+    await journal.noteTaken(id(4));
+    await journal.noteKept(id(4), 7);
+    expect(await openCascadeJournal(file()).kept()).toEqual([{ cascadeId: id(4), untilMs: 7 }]);
+    expect(await journal.entries()).toEqual([]);
+  });
+
   it("survives half a line and foreign lines", async () => {
     const journal = openCascadeJournal(file());
     await journal.note({ cascadeId: id(1), atMs: 10 });

@@ -19,9 +19,21 @@ export interface CascadeJournal {
   /** Oldest first, each once, without the forgotten ones. */
   entries(): Promise<readonly CascadeEntry[]>;
   forget(cascadeIds: readonly CascadeId[]): Promise<void>;
+  /** It is kept open for the next turn of its conversation until then (epoch ms), is in use again, or was archived. */
+  noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
+  noteTaken(cascadeId: CascadeId): Promise<void>;
+  noteArchived(cascadeId: CascadeId): Promise<void>;
+  /** Those that were kept and not taken, archived or forgotten since; soonest first. */
+  kept(): Promise<readonly { readonly cascadeId: CascadeId; readonly untilMs: number }[]>;
 }
 
-const lineJson = z.union([z.object({ cascadeId: z.string(), atMs: z.number() }), z.object({ forgotten: z.string() })]);
+const lineJson = z.union([
+  z.object({ cascadeId: z.string(), atMs: z.number() }),
+  z.object({ forgotten: z.string() }),
+  z.object({ kept: z.string(), untilMs: z.number() }),
+  z.object({ taken: z.string() }),
+  z.object({ archived: z.string() }),
+]);
 const maxBytes = 64 * 1024 * 1024; // some 700,000 conversations; what was noted before them is not remembered
 
 /**
@@ -40,18 +52,36 @@ export function openCascadeJournal(file: string): CascadeJournal {
     note: ({ cascadeId, atMs }) => append([{ cascadeId, atMs }]),
     forget: (cascadeIds) => append(cascadeIds.map((forgotten) => ({ forgotten }))),
 
+    noteKept: (kept, untilMs) => append([{ kept, untilMs }]),
+    noteTaken: (taken) => append([{ taken }]),
+    noteArchived: (archived) => append([{ archived }]),
+
+    async kept() {
+      const kept = new Map<string, number>();
+      for (const entry of await readLines(file)) {
+        if ("kept" in entry) kept.set(entry.kept, entry.untilMs);
+        else if ("taken" in entry) kept.delete(entry.taken);
+        else if ("archived" in entry) kept.delete(entry.archived);
+        else if ("forgotten" in entry) kept.delete(entry.forgotten);
+      }
+      const entries = [...kept].map(([id, untilMs]) => ({ cascadeId: id as CascadeId, untilMs })); // ids as servers gave them
+      return entries.sort((a, b) => a.untilMs - b.untilMs);
+    },
+
     async entries() {
       const known = new Map<string, number>();
-      for (const text of (await readTail(file)).split("\n")) {
-        const entry = parseLine(text);
-        if (entry === undefined) continue;
+      for (const entry of await readLines(file)) {
         if ("forgotten" in entry) known.delete(entry.forgotten);
-        else if (!known.has(entry.cascadeId)) known.set(entry.cascadeId, entry.atMs);
+        else if ("cascadeId" in entry && !known.has(entry.cascadeId)) known.set(entry.cascadeId, entry.atMs);
       }
       const entries = [...known].map(([id, atMs]) => ({ cascadeId: id as CascadeId, atMs })); // ids as servers gave them
       return entries.sort((a, b) => a.atMs - b.atMs);
     },
   };
+}
+
+async function readLines(file: string): Promise<readonly z.output<typeof lineJson>[]> {
+  return (await readTail(file)).split("\n").flatMap((text) => parseLine(text) ?? []);
 }
 
 function parseLine(text: string): z.output<typeof lineJson> | undefined {

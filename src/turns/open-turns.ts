@@ -1,4 +1,5 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
+import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
@@ -8,13 +9,14 @@ import { readTurn } from "../log/read-turn.ts";
 import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
-import type { Continuity } from "./continuity/continuity.ts";
+import { Continuity } from "./continuity/continuity.ts";
+import { archiveLeftBehind, type KeptNotes } from "./continuity/kept-notes.ts";
 import { implicitTwin, refuseConflict } from "./join.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
 import { Refusals } from "./refusals.ts";
-import { openContinuity, routeOf } from "./route.ts";
+import { archiverOf, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
 import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
@@ -41,6 +43,8 @@ export interface TurnsOptions extends Planning {
   readonly onPoll?: () => void;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
+  /** Where kept trajectories are noted; what an earlier process left there is archived when its time has passed. */
+  readonly keptNotes?: KeptNotes;
 }
 
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
@@ -63,6 +67,7 @@ class Engine implements StreamTurns {
   readonly #refusals: Refusals;
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
+  readonly #cleaning: Promise<void>;
 
   constructor(options: TurnsOptions) {
     const { store, clock, owner, onProblem = () => {}, onAdopted = () => {} } = options;
@@ -71,8 +76,9 @@ class Engine implements StreamTurns {
     this.#store = store;
     this.#clock = clock;
     this.#presence = new Presence(clock);
-    const { continuity } = options;
-    this.#continuity = continuity && openContinuity(options.backends, { clock, ...continuity });
+    const { continuity, keptNotes: notes } = options;
+    const archive = archiverOf(options.backends);
+    this.#continuity = continuity && new Continuity({ clock, ...continuity, archive, notes });
     this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem });
     const adoption = {
       ...options,
@@ -87,6 +93,8 @@ class Engine implements StreamTurns {
       { store, clock, owner, adoptOrphans: () => adoptOrphans(adoption, this.#stopping.signal), onProblem: failed },
       this.#stopping.signal,
     );
+    const cleaning = notes && archiveLeftBehind({ notes, clock, archive }, this.#stopping.signal);
+    this.#cleaning = bestEffort(cleaning ?? Promise.resolve(), failed);
   }
 
   async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
@@ -156,7 +164,7 @@ class Engine implements StreamTurns {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#upkeep;
+    await Promise.all([this.#upkeep, this.#cleaning]);
     const outlives = this.#store.capabilities.survivesRestart;
     await this.#running.stop(outlives ? "detach" : "cancel");
     await this.#continuity?.close();

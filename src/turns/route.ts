@@ -2,7 +2,7 @@ import type { Backend, Backends, Prompt } from "../backends/backend.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { NewTurn } from "../log/store.ts";
 import { continuingBackend } from "./continuity/continuing-backend.ts";
-import { Continuity, type ContinuityOptions } from "./continuity/continuity.ts";
+import type { Continuity, ContinuityOptions } from "./continuity/continuity.ts";
 import { planAnswer } from "./tools/answer-plan.ts";
 import { type AnswerReport, plannedBackend } from "./tools/planned-backend.ts";
 import { continuedPromptOf, type Planning } from "./turn-plan.ts";
@@ -18,13 +18,12 @@ export interface Route {
 
 const archiveMs = 5_000;
 
-/** Keeps trajectories open between turns, over whatever backend there is when one has to be archived. */
-export function openContinuity(backends: Backends, options: Omit<ContinuityOptions, "archive">): Continuity {
-  const archive = async (cascadeId: CascadeId) => {
+/** Archives trajectories over whatever backend there is then. */
+export function archiverOf(backends: Backends): ContinuityOptions["archive"] {
+  return async (cascadeId: CascadeId) => {
     const signal = AbortSignal.timeout(archiveMs);
     await (await backends.current(signal)).archive(cascadeId, signal);
   };
-  return new Continuity({ ...options, archive });
 }
 
 /** A backend whose answers are read by the turn's plan: calls and JSON come out checked. Counts what became of its calls. */

@@ -2,6 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import type { KeptNotes } from "./kept-notes.ts";
 import { type Choice, drop, expire, give, type LiveTrajectories, noTrajectories, take } from "./live-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
 
@@ -13,6 +14,8 @@ export interface ContinuityOptions {
   readonly limit?: number;
   /** Cleans up a trajectory that nobody will continue. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
+  /** Told of every trajectory that is kept, and what becomes of it. */
+  readonly notes?: KeptNotes | undefined;
 }
 
 /** Whose request it is: trajectories never cross callers, nor the sessions that clients name. */
@@ -49,6 +52,7 @@ export class Continuity {
     const held = heldPart(asker.request, asker.modelUid);
     const { state, choice } = take(this.#state, { owner: ownerOf(asker), history: held?.history });
     this.#state = state;
+    if (choice.type === "reuse") this.#options.notes?.taken(choice.cascadeId);
     return { ...choice, heldMessages: held?.heldMessages ?? 0 };
   }
 
@@ -59,6 +63,7 @@ export class Continuity {
     const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs };
     const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
     this.#state = state;
+    this.#options.notes?.kept({ cascadeId, untilMs: idleSinceMs + this.#options.idleMs });
     this.#archive(dropped);
   }
 
@@ -77,7 +82,7 @@ export class Continuity {
     await this.#sweeping;
     const left = this.#state.idle.map(({ cascadeId }) => cascadeId);
     this.#state = noTrajectories;
-    await Promise.all(left.map((cascadeId) => bestEffort(this.#options.archive(cascadeId))));
+    await Promise.all(left.map((cascadeId) => this.#archived(cascadeId)));
   }
 
   /** Ends when it is closed: the sleep is aborted. */
@@ -97,7 +102,13 @@ export class Continuity {
   }
 
   #archive(cascadeIds: readonly CascadeId[]): void {
-    for (const cascadeId of cascadeIds) void bestEffort(this.#options.archive(cascadeId));
+    for (const cascadeId of cascadeIds) void this.#archived(cascadeId);
+  }
+
+  /** One that could not be archived stays noted, for the next start. */
+  async #archived(cascadeId: CascadeId): Promise<void> {
+    const { archive, notes } = this.#options;
+    await bestEffort(archive(cascadeId).then(() => notes?.archived(cascadeId)));
   }
 }
 
