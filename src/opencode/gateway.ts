@@ -21,6 +21,8 @@ export interface GatewayHome {
   readonly keyFile: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** How long a running gateway has to say who it is, ms. */
+  readonly handshakeMs?: number;
 }
 
 const addressSchema = z.object({ url: z.url(), instance: z.string() });
@@ -29,34 +31,41 @@ const handshakeMs = 2_000;
 const startMs = 20_000;
 const lookEveryMs = 100;
 
-/** The gateway of this user that runs now. Whoever else listens on its port is not taken for it, and never gets the key. */
-export async function findGateway(home: GatewayHome): Promise<RunningGateway | undefined> {
+/**
+ * The gateway of this user that runs now; `silent` when somebody listens at its address and says nothing yet, as on a machine
+ * that is busy. Whoever else listens on its port is not taken for it, and never gets the key.
+ */
+async function findGateway(home: GatewayHome): Promise<RunningGateway | "silent" | undefined> {
   try {
     const address = addressSchema.parse(JSON.parse(readFileSync(join(home.folder, "gateway.json"), "utf8")));
-    const health = await fetch(new URL("/health", address.url), { signal: AbortSignal.timeout(handshakeMs) });
+    const health = await fetch(new URL("/health", address.url), {
+      signal: AbortSignal.timeout(home.handshakeMs ?? handshakeMs),
+    });
     if (healthSchema.parse(await health.json()).instance !== address.instance) return undefined;
     const key = readFileSync(home.keyFile ?? join(home.folder, "key"), "utf8").trim();
     return { url: address.url, key: new Secret(key) };
-  } catch {
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "TimeoutError") return "silent";
     return undefined; // no file, nobody there, or somebody else: there is none
   }
 }
 
 /**
- * The running gateway, or a new one in a process of its own that outlives OpenCode.
+ * The running gateway, or a new one in a process of its own that outlives OpenCode. One that is slow to answer is waited for:
+ * a second one beside it would help nobody.
  *
  * @throws MillraceError `upstream_failed` when none comes up in 20 s.
  */
 export async function attachOrStart(home: GatewayHome): Promise<RunningGateway> {
-  const running = await findGateway(home);
-  if (running !== undefined) return running;
-  const ended = startProcess(home);
+  let found = await findGateway(home);
+  if (typeof found === "object") return found;
+  const ended = found === undefined ? startProcess(home) : { why: "one listens, but does not answer" };
   const giveUpAtMs = home.clock.monotonic() + startMs;
   while (home.clock.monotonic() < giveUpAtMs) {
     await home.clock.sleep(lookEveryMs, new AbortController().signal);
-    const started = await findGateway(home);
-    if (started !== undefined) return started;
-    if (ended.why !== undefined) break;
+    found = await findGateway(home);
+    if (typeof found === "object") return found;
+    if (found === undefined && ended.why !== undefined) break;
   }
   throw new MillraceError(
     "upstream_failed",

@@ -8,7 +8,7 @@ import { lowWindows, parseQuota, quotaText } from "./quota.ts";
 /** The provider's name in OpenCode: models are `millrace/<name>`. */
 export const providerId = "millrace";
 
-const askMs = 10_000;
+const askMs = 20_000;
 const quotaEveryMs = 5 * 60_000;
 
 /** The plugin's hooks over a gateway that is found or started when it is first needed. Nothing here may break OpenCode. */

@@ -43,7 +43,10 @@ const limits = {
 };
 
 /** A server that answers as a gateway does, and its home folder. */
-async function fakeGateway(options: { readonly instance?: string; readonly models?: object } = {}) {
+async function fakeGateway(
+  options: { readonly instance?: string; readonly models?: object; readonly silentFor?: number } = {},
+) {
+  let silent = options.silentFor ?? 0;
   const asked: { readonly path: string; readonly key: string | undefined; readonly headers: unknown }[] = [];
   const server = createServer((request, response) => {
     const path = request.url ?? "";
@@ -54,6 +57,7 @@ async function fakeGateway(options: { readonly instance?: string; readonly model
         : path === "/v1/models"
           ? (options.models ?? models)
           : limits;
+    if (silent-- > 0) return; // as a process that gets no time
     const failed = "error" in body;
     response.writeHead(failed ? 503 : 200, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
@@ -70,7 +74,7 @@ async function fakeGateway(options: { readonly instance?: string; readonly model
   return { url, folder, asked };
 }
 
-function plugged(folder: string) {
+function plugged(folder: string, handshakeMs?: number) {
   const toasts: Toast[] = [];
   const clock = new FakeClock();
   const input: PluginInput = {
@@ -82,7 +86,17 @@ function plugged(folder: string) {
     },
   };
   // a PATH without Node: nothing is ever started from here
-  return { toasts, clock, hooks: openPlugin(input, { folder, keyFile: undefined, env: { PATH: "" }, clock }) };
+  return {
+    toasts,
+    clock,
+    hooks: openPlugin(input, {
+      folder,
+      keyFile: undefined,
+      env: { PATH: "" },
+      clock,
+      ...(handshakeMs === undefined ? {} : { handshakeMs }),
+    }),
+  };
 }
 
 describe("the OpenCode plugin", () => {
@@ -133,6 +147,20 @@ describe("the OpenCode plugin", () => {
     expect(config).toEqual({});
     await new Promise((resolve) => setImmediate(resolve));
     expect(toasts[0]?.message).toContain("did not start");
+  });
+
+  it("waits for a gateway that is slow to answer, and starts no second one", async () => {
+    const { folder } = await fakeGateway({ silentFor: 2 });
+    const config: OpenCodeConfig = {};
+    const { hooks, clock, toasts } = plugged(folder, 30);
+    const done = hooks.config(config);
+    for (let look = 0; look < 2; look++) {
+      while (clock.sleeping === 0) await new Promise((resolve) => setImmediate(resolve));
+      await clock.advance(100);
+    }
+    await done;
+    expect(config.provider?.["millrace"]).toBeDefined();
+    expect(toasts).toEqual([]);
   });
 
   it("says what the gateway says when it has no models, and leaves OpenCode alone", async () => {

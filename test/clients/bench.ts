@@ -122,7 +122,7 @@ export class Bench {
     child.stderr.on("data", (chunk: Buffer) => (written.stderr += chunk.toString()));
     child.stdin.on("error", () => {}); // a program that does not read its input
     child.stdin.end(options.stdin ?? "");
-    const giveUp = AbortSignal.timeout(120_000);
+    const giveUp = AbortSignal.timeout(240_000);
     giveUp.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
     void options.until?.then(() => child.kill("SIGINT"));
     const [code] = (await once(child, "close")) as [number | null];

@@ -16,7 +16,7 @@ const onlyPlugin = { plugin: ["millrace"] };
 
 function run(bench: Bench, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   return bench.run(bench.bin("opencode"), args, {
-    env: { ...quietOpenCode, MILLRACE_HOME: join(bench.gatewayHome, ".millrace"), ...env },
+    env: { ...quietOpenCode, MILLRACE_HOME: join(bench.gatewayHome, ".millrace"), MILLRACE_PORT: "0", ...env },
   });
 }
 
@@ -58,7 +58,6 @@ export const pluginJourneys: readonly Journey[] = [
       const ran = await run(bench, prompt("[[sim: text=milled-4711]] Say the word.", bench), {
         HOME: bench.gatewayHome,
         MILLRACE_IDE_ONLY_HOME: bench.gatewayHome,
-        MILLRACE_PORT: "0",
       });
       const pid = startedGateway(bench);
       try {
