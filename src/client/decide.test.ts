@@ -248,8 +248,11 @@ describe("the algorithm of a stream", () => {
     expect(state.phase).toBe("attached");
   });
 
-  test("orders ids by their length first, as original servers number them", () => {
+  test("orders ids as text, and plain numbers, as original servers have them, as numbers", () => {
     expect(isAfter("10", "9")).toBe(true);
+    expect(isAfter("a2.a1", "a1.c100.a1")).toBe(true);
+    expect(isAfter("a1.a3.a1", "a1.a3")).toBe(true);
+    expect(isAfter("a1.a1", "0")).toBe(true);
     expect(isAfter("b10", "a9")).toBe(true);
     expect(isAfter("17", "17")).toBe(false);
   });

@@ -37,7 +37,7 @@ export function decide(state: StreamState, input: Input): Decision {
     case "refused":
       return {
         state: { ...state, phase: "ended" },
-        effects: input.forget ? [{ type: "forget" }] : [{ type: "store" }],
+        effects: input.record === "keep" ? [] : [{ type: input.record }],
       };
     default:
       return input satisfies never;

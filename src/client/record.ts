@@ -90,7 +90,11 @@ export function newRecord(
   };
 }
 
-/** Whether one event comes after another. Ids are ordered as text of one length, and a longer one comes later. */
+const digits = /^\d+$/;
+
+/** Whether one event comes after another. Ids are ordered as text; plain numbers, as original servers have them, as numbers. */
 export function isAfter(eventId: string, other: string): boolean {
-  return eventId.length === other.length ? eventId > other : eventId.length > other.length;
+  if (digits.test(eventId) && digits.test(other) && eventId.length !== other.length)
+    return eventId.length > other.length;
+  return eventId > other;
 }

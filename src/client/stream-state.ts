@@ -49,8 +49,11 @@ export type Input =
   /** The application gives something to send: `payload` as in `Outgoing`; `callId` of a tool's result. */
   | { readonly type: "given"; readonly kind: OutgoingKind; readonly payload: string; readonly callId?: string }
   | { readonly type: "lost" }
-  /** The server refused for good; `forget` when there is nothing left to come back to. */
-  | { readonly type: "refused"; readonly forget: boolean };
+  /**
+   * The server refused for good. `forget`: there is nothing left to come back to. `set_aside`: the record is not the one
+   * that the server knows. `keep`: another key, or its owner, may go on with it.
+   */
+  | { readonly type: "refused"; readonly record: "forget" | "set_aside" | "keep" };
 
 /**
  * What is known of a tool call that is handed over. `new`: it never ran. `unknown`: an earlier life of the application
@@ -65,6 +68,7 @@ export type Effect =
   /** The record changed, and may be stored a little later: losing it costs a replay and nothing else. */
   | { readonly type: "note" }
   | { readonly type: "forget" }
+  | { readonly type: "set_aside" }
   | { readonly type: "send"; readonly message: Outgoing }
   /** Hand the event to the application; with `call` for a tool call. */
   | { readonly type: "surface"; readonly call?: CallOutcome }

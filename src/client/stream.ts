@@ -159,7 +159,7 @@ export class Stream implements ReliableStream {
     switch (failure.kind) {
       case "refused":
         found("welcomed"); // somebody is there and understands
-        await this.#step({ type: "refused", forget: this.#isOver(failure) });
+        await this.#step({ type: "refused", record: this.#afterRefusal(failure) });
         throw failure.error;
       case "no_such_tier":
         found("missing");
@@ -179,10 +179,12 @@ export class Stream implements ReliableStream {
     }
   }
 
-  /** Whether a refusal leaves nothing to come back to: the stream is gone, or its request was never accepted. */
-  #isOver({ error, reason }: Extract<Failure, { kind: "refused" }>): boolean {
-    if (reason === "superseded" || reason === "ticket_spent" || error.code === "unauthenticated") return false;
-    return error.code === "expired" || this.#state.record.unacked.some(({ kind }) => kind === "request");
+  #afterRefusal({ error, reason }: Extract<Failure, { kind: "refused" }>): "forget" | "set_aside" | "keep" {
+    if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
+    if (error.code === "expired") return "forget";
+    if (reason === "superseded" || error.code === "unauthenticated") return "keep";
+    // A request that was never accepted leaves nothing to come back to.
+    return this.#state.record.unacked.some(({ kind }) => kind === "request") ? "forget" : "keep";
   }
 
   async *#receive({ response }: ServerMessage, tier: Tier): AsyncGenerator<StreamEvent, void> {
@@ -218,7 +220,7 @@ export class Stream implements ReliableStream {
     this.#lookbackMs = undefined; // only what happened before this life counts
     if (lookbackMs === undefined || serverNowMs === undefined || heardAtMs === undefined) return;
     if (serverNowMs - heardAtMs <= lookbackMs) return;
-    await this.#step({ type: "refused", forget: true });
+    await this.#step({ type: "refused", record: "forget" });
     throw new MillraceError("expired", "This stream was left too long ago to go on with it.");
   }
 
@@ -243,6 +245,9 @@ export class Stream implements ReliableStream {
         return this.#keeper.note(record);
       case "forget":
         return this.#keeper.forget();
+      case "set_aside":
+        await this.#keeper.setAside();
+        return;
       case "send":
         return this.#outgoing.put(toWire(effect.message));
       case "surface":
