@@ -11,6 +11,8 @@ import type { Outgoing } from "./record.ts";
 export interface StreamRequest {
   /** Any name that `GET /v1/models` lists. */
   readonly model: string;
+  /** What the model is told before the conversation. */
+  readonly system?: string;
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
   readonly tools?: readonly {
     readonly name: string;
@@ -34,7 +36,8 @@ const ownTool = 19;
 const thinkingLevels = { medium: 1, high: 2 } as const;
 
 /** The first message of a stream, as `Outgoing.payload`. */
-export function encodeRequest({ model, messages, tools = [], thinking, conversationId }: StreamRequest): string {
+export function encodeRequest(request: StreamRequest): string {
+  const { model, system, messages, tools = [], thinking, conversationId } = request;
   return encode({
     case: "clientChunk",
     value: {
@@ -51,6 +54,7 @@ export function encodeRequest({ model, messages, tools = [], thinking, conversat
           conversationId: conversationId ?? "",
           supportedTools: tools.length > 0 ? [ownTool] : [],
           mcpTools: tools.map((tool) => ({ ...tool, parameters: JSON.stringify(tool.parameters) })),
+          ...(system === undefined ? {} : { systemPrompt: system }),
           ...(thinking === undefined ? {} : { thinkingLevel: thinkingLevels[thinking] }),
         },
       },

@@ -31,6 +31,8 @@ export interface EndEvent {
   /** Of a failure: a code as the gateway's HTTP API has them, and what happened. */
   readonly errorCode: string | undefined;
   readonly errorMessage: string | undefined;
+  /** What the user can do about it. */
+  readonly errorHint: string | undefined;
   readonly promptTokens: number | undefined;
   readonly completionTokens: number | undefined;
   readonly eventId: string;
@@ -67,7 +69,7 @@ export function toStreamEvent(
   state: CallOutcome,
 ): StreamEvent | undefined {
   if (streamEnd !== undefined) {
-    const { outcome, reason, text, errorCode, errorMessage, promptTokens, completionTokens } = streamEnd;
+    const { outcome, reason, text, errorCode, errorMessage, errorHint, promptTokens, completionTokens } = streamEnd;
     return {
       type: "end",
       outcome: outcomes[outcome] ?? "failed",
@@ -75,6 +77,7 @@ export function toStreamEvent(
       text,
       errorCode: errorCode || undefined,
       errorMessage: errorMessage || undefined,
+      errorHint: errorHint || undefined,
       promptTokens,
       completionTokens,
       eventId,

@@ -186,6 +186,6 @@ function callOf(block: Extract<Block, { kind: "tool_call" }>): ChunkInit {
 function wordsOf(end: AnswerEnd): EndInit {
   if (end.type === "finished") return { outcome: StreamEnd_Outcome.FINISHED, reason: end.reason.unified };
   if (end.type === "cancelled") return { outcome: StreamEnd_Outcome.CANCELLED, reason: end.by };
-  const { code: errorCode, message: errorMessage } = MillraceError.fromRecord(end.error);
-  return { outcome: StreamEnd_Outcome.FAILED, errorCode, errorMessage };
+  const { code: errorCode, message: errorMessage, hint: errorHint } = MillraceError.fromRecord(end.error);
+  return { outcome: StreamEnd_Outcome.FAILED, errorCode, errorMessage, errorHint };
 }

@@ -16,7 +16,11 @@ const efforts = { 1: "medium", 2: "high" } as const;
 export function parseChat(chat: StreamUnifiedChatRequest): TurnRequest {
   const model = chat.modelDetails?.modelName?.trim() ?? "";
   if (model === "") throw refuse("model_details.model_name", "Name a model; GET /v1/models lists them.");
-  const messages = chat.conversation.flatMap(parseMessage);
+  const told: readonly Message[] =
+    (chat.systemPrompt ?? "") === ""
+      ? []
+      : [{ role: "system", parts: [{ type: "text", text: chat.systemPrompt ?? "" }] }];
+  const messages = [...told, ...chat.conversation.flatMap(parseMessage)];
   if (!messages.some(({ role }) => role === "user")) {
     throw refuse("conversation", "At least one message of type human is needed.");
   }
