@@ -1,8 +1,10 @@
 import { text as readAll } from "node:stream/consumers";
 import { MillraceError } from "../base/errors.ts";
+import { showAnswer } from "./chat-answer.ts";
+import { chatStreamOptions, openChatRecords, pickLeftover, readNote, startChat } from "./chat-streams.ts";
 import { defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { ask, callGateway, type GatewayClient } from "./gateway-client.ts";
+import { callGateway, type GatewayClient } from "./gateway-client.ts";
 import { flag, text } from "./options.ts";
 import { withGateway } from "./reach-gateway.ts";
 import { gatewayOptions } from "./serve.ts";
@@ -11,7 +13,7 @@ export const chatCommand = defineCommand({
   name: "chat",
   summary: "Ask one question and stream the answer",
   description:
-    "Uses the running gateway, or one of its own for this question. Without a question on the command line it is read from stdin. Ctrl-C cancels the answer.",
+    "Uses the running gateway, or one of its own for this question. Without a question on the command line it is read from stdin. Ctrl-C cancels the answer. An answer survives the gateway, the connection and this command: it goes on when the gateway is back, and with --resume in another run.",
   group: "Use",
   options: {
     model: text("the model, by any of its names", "<name>", {
@@ -22,9 +24,11 @@ export const chatCommand = defineCommand({
     system: text("a system prompt", "<text>", { short: "s" }),
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
+    resume: flag("go on with an answer that was cut off; the argument is its id where there are several"),
+    noRecord: flag("keep no record on disk: what is cut off cannot be resumed", { env: "MILLRACE_NO_RECORD" }),
     store: gatewayOptions.store,
     redisUrl: gatewayOptions.redisUrl,
-    grace: { ...gatewayOptions.grace, initial: 0, defaultText: "0" },
+    grace: gatewayOptions.grace,
     continuity: { ...gatewayOptions.continuity, initial: "off" as const },
     noImplicitJoin: gatewayOptions.noImplicitJoin,
     ide: gatewayOptions.ide,
@@ -36,39 +40,38 @@ export const chatCommand = defineCommand({
   examples: [
     ['millrace chat "What is a millrace?"', "the account's default model"],
     ["git diff | millrace chat -m claude-opus-4.5 -s 'Review this change.'", "a question from stdin"],
+    ["millrace chat --resume", "go on with the answer that was cut off last"],
   ],
   async run({ options, args }, context) {
-    const { io, out, signal } = context;
-    const question = args.length > 0 ? args.join(" ") : await questionFrom(io.stdin);
+    const { io, out } = context;
+    const words = args.join(" ");
+    const question = options.resume || words !== "" ? words : await questionFrom(io.stdin);
     return withGateway(options, context, async (gateway) => {
-      const model = options.model ?? (await defaultModel(gateway, signal));
-      let answer = "";
-      let thinking = "";
-      let reason = "";
-      try {
-        for await (const piece of ask(
-          gateway,
-          { text: question, model, ...(options.system === undefined ? {} : { system: options.system }) },
-          signal,
-        )) {
-          if (piece.type === "end") reason = piece.reason;
-          else if (piece.type === "thinking") {
-            thinking += piece.delta;
-            if (options.thinking && !options.json) io.stderr.write(piece.delta);
-          } else {
-            if (answer === "" && thinking !== "" && options.thinking && !options.json) io.stderr.write("\n\n");
-            answer += piece.delta;
-            if (!options.json) out.write(piece.delta);
-          }
-        }
-      } catch (error) {
-        if (answer !== "" && !options.json) out.line();
-        if (!signal.aborted) throw error;
+      const streams = chatStreamOptions(
+        gateway,
+        await openChatRecords(!options.noRecord, context),
+        options.grace,
+        context,
+      );
+      const leave = new AbortController();
+      const stream = options.resume
+        ? await pickLeftover(question, streams, context, leave.signal)
+        : await startChat(
+            question,
+            await modelFor(gateway, options.model, context.signal),
+            options.system,
+            streams,
+            leave.signal,
+          );
+      if (stream === undefined) return exitCodes.ok;
+      const shown = await showAnswer(stream, leave, options, context);
+      if (shown === "cancelled") {
         out.note("Cancelled.");
         return exitCodes.interrupted;
       }
+      const { model } = readNote(stream.label);
+      const { answer, thinking, reason } = shown;
       if (options.json) out.json({ model, answer, thinking, finish_reason: reason });
-      else if (!answer.endsWith("\n")) out.line();
       return exitCodes.ok;
     });
   },
@@ -87,8 +90,9 @@ async function questionFrom(stdin: Parameters<typeof readAll>[0] & { readonly is
   return question;
 }
 
-/** The model of the list that says it is the default, else the first. */
-async function defaultModel(gateway: GatewayClient, signal: AbortSignal): Promise<string> {
+/** The one that was asked for; else the model of the list that says it is the default, else the first. */
+async function modelFor(gateway: GatewayClient, asked: string | undefined, signal: AbortSignal): Promise<string> {
+  if (asked !== undefined) return asked;
   const response = await callGateway(gateway, "/v1/models", { signal });
   const { data } = (await response.json()) as {
     readonly data: readonly { readonly id: string; readonly default?: boolean }[]; // our own gateway's answer

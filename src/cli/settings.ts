@@ -13,6 +13,8 @@ export interface Settings {
   readonly logKeyFile: string;
   /** What was read of IDE builds. */
   readonly schemaFolder: string;
+  /** The records of chats, so that an answer survives the command that asked. */
+  readonly streamsFolder: string;
   /** Where a running gateway says how it is reached. */
   readonly gatewayFile: string;
 }
@@ -25,6 +27,7 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
     storeFile: join(folder, "turns.db"),
     logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),
     schemaFolder: join(folder, "schemas"),
+    streamsFolder: join(folder, "streams"),
     gatewayFile: join(folder, "gateway.json"),
   };
 }

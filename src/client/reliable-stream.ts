@@ -8,6 +8,8 @@ export interface ReliableStream {
   readonly streamKey: string;
   /** The application's own note in the record. */
   readonly label: string;
+  /** When it was started, by the clock of the machine that did; epoch ms. */
+  readonly createdAtMs: number;
   /**
    * Everything that happens, each event once in the life of this object, in order, to the end. Iterate once. An event counts as
    * applied when the loop comes back for the next one; what was applied is not handed out again by a later `resume`.

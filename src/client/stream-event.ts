@@ -43,8 +43,11 @@ export type StreamEvent =
   /** The model has the prompt. */
   | { readonly type: "started"; readonly eventId: string }
   | { readonly type: "text" | "thinking"; readonly delta: string; readonly eventId: string }
-  /** The model rewrote text already sent: the whole text of this answer as it now stands. */
-  | { readonly type: "rewritten"; readonly text: string; readonly eventId: string }
+  /**
+   * The model rewrote text already sent: the whole text of this answer as it now stands, and what is left to append where text
+   * that was shown cannot be replaced.
+   */
+  | { readonly type: "rewritten"; readonly text: string; readonly delta: string; readonly eventId: string }
   | ToolCallEvent
   | EndEvent;
 
@@ -90,7 +93,7 @@ export function toStreamEvent(
   }
   if (response.case !== "streamUnifiedChatResponse") return undefined;
   const { text, thinking, rewrittenText } = response.value;
-  if (rewrittenText !== undefined) return { type: "rewritten", text: rewrittenText, eventId };
+  if (rewrittenText !== undefined) return { type: "rewritten", text: rewrittenText, delta: text, eventId };
   if (thinking !== undefined) return { type: "thinking", delta: thinking.text, eventId };
   return text === "" ? undefined : { type: "text", delta: text, eventId };
 }

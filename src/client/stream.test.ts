@@ -221,11 +221,30 @@ function failing(error: unknown): AsyncIterable<ServerMessage> {
 const link = (...open: readonly Tier[]) => openLink(open, { circuit: { threshold: Infinity, coolDownMs: 0 } });
 
 describe("a stream that the gateway refuses", () => {
-  test.each(["expired", "superseded", "ticket_spent", "seqno_conflict"])("ends with its word: %s", async (reason) => {
+  test.each([
+    ["expired", 1],
+    ["diverged", 1],
+    ["ticket_spent", 1],
+    ["seqno_conflict", 1],
+    ["superseded", 4], // the others may have been older attaches of its own, which came late
+  ])("ends with its word: %s", async (reason, attaches) => {
     const tier = scripted(() => failing(refusal(reason, "expired", Code.FailedPrecondition)));
     const stream = await startReliableStream(request, { ...hasty, gateway: link(tier) }, never);
     await expect(readAll(stream)).rejects.toMatchObject({ code: "expired", hint: "h", details: { reason } });
-    expect(tier.attached).toHaveLength(1);
+    expect(tier.attached).toHaveLength(attaches);
+  });
+
+  test("goes on when an attach of its own that came late took over", async () => {
+    const server = new FakeStreamServer(plain);
+    const works = openBidiTier(transportTo(server));
+    const overtaken = () => failing(refusal("superseded", "cancelled", Code.Aborted));
+    let attach = 0;
+    const tier: Tier = {
+      name: "bidi",
+      attach: (...words) => (attach++ === 1 ? overtaken() : cutTier(works, () => ({ down: 3 })).attach(...words)),
+    };
+    const stream = await startReliableStream(request, { ...hasty, gateway: link(tier) }, never);
+    expect(ids(await readAll(stream))).toEqual(server.only.chunks.map(({ eventId }) => eventId));
   });
 
   test("ends when its key is wrong, and keeps its record for the right one", async () => {

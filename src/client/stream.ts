@@ -26,6 +26,9 @@ import { Silence } from "./until-silent.ts";
 const unknownOutcome =
   "The outcome of this call is unknown: the program that ran the tool ended while it ran. It was not run again.";
 
+/** How often another attach may take over before it is taken for somebody else's, who goes on with the stream. */
+const overtakingsBorne = 3;
+
 /** The driver around `decide`: performs what it says, over one connection after another. */
 export class Stream implements ReliableStream {
   readonly #settings: StreamSettings;
@@ -39,6 +42,8 @@ export class Stream implements ReliableStream {
   /** What the last loss asked for. */
   #retryAfterMs = 0;
   #lookbackMs: number | undefined;
+  /** Times in a row that another attach took over, without anything new in between. */
+  #overtakings = 0;
 
   constructor(state: StreamState, owned: OwnedRecord, settings: StreamSettings, signal: AbortSignal) {
     this.#state = state;
@@ -54,6 +59,10 @@ export class Stream implements ReliableStream {
 
   get label(): string {
     return this.#state.record.label;
+  }
+
+  get createdAtMs(): number {
+    return this.#state.record.createdAtMs;
   }
 
   get events(): AsyncIterable<StreamEvent> {
@@ -159,6 +168,8 @@ export class Stream implements ReliableStream {
     switch (failure.kind) {
       case "refused":
         found("welcomed"); // somebody is there and understands
+        // What took over may be an attach of this very stream that was under way for long, of a process that is gone.
+        if (failure.reason === "superseded" && this.#overtakings++ < overtakingsBorne) return;
         await this.#step({ type: "refused", record: this.#afterRefusal(failure) });
         throw failure.error;
       case "no_such_tier":
@@ -201,6 +212,7 @@ export class Stream implements ReliableStream {
     for (const effect of await this.#stepChunk(response.value)) {
       if (effect.type !== "surface") continue;
       this.#settings.gateway.tiers.useful(tier);
+      this.#overtakings = 0;
       const event = toStreamEvent(response.value, effect.call ?? "new");
       if (event !== undefined) yield event;
       await this.#step({ type: "applied" });

@@ -1,15 +1,36 @@
-import type { Interceptor } from "@connectrpc/connect";
+import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { openBidiTier } from "../bidi-tier.ts";
 import { type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "../gateway-link.ts";
 import { withKey } from "../key-header.ts";
 import { openPollTier } from "../poll-tier.ts";
 import { openSseTier } from "../sse-tier.ts";
+import type { OpenTier, Tier } from "../tier.ts";
 
-/** The way from Node or Bun to a gateway: all three tiers, the first over HTTP/2 and the others over HTTP/1.1. */
-export function nodeLink(gateway: GatewayAddress, options: LinkOptions = {}): GatewayLink {
-  const interceptors: Interceptor[] = [withKey(gateway.key)];
-  const h2 = createConnectTransport({ baseUrl: gateway.url, httpVersion: "2", interceptors });
-  const h1 = createConnectTransport({ baseUrl: gateway.url, httpVersion: "1.1", interceptors });
-  return openLink([openBidiTier(h2), openSseTier(h1), openPollTier(h1)], options);
+/**
+ * The way from Node or Bun to a gateway: all three tiers, the first over HTTP/2 and the others over HTTP/1.1. An address that
+ * is a function is asked at each attach: so a gateway is found that came back on another port.
+ */
+export function nodeLink(
+  gateway: GatewayAddress | ((signal: AbortSignal) => Promise<GatewayAddress>),
+  options: LinkOptions = {},
+): GatewayLink {
+  const addressOf = typeof gateway === "function" ? gateway : () => Promise.resolve(gateway);
+  const tiers = [tier("bidi", openBidiTier, "2"), tier("sse", openSseTier, "1.1"), tier("poll", openPollTier, "1.1")];
+  return openLink(tiers, options);
+
+  function tier(name: Tier["name"], open: OpenTier, httpVersion: "1.1" | "2"): Tier {
+    let last: { readonly address: GatewayAddress; readonly transport: Transport } | undefined;
+    return {
+      name,
+      async *attach(attach, signal) {
+        const address = await addressOf(signal);
+        if (last?.address.url !== address.url || last.address.key !== address.key) {
+          const interceptors = [withKey(address.key)];
+          last = { address, transport: createConnectTransport({ baseUrl: address.url, httpVersion, interceptors }) };
+        }
+        yield* open(last.transport).attach(attach, signal);
+      },
+    };
+  }
 }

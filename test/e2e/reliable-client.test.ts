@@ -1,0 +1,99 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { expect, test } from "vitest";
+import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
+import { nodeLink } from "../../src/client/node/node-link.ts";
+import { autoResume } from "../../src/client/resume.ts";
+import { startReliableStream } from "../../src/client/start-stream.ts";
+import type { StreamEvent } from "../../src/client/stream-event.ts";
+import { millrace, spawnMillrace } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
+import { gateway, model, patience, simulator } from "../support/world.ts";
+
+const script = join(import.meta.dirname, "../support/stream-client.ts");
+const size = 900;
+const question = `[[sim: size=${size} rate=500 thinking=0]] at length`;
+const request = { model, messages: [{ role: "user" as const, text: question }] };
+const newFolder = () => mkdtempSync(join(tmpdir(), "millrace-records-"));
+
+/** Holds what every reader of a whole answer must have, in pieces or not: all of it, each event once, in order. */
+function expectWhole(events: readonly StreamEvent[]): void {
+  const text = events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+  const ids = events.map(({ eventId }) => eventId);
+  expect(events.at(-1)).toMatchObject({ type: "end", outcome: "finished" });
+  expect(text).toHaveLength(size);
+  expect(ids).toEqual([...new Set(ids)].sort());
+}
+
+/** An application in its own process that is killed once it has printed `count` events; answers those, and where its records are. */
+async function killedAfter(count: number, { url, key }: { readonly url: string; readonly key: string }) {
+  const folder = newFolder();
+  const child = spawn(process.execPath, [script, url, key, folder, model, question], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const seen: StreamEvent[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    const event = JSON.parse(line) as StreamEvent | { readonly type: "stored" }; // the script's own lines
+    if (event.type !== "stored") seen.push(event);
+    if (seen.length >= count) break;
+  }
+  child.kill("SIGKILL");
+  await once(child, "close");
+  return { folder, seen };
+}
+
+test("an answer survives the death of its gateway, and of whoever asked, and is asked for once", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home });
+  const args = ["--continuity", "off"];
+  const first = await gateway({ home, args });
+
+  // Killed before anything was sent, after the first event, and in the middle; gone on with from the file.
+  const dead = await Promise.all([0, 1, 6].map((count) => killedAfter(count, first)));
+  await Promise.all(
+    dead.map(async ({ folder, seen }) => {
+      const options = { gateway: nodeLink(first), store: await openFileRecordStore({ folder }) };
+      const { streams } = await autoResume({ ...options, after: seen.at(-1)?.eventId ?? "0" }, patience());
+      expect(streams).toHaveLength(1);
+      for (const stream of streams) for await (const event of stream.events) seen.push(event);
+      expectWhole(seen);
+      expect(readdirSync(folder)).toEqual(["records.key"]);
+    }),
+  );
+  expect((await ide.report()).messages).toHaveLength(3);
+
+  // A chat and a stream are in the middle of their answers when the gateway is killed; it comes back on its port.
+  const chat = spawnMillrace(["chat", "-m", model, question], { home });
+  let shown = "";
+  chat.stdout.on("data", (chunk: Buffer) => (shown += chunk.toString()));
+  await once(chat.stdout, "data");
+  const events: StreamEvent[] = [];
+  const stream = await startReliableStream(request, { gateway: nodeLink(first) }, patience());
+  let second: ReturnType<typeof gateway> | undefined;
+  for await (const event of stream.events) {
+    events.push(event);
+    if (event.type !== "text" || second !== undefined) continue;
+    await first.kill();
+    second = gateway({ home, args: [...args, "--port", new URL(first.url).port] });
+  }
+  expectWhole(events);
+  await once(chat, "close");
+  expect(shown.trimEnd()).toHaveLength(size);
+  await second;
+
+  // A chat is killed itself, and gone on with by the next one.
+  const cutOff = spawnMillrace(["chat", "-m", model, question], { home });
+  let before = "";
+  for await (const chunk of cutOff.stdout) if ((before += String(chunk)).length > 100) break;
+  cutOff.kill("SIGKILL");
+  await once(cutOff, "close");
+  const resumed = await millrace(["chat", "--resume"], { home });
+  expect(resumed).toMatchObject({ code: 0, stderr: "" });
+  expect(resumed.stdout.trimEnd()).toBe(shown.trimEnd());
+  expect(resumed.stdout.startsWith(before)).toBe(true);
+  expect((await ide.report()).messages).toHaveLength(6);
+});
