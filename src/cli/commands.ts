@@ -15,6 +15,7 @@ import { serveCommand } from "./serve.ts";
 import { setupCommand } from "./setup.ts";
 import { simulateCommand } from "./simulate.ts";
 import { statuslineCommand } from "./statusline.ts";
+import { tailCommand } from "./tail.ts";
 import { usageCommand } from "./usage.ts";
 
 const openLimits = limitsSource(openLocalMeter);
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   demoCommand,
   simulateCommand,
   chatCommand,
+  tailCommand,
   runCommand,
   modelsCommand(openLimits),
   doctorCommand,
