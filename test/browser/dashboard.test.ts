@@ -250,6 +250,13 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       .waitFor();
   });
 
+  it("knows a user whose turns the log has forgotten from one who never had any", async () => {
+    const { page } = await open({ plan: "none" });
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.getByText("No turn runs now.").waitFor();
+    expect(await page.getByText("No turn has gone through here yet").count()).toBe(0);
+  });
+
   it("draws use over time, and says in words where each line stands", async () => {
     const { page } = await open();
     await page.locator(".chart canvas").waitFor();
@@ -267,6 +274,9 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByText("millrace doctor").first().waitFor();
     await page.getByText("/v1", { exact: false }).first().waitFor();
     expect(await page.locator("canvas").count()).toBe(0);
+    await expect
+      .poll(() => page.locator("section h2").allInnerTexts())
+      .toEqual(["Limits", "Running turns", "IDEs found"]);
     expect(await accessibilityViolations(page)).toEqual([]);
     await picture(page, "first-run");
   });

@@ -42,6 +42,9 @@ export function Overview() {
   }, []);
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
   const hasTurns = turns.length > 0;
+  // The log forgets turns within hours; whether there ever was one, the history knows.
+  const ever = useData("ever", (signal) => api.usage("400d", "client", signal));
+  const isFirstRun = !hasTurns && live.connection === "live" && ever.data?.data.length === 0;
   return (
     <>
       <h1 class="hidden">Overview</h1>
@@ -50,10 +53,10 @@ export function Overview() {
       <RunningTurns
         turns={turns.filter((turn) => turn.status === "running")}
         connection={live.connection}
-        isFirstRun={!hasTurns && live.connection === "live"}
+        isFirstRun={isFirstRun}
       />
-      <SpendSection reloadRef={spendReload} />
-      <UseOverTime />
+      {!isFirstRun && <SpendSection reloadRef={spendReload} />}
+      <UseOverTime hasLimits={limits.data === undefined || limits.data.data.length > 0} />
       {hasTurns && <EndedTurns turns={turns.filter((turn) => turn.status === "ended").slice(0, 20)} />}
       <IdesFound health={health} />
     </>

@@ -62,16 +62,18 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
           <caption class="hidden">{`Turns, tokens and credits by ${usage.by}`}</caption>
           <thead>
             <tr>
-              <th scope="col">{usage.by}</th>
-              <th scope="col" class="number">
-                turns
+              <th scope="col" class="name">
+                {usage.by}
               </th>
               <th scope="col" class="number">
-                tokens
+                Turns
+              </th>
+              <th scope="col" class="number">
+                Tokens
               </th>
               {hasCredits && (
                 <th scope="col" class="number">
-                  credits
+                  Credits
                 </th>
               )}
             </tr>
@@ -128,7 +130,7 @@ function creditsInWords(spend: SpendEnvelope): string {
 function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? " %" : ` ${use.unit}`;
   const lost = `${ideName(use.ide)} lost ${count(use.lost)}${unit} in this time`;
-  if (use.used_outside === null) return `${lost}; how much of it outside Millrace cannot be told.`;
+  if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace cannot be told.`;
   const bound = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" }[use.bound];
   return `${lost}; used outside Millrace: ${bound}${count(use.used_outside)}${unit}.`;
 }

@@ -53,15 +53,16 @@ function Facts({ turn }: { readonly turn: TurnDetail }) {
         <Fact name="API" value={turn.dialect} />
         <Fact name="IDE" value={turn.ide === null ? "not told" : ideName(turn.ide)} />
         <Fact name="Model UID" value={turn.model_uid} />
-        <Fact name="Turn" value={turn.id} />
+        <Fact name="Turn" value={turn.id} isWide />
       </dl>
     </section>
   );
 }
 
-function Fact({ name, value }: { readonly name: string; readonly value: string }) {
+function Fact(props: { readonly name: string; readonly value: string; readonly isWide?: boolean }) {
+  const { name, value, isWide = false } = props;
   return (
-    <div>
+    <div class={isWide ? "wide" : undefined}>
       <dt>{name}</dt>
       <dd>{value}</dd>
     </div>

@@ -3,7 +3,7 @@ import { type ApiError, api, type LiveTurn } from "./api.ts";
 import type { LiveTurns } from "./live-turns.ts";
 import { CopyLine, Failure, Section } from "./parts.tsx";
 import { report, useNow } from "./use-data.ts";
-import { count, instantInWords, spanInWords } from "./words.ts";
+import { ageInWords, count, instantInWords } from "./words.ts";
 
 /** The turns that run now, each with its age, what it has said so far, and a way to end it. */
 export function RunningTurns(props: {
@@ -23,7 +23,7 @@ export function RunningTurns(props: {
         </p>
       )}
       {props.turns.length > 0 && (
-        <ul class="card rows">
+        <ul class="card rows running">
           {props.turns.map((turn) => (
             <RunningTurn key={turn.id} turn={turn} now={now} />
           ))}
@@ -59,7 +59,7 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
         <span class="muted">{from(turn)}</span>
       </div>
       <span class="figures">
-        <span>{spanInWords(Math.max(0, now - Date.parse(turn.created_at)))}</span>
+        <span>{ageInWords(now - Date.parse(turn.created_at))}</span>
         <span>{tokensInWords(turn)}</span>
         {turn.degraded && <span class="badge bad">in memory</span>}
       </span>

@@ -13,11 +13,12 @@ const spans = [
 
 type Series = LimitsHistory["data"][number];
 
-/** How much of each limit was used, over time. */
-export function UseOverTime() {
+/** How much of each limit was used, over time. Nothing where there is neither a line nor an IDE that could make one. */
+export function UseOverTime({ hasLimits }: { readonly hasLimits: boolean }) {
   const [since, setSince] = useState<(typeof spans)[number][0]>("7d");
   const { data, error } = useData(since, (signal) => api.limitsHistory(since, signal), 300_000);
   const series = data?.data.filter(({ points }) => points.length > 1) ?? [];
+  if (!hasLimits && data !== undefined && series.length === 0) return null;
   return (
     <Section
       id="history"
@@ -86,6 +87,25 @@ function heightOf(host: HTMLElement): number {
   return host.clientWidth < 500 ? 180 : 240;
 }
 
+/** From what was asked for, or a little before the first reading where that is later; epoch seconds. */
+function rangeOf(times: readonly number[], since: string): [number, number] {
+  const [asked, now] = [Date.parse(since) / 1000, Date.now() / 1000];
+  const first = times[0] ?? asked;
+  return [Math.max(asked, first - (now - first) * 0.03), now];
+}
+
+/** A day at its midnight, the time between; in the browser's language, as all other times here. */
+function tickInWords(atSeconds: number, stepSeconds: number): string {
+  const at = new Date(atSeconds * 1000);
+  const isDay = stepSeconds >= 86_400 || (at.getHours() === 0 && at.getMinutes() === 0);
+  return isDay
+    ? at.toLocaleDateString(undefined, { day: "numeric", month: "short" })
+    : at.toLocaleTimeString(
+        undefined,
+        at.getMinutes() === 0 ? { hour: "numeric" } : { hour: "numeric", minute: "2-digit" },
+      );
+}
+
 function draw(host: HTMLElement, series: readonly Series[], since: string): uPlot {
   const style = getComputedStyle(host);
   const colour = (name: string) => style.getPropertyValue(name).trim();
@@ -107,8 +127,11 @@ function draw(host: HTMLElement, series: readonly Series[], since: string): uPlo
       height: heightOf(host),
       legend: { show: false },
       cursor: { y: false, points: { size: 7 } },
-      scales: { y: { range: [0, 1] }, x: { range: [Date.parse(since) / 1000, Date.now() / 1000] } },
-      axes: [axis, { ...axis, size: 58, values: (_, splits) => splits.map((split) => `${Math.round(split * 100)} %`) }],
+      scales: { y: { range: [0, 1] }, x: { range: rangeOf(times, since) } },
+      axes: [
+        { ...axis, space: 64, values: (_, splits, __, ___, step) => splits.map((at) => tickInWords(at, step)) },
+        { ...axis, size: 58, values: (_, splits) => splits.map((split) => `${Math.round(split * 100)} %`) },
+      ],
       series: [
         {},
         ...series.map((one, index) => ({

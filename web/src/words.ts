@@ -77,4 +77,10 @@ export function spanInWords(ms: number): string {
   return durationInWords(ms);
 }
 
+/** `0 s`, `4 min 10 s`: how long something runs, in whole seconds that are calm to watch. */
+export function ageInWords(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  return seconds < 60 ? `${seconds} s` : spanInWords(seconds * 1000);
+}
+
 export { durationInWords };
