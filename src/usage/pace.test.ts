@@ -168,6 +168,74 @@ describe("the pace of any snapshots", () => {
     );
   });
 
+  it("says nothing of an earlier cycle: what was used before a reset, or on another plan, changes nothing", () => {
+    const earlier = fc.array(fc.record({ usedFraction: fraction, readAtMs: instant }), { maxLength: 4 });
+    fc.assert(
+      fc.property(fraction, instant, instant, fc.boolean(), earlier, (used, readAtMs, now, knowsStart, before) => {
+        const windowSeconds = knowsStart ? week / 1000 : undefined;
+        const newest = snapshotOf({ readAtMs, usedFraction: used, resetsAtMs: end, windowSeconds });
+        const ofOtherCycles = before.map((one, index) =>
+          snapshotOf({
+            ...one,
+            readAtMs: readAtMs - 1 - index,
+            resetsAtMs: index % 2 === 0 ? end - week : end + hour,
+            windowSeconds,
+          }),
+        );
+        expect(paceOf([...ofOtherCycles, newest], now)).toEqual(paceOf([newest], now));
+      }),
+    );
+  });
+
+  it("is the same at every place in time: zones, their changes and leap days move nothing", () => {
+    const days = fc.integer({ min: -4000, max: 4000 });
+    const hours = fc.constantFrom(-1, 0, 1, 23, 25);
+    fc.assert(
+      fc.property(fc.array(snapshot, { maxLength: 5 }), instant, days, hours, (given, now, d, h) => {
+        const by = (d * 24 + h) * hour;
+        const moved = given.map((one) => ({
+          ...one,
+          readAtMs: one.readAtMs + by,
+          resetsAtMs: one.resetsAtMs === undefined ? undefined : one.resetsAtMs + by,
+        }));
+        const expected = paceOf(given.map(snapshotOf), now).map(({ runsOutAtMs, ...pace }) => ({
+          ...pace,
+          runsOutAtMs: runsOutAtMs === undefined ? undefined : runsOutAtMs + by,
+        }));
+        const there = paceOf(moved.map(snapshotOf), now + by);
+        // Instants are large numbers of ms: what comes out may differ in the last of their bits.
+        const rounded = (paces: readonly Pace[]) =>
+          paces.map((pace) => ({ ...pace, runsOutAtMs: pace.runsOutAtMs && Math.round(pace.runsOutAtMs) }));
+        expect(rounded(there)).toEqual(rounded(expected));
+      }),
+    );
+  });
+
+  it("takes a reading from the future, after the clock went back, as read now", () => {
+    fc.assert(
+      fc.property(fraction, instant, fc.nat({ max: week }), (used, now, aheadMs) => {
+        expect(paceAt(used, now + aheadMs, now)).toEqual(paceAt(used, now, now));
+      }),
+    );
+  });
+
+  it("needs no reading that told nothing: a gap in the data changes nothing", () => {
+    const reading = fc.record({ usedFraction: fraction, readAtMs: instant });
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(reading, { minLength: 1, maxLength: 5, selector: (r) => r.readAtMs }),
+        instant,
+        (readings, now) => {
+          const told = readings.map((one) => snapshotOf({ ...one, resetsAtMs: end, windowSeconds: week / 1000 }));
+          const first = Math.min(...readings.map(({ readAtMs }) => readAtMs));
+          const silent = snapshotOf({ readAtMs: first - 1, usedFraction: undefined, resetsAtMs: end });
+          const other = snapshotOf({ readAtMs: first - 2, usedFraction: 0.5, resetsAtMs: end, windows: [] });
+          expect(paceOf([silent, other, ...told], now)).toEqual(paceOf(told, now));
+        },
+      ),
+    );
+  });
+
   it("does not depend on the order of the snapshots", () => {
     const byIde = (paces: readonly Pace[]) => paces.toSorted((a, b) => a.ide.localeCompare(b.ide));
     const given = fc.uniqueArray(snapshot, { maxLength: 6, selector: (s) => s.readAtMs });
