@@ -22,13 +22,13 @@ function openHome() {
     home,
     millrace,
     /** What `usage --json` says of one IDE, its windows by id. */
-    async limits(ide: Ide) {
+    limits: async (ide: Ide) => {
       const { stdout } = await millrace("usage", "--json");
       const of = limitsSchema.parse(JSON.parse(stdout)).data.find((one) => one.ide === ide);
       return { ...of, windows: Object.fromEntries((of?.windows ?? []).map((window) => [window.id, window])) };
     },
     guard: async (...argv: readonly string[]) => (await millrace("guard", ...argv)).code,
-    async gateway(): Promise<RunningGateway> {
+    gateway: async (): Promise<RunningGateway> => {
       const started = await startGateway({ homeFolder: home, env, storeFile: join(home, ".millrace", "turns.db") });
       onTestFinished(() => started.close());
       return started;
