@@ -12,6 +12,7 @@ export default defineConfig({
           environment: "node",
           isolate: false, // no test leaves state behind; a module graph per file was half of the processor time
           setupFiles,
+          testTimeout: 30_000, // some start real processes, and a busy machine takes its time
         },
       },
       {
