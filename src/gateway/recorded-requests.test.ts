@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { isMillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import { anthropicMessages } from "./dialects/anthropic-messages/dialect.ts";
@@ -31,7 +33,48 @@ const recorded = readdirSync(corpus).flatMap((file) => {
   });
 });
 
+const model = { uid: "m" as ModelUid, number: undefined, contextTokens: undefined };
+
+/** Every place in a body. */
+function placesIn(value: unknown, path: Path = []): readonly Path[] {
+  if (typeof value !== "object" || value === null) return [path];
+  return [path, ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner, [...path, key]))];
+}
+
+type Path = readonly string[];
+
+function changed(body: unknown, [key, ...rest]: Path, value: unknown): unknown {
+  if (key === undefined) return value;
+  if (typeof body !== "object" || body === null) return body; // an earlier change took the place away
+  const copy = (Array.isArray(body) ? [...body] : { ...body }) as Record<string, unknown>;
+  copy[key] = changed(copy[key], rest, value);
+  return copy;
+}
+
+const hostile = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom<unknown>(undefined, -1, [[null]], "__proto__"));
+
 describe("requests of real clients", () => {
+  it("are understood or refused by name whatever becomes of their members", () => {
+    const all = recorded.map((each) => ({ ...each, places: placesIn(each.body) }));
+    const change = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), hostile);
+    fc.assert(
+      fc.property(fc.constantFrom(...all), fc.array(change, { minLength: 1, maxLength: 4 }), (each, changes) => {
+        const { dialect, places } = each;
+        const body = changes.reduce<unknown>(
+          (json, [at, value]) => changed(json, places[Math.floor(at * places.length)] ?? [], value),
+          each.body,
+        );
+        try {
+          layoutPrompt(dialect.parse(body).request, model);
+        } catch (error) {
+          if (!isMillraceError(error)) throw error;
+          expect(["invalid_request", "context_too_long"]).toContain(error.code);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
   it("are recorded for every surface", () => {
     expect(new Set(recorded.map(({ dialect }) => dialect.name)).size).toBe(dialects.length);
   });
@@ -39,7 +82,7 @@ describe("requests of real clients", () => {
   for (const { name, dialect, body } of recorded) {
     it(`are understood and laid out: ${name}`, () => {
       const { request } = dialect.parse(body);
-      const { prompt } = layoutPrompt(request, { uid: "m" as ModelUid, number: undefined, contextTokens: undefined });
+      const { prompt } = layoutPrompt(request, model);
       for (const tool of request.tools) expect(prompt.instructions).toContain(`## ${tool.name}`);
       expect(prompt.text).not.toBe("");
       expect(prompt.messages.at(-1)?.role).toBe("user");

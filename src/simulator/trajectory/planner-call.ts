@@ -49,6 +49,7 @@ export class PlannerCall {
   /** The entry that reports token use; counts what the model did not. Source: facts/language-server.md, 1.6. */
   generatorMetadata(entry: {
     readonly prompt: ModelPrompt;
+    readonly workspaceUri: string;
     readonly requestedModelUid: string;
     readonly executionId: string;
     readonly stepIndex: number;
@@ -66,6 +67,7 @@ export class PlannerCall {
       metadata: {
         case: "chatModel",
         value: {
+          systemPrompt: `${ideSystemPrompt} The open folder is ${entry.workspaceUri}.`,
           modelUid: prompt.modelUid,
           usage: {
             inputTokens: BigInt(input),
@@ -82,6 +84,9 @@ export class PlannerCall {
     });
   }
 }
+
+/** What the IDE tells its model before all else, as this server shows it beside its figures: no client's business. */
+export const ideSystemPrompt = "You are the planner of an editor that only plays one.";
 
 /** What the planner's own prompt weighs: a one-line question was measured at 1719 tokens. */
 const systemPromptTokens = 1700;

@@ -262,6 +262,7 @@ class TurnRun {
     this.#trajectory.generatorMetadata.push(
       planner.generatorMetadata({
         prompt,
+        workspaceUri: this.#trajectory.workspaceUri,
         requestedModelUid,
         executionId: this.#executionId,
         stepIndex: this.#trajectory.steps.indexOf(planner.step),
