@@ -124,11 +124,18 @@ describe("millrace setup", () => {
     });
     expect(parseYaml(read(files["aider"] ?? ""))).toEqual({ "openai-api-base": `${url}/v1`, model: "openai/model-b" });
     expect(parseYaml(read(files["continue"] ?? ""))).toMatchObject({
+      name: "Millrace",
+      version: "1.0.0",
+      schema: "v1",
       models: [{ name: "Millrace", model: "model-b", apiBase: `${url}/v1` }],
     });
     expect(parse(read(files["crush"] ?? ""))).toMatchObject({
       providers: {
-        millrace: { base_url: `${url}/v1`, models: [{ id: "model-a", context_window: 200_000 }, { id: "model-b" }] },
+        millrace: {
+          type: "openai-compat",
+          base_url: `${url}/v1`,
+          models: [{ id: "model-a", context_window: 200_000 }, { id: "model-b" }],
+        },
       },
     });
     expect(parse(read(files["zed"] ?? ""))).toMatchObject({

@@ -14,7 +14,7 @@ export const crush: Client = {
           path: ["providers", "millrace"],
           value: {
             name: "Millrace",
-            type: "openai",
+            type: "openai-compat", // its word for an API that speaks as OpenAI does and is not OpenAI
             base_url: `${url}/v1`,
             api_key: "$(millrace key --value)",
             models: models.map(({ id, name, contextTokens, maxOutputTokens, images }) => ({
@@ -22,7 +22,13 @@ export const crush: Client = {
               name,
               context_window: contextTokens ?? 128_000,
               default_max_tokens: maxOutputTokens ?? 32_768,
+              can_reason: false,
               supports_attachments: images,
+              // its schema wants prices; the plan is paid for
+              cost_per_1m_in: 0,
+              cost_per_1m_out: 0,
+              cost_per_1m_in_cached: 0,
+              cost_per_1m_out_cached: 0,
             })),
           },
         },

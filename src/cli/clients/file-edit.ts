@@ -10,6 +10,8 @@ export interface SetValue {
   readonly value: unknown;
   /** `""`: the entry itself is the value (a list of strings). */
   readonly key?: string;
+  /** Only where nothing stands there: a file of the user's own keeps its own. */
+  readonly unlessThere?: true;
 }
 
 /** A change to one configuration file, as data, so that it can be shown, made and taken back. */
@@ -44,8 +46,9 @@ export function applyFileEdit(text: string, edit: FileEdit): string {
 /** Takes a change back out of a file that was changed further since; `before` is what the file was at first. */
 export function revertFileEdit(text: string, edit: FileEdit, before: string): string {
   if (edit.kind === "block") return text.replace(ourBlock, "\n").replace(/^\n+/, "");
-  return edit.set.toReversed().reduce((current, { path, value, key }) => {
+  return edit.set.toReversed().reduce((current, { path, value, key, unlessThere }) => {
     const previous = valueAt(before, path, edit);
+    if (unlessThere === true && previous !== undefined) return current; // never ours
     if (key === undefined) return writeValue(current, path, previous, edit);
     const list = valueAt(current, path, edit);
     const others = Array.isArray(list) ? list.filter((item) => !sameEntry(item, value, key)) : [];
@@ -68,8 +71,9 @@ function valueAt(text: string, path: Path, { kind, file }: FileEdit): unknown {
   return value;
 }
 
-function setInJson(text: string, { path, value, key }: SetValue, file: string): string {
+function setInJson(text: string, { path, value, key, unlessThere }: SetValue, file: string): string {
   jsonOf(text, file);
+  if (unlessThere === true && valueAt(text, path, { kind: "json", file, set: [] }) !== undefined) return text;
   if (key === undefined) return setJson(text, path, value);
   const list = valueAt(text, path, { kind: "json", file, set: [] });
   if (!Array.isArray(list)) return setJson(text, path, [value]);
@@ -93,8 +97,9 @@ function formatting(text: string) {
   };
 }
 
-function setInYaml(text: string, { path, value, key }: SetValue, file: string): string {
+function setInYaml(text: string, { path, value, key, unlessThere }: SetValue, file: string): string {
   const document = yamlOf(text, file);
+  if (unlessThere === true && document.getIn(path) !== undefined) return text;
   const list: unknown = key === undefined ? undefined : valueAt(text, path, { kind: "yaml", file, set: [] });
   if (key === undefined) document.setIn(path, value);
   else if (Array.isArray(list)) {
