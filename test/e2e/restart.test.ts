@@ -74,10 +74,11 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     outcome: "finished",
     shows_text: false,
     prompt: null,
-    resumptions: [
-      { how: "adopted", after: expect.not.stringMatching(/^0$/), client: null },
-      { how: "key", after: "0", client: expect.stringMatching(/^OpenAI/) },
-    ],
+    // Whichever of the two is first: the client comes back as soon as the port answers.
+    resumptions: expect.arrayContaining([
+      expect.objectContaining({ how: "adopted", after: expect.not.stringMatching(/^0$/), client: null }),
+      expect.objectContaining({ how: "key", after: "0", client: expect.stringMatching(/^OpenAI/) }),
+    ]),
   });
 
   await ide.stop();
