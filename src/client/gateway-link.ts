@@ -17,15 +17,18 @@ export interface GatewayAddress {
   readonly key: string;
 }
 
-/** A link over the given tiers, best first. */
+/** A link over the given tiers, best first. Throws `invalid_request` where none is left. */
 export function openLink(
   tiers: readonly Tier[],
-  { circuit = defaultCircuit, clock = systemClock, random = Math.random }: LinkOptions = {},
+  { tiers: wanted, circuit = defaultCircuit, clock = systemClock, random = Math.random }: LinkOptions = {},
 ): GatewayLink {
-  return { tiers: new TierChoice(tiers), circuit: new Circuit(circuit, clock, random) };
+  const allowed = tiers.filter(({ name }) => wanted === undefined || wanted.includes(name));
+  return { tiers: new TierChoice(allowed), circuit: new Circuit(circuit, clock, random) };
 }
 
 export interface LinkOptions {
+  /** Only these of the tiers that the runtime has; all of them by default, each where the ones before it do not work. */
+  readonly tiers?: readonly Tier["name"][];
   readonly circuit?: CircuitPolicy;
   readonly clock?: Clock;
   readonly random?: () => number;

@@ -66,24 +66,32 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   );
   expect((await ide.report()).messages).toHaveLength(3);
 
-  // A chat and a stream are in the middle of their answers when the gateway is killed; it comes back on its port.
+  // A chat and a stream on each tier are in the middle of their answers when the gateway is killed; it comes back on its port.
   const chat = spawnMillrace(["chat", "-m", model, question], { home });
+  const closed = once(chat, "close");
   let shown = "";
   chat.stdout.on("data", (chunk: Buffer) => (shown += chunk.toString()));
   await once(chat.stdout, "data");
-  const events: StreamEvent[] = [];
-  const stream = await startReliableStream(request, { gateway: nodeLink(first) }, patience());
-  let second: ReturnType<typeof gateway> | undefined;
-  for await (const event of stream.events) {
-    events.push(event);
-    if (event.type !== "text" || second !== undefined) continue;
-    await first.kill();
-    second = gateway({ home, args: [...args, "--port", new URL(first.url).port] });
+  const begun: Promise<void>[] = [];
+  const whole: Promise<StreamEvent[]>[] = [];
+  for (const tier of ["bidi", "sse", "poll"] as const) {
+    const stream = await startReliableStream(request, { gateway: nodeLink(first, { tiers: [tier] }) }, patience());
+    const { promise, resolve } = Promise.withResolvers<void>();
+    begun.push(promise);
+    whole.push(
+      (async () => {
+        const events: StreamEvent[] = [];
+        for await (const event of stream.events) if (events.push(event) > 1) resolve();
+        return events;
+      })(),
+    );
   }
-  expectWhole(events);
-  await once(chat, "close");
+  await Promise.race([Promise.all(begun), Promise.all(whole)]);
+  await first.kill();
+  await gateway({ home, args: [...args, "--port", new URL(first.url).port] });
+  for (const events of await Promise.all(whole)) expectWhole(events);
+  await closed;
   expect(shown.trimEnd()).toHaveLength(size);
-  await second;
 
   // A chat is killed itself, and gone on with by the next one.
   const cutOff = spawnMillrace(["chat", "-m", model, question], { home });
@@ -95,5 +103,5 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   expect(resumed).toMatchObject({ code: 0, stderr: "" });
   expect(resumed.stdout.trimEnd()).toBe(shown.trimEnd());
   expect(resumed.stdout.startsWith(before)).toBe(true);
-  expect((await ide.report()).messages).toHaveLength(6);
+  expect((await ide.report()).messages).toHaveLength(8);
 });
