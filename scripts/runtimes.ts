@@ -1,8 +1,15 @@
-import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startGateway } from "../src/cli/start-gateway.ts";
+import { startSimulator } from "../src/simulator/start.ts";
 
-/** Tries the built package on every runtime it is said to run on: the demo must answer once on each. Linux x64. */
+/**
+ * Tries the built package on every runtime it is said to run on: the demo must answer once on each, and the client library
+ * must go on with a stream on each tier. Linux x64.
+ */
 const root = join(import.meta.dirname, "..");
 const folder = join(import.meta.dirname, "runtimes");
 const runtimes: Readonly<Record<string, string>> = {
@@ -21,17 +28,38 @@ spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglev
   cwd: folder,
   stdio: "inherit",
 });
-let failed = 0;
-for (const [name, path] of Object.entries(runtimes)) {
+/** Runs a program to its end, beside the gateway of this process. */
+async function run(name: string, path: string, args: readonly string[]): Promise<boolean> {
   const started = performance.now();
-  const { status, stdout, stderr } = spawnSync(join(folder, path), [bin, "demo", "--once"], {
-    encoding: "utf8",
-    timeout: 120_000,
-  });
+  const child = spawn(join(folder, path), args, { stdio: ["ignore", "pipe", "pipe"], timeout: 120_000 });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const [status] = (await once(child, "close")) as [number | null];
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`${status === 0 ? "ok  " : "FAIL"} ${name} (${seconds} s)`);
-  if (status === 0 && !/ExperimentalWarning/.test(stderr)) continue;
-  failed++;
-  console.log(stdout, stderr);
+  const ok = status === 0 && !/ExperimentalWarning/.test(stderr);
+  console.log(`${ok ? "ok  " : "FAIL"} ${name} (${seconds} s)`);
+  if (!ok) console.log(stdout, stderr);
+  return ok;
+}
+
+// A stand-in IDE and a gateway of the sources, for the client library to speak to.
+const simulator = await startSimulator();
+const gateway = await startGateway({
+  homeFolder: simulator.home,
+  env: { MILLRACE_IDE_ONLY_HOME: simulator.home, PATH: process.env["PATH"] ?? "" },
+});
+let failed = 0;
+try {
+  for (const [name, path] of Object.entries(runtimes)) {
+    if (!(await run(`${name}: the demo`, path, [bin, "demo", "--once"]))) failed++;
+    const records = mkdtempSync(join(tmpdir(), "millrace-runtimes-"));
+    const args = [join(folder, "client.mjs"), gateway.url, gateway.key, records, "claude-sonnet-4.6"];
+    if (!(await run(`${name}: the client library`, path, args))) failed++;
+    rmSync(records, { recursive: true, force: true });
+  }
+} finally {
+  await gateway.close();
+  await simulator.stop();
 }
 if (failed > 0) process.exitCode = 1;

@@ -1,0 +1,47 @@
+import {
+  autoResume,
+  openIndexedDbRecordStore,
+  type ReliableStream,
+  type StreamEvent,
+  startReliableStream,
+  webLink,
+} from "../../src/client/index.ts";
+
+/** The application of the client's test in a browser: it keeps its events beside the library's record, over reloads. */
+interface KeptPage {
+  readonly localStorage: { getItem(name: string): string | null; setItem(name: string, value: string): void };
+  ask(url: string, key: string, model: string, text: string): Promise<void>;
+  goOn(url: string, key: string): Promise<{ readonly streams: number; readonly taken: number }>;
+  kept(): StreamEvent[];
+  failure: string | undefined;
+}
+
+const page = globalThis as unknown as KeptPage; // the page's own window
+const signal = new AbortController().signal;
+
+page.kept = () => JSON.parse(page.localStorage.getItem("events") ?? "[]") as StreamEvent[]; // written below
+
+page.ask = async (url, key, model, text) => {
+  const request = { model, messages: [{ role: "user" as const, text }] };
+  read(await startReliableStream(request, await options(url, key), signal));
+};
+
+page.goOn = async (url, key) => {
+  const after = page.kept().at(-1)?.eventId ?? "0";
+  const { streams, taken } = await autoResume({ ...(await options(url, key)), after }, signal);
+  for (const stream of streams) read(stream);
+  return { streams: streams.length, taken: taken.length };
+};
+
+async function options(url: string, key: string) {
+  return { gateway: webLink({ url, key }), store: await openIndexedDbRecordStore() };
+}
+
+function read(stream: ReliableStream): void {
+  void (async () => {
+    for await (const event of stream.events)
+      page.localStorage.setItem("events", JSON.stringify([...page.kept(), event]));
+  })().catch((error: unknown) => {
+    page.failure = String(error);
+  });
+}
