@@ -1,7 +1,8 @@
-import { mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { modeOf } from "../../test/support/file-mode.ts";
 import { readGatewayFile, writeGatewayFile } from "./gateway-file.ts";
 
 const file = () => join(mkdtempSync(join(tmpdir(), "millrace-file-")), "state", "gateway.json");
@@ -11,7 +12,7 @@ test("what a gateway wrote is read back, only by its user, and gone when it stop
   const path = file();
   const remove = writeGatewayFile(path, address);
   expect(readGatewayFile(path)).toEqual(address);
-  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(modeOf(path, 0o600)).toBe(0o600);
   remove();
   expect(readGatewayFile(path)).toBeUndefined();
 });

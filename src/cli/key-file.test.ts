@@ -1,7 +1,8 @@
-import { chmodSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { hasFileModes, modeOf } from "../../test/support/file-mode.ts";
 import { readKey, readOrMakeKey } from "./key-file.ts";
 
 const folder = () => join(mkdtempSync(join(tmpdir(), "millrace-key-")), "state");
@@ -10,7 +11,7 @@ test("the first start makes a key that only its user may read, and later starts 
   const file = join(folder(), "key");
   const made = readOrMakeKey(file);
   expect(made.reveal()).toMatch(/^mr_[\w-]{43}$/);
-  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(modeOf(file, 0o600)).toBe(0o600);
   expect(readOrMakeKey(file).reveal()).toBe(made.reveal());
   expect(readFileSync(file, "utf8").trim()).toBe(made.reveal());
 });
@@ -19,15 +20,18 @@ test("no file is no key, and nothing is made by reading", () => {
   expect(readKey(join(folder(), "key"))).toBeUndefined();
 });
 
-test("a file that others may read, that is too short, or that is a link is refused with what to do", () => {
-  const file = join(folder(), "key");
-  readOrMakeKey(file);
-  chmodSync(file, 0o644);
-  expect(() => readOrMakeKey(file)).toThrow(/others may read it/);
-  chmodSync(file, 0o600);
-  writeFileSync(file, "short\n");
-  expect(() => readOrMakeKey(file)).toThrow(/fewer than 24 characters/);
-  const link = `${file}-link`;
-  symlinkSync(file, link);
-  expect(() => readOrMakeKey(link)).toThrow(/cannot be read/);
-});
+test.runIf(hasFileModes)(
+  "a file that others may read, that is too short, or that is a link is refused with what to do",
+  () => {
+    const file = join(folder(), "key");
+    readOrMakeKey(file);
+    chmodSync(file, 0o644);
+    expect(() => readOrMakeKey(file)).toThrow(/others may read it/);
+    chmodSync(file, 0o600);
+    writeFileSync(file, "short\n");
+    expect(() => readOrMakeKey(file)).toThrow(/fewer than 24 characters/);
+    const link = `${file}-link`;
+    symlinkSync(file, link);
+    expect(() => readOrMakeKey(link)).toThrow(/cannot be read/);
+  },
+);

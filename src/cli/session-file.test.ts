@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { modeOf } from "../../test/support/file-mode.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { openSessions } from "../gateway/dashboard-sessions.ts";
 import { sessionFile } from "./session-file.ts";
@@ -20,7 +21,7 @@ describe("the dashboard's sessions in a file", () => {
     const file = join(mkdtempSync(join(tmpdir(), "millrace-sessions-")), "own", "sessions.json");
     const clock = new FakeClock();
     const cookie = signIn(openSessions(clock, sessionFile(file)));
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(modeOf(file, 0o600)).toBe(0o600);
     expect(readFileSync(file, "utf8")).not.toContain(cookie);
     const { digest } = sessionFile(file).load()[0] ?? { digest: "" };
     await clock.advance(3_600_000);

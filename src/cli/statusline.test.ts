@@ -1,7 +1,8 @@
-import { mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { modeOf } from "../../test/support/file-mode.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { encodeLimits } from "../usage/envelope.ts";
 import { windsurfFixture } from "../usage/snapshot.fake.ts";
@@ -33,7 +34,7 @@ const fast = (...argv: readonly string[]) => statuslineFast(argv, { env: {}, hom
 describe("millrace statusline", () => {
   it("draws what the gateway wrote down, for the user alone, and leaves a mark that somebody looks", async () => {
     written();
-    expect(statSync(limitsFile(folder)).mode & 0o777).toBe(0o600);
+    expect(modeOf(limitsFile(folder), 0o600)).toBe(0o600);
     expect(lastAsked(folder)).toBeUndefined();
     expect(await statusline()).toEqual({ code: 0, stdout: "Windsurf daily 62% · weekly 81%\n", stderr: "" });
     expect(lastAsked(folder)).toBe(fixtureNowMs);

@@ -1,8 +1,9 @@
 import { mkdtempSync } from "node:fs";
-import { appendFile, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { modeOf } from "../../test/support/file-mode.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import { codeiumFoldersIn, listCascadeFiles, removeCascadeFile } from "./cascade-files.ts";
@@ -24,7 +25,7 @@ describe("the journal of conversations", () => {
     const journal = openCascadeJournal(file());
     expect(await journal.entries()).toEqual([]);
     await journal.note({ cascadeId: id(1), atMs: 5 });
-    expect((await stat(file())).mode & 0o077).toBe(0);
+    expect(modeOf(file(), 0o600) & 0o077).toBe(0);
   });
 
   it("keeps each once, oldest first, without the forgotten, over processes", async () => {

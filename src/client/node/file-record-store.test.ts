@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
 import { describeRecordStore, sampleRecord } from "../record-store.conformance.ts";
 import { openFileRecordStore } from "./file-record-store.ts";
 
@@ -31,9 +32,9 @@ describe("records in files", () => {
     const folder = join(newFolder(), "made", "here");
     const store = await openFileRecordStore({ folder });
     await (await store.take(key))?.save({ ...sampleRecord(key), label: "canary-label" });
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(modeOf(folder, 0o700)).toBe(0o700);
     for (const name of readdirSync(folder)) {
-      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+      expect(modeOf(join(folder, name), 0o600)).toBe(0o600);
       expect(readFileSync(join(folder, name)).toString("latin1")).not.toMatch(/canary-label|aGVsbG8|AAAAAAAA/);
     }
   });

@@ -1,7 +1,8 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
 import { openLogKey } from "./log-key.ts";
 
 let folder: string;
@@ -14,7 +15,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 test("the log's key is made once, readable by its owner only, and found again", async () => {
   const made = await openLogKey(path);
-  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(modeOf(path, 0o600)).toBe(0o600);
   const together = await Promise.all(Array.from({ length: 5 }, () => openLogKey(path)));
   expect(together.map((key) => key.reveal())).toEqual(together.map(() => made.reveal()));
   expect(await readdir(join(folder, "below"))).toEqual(["log.key"]);

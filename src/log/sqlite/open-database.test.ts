@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
@@ -39,8 +40,8 @@ describe("the log's file", () => {
     const { store } = await withOneTurn();
     const files = await readdir(join(folder, "below"));
     expect(files.sort()).toEqual(["log.db", "log.db-shm", "log.db-wal"]);
-    for (const file of files) expect((await stat(join(folder, "below", file))).mode & 0o777).toBe(0o600);
-    expect((await stat(join(folder, "below"))).mode & 0o777).toBe(0o700);
+    for (const file of files) expect(modeOf(join(folder, "below", file), 0o600)).toBe(0o600);
+    expect(modeOf(join(folder, "below"), 0o700)).toBe(0o700);
     await store.close();
   });
 

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
 import { snapshotOf } from "../snapshot.fake.ts";
 import { turnFake } from "./history.fake.ts";
 import type { SpendDimension, UsageHistory } from "./history.ts";
@@ -45,7 +46,7 @@ describe("the usage history", () => {
   });
 
   it("makes its file for the user alone", () => {
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(modeOf(file, 0o600)).toBe(0o600);
   });
 
   it("keeps estimates and unknown counts apart from what was measured", () => {
