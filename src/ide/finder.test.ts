@@ -95,7 +95,29 @@ describe("the finder", () => {
     expect(ides.map(({ endpoint }) => endpoint.port)).toEqual([4001]);
   });
 
-  it("notices within 30 s: a second window, an update, a sign-out", async () => {
+  it("notices an update at the next question: another process of another build", async () => {
+    const { host, clock, finder, opened } = setUp();
+    const built = (pid: number, version: string) => {
+      const windsurf = fakeWindsurf(pid, 4000);
+      const { program, args } = windsurf.row.command;
+      return {
+        ...windsurf,
+        row: { ...windsurf.row, command: { program, args: [...args, "--windsurf_version", version] } },
+      };
+    };
+    host.add(built(10, "2.2.17"));
+    const [old] = (await finder.find(signal)).ides;
+    if (old === undefined) throw new Error("nothing found");
+    await finder.connect(old, signal);
+    host.processes.clear();
+    host.add(built(11, "2.3.0"));
+    await clock.advance(2_000);
+    expect((await finder.find(signal)).ides.map(({ build }) => build)).toEqual(["2.3.0"]);
+    expect(opened[0]?.closed).toBe(true);
+    await expect(finder.connect(old, signal)).rejects.toMatchObject({ code: "ide_not_running" });
+  });
+
+  it("notices within 30 s: a second window, a sign-out", async () => {
     const { host, clock, finder, signIn } = setUp();
     signIn("sk-ws-01-first");
     host.add(fakeWindsurf(10, 4000));
