@@ -74,6 +74,15 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", { t
     expect(stdout).toMatch(/rejected[\s\S]*port 1: .*nothing listens/);
   });
 
+  it("says that the IDE runs when it does, why it cannot be used all the same, and what to do", async () => {
+    const other = { MILLRACE_IDE_ONLY_HOME: simulator.home, MILLRACE_IDE_VARIANT: "windsurf-next" };
+    const { code, stdout } = await millrace(["doctor"], other);
+    expect(code).toBe(69);
+    expect(stdout).toContain(
+      `✗ Windsurf runs (pid ${simulator.pid}), but cannot be used: only windsurf-next was asked for\n      Leave out`,
+    );
+  });
+
   it("finds what is wrong with the key, the store and the folder", async () => {
     const folder = join(homeFolder, "broken");
     await mkdir(folder, { mode: 0o700 });

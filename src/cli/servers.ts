@@ -1,6 +1,7 @@
 import type { ServerSource } from "../backends/reach.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { DiscoveryResult, Ide, IdeFinder } from "../ide/ide.ts";
+import { nearestMiss } from "../ide/near-miss.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 
 /** The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. */
@@ -35,6 +36,14 @@ export function choosePrompted(result: DiscoveryResult): Ide {
   };
   if (candidates.length > 0) {
     throw new MillraceError("not_signed_in", "The IDE runs, but nobody is signed in there.", { details });
+  }
+  const miss = nearestMiss(result.trace);
+  if (miss !== undefined) {
+    const { subject, variant, why, todo } = miss;
+    throw new MillraceError("ide_not_running", `The ${variant} that runs (${subject}) cannot be used: ${why}.`, {
+      hint: `${todo} \`millrace doctor\` shows what was looked at.`,
+      details,
+    });
   }
   if (result.ides.length > 0) {
     throw new MillraceError(

@@ -3,7 +3,7 @@ import type { IdeVariant } from "../language-server/endpoint.ts";
 import { mapBounded } from "./bounded.ts";
 import { classify, looksLikeServer } from "./classify.ts";
 import type { DiscoverOptions, ExamineOptions } from "./discover-options.ts";
-import { examineServer } from "./examine.ts";
+import { examineServer, isAskedFor } from "./examine.ts";
 import { examineOverride } from "./examine-override.ts";
 import type { Host, ProcessRow } from "./host.ts";
 import type { Ide } from "./ide.ts";
@@ -104,11 +104,9 @@ async function examine(
     trace.rejected("classify", subject, "owner", `${kind.variant}: ${owner.why}`);
     return undefined;
   }
-  const { variant } = options.overrides;
-  if (variant !== undefined && variant !== kind.variant) {
-    trace.rejected("classify", subject, "variant", `${kind.variant}, but only ${variant} was asked for`);
+  // With a home asked for too, that is looked at first: other homes' IDEs are nobody's business.
+  if (options.overrides.onlyHome === undefined && !isAskedFor(options.overrides, subject, kind.variant, trace))
     return undefined;
-  }
   trace.kept("classify", subject, kind.rule, kind.variant);
   return examineServer(options, { row, variant: kind.variant, flags: kind.flags }, trace, signal);
 }

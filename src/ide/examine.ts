@@ -1,5 +1,5 @@
 import { Secret } from "../base/secret.ts";
-import type { IdeIdentity } from "../language-server/endpoint.ts";
+import type { IdeIdentity, IdeVariant } from "../language-server/endpoint.ts";
 import { readAccount } from "./api-key.ts";
 import { describeBuild } from "./build.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
@@ -8,6 +8,7 @@ import type { ExamineOptions } from "./discover-options.ts";
 import type { Host } from "./host.ts";
 import type { Ide } from "./ide.ts";
 import { homesOf, joinPath } from "./layouts.ts";
+import type { IdeOverrides } from "./overrides.ts";
 import { listPorts } from "./ports.ts";
 import { probePorts } from "./probe-ports.ts";
 import type { ServerProcess } from "./server-process.ts";
@@ -42,6 +43,7 @@ export async function examineServer(
     );
     return undefined;
   }
+  if (!isAskedFor(overrides, subject, variant, trace)) return undefined;
   const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
   if (tokens.length === 0) return undefined;
 
@@ -80,6 +82,13 @@ export async function examineServer(
     signedIn: account.signedIn,
     ...codeiumFolder(host, variables, flags),
   };
+}
+
+/** Whether the product is the one that the user named, if any. */
+export function isAskedFor({ variant }: IdeOverrides, subject: string, found: IdeVariant, trace: Trace): boolean {
+  if (variant === undefined || variant === found) return true;
+  trace.rejected("classify", subject, "variant", `${found}, but only ${variant} was asked for`);
+  return false;
 }
 
 function tokensOf(

@@ -6,6 +6,18 @@ import type { Probe } from "./probe-port.ts";
 
 const answers: Probe = () => Promise.resolve({ ok: true, tls: false, protocol: "grpc" });
 
+test("with a product asked for as well, those of other homes are not even told by their product", async () => {
+  const host = new FakeHost();
+  const theirs = fakeWindsurf(11, 4011);
+  host.add({ ...theirs, environment: { ...theirs.environment, HOME: "/home/me" } });
+  const overrides = { ...noOverrides, onlyHome: "/home/stand-in", variant: "windsurf-next" as const };
+  const { trace } = await discover(
+    { host, probe: answers, overrides, lastGood: new Map() },
+    new AbortController().signal,
+  );
+  expect(trace.entries.filter(({ verdict }) => verdict === "rejected").map(({ rule }) => rule)).toEqual(["home"]);
+});
+
 test("with a home asked for, IDEs of every other home are told apart and left alone", async () => {
   const host = new FakeHost();
   const mine = fakeWindsurf(10, 4010);

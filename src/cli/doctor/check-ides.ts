@@ -1,6 +1,7 @@
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
+import { byServer, isFound, nearestMiss } from "../../ide/near-miss.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import { checkSchema, type SchemaReport } from "./check-schema.ts";
@@ -101,17 +102,11 @@ async function planOf(server: LanguageServer, signal: AbortSignal): Promise<stri
 
 /** All rejections but those of an IDE that was found by another port or token: they only show how it was found. */
 function rejectionsThatMatter(trace: readonly TraceEntry[]): readonly TraceEntry[] {
-  const servers: TraceEntry[][] = [[]];
-  for (const entry of trace) {
-    if (entry.stage === "candidates" || entry.stage === "classify") servers.push([]);
-    servers.at(-1)?.push(entry);
-  }
-  return servers.flatMap((entries) => {
-    const isFound = entries.some(({ stage, verdict }) => stage === "probe" && verdict === "kept");
-    return entries.filter(
-      ({ stage, verdict }) => verdict === "rejected" && !(isFound && (stage === "ports" || stage === "probe")),
-    );
-  });
+  return byServer(trace).flatMap((entries) =>
+    entries.filter(
+      ({ stage, verdict }) => verdict === "rejected" && !(isFound(entries) && (stage === "ports" || stage === "probe")),
+    ),
+  );
 }
 
 function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): readonly Finding[] {
@@ -130,6 +125,11 @@ function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): rea
       },
     ];
   }
+  const miss = nearestMiss(trace);
+  if (miss !== undefined) {
+    const what = `${products[miss.variant]} runs (${miss.subject}), but cannot be used: ${miss.why}`;
+    return [{ area: "ide", level: "error", what, todo: miss.todo }];
+  }
   if (ides.length > 0) {
     return [
       {
@@ -141,8 +141,7 @@ function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): rea
     ];
   }
   const around = trace.filter(({ subject, verdict }) => subject === "this system" && verdict === "note");
-  const owned = trace.filter(({ rule, verdict }) => rule === "owner" && verdict === "rejected");
-  const more = [...owned.map(({ subject, why }) => `${subject}: ${why}.`), ...around.map(({ why }) => `Or: ${why}.`)];
+  const more = around.map(({ why }) => `Or: ${why}.`);
   const todo = ["Start Windsurf and open a folder.", ...more].join(" ");
   return [{ area: "ide", level: "error", what: "No IDE with a language server was found", todo }];
 }

@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { discover } from "../ide/discover.ts";
+import { FakeHost, type FakeProcess, fakeWindsurf } from "../ide/host.fake.ts";
+import { noOverrides } from "../ide/overrides.ts";
+import type { Probe } from "../ide/probe-port.ts";
+import { choosePrompted } from "./servers.ts";
+
+const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
+
+async function found(processes: readonly FakeProcess[], probe = answers, apiKey?: string) {
+  const host = new FakeHost();
+  for (const process of processes) host.add(process);
+  const state = { windsurfAuthStatus: JSON.stringify({ apiKey }) };
+  host.states.set("/home/me/.config/Windsurf/User/globalStorage/state.vscdb", state);
+  const { ides, trace } = await discover(
+    { host, probe, overrides: noOverrides, lastGood: new Map() },
+    new AbortController().signal,
+  );
+  return { ides, trace: trace.entries, atMs: 0 };
+}
+
+const windsurf = fakeWindsurf(10, 4000);
+const antigravity: FakeProcess = {
+  ...fakeWindsurf(11, 4001),
+  row: { ...fakeWindsurf(11, 4001).row, command: { program: "agy", args: [] } },
+};
+
+describe("the IDE that prompts go to", () => {
+  it("is the newest that is signed in, and never Antigravity", async () => {
+    const ides = await found([windsurf, fakeWindsurf(12, 4002), antigravity], answers, "sk-ws-01-abc");
+    expect(choosePrompted(ides).pid).toBe(12);
+  });
+
+  it.each<[string, readonly FakeProcess[], Probe, string, string, RegExp]>([
+    ["is not there", [], answers, "ide_not_running", "No IDE with a language server was found", /Start Windsurf/],
+    ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
+    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Windsurf/],
+    [
+      "runs and cannot be used, whatever else runs",
+      [{ ...windsurf, listening: [] }, antigravity],
+      answers,
+      "ide_not_running",
+      "The windsurf that runs (pid 10) cannot be used: listens on no port",
+      /reload the IDE's window.*`millrace doctor`/,
+    ],
+  ])("%s: the error says so, with what was looked at", async (_, processes, probe, code, message, hint) => {
+    const result = await found(processes, probe);
+    let thrown: unknown;
+    try {
+      choosePrompted(result);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({
+      code,
+      message: expect.stringContaining(message),
+      hint: expect.stringMatching(hint),
+      details: { looked_at: expect.arrayContaining([expect.objectContaining({ stage: "candidates" })]) },
+    });
+  });
+});
