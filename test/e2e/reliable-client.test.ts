@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
@@ -12,7 +13,7 @@ import { startReliableStream } from "../../src/client/start-stream.ts";
 import type { StreamEvent } from "../../src/client/stream-event.ts";
 import { millrace, spawnMillrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { gateway, model, patience, simulator } from "../support/world.ts";
+import { gateway, model, patience, simulator, world } from "../support/world.ts";
 
 const script = join(import.meta.dirname, "../support/stream-client.ts");
 const size = 900;
@@ -104,4 +105,23 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   expect(resumed.stdout.trimEnd()).toBe(shown.trimEnd());
   expect(resumed.stdout.startsWith(before)).toBe(true);
   expect((await ide.report()).messages).toHaveLength(8);
+});
+
+test("the example of docs/client.md runs as it stands", async () => {
+  const { served, ide } = await world({ simulator: { turn: { agent: "once" } } });
+  const page = readFileSync(join(import.meta.dirname, "../../docs/client.md"), "utf8");
+  const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
+  const example = /```ts\n([\s\S]*?)```/
+    .exec(page)?.[1]
+    ?.replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))
+    .replace('"millrace/client"', JSON.stringify(source("index.ts")));
+  const cwd = newFolder();
+  writeFileSync(join(cwd, "example.mts"), example ?? "");
+  const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
+  const child = spawn(process.execPath, ["example.mts"], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
+  let stdout = "";
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  expect(await once(child, "close")).toEqual([0, null]);
+  expect(stdout).toMatch(/It is sunny there\.[\s\S]*finished: stop\n$/);
+  expect((await ide.report()).messages).toHaveLength(2);
 });

@@ -61,6 +61,15 @@ describe("records in files", () => {
     expect(await (await openFileRecordStore({ folder })).take(key)).toBeDefined();
   });
 
+  test("stay with another process that lives", async () => {
+    const folder = newFolder();
+    await (await openFileRecordStore({ folder })).take(key);
+    const ownerFile = join(folder, `${key}.1.owner`);
+    const { host } = JSON.parse(readFileSync(ownerFile, "utf8")) as { readonly host: string };
+    writeFileSync(ownerFile, JSON.stringify({ host, pid: process.ppid }));
+    expect(await (await openFileRecordStore({ folder })).take(key)).toBeUndefined();
+  });
+
   test("survive a death between the record and its mark, and leave nothing behind in the end", async () => {
     const folder = newFolder();
     const store = await openFileRecordStore({ folder });

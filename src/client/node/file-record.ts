@@ -77,7 +77,11 @@ export class FileRecord implements OwnedRecord {
     const names = await readdir(folder);
     const earlier = names.filter((name) => name.startsWith(`${streamKey}.`) && name.endsWith(".aside")).length;
     const where = join(folder, `${streamKey}.${earlier + 1}.aside`);
-    await rename(this.#path, where);
+    try {
+      await rename(this.#path, where);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else; nothing was saved yet
+    }
     await this.#removeMark();
     return where;
   }
