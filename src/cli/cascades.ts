@@ -4,7 +4,7 @@ import type { IdeFinder } from "../ide/ide.ts";
 import { deleteCascades } from "../language-server/delete-cascade.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
-import { spellAge, spellBytes } from "./doctor/spell.ts";
+import { spellAge, spellBytes, spellCount } from "./doctor/spell.ts";
 import { overridesOf } from "./ide-options.ts";
 import { duration, flag } from "./options.ts";
 import { type CascadesOnDisk, type OwnCascade, olderThan, openOwnJournal, readCascades } from "./own-cascades.ts";
@@ -30,7 +30,10 @@ const listCommand = defineCommand({
         return;
       }
       printAll(own, context);
-      out.note(`The IDE's own ${others.files} conversations take ${spellBytes(others.bytes)}; they are never touched.`);
+      if (others.files > 0) {
+        const theirs = spellCount(others.files, "conversation");
+        out.note(`Left alone: ${theirs} of the IDE's own (${spellBytes(others.bytes)}).`);
+      }
     });
   },
 });
@@ -117,7 +120,7 @@ function report(old: readonly OwnCascade[], deleted: boolean, context: CommandCo
     return;
   }
   if (!deleted) printAll(old, context);
-  const what = `${old.length} ${old.length === 1 ? "conversation" : "conversations"}, ${spellBytes(bytes)}`;
+  const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}`;
   out.line(deleted ? `Deleted: ${what}.` : `Would delete: ${what}. Nothing was changed; \`--yes\` deletes.`);
 }
 

@@ -63,7 +63,10 @@ export const doctorCommand = defineCommand({
     const { report, known } = await examine(options, context);
     if (options.bundle !== undefined) await bundle(options.bundle, report, known, context);
     if (options.json) out.json(report);
-    else for (const line of render(report, (style, text) => out.style(style, text))) out.line(line);
+    else {
+      const width = out.isTerminal ? out.columns : Number.POSITIVE_INFINITY; // a pipe searches whole lines
+      for (const line of render(report, (style, text) => out.style(style, text), width)) out.line(line);
+    }
     if (options.bundle !== undefined)
       out.note(`Written to ${join(options.bundle)}. Look through it before you send it.`);
     io.signal.throwIfAborted();

@@ -2,7 +2,7 @@ import type { Output } from "../output.ts";
 import type { IdeReport } from "./check-ides.ts";
 import type { Finding } from "./finding.ts";
 import type { DoctorReport } from "./report.ts";
-import { spellAge, spellBytes } from "./spell.ts";
+import { spellAge, spellBytes, spellLines } from "./spell.ts";
 
 const marks: Readonly<Record<Finding["level"], readonly [mark: string, style: "red" | "yellow" | "dim" | "green"]>> = {
   error: ["✗", "red"],
@@ -12,14 +12,20 @@ const marks: Readonly<Record<Finding["level"], readonly [mark: string, style: "r
 };
 const mostRejected = 12;
 
-/** The report on one screen: the IDEs, what was rejected, then each finding with what to do. */
-export function render(report: DoctorReport, style: Output["style"]): readonly string[] {
+/** The report on one screen, `width` columns wide: the IDEs, what was rejected, then each finding with what to do. */
+export function render(
+  report: DoctorReport,
+  style: Output["style"],
+  width = Number.POSITIVE_INFINITY,
+): readonly string[] {
   const { machine, ides, rejected, gateway, key, store } = report;
   const heading = (text: string) => style("bold", text);
   const lines = [heading("IDEs"), ...(ides.length === 0 ? ["  none found"] : ides.flatMap(linesOf))];
   if (rejected.length > 0) {
     lines.push("", heading("Looked at and rejected"));
-    lines.push(...rejected.slice(0, mostRejected).map(({ subject, why }) => `  ${subject}: ${why}`));
+    lines.push(
+      ...rejected.slice(0, mostRejected).flatMap(({ subject, why }) => spellLines(`${subject}: ${why}`, width, 2, 4)),
+    );
     if (rejected.length > mostRejected) lines.push(`  and ${rejected.length - mostRejected} more; --json has all`);
   }
   lines.push("", heading("Millrace"));
@@ -34,8 +40,9 @@ export function render(report: DoctorReport, style: Output["style"]): readonly s
   lines.push("", heading("Findings"));
   for (const { level, what, todo } of report.findings) {
     const [mark, colour] = marks[level];
-    lines.push(`  ${style(colour, mark)} ${what}`);
-    if (todo !== undefined) lines.push(`      ${todo}`);
+    const [first = "", ...rest] = spellLines(what, width, 4, 4);
+    lines.push(`  ${style(colour, mark)} ${first.trimStart()}`, ...rest);
+    if (todo !== undefined) lines.push(...spellLines(todo, width, 6, 6));
   }
   return lines;
 }

@@ -27,3 +27,20 @@ export function spellAge(ms: number): string {
   if (hours > 0) return `${hours} h ${minutes} min`;
   return minutes > 0 ? `${minutes} min` : `${seconds} s`;
 }
+
+/** A text in lines of at most `width` columns, broken at blanks; a longer word stays whole. The first line is indented by `first` columns, the rest by `rest`. */
+export function spellLines(text: string, width: number, first: number, rest: number): readonly string[] {
+  const lines: string[] = [];
+  let line = " ".repeat(first);
+  let isEmpty = true;
+  for (const word of text.split(" ")) {
+    if (!isEmpty && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = " ".repeat(rest);
+      isEmpty = true;
+    }
+    line += isEmpty ? word : ` ${word}`;
+    isEmpty = false;
+  }
+  return [...lines, line];
+}
