@@ -51,6 +51,10 @@ function changed(body: unknown, [key, ...rest]: Path, value: unknown): unknown {
   return copy;
 }
 
+function raise(name: string): never {
+  throw new Error(`${name} is not recorded`);
+}
+
 /** What becomes of a body; throws whatever is no error of ours. */
 function outcome(dialect: Dialect, body: unknown): string {
   try {
@@ -84,6 +88,21 @@ describe("requests of real clients", () => {
   it("are recorded for every surface", () => {
     expect(new Set(recorded.map(({ dialect }) => dialect.name)).size).toBe(dialects.length);
   });
+
+  it.each(["opencode-chat-completions-tools", "codex-responses-tools", "claude-code-messages-tools"])(
+    "in the middle of a tool loop become the prompt that stands written: %s",
+    async (name) => {
+      const last = recorded.findLast((each) => each.name.startsWith(`${name}.json`));
+      const { prompt, compacted } = layoutPrompt(last?.dialect.parse(last.body).request ?? raise(name), model);
+      const written = [
+        `compacted: ${compacted.join(", ")}`,
+        `# instructions\n\n${prompt.instructions}`,
+        `# text\n\n${prompt.text}`,
+        ...prompt.messages.map(({ role, text }, at) => `# message ${at + 1}, ${role}\n\n${text}`),
+      ];
+      await expect(`${written.join("\n\n")}\n`).toMatchFileSnapshot(`./fixtures/${name}.prompt.txt`);
+    },
+  );
 
   for (const { name, dialect, body } of recorded) {
     it(`are understood and laid out: ${name}`, () => {

@@ -29,7 +29,10 @@ const wireKeys = new Set([
   "enum",
 ]);
 
-/** A request with every prose text replaced by our own; fields, nesting, header names and sizes' order stay. */
+/** Ids of one request by our own: what is paired by id stays paired, what is apart stays apart. */
+type Ids = Map<string, string>;
+
+/** A request with every prose text replaced by our own; fields, nesting, header names and which ids are equal stay. */
 export function shapeOf({ method, path, headers, body }: Recorded): unknown {
   const shown = Object.entries(headers)
     .map(([name, value]) => [name, replaced.test(name) ? "…" : value] as const)
@@ -38,7 +41,7 @@ export function shapeOf({ method, path, headers, body }: Recorded): unknown {
     method,
     path,
     headers: Object.fromEntries(shown),
-    body: body === "" ? null : withoutProse(parsed(body), ""),
+    body: body === "" ? null : withoutProse(parsed(body), "", new Map()),
   };
 }
 
@@ -50,13 +53,16 @@ function parsed(body: string): unknown {
   }
 }
 
-function withoutProse(value: unknown, key: string): unknown {
-  if (typeof value === "string") return ownText(value, key);
-  if (Array.isArray(value)) return sample(value).map((item: unknown) => withoutProse(item, key));
+function withoutProse(value: unknown, key: string, ids: Ids): unknown {
+  if (typeof value === "string") return ownText(value, key, ids);
+  if (Array.isArray(value)) {
+    const kept: readonly unknown[] = key === "messages" || key === "input" ? value : sample(value); // a conversation is one form
+    return kept.map((item) => withoutProse(item, key, ids));
+  }
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(([name, member], at) => {
     // names of tools' members are the client's own words too, but they are its wire
-    return [/^[\w$.-]{1,64}$/.test(name) ? name : `key_${at}`, withoutProse(member, name)] as const;
+    return [/^[\w$.-]{1,64}$/.test(name) ? name : `key_${at}`, withoutProse(member, name, ids)] as const;
   });
   return Object.fromEntries(entries);
 }
@@ -66,13 +72,21 @@ function sample(items: readonly unknown[]): readonly unknown[] {
   return items.length <= 8 ? items : [...items.slice(0, 6), ...items.slice(-2)];
 }
 
-function ownText(text: string, key: string): string {
+function ownText(text: string, key: string, ids: Ids): string {
   if (wireKeys.has(key) && /^[\w.:/$-]{0,64}$/.test(text)) return text;
-  if (/^(?:call|toolu|fc|msg|rs|ctc)_/.test(text)) return `${text.split("_")[0]}_id`;
+  if (/^(?:call|toolu|fc|msg|rs|ctc)_/.test(text)) return ownId(text, ids);
+  const inner = /^[{[]/.test(text) ? parsed(text) : undefined; // arguments, and what else is JSON inside a text
+  if (typeof inner === "object" && inner !== null) return JSON.stringify(withoutProse(inner, "", ids));
   const dataUrl = /^data:[\w/;=.+-]*,/.exec(text)?.[0];
   if (dataUrl !== undefined) return `${dataUrl}iVBORw0KGgo=`;
   if (/^[A-Za-z0-9+/=]{80,}$/.test(text)) return "iVBORw0KGgo=";
   if (text.startsWith("x-anthropic-billing-header")) return "x-anthropic-billing-header: cc_version=0; cch=0;";
   if (text === "") return "";
   return `Text of ours, as long as ${text.length < 40 ? "a few words" : text.length < 400 ? "a sentence" : "a page"}.`;
+}
+
+function ownId(id: string, ids: Ids): string {
+  const known = ids.get(id) ?? `${id.split("_")[0]}_${ids.size + 1}`;
+  ids.set(id, known);
+  return known;
 }
