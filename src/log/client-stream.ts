@@ -11,6 +11,9 @@ export interface StreamName {
   readonly clientKey: Secret | undefined;
 }
 
+/** `create` makes the stream where there is none, `resume` never does; `observe` reads and takes nothing from who writes. */
+export type AttachIntent = "create" | "resume" | "observe";
+
 /** A message that a client sent and that was made durable; only these are acknowledged. */
 export interface AcceptedMessage {
   /** From 0, without gaps. */
@@ -28,6 +31,8 @@ export interface AttachedStream {
   readonly accepted: readonly AcceptedMessage[];
   /** When what was accepted is no longer kept, epoch ms; an attach and each message move it on. */
   readonly expiresAtMs: number;
+  /** 32 bytes, base64url: what the next attach brings. Undefined for who observes. */
+  readonly nextTicket: Secret | undefined;
   /** True when only memory holds it. */
   readonly degraded: boolean;
 }

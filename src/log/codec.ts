@@ -34,6 +34,10 @@ export interface LogCodec {
     turnId: TurnId,
     clientKey: Secret | undefined,
   ): { readonly wrappedKey: Uint8Array; readonly codec: TurnCodec };
+  /** What the gateway itself may say of a turn that its client sealed. */
+  sealLabel(turnId: TurnId, text: string): Uint8Array;
+  /** Undefined when there is none, or the gateway's key is another one now. */
+  openLabel(row: Pick<TurnRow, "turnId" | "label">): string | undefined;
   /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */
   openTurn(row: Pick<TurnRow, "turnId" | "wrappedKey"> | undefined, access: Access): TurnCodec | undefined;
   /** The wrapped key without what lets the gateway open it, for the end of a turn; undefined when it stays as it is. */
@@ -55,6 +59,8 @@ const clearTurn: TurnCodec = {
 export const clearCodec: LogCodec = {
   index: (value) => value,
   newTurn: () => ({ wrappedKey: nothing, codec: clearTurn }),
+  sealLabel: (_turnId, text) => encoder.encode(text),
+  openLabel: ({ label }) => (label.length === 0 ? undefined : decoder.decode(label)),
   openTurn: (row) => (row === undefined ? undefined : clearTurn),
   closeKey: () => undefined,
 };

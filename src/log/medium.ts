@@ -1,4 +1,5 @@
 import type { TurnId } from "../base/ids.ts";
+import type { AttachIntent } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEventBody } from "./event.ts";
 import type { StoreCapabilities } from "./store.ts";
 
@@ -13,6 +14,8 @@ export interface TurnRow {
   readonly sessionIndex: string | undefined;
   /** The rest of the turn's description, sealed. */
   readonly header: Uint8Array;
+  /** What the gateway may say of a turn that its client sealed, sealed by the gateway; empty for any other turn. */
+  readonly label: Uint8Array;
   /** The turn's own key, wrapped; empty when nothing is sealed. */
   readonly wrappedKey: Uint8Array;
   readonly owner: string;
@@ -85,6 +88,9 @@ export interface StreamRow {
   readonly epoch: number;
   /** How many messages were accepted, which is the number of the next one. */
   readonly accepted: number;
+  /** Digests of the ticket that was handed out last, and of the one that was spent for it; "" is no ticket. */
+  readonly ticket: string;
+  readonly ticketBefore: string;
   readonly expiresAtMs: number;
   readonly erasedAtMs: number | undefined;
 }
@@ -102,14 +108,16 @@ export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced" 
 /** The part of a medium that keeps what clients sent. */
 export interface StreamMedium {
   /**
-   * Raises the epoch of a stream and moves its expiry, unless that has passed: then it is erased. Makes it from the row
-   * where there is none and `create` says so.
+   * Raises the epoch of a stream, moves its expiry and hands out the row's ticket for the given one, unless the expiry has
+   * passed: then it is erased. Makes it from the row where there is none and the intent is `create`. `observe` only looks.
+   * `spent`: the given ticket is neither of the two; the epoch is raised all the same.
    */
   attachStream(
     row: StreamRow,
-    create: boolean,
+    intent: AttachIntent,
+    given: string,
     nowMs: number,
-  ): Promise<{ readonly row: StreamRow; readonly messages: readonly MessageRow[] } | undefined>;
+  ): Promise<{ readonly row: StreamRow; readonly messages: readonly MessageRow[] } | "spent" | undefined>;
   /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
   admit(
     streamId: string,

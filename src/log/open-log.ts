@@ -2,11 +2,12 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, StreamName } from "./client-stream.ts";
+import type { AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
-import { decodeHeader, encodeHeader } from "./header.ts";
+import { decodeHeader, encodeHeader, type TurnHeader } from "./header.ts";
+import { decodeLabel, encodeLabel } from "./label.ts";
 import { MediumWriter } from "./log-writer.ts";
 import type { LogMedium, TurnRow } from "./medium.ts";
 import { Streams } from "./open-streams.ts";
@@ -153,8 +154,9 @@ class Log implements LogStore {
   async get(turnId: TurnId, opening: Opening = {}): Promise<TurnRecord | undefined> {
     const row = await this.#medium.get(turnId);
     if (row !== undefined) await this.#refuseExpired(row);
-    const codec = this.#codec.openTurn(row, { clientKey: opening.clientKey });
-    return row === undefined || codec === undefined ? undefined : this.#recordOf(row, codec);
+    const access = { clientKey: opening.clientKey };
+    const codec = this.#codec.openTurn(row, access);
+    return row === undefined ? undefined : this.#shown(row, codec, access);
   }
 
   async list({ fingerprint, session, idempotencyKey, ...filter }: TurnFilter): Promise<readonly TurnRecord[]> {
@@ -167,8 +169,8 @@ class Log implements LogStore {
     return this.#recordsOf(rows, { clientKey: undefined });
   }
 
-  attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream> {
-    return this.#streams.attach(name, intent);
+  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream> {
+    return this.#streams.attach(name, intent, ticket);
   }
 
   async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
@@ -222,6 +224,7 @@ class Log implements LogStore {
       matchIndex: this.#codec.index(`body:${turn.fingerprint}`),
       sessionIndex: turn.session === undefined ? undefined : this.#codec.index(`session:${turn.session}`),
       header: codec.encodeHeader(encodeHeader(header)),
+      label: clientKey === undefined ? new Uint8Array(0) : this.#codec.sealLabel(turn.turnId, encodeLabel(header)),
       wrappedKey,
       owner,
       epoch: 1,
@@ -259,10 +262,19 @@ class Log implements LogStore {
   #recordsOf(rows: readonly TurnRow[], access: Access): readonly TurnRecord[] {
     const records: TurnRecord[] = [];
     for (const row of rows) {
-      const codec = this.#codec.openTurn(row, access);
-      if (codec !== undefined && !hasExpired(row, this.#clock.now())) records.push(this.#recordOf(row, codec));
+      if (hasExpired(row, this.#clock.now())) continue;
+      const record = this.#shown(row, this.#codec.openTurn(row, access), access);
+      if (record !== undefined) records.push(record);
     }
     return records;
+  }
+
+  /** The turn as who asks may see it: whole, by its label where a client sealed it and no key was given, or not at all. */
+  #shown(row: TurnRow, codec: TurnCodec | undefined, access: Access): TurnRecord | undefined {
+    if (codec !== undefined) return this.#recordOf(row, codec);
+    if (access === "runner" || access.clientKey !== undefined) return undefined;
+    const label = this.#codec.openLabel(row);
+    return label === undefined ? undefined : { ...this.#described(row, decodeLabel(label)), sealed: true };
   }
 
   /** Once seen expired it is erased, so that a clock that goes back cannot bring it to life. */
@@ -274,9 +286,13 @@ class Log implements LogStore {
   }
 
   #recordOf(row: TurnRow, codec: TurnCodec): TurnRecord {
+    return this.#described(row, decodeHeader(codec.decodeHeader(row.header)));
+  }
+
+  #described(row: TurnRow, header: TurnHeader): TurnRecord {
     const atMs = this.#clock.now();
     return {
-      ...decodeHeader(codec.decodeHeader(row.header)),
+      ...header,
       turnId: row.turnId,
       createdAtMs: row.createdAtMs,
       caller: row.caller,

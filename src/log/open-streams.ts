@@ -1,12 +1,16 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
-import type { AcceptedMessage, AttachedStream, StreamName } from "./client-stream.ts";
+import { Secret } from "../base/secret.ts";
+import type { AcceptedMessage, AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
 import type { LogCodec, TurnCodec } from "./codec.ts";
 import type { Admission, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
 import { damagedLog } from "./record-text.ts";
 import type { Retention } from "./retention.ts";
+
+/** What stands for an attach without a ticket. */
+const noTicket = "";
 
 interface Payload {
   readonly seqno: number;
@@ -29,9 +33,10 @@ export class Streams {
     this.#retention = retention;
   }
 
-  async attach(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream> {
+  async attach(name: StreamName, intent: AttachIntent, ticket: Secret | undefined): Promise<AttachedStream> {
     const streamId = this.#idOf(name);
     const asTurn = streamId as TurnId; // a codec only binds it to what it seals
+    const next = new Secret(randomBytes(32).toString("base64url"));
     const made = this.#codec.newTurn(asTurn, name.clientKey);
     const nowMs = this.#clock.now();
     const fresh = {
@@ -39,10 +44,14 @@ export class Streams {
       wrappedKey: this.#codec.closeKey(made.wrappedKey) ?? made.wrappedKey,
       epoch: 1,
       accepted: 0,
+      ticket: this.#ticketIndex(streamId, next),
+      ticketBefore: noTicket,
       expiresAtMs: nowMs + this.#retention.windowMs,
       erasedAtMs: undefined,
     };
-    const attached = await this.#medium.attachStream(fresh, intent === "create", nowMs);
+    const given = ticket === undefined ? noTicket : this.#ticketIndex(streamId, ticket);
+    const attached = await this.#medium.attachStream(fresh, intent, given, nowMs);
+    if (attached === "spent") throw spent();
     if (attached === undefined || attached.row.erasedAtMs !== undefined) throw expired();
     const { row, messages } = attached;
     const codec = this.#codec.openTurn({ turnId: asTurn, wrappedKey: row.wrappedKey }, name);
@@ -53,6 +62,7 @@ export class Streams {
       epoch: row.epoch,
       accepted: messages.map((message) => opened(codec, message)),
       expiresAtMs: row.expiresAtMs,
+      nextTicket: intent === "observe" ? undefined : next,
       degraded: false,
     };
   }
@@ -82,6 +92,10 @@ export class Streams {
     await this.#medium.untilReattached(this.#idOf(name), epoch, signal);
   }
 
+  #ticketIndex(streamId: string, ticket: Secret): string {
+    return this.#codec.index(`ticket:${streamId}:${createHash("sha256").update(ticket.reveal()).digest("base64url")}`);
+  }
+
   #idOf({ caller, name, clientKey }: StreamName): string {
     const parts = JSON.stringify([caller, name, clientKey?.reveal() ?? ""]);
     return this.#codec.index(`stream:${createHash("sha256").update(parts).digest("base64url")}`);
@@ -92,6 +106,13 @@ function opened(codec: TurnCodec, { seqno, box, turnId }: MessageRow): AcceptedM
   const payload = JSON.parse(codec.decodeHeader(box)) as Payload; // sealed by admit
   if (payload.seqno !== seqno) throw damagedLog();
   return { seqno, payload: Buffer.from(payload.base64, "base64"), turnId };
+}
+
+function spent(): MillraceError {
+  return new MillraceError("cancelled", "This stream was attached to with the same ticket before.", {
+    hint: "Another window, or somebody who copied the stream's record, goes on with it. Use that one, or start a new stream.",
+    details: { reason: "ticket_spent" },
+  });
 }
 
 function expired(): MillraceError {

@@ -1,6 +1,6 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, StreamName } from "./client-stream.ts";
+import type { AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { TurnRequest } from "./request.ts";
 
@@ -41,6 +41,8 @@ export interface TurnRecord extends NewTurn {
   readonly cancelRequested: CancelledBy | undefined;
   /** The process that runs it, or ran it last. */
   readonly owner: string;
+  /** True when a client sealed the turn and its key was not given: the request is empty but for the model's name. */
+  readonly sealed?: true;
   /** True while only this process's memory holds the turn, because the store would not take it. */
   readonly degraded: boolean;
   /** The last event that the log holds, `startOfLog` when there is none. */
@@ -95,8 +97,8 @@ export interface TurnFilter {
 }
 
 /**
- * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). Without it, and with another
- * one, such a turn is unknown.
+ * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). With another one such a turn
+ * is unknown; without any it has a record that says when, which model and how it ended, and no more.
  */
 export interface Opening {
   readonly clientKey?: Secret | undefined;
@@ -116,10 +118,14 @@ export type Admitted =
 /** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
 export interface StreamStore {
   /**
-   * Attaches to a stream; `create` makes it where there is none. Throws `expired` where `resume` finds none, or it is no
-   * longer kept: never a second stream in its place.
+   * Attaches to a stream; `create` makes it where there is none. Throws `expired` where another intent finds none, or it is
+   * no longer kept: never a second stream in its place.
+   *
+   * Each attach spends a ticket and gets the next. Accepted are the newest and, until that is used, the one it was given
+   * for, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` whose
+   * details say `ticket_spent`, and fences whoever is attached. Source: facts/idempotent-streams.md, A12, G11.
    */
-  attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream>;
+  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream>;
   /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
   admit(
     stream: Pick<AttachedStream, "name" | "epoch" | "degraded">,
@@ -165,7 +171,7 @@ export interface LogStore extends StreamStore {
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Undefined when unknown. */
   get(turnId: TurnId, opening?: Opening): Promise<TurnRecord | undefined>;
-  /** Newest first, without the expired ones and those that a client sealed. */
+  /** Newest first, without the expired ones; those that a client sealed as `sealed`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;

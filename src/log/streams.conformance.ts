@@ -73,6 +73,36 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(again.accepted.map(({ turnId }) => turnId)).toEqual([turn.turnId]);
     });
 
+    test("is attached to with a ticket, each of which is spent once; the last one once more, since its answer can be lost", async () => {
+      const name = named();
+      const first = await storeOf().attachStream(name, "create");
+      const second = await storeOf().attachStream(name, "create");
+      expect(second.nextTicket?.reveal()).toMatch(/^[\w-]{43}$/);
+      const third = await storeOf().attachStream(name, "resume", second.nextTicket);
+      const again = await storeOf().attachStream(name, "resume", second.nextTicket);
+      const fifth = await storeOf().attachStream(name, "resume", again.nextTicket);
+      const told = storeOf().untilSuperseded(fifth, never);
+      for (const spent of [undefined, first.nextTicket, second.nextTicket, third.nextTicket]) {
+        const refused = storeOf().attachStream(name, "resume", spent);
+        await expect(refused).rejects.toMatchObject({ code: "cancelled", details: { reason: "ticket_spent" } });
+      }
+      await told;
+      expect(await send(fifth, 0)).toEqual({ outcome: "fenced" });
+      const sixth = await storeOf().attachStream(name, "resume", fifth.nextTicket);
+      expect(await send(sixth, 0)).toMatchObject({ outcome: "admitted" });
+    });
+
+    test("shows itself to an observer, who takes nothing from the one who writes and needs no ticket", async () => {
+      const name = named();
+      await expect(storeOf().attachStream(name, "observe")).rejects.toMatchObject({ code: "expired" });
+      const { nextTicket } = await storeOf().attachStream(name, "create");
+      const writer = await storeOf().attachStream(name, "resume", nextTicket);
+      await send(writer, 0);
+      const observer = await storeOf().attachStream(name, "observe");
+      expect(observer).toMatchObject({ epoch: writer.epoch, accepted: [{ seqno: 0 }], nextTicket: undefined });
+      expect(await send(writer, 1)).toMatchObject({ outcome: "admitted" });
+    });
+
     test("that nobody made, or made under another key or by another caller, is `expired` to who resumes it", async () => {
       const name = named();
       await storeOf().attachStream(name, "create");

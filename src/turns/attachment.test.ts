@@ -82,7 +82,7 @@ test("the turn of a sealed stream is read with the stream's key, and is unknown 
   const types: string[] = [];
   for await (const event of stream.read(turn.turnId, startOfLog, never)) types.push(event.type);
   expect(types).toEqual(["started", "text", "finished"]);
-  expect(await turns.get(turn.turnId)).toBeUndefined();
+  expect(await turns.get(turn.turnId)).toMatchObject({ sealed: true, request: { messages: [] } });
   await expect(turns.follow(turn.turnId, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });
   await turns.stop();
 });

@@ -1,7 +1,8 @@
 import { bestEffort } from "../base/async.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
-import type { AcceptedMessage, AttachedStream, StreamName } from "../log/client-stream.ts";
+import type { Secret } from "../base/secret.ts";
+import type { AcceptedMessage, AttachedStream, AttachIntent, StreamName } from "../log/client-stream.ts";
 import type { TurnEvent } from "../log/event.ts";
 import type { Admitted, StreamStore, TurnRecord } from "../log/store.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
@@ -28,6 +29,8 @@ export interface Attachment extends StreamReading {
   /** When the stream is no longer kept, and what time it is here, both epoch ms. */
   readonly expiresAtMs: number;
   readonly serverNowMs: number;
+  /** 32 bytes, base64url: what the next attach brings. Undefined for who observes. */
+  readonly nextTicket: Secret | undefined;
   /** Decided now, and never turned on later: the stream will not survive a restart. */
   readonly degraded: boolean;
   /** Aborts with a `cancelled` whose details say `superseded` when a newer attach has the stream. */
@@ -49,8 +52,8 @@ export interface Attachment extends StreamReading {
 
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
-  /** Throws `expired` where `resume` finds no such stream, `invalid_request` for a malformed key. */
-  attach(name: StreamName, intent: "create" | "resume"): Promise<Attachment>;
+  /** Throws what `StreamStore.attachStream` throws, `invalid_request` for a malformed key. */
+  attach(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<Attachment>;
 }
 
 /** A signal that aborts when a newer attach has the stream, until `stop` is called. */
@@ -64,6 +67,9 @@ export function watchSuperseded(
   void bestEffort(newer); // ends with `stop`; a store that cannot be asked fences the next message anyway
   return { superseded: superseded.signal, stop: () => watching.abort() };
 }
+
+/** Who only observes takes nothing over, and nobody takes anything from him. */
+export const neverSuperseded = { superseded: new AbortController().signal, stop: () => {} } as const;
 
 function supersededError(): MillraceError {
   return new MillraceError("cancelled", "A newer connection has taken this stream over.", {

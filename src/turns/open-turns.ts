@@ -3,12 +3,13 @@ import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
-import type { AttachedStream, StreamName } from "../log/client-stream.ts";
+import type { Secret } from "../base/secret.ts";
+import type { AttachedStream, AttachIntent, StreamName } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import { readTurn } from "../log/read-turn.ts";
 import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
-import { type Attachment, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
+import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
 import { archiveLeftBehind, type KeptNotes } from "./continuity/kept-notes.ts";
 import { implicitTwin, refuseConflict } from "./join.ts";
@@ -113,15 +114,16 @@ class Engine implements StreamTurns {
     return twin === undefined ? undefined : this.#joined(twin, asked, signal);
   }
 
-  async attach(name: StreamName, intent: "create" | "resume"): Promise<Attachment> {
-    const stream = await this.#store.attachStream(name, intent);
-    const { superseded, stop } = watchSuperseded(this.#store, stream);
-    const { epoch, accepted, expiresAtMs, degraded } = stream;
+  async attach(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<Attachment> {
+    const stream = await this.#store.attachStream(name, intent, ticket);
+    const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
+    const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
     return {
       epoch,
       accepted,
       expiresAtMs,
       serverNowMs: this.#clock.now(),
+      nextTicket,
       degraded,
       superseded,
       send: (message, start, signal) => this.#send(stream, message, start, signal),

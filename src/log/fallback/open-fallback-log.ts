@@ -1,9 +1,10 @@
+import { createHash } from "node:crypto";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { AttachedStream, StreamName } from "../client-stream.ts";
+import type { AttachedStream, AttachIntent, StreamName } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
@@ -21,6 +22,7 @@ import type {
   TurnRecord,
 } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { BoundedSet } from "./bounded-set.ts";
 import { FallbackWriter } from "./fallback-writer.ts";
 
 /** How often a store that failed is tried again; ms. */
@@ -57,6 +59,8 @@ class Fallback implements FallbackLog {
   readonly #writers = new Map<TurnId, FallbackWriter>();
   /** Turns that memory holds. */
   readonly #inMemory = new Set<TurnId>();
+  /** Streams that the store was seen to hold: digests of their names. */
+  readonly #storedStreams = new BoundedSet(mostRemembered);
   /** Wakes readers when a turn moves. */
   readonly #moves = new Waiters<TurnId>();
   readonly #closing = new AbortController();
@@ -149,10 +153,37 @@ class Fallback implements FallbackLog {
     return newestFirst.slice(0, filter.limit).map((record) => this.#marked(record));
   }
 
-  async attachStream(name: StreamName, intent: "create" | "resume"): Promise<AttachedStream> {
-    const ask = this.#degradedBy === undefined || intent === "resume";
-    const stored = ask ? await this.#orDegraded(() => this.#store().attachStream(name, intent)) : undefined;
-    return stored ?? { ...(await this.#memory.attachStream(name, intent)), degraded: true };
+  /**
+   * A stream stays where it was made. While the store fails, a new one is made in memory; one that the store holds, or may
+   * hold, is not there for now: `degraded`, never a second one in its place.
+   */
+  async attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream> {
+    if (await this.#holdsStream(name)) return this.#attachHere(name, intent, ticket);
+    const id = idOf(name);
+    const ask = this.#degradedBy === undefined || intent !== "create" || this.#storedStreams.has(id);
+    if (ask) {
+      const stored = await this.#orDegraded(() => this.#store().attachStream(name, intent, ticket));
+      if (stored !== undefined) {
+        this.#storedStreams.add(id);
+        return stored;
+      }
+      if (intent !== "create" || this.#storedStreams.has(id)) throw this.#degradedBy ?? notOpen();
+    }
+    return this.#attachHere(name, intent, ticket);
+  }
+
+  async #attachHere(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
+    return { ...(await this.#memory.attachStream(...attach)), degraded: true };
+  }
+
+  async #holdsStream(name: StreamName): Promise<boolean> {
+    try {
+      await this.#memory.attachStream(name, "observe");
+      return true;
+    } catch (error) {
+      if (isMillraceError(error) && error.code === "expired") return false;
+      throw error;
+    }
   }
 
   /** Where the stream was attached: what was acknowledged stays where it can be found again. */
@@ -212,7 +243,7 @@ class Fallback implements FallbackLog {
 
   #store(): LogStore {
     if (this.#primary !== undefined) return this.#primary;
-    throw this.#degradedBy ?? new MillraceError("degraded", "The log is not open.");
+    throw this.#degradedBy ?? notOpen();
   }
 
   #home(turnId: TurnId): LogStore {
@@ -327,6 +358,19 @@ class Fallback implements FallbackLog {
 }
 
 const never = new AbortController().signal;
+
+/** Streams that are remembered as stored; the oldest are forgotten first. */
+const mostRemembered = 10_000;
+
+function idOf({ caller, name, clientKey }: StreamName): string {
+  return createHash("sha256")
+    .update(JSON.stringify([caller, name, clientKey?.reveal()]))
+    .digest("base64url");
+}
+
+function notOpen(): MillraceError {
+  return new MillraceError("degraded", "The log is not open.");
+}
 /** Why a wait here is given up; one for all, since a reason made anew each time captures a stack. */
 const over = new Error("the wait is over");
 

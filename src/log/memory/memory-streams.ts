@@ -17,17 +17,22 @@ export class MemoryStreams {
     this.#insertTurn = insertTurn;
   }
 
-  attach(row: StreamRow, create: boolean, nowMs: number): Awaited<ReturnType<StreamMedium["attachStream"]>> {
+  attach(
+    ...[row, intent, given, nowMs]: Parameters<StreamMedium["attachStream"]>
+  ): Awaited<ReturnType<StreamMedium["attachStream"]>> {
     this.sweep(nowMs, -Infinity);
     const entry = this.#streams.get(row.streamId);
     if (entry === undefined) {
-      if (!create) return undefined;
+      if (intent !== "create") return undefined;
       this.#streams.set(row.streamId, { row, messages: [] });
       return { row, messages: [] };
     }
-    if (entry.row.erasedAtMs === undefined) {
-      entry.row = { ...entry.row, epoch: entry.row.epoch + 1, expiresAtMs: row.expiresAtMs };
+    if (entry.row.erasedAtMs === undefined && intent !== "observe") {
+      const isSpent = given !== entry.row.ticket && given !== entry.row.ticketBefore;
+      const moved = isSpent ? {} : { expiresAtMs: row.expiresAtMs, ticket: row.ticket, ticketBefore: given };
+      entry.row = { ...entry.row, epoch: entry.row.epoch + 1, ...moved };
       this.#waiters.wake(`stream:${row.streamId}`);
+      if (isSpent) return "spent";
     }
     return { row: entry.row, messages: [...entry.messages] };
   }

@@ -1,16 +1,7 @@
 import { createHash } from "node:crypto";
 import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
-import type {
-  Admission,
-  AppendRows,
-  EventRow,
-  LogMedium,
-  RowChange,
-  RowFilter,
-  StreamRow,
-  TurnRow,
-} from "../medium.ts";
+import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
 import { translateRedisError } from "./redis-errors.ts";
@@ -139,19 +130,16 @@ export class RedisMedium implements LogMedium {
     await this.#run("remove", turnId);
   }
 
-  async attachStream(row: StreamRow, create: boolean, nowMs: number): ReturnType<LogMedium["attachStream"]> {
-    const { streamId, wrappedKey, epoch, accepted, expiresAtMs } = row;
+  async attachStream(
+    ...[row, intent, given, nowMs]: Parameters<LogMedium["attachStream"]>
+  ): ReturnType<LogMedium["attachStream"]> {
+    const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, expiresAtMs } = row;
+    const asked = [streamId, intent, expiresAtMs, nowMs, given, ticket];
     const fields = ["stream_id", streamId, "wrapped_key", wrappedKey, "epoch", epoch, "accepted", accepted];
-    const [flat = [], messages = []] = await this.#run<[Flat?, Flat[]?]>(
-      "attachStream",
-      streamId,
-      create ? 1 : "",
-      expiresAtMs,
-      nowMs,
-      ...fields,
-      "expires_at_ms",
-      expiresAtMs,
-    );
+    const more = ["ticket", ticket, "ticket_before", ticketBefore, "expires_at_ms", expiresAtMs];
+    const answer = await this.#run<[Flat?, Flat[]?] | Buffer>("attachStream", ...asked, ...fields, ...more);
+    if (!Array.isArray(answer)) return "spent";
+    const [flat = [], messages = []] = answer;
     const held = streamRowOf(flat);
     return held === undefined ? undefined : { row: held, messages: messages.map(messageRowOf) };
   }

@@ -47,7 +47,7 @@ local function erase(id, at)
   local t = p .. 'turn:' .. id
   if redis.call('EXISTS', t) == 0 or redis.call('HEXISTS', t, 'erased_at_ms') == 1 then return end
   forget(id, false)
-  redis.call('HSET', t, 'header', '', 'wrapped_key', '', 'erased_at_ms', at)
+  redis.call('HSET', t, 'header', '', 'label', '', 'wrapped_key', '', 'erased_at_ms', at)
   redis.call('ZADD', p .. 'tombs', at, id)
   changed(id)
 end
@@ -164,18 +164,23 @@ for i = 1, #owners, 2 do
   if tonumber(owners[i + 1]) <= tonumber(ARGV[2]) then redis.call('HDEL', p .. 'owners', owners[i]) end
 end`),
 
-  /** Stream, whether to create it, expires at, now, then field, value, …. The row, and its messages one after the other. */
+  /**
+   * Stream, intent, expires at, now, ticket given, next ticket, then field, value, …. The row, and its messages one after
+   * the other; or `spent`.
+   */
   attachStream: script(`
 local s = p .. 'stream:' .. ARGV[1]
 if redis.call('EXISTS', s) == 0 then
-  if ARGV[2] == '' then return {} end
-  for i = 5, #ARGV, 2 do redis.call('HSET', s, ARGV[i], ARGV[i + 1]) end
+  if ARGV[2] ~= 'create' then return {} end
+  for i = 7, #ARGV, 2 do redis.call('HSET', s, ARGV[i], ARGV[i + 1]) end
 elseif tonumber(redis.call('HGET', s, 'expires_at_ms')) <= tonumber(ARGV[4]) then
   eraseStream(ARGV[1], ARGV[4])
-elseif redis.call('HEXISTS', s, 'erased_at_ms') == 0 then
+elseif redis.call('HEXISTS', s, 'erased_at_ms') == 0 and ARGV[2] ~= 'observe' then
   redis.call('HINCRBY', s, 'epoch', 1)
-  redis.call('HSET', s, 'expires_at_ms', ARGV[3])
   wake('stream:' .. ARGV[1])
+  local tickets = redis.call('HMGET', s, 'ticket', 'ticket_before')
+  if ARGV[5] ~= (tickets[1] or '') and ARGV[5] ~= (tickets[2] or '') then return 'spent' end
+  redis.call('HSET', s, 'expires_at_ms', ARGV[3], 'ticket', ARGV[6], 'ticket_before', ARGV[5])
 end
 redis.call('ZADD', p .. 'streams', redis.call('HGET', s, 'expires_at_ms'), ARGV[1])
 local messages = {}

@@ -24,6 +24,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   const master = parseKey(gatewayKey);
   const wrappingKey = deriveKey(master, "wrap");
   const indexKey = deriveKey(master, "index");
+  const labelKey = deriveKey(master, "label");
   return {
     index: (value) => createHmac("sha256", indexKey).update(value).digest("base64url"),
     newTurn(turnId, clientKey) {
@@ -41,6 +42,11 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
           ? unwrapForGateway(wrapped ?? new Uint8Array(0), turnId, wrappingKey, use)
           : unwrapForClient(wrapped, turnId, parseKey(clientKey));
       return turnKey === undefined ? undefined : turnCodec(turnId, turnKey);
+    },
+    sealLabel: (turnId, text) => seal(labelKey, Buffer.from(text), `label ${turnId}`),
+    openLabel({ turnId, label }) {
+      const content = label.length === 0 ? undefined : open(labelKey, label, `label ${turnId}`);
+      return content === undefined ? undefined : Buffer.from(content).toString("utf8");
     },
     closeKey: closeWrappedKey,
   };

@@ -201,10 +201,28 @@ describe("a turn that its client sealed", () => {
     const never = "turn_never" as TurnId;
     for (const key of [undefined, otherKey]) {
       expect(await said(record.turnId, key)).toBe(await said(never, key));
-      expect(await store.get(record.turnId, { clientKey: key })).toBeUndefined();
     }
+    expect(await store.get(record.turnId, { clientKey: otherKey })).toBeUndefined();
     expect(await said(record.turnId, clientKey)).toBe("1 events");
-    expect(await store.list({ limit: 5 })).toEqual([]);
+  });
+
+  test("is listed as sealed: when, which model, how it ended, and no word of it", async () => {
+    const { clock, store } = tamperable();
+    const said = { role: "user" as const, parts: [{ type: "text" as const, text: "a secret" }] };
+    const turn = newTurn({ dialect: "idempotent", project: "p", request: { ...plainRequest, messages: [said] } });
+    const { writer } = await store.create(turn, "o", clientKey);
+    await writer?.append([text("a"), finished], clock.now());
+    const [listed] = await store.list({ limit: 5 });
+    expect(listed).toMatchObject({
+      turnId: turn.turnId,
+      sealed: true,
+      dialect: "idempotent",
+      outcome: "finished",
+      project: "p",
+    });
+    expect(listed?.request).toMatchObject({ model: plainRequest.model, messages: [] });
+    expect(await store.get(turn.turnId)).toEqual(listed);
+    expect((await store.get(turn.turnId, { clientKey }))?.sealed).toBeUndefined();
   });
 
   test("can be gone on with by the gateway while it runs, and by nobody but the client once it has ended", async () => {

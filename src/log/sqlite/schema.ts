@@ -67,4 +67,9 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE UNIQUE INDEX messages_by_stream ON messages (stream_id, seqno);
   `,
+  `
+  ALTER TABLE streams ADD COLUMN ticket TEXT NOT NULL DEFAULT '';
+  ALTER TABLE streams ADD COLUMN ticket_before TEXT NOT NULL DEFAULT '';
+  ALTER TABLE turns ADD COLUMN label BLOB NOT NULL DEFAULT x'';
+  `,
 ];

@@ -232,7 +232,7 @@ export class SqliteMedium implements LogMedium {
 
   #erase(turnId: string, atMs: number): void {
     this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
-    const sql = `UPDATE turns SET header = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
+    const sql = `UPDATE turns SET header = x'', label = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
       WHERE turn_id = ? AND erased_at_ms IS NULL`;
     this.#run(sql, atMs, turnId);
   }

@@ -13,23 +13,30 @@ export interface Statements {
 
 export function attachStream(
   statements: Statements,
-  row: StreamRow,
-  create: boolean,
-  nowMs: number,
+  ...[row, intent, given, nowMs]: Parameters<StreamMedium["attachStream"]>
 ): Awaited<ReturnType<StreamMedium["attachStream"]>> {
-  const { streamId, wrappedKey, epoch, accepted, expiresAtMs } = row;
+  const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, expiresAtMs } = row;
   sweepStreams(statements, nowMs, -1);
-  const sql = `UPDATE streams SET epoch = epoch + 1, expires_at_ms = ?
-    WHERE stream_id = ? AND erased_at_ms IS NULL`;
-  statements.run(sql, expiresAtMs, streamId);
-  const held = statements.one("SELECT * FROM streams WHERE stream_id = ?", streamId);
+  const select = "SELECT * FROM streams WHERE stream_id = ?";
+  if (intent !== "observe") {
+    const raise = "UPDATE streams SET epoch = epoch + 1 WHERE stream_id = ? AND erased_at_ms IS NULL";
+    statements.run(raise, streamId);
+    const before = statements.one(select, streamId);
+    const isOver = before === undefined || before["erased_at_ms"] !== null;
+    if (!isOver && given !== before["ticket"] && given !== before["ticket_before"]) return "spent";
+    const move = `UPDATE streams SET expires_at_ms = ?, ticket = ?, ticket_before = ?
+      WHERE stream_id = ? AND erased_at_ms IS NULL`;
+    statements.run(move, expiresAtMs, ticket, given, streamId);
+  }
+  const held = statements.one(select, streamId);
   if (held !== undefined) {
     const messages = statements.all("SELECT * FROM messages WHERE stream_id = ? ORDER BY seqno", streamId);
     return { row: streamRowOf(held), messages: messages.map(messageRowOf) };
   }
-  if (!create) return undefined;
-  const insert = `INSERT INTO streams (stream_id, wrapped_key, epoch, accepted, expires_at_ms) VALUES (?, ?, ?, ?, ?)`;
-  statements.run(insert, streamId, wrappedKey, epoch, accepted, expiresAtMs);
+  if (intent !== "create") return undefined;
+  const insert = `INSERT INTO streams (stream_id, wrapped_key, epoch, accepted, ticket, ticket_before, expires_at_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?)`;
+  statements.run(insert, streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, expiresAtMs);
   return { row, messages: [] };
 }
 
@@ -73,6 +80,8 @@ function streamRowOf(columns: Columns): StreamRow {
     wrappedKey: bytes(columns["wrapped_key"]),
     epoch: Number(columns["epoch"]),
     accepted: Number(columns["accepted"]),
+    ticket: String(columns["ticket"]),
+    ticketBefore: String(columns["ticket_before"]),
     expiresAtMs: Number(columns["expires_at_ms"]),
     erasedAtMs: typeof erased === "number" ? erased : undefined,
   };
