@@ -33,6 +33,7 @@ import type { RedisAddress } from "./redis-address.ts";
 import { promptServers } from "./servers.ts";
 import { sessionFile } from "./session-file.ts";
 import { readSettings } from "./settings.ts";
+import { streamQuotasOf } from "./stream-quotas.ts";
 import { version } from "./version.ts";
 
 export interface ComposeOptions {
@@ -133,7 +134,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     turns,
     starts,
     ...(metered === undefined ? {} : { meter: metered.meter }),
-    rpc: openIdempotent(turns),
+    rpc: openIdempotent(turns, streamQuotasOf(io.env)),
     unmeteredBy,
     metrics,
     storeState: () => describeStore(degradedBy()),

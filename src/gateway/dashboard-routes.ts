@@ -23,7 +23,7 @@ import {
   type TurnSummary,
   timelineEntry,
 } from "./turn-summary.ts";
-import { ownTurn } from "./turns-routes.ts";
+import { ownTurn, turnSealed } from "./turns-routes.ts";
 
 /** Nothing but the dashboard's own files and this gateway: no inline code, no frame, no form, nothing from elsewhere. */
 const policy = [
@@ -76,7 +76,9 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/turns/:id/summary", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
-    const summary = await summaryOf(gateway, turn.turnId, beginSummary(turn), turn.lastEventId, c.req.raw.signal);
+    const isOpen = turn.sealed !== true; // of a sealed turn its record is all that can be told
+    const until = isOpen ? turn.lastEventId : startOfLog;
+    const summary = await summaryOf(gateway, turn.turnId, beginSummary(turn), until, c.req.raw.signal);
     const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
     // Without the setting no text is even taken out of the record.
     const prompt = gateway.dashboardText === true ? promptTexts(turn.request) : null;
@@ -85,6 +87,7 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/turns/:id/timeline", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
+    if (turn.sealed === true) return turnSealed(c);
     return stream(c, (signal) => timeline(gateway, turn.turnId, signal));
   });
 }

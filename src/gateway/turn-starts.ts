@@ -11,6 +11,8 @@ export interface TurnStarts {
   subscribe(listener: (turnId: TurnId, reading: StreamReading) => void): () => void;
 }
 
+const mostTold = 10_000;
+
 /** The same turns, and word of each new one: for whatever reads turns from their start (dashboard, usage recorder). */
 export function announceTurns(turns: StreamTurns): { readonly turns: StreamTurns; readonly starts: TurnStarts };
 export function announceTurns(turns: Turns): { readonly turns: Turns; readonly starts: TurnStarts };
@@ -19,12 +21,21 @@ export function announceTurns(turns: Turns & Partial<StreamTurns>): {
   readonly starts: TurnStarts;
 } {
   const listeners = new Set<(turnId: TurnId, reading: StreamReading) => void>();
-  const announce = ({ joined, turnId }: StartedTurn, reading: StreamReading) => {
-    if (joined === "no") for (const listener of listeners) listener(turnId, reading);
+  /** Of streams only: turns that were told of, so that an attach tells of those that began before this process. */
+  const told = new Set<TurnId>();
+  const announce = (turnId: TurnId, reading: StreamReading) => {
+    for (const listener of listeners) listener(turnId, reading);
+  };
+  const announceOnce = (turnId: TurnId, reading: StreamReading) => {
+    if (told.has(turnId)) return;
+    told.add(turnId);
+    const [oldest] = told;
+    if (told.size > mostTold && oldest !== undefined) told.delete(oldest);
+    announce(turnId, reading);
   };
   async function start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     const started = await turns.start(turn, signal);
-    announce(started, turns);
+    if (started.joined === "no") announce(started.turnId, turns);
     return started;
   }
   const { attach } = turns;
@@ -46,20 +57,18 @@ export function announceTurns(turns: Turns & Partial<StreamTurns>): {
       remove: (turnId) => turns.remove(turnId),
       list: (filter) => turns.list(filter),
       stop: () => turns.stop(),
-      ...(attach && { attach: async (...asked) => announcing(await attach.apply(turns, asked), announce) }),
+      ...(attach && { attach: async (...asked) => announcing(await attach.apply(turns, asked), announceOnce) }),
     },
   };
 }
 
-function announcing(
-  attachment: Attachment,
-  announce: (started: StartedTurn, reading: StreamReading) => void,
-): Attachment {
+function announcing(attachment: Attachment, announce: (turnId: TurnId, reading: StreamReading) => void): Attachment {
+  for (const { turnId } of attachment.accepted) if (turnId !== undefined) announce(turnId, attachment);
   return {
     ...attachment,
     async send(...asked) {
       const sent = await attachment.send(...asked);
-      if (sent.turn !== undefined) announce(sent.turn, attachment);
+      if (sent.turn !== undefined) announce(sent.turn.turnId, attachment);
       return sent;
     },
   };

@@ -22,6 +22,7 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
   });
   app.get("/v1/turns/:id/events", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
+    if (turn?.sealed === true) return turnSealed(c);
     return turn === undefined ? turnNotFound(c) : followTurn(gateway, c, turn);
   });
   app.post("/v1/turns/:id/cancel", async (c) => {
@@ -72,6 +73,7 @@ function describeTurn(turn: TurnRecord): object {
     model: turn.request.model,
     model_uid: turn.modelUid,
     client: turn.client ?? null,
+    ...(turn.sealed === true ? { sealed: true } : {}),
     session: turn.session ?? null,
     idempotency_key: turn.idempotencyKey ?? null,
   };
@@ -133,6 +135,16 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
     param: "after",
     hint: "Send the `id` of the last event that you have applied, or 0 for all.",
   });
+}
+
+/** A turn of the stream protocol, which has a key of its client's own. */
+export function turnSealed(c: GatewayContext): Response {
+  return notServed(
+    c,
+    404,
+    "Its client sealed this turn.",
+    "Read the stream that it belongs to, with that stream's key.",
+  );
 }
 
 function turnNotFound(c: GatewayContext): Response {

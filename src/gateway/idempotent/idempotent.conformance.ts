@@ -322,6 +322,78 @@ export function describeStream(tier: TierName): void {
       expect(first.acks).toEqual([0, 1, 2]);
     });
 
+    test("G11: spends a ticket with each attach, and takes the last one once more, since a welcome can be lost", async () => {
+      const { world, names, first } = await begun(tier);
+      const ticketOf = ({ welcome }: RawAttach) => ({
+        "x-millrace-ticket": Buffer.from(welcome?.facts?.nextTicket ?? []).toString("base64url"),
+      });
+      await first.cut();
+      const second = await again(world, names, "0", ticketOf(first)).until(({ chunks }) => chunks.length > 0);
+      await second.cut(); // its welcome was lost, as far as the client knows
+      const third = await again(world, names, "0", ticketOf(first)).until(({ chunks }) => chunks.length > 0);
+      for (const captured of [again(world, names, "0"), again(world, names, "0", ticketOf(second))]) {
+        const refused = await captured.ended;
+        expect(detailsOf(refused)).toMatchObject({ number: 38, info: { reason: "ticket_spent" } });
+        expect(captured.messages).toHaveLength(0);
+      }
+      expect(detailsOf(await third.ended).info).toMatchObject({ reason: "superseded" });
+      const fourth = again(world, names, "0", ticketOf(third));
+      await fourth.until(({ chunks }) => chunks.length > 0);
+    });
+
+    test("G10: refuses an attach whose digest at the cursor is another one", async () => {
+      const { world, names, first } = await whole(tier);
+      const cursor = idsOf(first)[2] ?? "";
+      let chain: Uint8Array = new Uint8Array(0);
+      for (const chunk of first.chunks.slice(0, 3)) chain = chainDigest(chain, toBinary(ServerChunkSchema, chunk));
+      const good = again(world, names, cursor, { "x-millrace-chain": Buffer.from(chain).toString("base64url") });
+      expect(await good.endInput().ended).toBeUndefined();
+      expect(Buffer.from(good.welcome?.facts?.chainHead ?? [])).toEqual(Buffer.from(chain));
+      const other = Buffer.from(chainDigest(chain, new Uint8Array())).toString("base64url");
+      const forked = again(world, names, cursor, { "x-millrace-chain": other });
+      expect(detailsOf(await forked.ended).info).toMatchObject({ reason: "diverged" });
+      expect(forked.messages).toHaveLength(0);
+    });
+
+    test("lets observers read, who take nothing from the one who writes", async () => {
+      const { world, names, first } = await begun(tier);
+      const observer = again(world, names, "0", { "x-millrace-intent": "observe" });
+      await observer.until(({ chunks }) => chunks.length > 0);
+      expect(observer.welcome?.facts?.nextTicket).toHaveLength(0);
+      world.backend.last.emit(call("c1"), calls);
+      world.backend.last.end();
+      await first.until(({ chunks }) => chunks.length > 2);
+      first.send(say.result("c1", "seen", 1));
+      await asked(world, 2);
+      world.backend.last.finish("Done");
+      expect(await first.ended).toBeUndefined();
+      expect(await observer.ended).toBeUndefined();
+      expect(observer.chunks.map(bytesOf)).toEqual(first.chunks.map(bytesOf));
+      const meddling = again(world, names, "0", { "x-millrace-intent": "observe" }).send(say.abort());
+      expect(detailsOf(await meddling.ended).info).toMatchObject({ reason: "observer" });
+      const unknown = again(world, newNames(), "0", { "x-millrace-intent": "observe" });
+      expect(detailsOf(await unknown.ended).info).toMatchObject({ reason: "expired" });
+    });
+
+    test("is listed and told of as it runs, and no word of it to who has no key of it", async () => {
+      const world = await streamWorld();
+      const started: string[] = [];
+      world.starts.subscribe((turnId) => started.push(turnId));
+      const names = newNames();
+      const first = attach(world, tier, names).send(say.request("a secret question"));
+      await first.until(({ chunks }) => chunks.length > 0);
+      const response = await world.fake.request("/v1/turns");
+      const listed = await response.text();
+      expect(JSON.parse(listed)).toMatchObject({
+        data: [{ id: started[0], dialect: "idempotent", sealed: true, status: "running" }],
+      });
+      expect(listed).not.toContain("secret");
+      expect((await world.fake.request(`/v1/turns/${started[0]}/events`)).status).toBe(404);
+      await world.fake.request(`/v1/turns/${started[0]}/cancel`, { method: "POST" });
+      await first.ended;
+      expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.CANCELLED });
+    });
+
     test("survives a gateway that stops: its client is told to come back, and gets the rest elsewhere", async () => {
       const { store } = await sealedFileLog(systemClock);
       const { world, names, first } = await begun(tier, { store });

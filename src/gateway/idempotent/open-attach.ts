@@ -2,6 +2,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Attachment, StreamTurns } from "../../turns/attachment.ts";
 import type { RpcParts } from "../rpc-handler.ts";
 import type { AttachAsk } from "./attach-headers.ts";
+import type { Quotas } from "./quotas.ts";
 import { readStored, type StoredStream } from "./stored-stream.ts";
 import { StreamSession } from "./stream-session.ts";
 import { StreamState } from "./stream-state.ts";
@@ -9,6 +10,7 @@ import { StreamState } from "./stream-state.ts";
 /** The parts that every attach shares. */
 export interface StreamParts extends RpcParts {
   readonly streams: Pick<StreamTurns, "attach">;
+  readonly quotas: Quotas;
 }
 
 /** An attach whose cursor was found in the log: nothing was sent yet. */
@@ -19,12 +21,14 @@ export interface OpenAttach {
   readonly stored: StoredStream;
   readonly session: StreamSession;
   readonly turnId: TurnId | undefined;
+  /** Ends the attach: nothing is watched or counted any more. The turns go on. */
+  close(): void;
 }
 
 /**
  * Attaches to the stream that the headers name.
  *
- * @throws MillraceError `expired` for a stream that is unknown, gone or under another key, `diverged` as `readStored` says.
+ * @throws MillraceError `rate_limited` for a caller with too many of them, `expired` for a stream that is unknown, gone or under another key, `diverged` as `readStored` says.
  */
 export async function openAttach(
   parts: StreamParts,
@@ -32,15 +36,22 @@ export async function openAttach(
   options: { readonly waitsForGaps: boolean },
   signal: AbortSignal,
 ): Promise<OpenAttach> {
-  const attachment = await parts.streams.attach(ask.name, ask.intent === "create" ? "create" : "resume");
+  const leave = parts.quotas.attach(ask.name.caller);
+  let attachment: Attachment | undefined;
+  const close = () => {
+    leave();
+    attachment?.close();
+  };
   try {
+    attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, signal);
-    const { turns, models } = parts;
-    const session = new StreamSession({ attachment, state, ask, turns, models, ...options });
-    return { ask, attachment, state, stored, session, turnId: state.turns.at(-1) };
+    const { turns, models, quotas } = parts;
+    const keep = (bytes: number) => quotas.keep(ask.name.caller, bytes);
+    const session = new StreamSession({ attachment, state, ask, turns, models, keep, ...options });
+    return { ask, attachment, state, stored, session, turnId: state.turns.at(-1), close };
   } catch (error) {
-    attachment.close();
+    close();
     throw error;
   }
 }

@@ -26,6 +26,7 @@ import type { OpenRpc, RpcHandler, RpcRequest } from "../rpc-handler.ts";
 import { namesStream, parseAttach } from "./attach-headers.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
 import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
+import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 import type { StreamSession } from "./stream-session.ts";
@@ -37,8 +38,11 @@ const prefixes = [ChatService, BidiService].map(({ typeName }) => `/${typeName}/
 const goodbyeMs = 1_000;
 
 /** The idempotent streaming protocol over a gateway's parts, on the gateway's own port. Source: docs/stream-protocol.md. */
-export function openIdempotent(streams: Pick<StreamTurns, "attach">): OpenRpc {
-  return (parts) => new Idempotent({ ...parts, streams });
+export function openIdempotent(streams: Pick<StreamTurns, "attach">, quotas: Partial<StreamQuotas> = {}): OpenRpc {
+  return (parts) => {
+    const counted = new Quotas(parts.clock, { ...defaultQuotas, ...quotas });
+    return new Idempotent({ ...parts, streams, quotas: counted });
+  };
 }
 
 class Idempotent implements RpcHandler {

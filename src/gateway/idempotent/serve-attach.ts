@@ -9,12 +9,14 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
 } from "../../proto/aiserver/v1/chat_pb.ts";
+import type { Attachment } from "../../turns/attachment.ts";
 import { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { StreamOutcome } from "../metrics.ts";
 import { Bell } from "./bell.ts";
 import { chainDigest } from "./chain.ts";
 import { liveChunks } from "./live-chunks.ts";
+import { followState } from "./observe.ts";
 import type { OpenAttach, StreamParts } from "./open-attach.ts";
 import { superseded } from "./stream-session.ts";
 
@@ -44,11 +46,18 @@ export async function* serveAttach(
   for (const ends of [here, stopping, attachment.superseded]) ends.addEventListener("abort", ring, { once: true });
   session.tell(bell);
   const encoder = new StreamEncoder(chainDigest);
+  const observes = ask.intent === "observe";
+  const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
+  const reading = observes ? onlooker : attachment;
   const chunks = new NextOf(
-    liveChunks({ reading: attachment, state, tell: (other) => session.tell(other), cursor: ask.cursor, encoder }, here),
+    liveChunks({ reading, state, tell: (other) => session.tell(other), cursor: ask.cursor, encoder }, here),
     bell,
   );
-  const working = session.run(here);
+  const working = observes
+    ? followState(parts.streams, ask, state, clock, () => session.noteChange(), here).catch((error: unknown) => {
+        if (!here.aborted) session.fail(error);
+      })
+    : session.run(here);
   let outcome: StreamOutcome = "left";
   let sentAt = clock.monotonic();
   metrics.streamOpened();
@@ -82,6 +91,7 @@ export async function* serveAttach(
       await waitFor(bell, clock, waits.heartbeatMs - quietMs);
     }
     await lastWords(attach, stored.ended, bell, clock, here);
+    if (session.failure !== undefined) throw session.failure;
     for (const seqno of session.takeAcks()) yield message({ case: "seqnoAck", value: seqno });
     outcome = encoder.ended?.type ?? "left";
     if (encoder.failure !== undefined) throw encodeFailedEnd(encoder.failure);
@@ -91,7 +101,7 @@ export async function* serveAttach(
     throw encodeAny(parts, error, state.accepted > 0);
   } finally {
     stop.abort();
-    attachment.close();
+    attach.close();
     metrics.streamEnded(outcome);
     parts.log.write("info", "stream attach", {
       turnId: state.turns.at(-1),
@@ -127,6 +137,7 @@ function welcomeOf({ attachment, state, stored, turnId }: OpenAttach) {
       expiresAtUnixMs: BigInt(Math.min(attachment.expiresAtMs, stored.expiresAtMs)),
       serverNowUnixMs: BigInt(attachment.serverNowMs),
       chainHead: stored.chainHead,
+      nextTicket: Buffer.from(attachment.nextTicket?.reveal() ?? "", "base64url"),
       turnId: turnId ?? "",
     },
   };

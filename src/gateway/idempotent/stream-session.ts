@@ -24,6 +24,8 @@ export interface SessionOptions {
   readonly ask: AttachAsk;
   readonly turns: Pick<Turns, "cancel">;
   readonly models: Pick<Models, "resolve">;
+  /** Told of each new message before it is stored, in bytes; throws where that is too much. */
+  readonly keep: (bytes: number) => void;
   /** Whether a message that comes before its turn waits for the missing one: not on an ordered connection (R18). */
   readonly waitsForGaps: boolean;
 }
@@ -73,6 +75,11 @@ export class StreamSession {
   /** Rings the bell whenever there is something new: acknowledgements, a turn, an end, a failure. */
   tell(bell: Bell): void {
     this.#listeners.add(bell);
+  }
+
+  /** The stream's state has changed by somebody else's doing. */
+  noteChange(): void {
+    this.#news();
   }
 
   /** Numbers to acknowledge that were not taken yet. */
@@ -166,7 +173,7 @@ export class StreamSession {
   }
 
   async #accept({ seqno, input, payload }: ParsedMessage, signal: AbortSignal): Promise<void> {
-    const { state, attachment, turns } = this.#options;
+    const { state, attachment, turns, keep } = this.#options;
     if (seqno === undefined && state.has(input.type)) return; // an original client says it again at every attach
     const number = seqno ?? state.accepted;
     if (number < state.accepted) {
@@ -174,6 +181,7 @@ export class StreamSession {
       return;
     }
     const start = await this.#startOf(input, number, signal);
+    keep(payload.length);
     const running = state.turns.at(-1);
     if (input.type === "abort" && running !== undefined) await turns.cancel(running, "client");
     const sent = await attachment.send({ seqno: number, payload }, start, signal);

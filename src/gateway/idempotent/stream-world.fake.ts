@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import { systemClock } from "../../base/clock.ts";
+import type { LogCodec } from "../../log/codec.ts";
 import { MemoryMedium } from "../../log/memory/memory-medium.ts";
 import { openLog } from "../../log/open-log.ts";
 import { defaultRetention } from "../../log/retention.ts";
@@ -18,6 +19,7 @@ import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import type { GatewayOptions } from "../options.ts";
 import { announceTurns } from "../turn-starts.ts";
 import { openIdempotent } from "./open-idempotent.ts";
+import type { StreamQuotas } from "./quotas.ts";
 import { rawClient, type TierName } from "./raw-client.fake.ts";
 
 export interface StreamWorldOptions {
@@ -26,18 +28,24 @@ export interface StreamWorldOptions {
   readonly backend?: FakeBackend;
   readonly turns?: Partial<TurnsOptions>;
   readonly gateway?: Partial<GatewayOptions>;
+  readonly quotas?: Partial<StreamQuotas>;
+}
+
+/** Seals under a gateway's key that every test has. */
+export function testCodec(): LogCodec {
+  return sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
 }
 
 /** A log in memory, sealed as one on disk is. */
 export function sealedMemoryLog(clock: Clock, medium = new MemoryMedium()): LogStore {
-  const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
+  const codec = testCodec();
   return openLog({ medium, codec, clock, retention: defaultRetention });
 }
 
 /** A sealed log in a file of its own, gone after the test. */
 export async function sealedFileLog(clock: Clock): Promise<{ readonly store: LogStore; readonly folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-streams-"));
-  const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
+  const codec = testCodec();
   const { store } = await openSqliteLog({ path: join(folder, "log.sqlite"), clock, codec });
   onTestFinished(async () => {
     await store.close();
@@ -66,7 +74,7 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
     ...options.turns,
   });
   const { turns, starts } = announceTurns(inner);
-  const fake = fakeGateway({ clock, turns, starts, rpc: openIdempotent(turns), ...options.gateway });
+  const fake = fakeGateway({ clock, turns, starts, rpc: openIdempotent(turns, options.quotas), ...options.gateway });
   const listening = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
   let closed = false;
   const close = async () => {
@@ -77,7 +85,7 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
   };
   onTestFinished(close);
   const client = rawClient({ url: listening.url, key: fakeKey });
-  return { clock, backend, store, turns, fake, listening, client, close };
+  return { clock, backend, store, turns, starts, fake, listening, client, close };
 }
 
 export type StreamWorld = Awaited<ReturnType<typeof streamWorld>>;

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { defaultQuotas } from "../gateway/idempotent/quotas.ts";
+import { streamQuotasOf } from "./stream-quotas.ts";
+
+test("quotas of the stream protocol come from variables, where they are set", () => {
+  expect(streamQuotasOf({})).toEqual(defaultQuotas);
+  expect(
+    streamQuotasOf({ MILLRACE_STREAMS_OPEN: "3", MILLRACE_STREAMS_ATTACHES: "", MILLRACE_STREAMS_MB: "2" }),
+  ).toEqual({
+    ...defaultQuotas,
+    openStreams: 3,
+    retainedBytes: 2 * 1024 * 1024,
+  });
+});
+
+test.each(["0", "-1", "1.5", "many"])("a quota of %j is refused by name", (text) => {
+  expect(() => streamQuotasOf({ MILLRACE_STREAMS_OPEN: text })).toThrow(/MILLRACE_STREAMS_OPEN/);
+});

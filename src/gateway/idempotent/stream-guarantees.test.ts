@@ -1,0 +1,242 @@
+import { readdir, readFile } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { join } from "node:path";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { systemClock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import { FailingMedium } from "../../log/failing-medium.fake.ts";
+import { openFallbackLog } from "../../log/fallback/open-fallback-log.ts";
+import { MemoryMedium } from "../../log/memory/memory-medium.ts";
+import { openLog } from "../../log/open-log.ts";
+import { defaultRetention } from "../../log/retention.ts";
+import { SettableClock } from "../../log/turn.fake.ts";
+import { BidiRequestIdSchema } from "../../proto/aiserver/v1/chat_pb.ts";
+import { fakeKey } from "../gateway.fake.ts";
+import { detailsOf, type RawAttach, say, tierNames } from "./raw-client.fake.ts";
+import {
+  attach,
+  headersOf,
+  newNames,
+  type StreamWorldOptions,
+  sealedFileLog,
+  streamWorld,
+  testCodec,
+} from "./stream-world.fake.ts";
+
+const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";
+
+async function begun(options: StreamWorldOptions = {}, question = "Hello") {
+  const world = await streamWorld(options);
+  const names = newNames();
+  const first = attach(world, "bidi", names).send(say.request(question));
+  await first.until(({ acks, chunks }) => acks.includes(0) && chunks.length > 0);
+  return { world, names, first };
+}
+
+describe("a stream", { timeout: 60_000 }, () => {
+  test("R12: leaves nothing readable on the disk, whoever has the gateway's own key", async () => {
+    const { store, folder } = await sealedFileLog(systemClock);
+    const { world, names, first } = await begun({ store }, "canary-question-5f1c");
+    world.backend.last.text("canary-answer-5f1c");
+    world.backend.last.finish("canary-answer-5f1c");
+    expect(await first.ended).toBeUndefined();
+    const clear = "canary-label-5f1c";
+    await store.renewOwner(clear, 1);
+    const found = new Set<string>();
+    for (const file of await readdir(folder)) {
+      const text = (await readFile(join(folder, file))).toString("latin1");
+      for (const [word] of text.matchAll(/canary-[a-z]+-5f1c/g)) found.add(word);
+      for (const secret of [names.encryptionKey, names.key]) expect(text).not.toContain(secret);
+    }
+    expect([...found]).toEqual([clear]); // the search finds what is there
+  });
+
+  test("R13: is kept for two hours, and then `expired`, never begun again", async () => {
+    const clock = new SettableClock(1_750_000_000_000);
+    const { world, names, first } = await begun({ clock });
+    world.backend.last.finish("");
+    await first.ended;
+    clock.move(7_199_000);
+    await attach(world, "bidi", names).endInput().ended;
+    clock.move(7_200_001);
+    for (const intent of ["create", "resume"]) {
+      const late = attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).send(say.request("Hello"));
+      expect(detailsOf(await late.ended).info).toMatchObject({ reason: "expired" });
+    }
+    expect(world.backend.answers).toHaveLength(1);
+  });
+
+  test("R16: says at its welcome that it is degraded, flows all the same, and is never a second one of a stored stream", async () => {
+    const failing = new FailingMedium(new MemoryMedium());
+    const codec = testCodec();
+    const clock = systemClock;
+    const inner = openLog({ medium: failing.medium, codec, clock, retention: defaultRetention });
+    const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+    const store = await openFallbackLog({ open: async () => inner, capabilities, clock, codec });
+    const { world, names, first } = await begun({ store });
+    expect(first.welcome?.isDegradedMode).toBe(false);
+    await first.cut();
+    failing.fault = "gone";
+    for (const intent of ["create", "resume"]) {
+      const refused = await attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).ended;
+      expect(detailsOf(refused).number).toBeUndefined(); // it passes
+    }
+    const other = attach(world, "bidi", newNames()).send(say.request("Meanwhile"));
+    await other.until(({ acks }) => acks.includes(0));
+    expect(other.welcome?.isDegradedMode).toBe(true);
+    await expect.poll(() => world.backend.answers.length).toBe(2);
+    world.backend.last.finish("flows");
+    expect(await other.ended).toBeUndefined();
+    expect(other.text).toBe("flows");
+    failing.fault = "none";
+    await expect.poll(() => store.degradedBy, { timeout: 20_000 }).toBeUndefined();
+    const back = await attach(world, "bidi", names).until(({ chunks }) => chunks.length > 0);
+    expect(back.welcome).toMatchObject({ isDegradedMode: false, facts: { highestSeqno: 0 } });
+    expect(world.backend.answers).toHaveLength(2);
+  });
+
+  test("R19: has its caller's quota, and says when to come back", async () => {
+    const world = await streamWorld({ quotas: { openStreams: 1, attachesPerMinute: 2, retainedBytes: 200 } });
+    const first = await attach(world, "bidi", newNames()).until(({ welcome }) => welcome !== undefined);
+    const second = await attach(world, "bidi", newNames()).ended;
+    expect(detailsOf(second)).toMatchObject({ number: 41, info: { reason: "too_many_streams" } });
+    const tooLong = await first.send(say.request("long ".repeat(100))).ended;
+    expect(detailsOf(tooLong)).toMatchObject({ number: 41, info: { reason: "too_many_bytes" } });
+    await attach(world, "bidi", newNames())
+      .endInput()
+      .until(({ welcome }) => welcome !== undefined);
+    const often = await attach(world, "bidi", newNames()).ended;
+    expect(detailsOf(often).number).toBeUndefined();
+    expect(Number(often?.metadata.get("retry-after"))).toBeGreaterThan(0);
+    const guest = { authorization: "Bearer mr-guest-key-0123456789abcdef" };
+    await attach(world, "bidi", newNames(), "0", guest).until(({ welcome }) => welcome !== undefined);
+  });
+
+  test("gives a sign of life in silence while the model's server answers, and none when it does not", async () => {
+    const clock = new FakeClock();
+    const world = await streamWorld({ clock, gateway: { timing: { aliveMs: 25_000 } } });
+    const first = attach(world, "bidi", newNames()).send(say.request("Hello", 0, { tools: ["look"] }));
+    await first.until(({ chunks }) => chunks.length > 0);
+    world.backend.last.options.onAlive();
+    await clock.advance(10_000);
+    await first.until(({ acks }) => acks.length === 2);
+    await clock.advance(10_000);
+    await first.until(({ acks }) => acks.length === 3);
+    await clock.advance(60_000); // nothing was heard from upstream all the while
+    const call: TurnEventBody = { type: "tool_call", callId: "c1", name: "look", argumentsDelta: "{}", done: true };
+    world.backend.last.emit(call, { type: "finished", reason: { unified: "tool_calls", raw: undefined }, text: "" });
+    world.backend.last.end();
+    await first.until(({ chunks }) => chunks.at(-1)?.response.case === "streamUnifiedChatResponse");
+    expect(first.acks).toEqual([0, 0, 0]);
+    await clock.advance(10_000);
+    await first.until(({ acks }) => acks.length === 4); // now the stream waits for its client
+    expect(first.chunks.map(({ eventId }) => eventId)).toEqual([
+      ...new Set(first.chunks.map(({ eventId }) => eventId)),
+    ]);
+  });
+
+  test("arrives whole however often it is cut and over whatever tiers it goes on (P11, G2)", async () => {
+    const { world, names, first } = await begun();
+    await first.cut();
+    const words = Array.from({ length: 40 }, (_, i) => `word ${i} `);
+    for (const word of words) {
+      world.backend.last.text(word);
+      await new Promise((resolve) => setImmediate(resolve)); // so that the log has events between which to cut
+    }
+    world.backend.last.finish(words.join(""));
+    const whole = attach(world, "bidi", names);
+    expect(await whole.ended).toBeUndefined();
+    const cuts = fc.array(fc.record({ tier: fc.constantFrom(...tierNames), after: fc.nat({ max: 12 }) }), {
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(cuts, fc.constantFrom(...tierNames), async (parts, last) => {
+        const got: string[] = [];
+        let cursor = "0";
+        const take = (from: RawAttach, count: number) => {
+          for (const { eventId } of from.chunks.slice(0, count)) got.push((cursor = eventId));
+        };
+        for (const { tier, after } of parts) {
+          const part = attach(world, tier, names, cursor);
+          const enough = Math.min(after, whole.chunks.length - got.length);
+          await Promise.race([part.until(({ chunks }) => chunks.length >= enough), part.ended]);
+          await part.cut();
+          take(part, enough);
+        }
+        const rest = attach(world, last, names, cursor).endInput();
+        await rest.ended;
+        take(rest, rest.chunks.length);
+        expect(got).toEqual(whole.chunks.map(({ eventId }) => eventId));
+      }),
+      { numRuns: 6 },
+    );
+  });
+
+  test("is understood however its bytes are split on the way (P3)", async () => {
+    const world = await streamWorld();
+    const names = newNames();
+    const body = toBinary(BidiRequestIdSchema, create(BidiRequestIdSchema, { requestId: "request-1" }));
+    const envelope = Buffer.concat([Buffer.of(0, 0, 0, 0, body.length), body]);
+    expect(fromBinary(BidiRequestIdSchema, envelope.subarray(5)).requestId).toBe("request-1");
+    for (const cut of [1, 4, 5, 6, envelope.length - 1]) {
+      const first = await new Promise<Buffer>((resolve, reject) => {
+        const url = `${world.listening.url}/aiserver.v1.ChatService/StreamUnifiedChatWithToolsIdempotentSSE`;
+        const headers = {
+          ...headersOf(names),
+          authorization: `Bearer ${fakeKey}`,
+          "content-type": "application/connect+proto",
+        };
+        const sent = httpRequest(url, { method: "POST", headers }, (response) => {
+          response.once("data", (bytes: Buffer) => {
+            resolve(bytes);
+            sent.destroy();
+          });
+        });
+        sent.on("error", reject);
+        sent.write(envelope.subarray(0, cut), () => setImmediate(() => sent.end(envelope.subarray(cut))));
+      });
+      expect([first[0], first[5]]).toEqual([0, 0x1a]); // an envelope with a welcome
+    }
+  });
+
+  test("is refused with details that people can read, and nothing of the gateway's inside", async () => {
+    const world = await streamWorld();
+    world.backend.missing = new MillraceError("ide_not_running", "No IDE runs. Really.", { hint: "Start one." });
+    const refused = await attach(world, "sse", newNames()).send(say.request("Hello")).ended;
+    expect(detailsOf(refused)).toEqual({ number: 29, info: { code: "ide_not_running", hint: "Start one." } });
+    const unknown = await attach(world, "sse", newNames()).send(say.request("Hello", 0, { model: "nothing" })).ended;
+    expect(detailsOf(unknown)).toMatchObject({ number: 5, info: { code: "unknown_model" } });
+  });
+});
+
+describe("a key or a cursor of another form", () => {
+  test.each([
+    ["no key", { "x-idempotent-encryption-key": "" }],
+    ["padding", { "x-idempotent-encryption-key": `${"A".repeat(43)}=` }],
+    ["a last character that has more bits than the key", { "x-idempotent-encryption-key": `${"A".repeat(42)}B` }],
+    ["standard base64", { "x-idempotent-encryption-key": `${"+".repeat(42)}8` }],
+    ["one byte less", { "x-idempotent-encryption-key": "A".repeat(42) }],
+    ["no name", { "x-idempotency-key": "" }],
+    ["a cursor of another gateway", { "x-idempotency-event-id": "17" }],
+    ["an unknown intent", { "x-millrace-intent": "steal" }],
+    ["a new stream with a cursor", { "x-millrace-intent": "create", "x-idempotency-event-id": "a1.a1" }],
+    ["half a ticket", { "x-millrace-ticket": "AAAA" }],
+  ])("is refused before anything is looked up: %s", async (_name, headers) => {
+    const world = await streamWorld();
+    const refused = await attach(world, "bidi", newNames(), "0", headers).ended;
+    expect(detailsOf(refused)).toMatchObject({ number: 36, info: { code: "invalid_request" } });
+  });
+});
+
+test("an attach that was cut frees what it held", async () => {
+  const { world, names, first } = await begun();
+  await first.cut();
+  const second = attach(world, "bidi", names, lastOf(first));
+  await second.until(({ welcome }) => welcome !== undefined);
+  await second.cut();
+  expect(world.backend.last.closed).toBe(false); // cut is not cancelled
+});
