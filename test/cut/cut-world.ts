@@ -8,15 +8,15 @@ import type { Surface } from "./surfaces.ts";
 
 /** A real gateway and simulator, and a proxy that cuts what runs through it. Promises that break are told in words. */
 export class CutWorld implements AsyncDisposable {
-  readonly #simulator: Simulator;
-  readonly #gateway: GatewayProcess;
-  readonly #proxy: CuttingProxy;
+  readonly simulator: Simulator;
+  readonly gateway: GatewayProcess;
+  readonly proxy: CuttingProxy;
   #questions = 0;
 
   private constructor(simulator: Simulator, gateway: GatewayProcess, proxy: CuttingProxy) {
-    this.#simulator = simulator;
-    this.#gateway = gateway;
-    this.#proxy = proxy;
+    this.simulator = simulator;
+    this.gateway = gateway;
+    this.proxy = proxy;
   }
 
   static async open(): Promise<CutWorld> {
@@ -38,8 +38,8 @@ export class CutWorld implements AsyncDisposable {
   /** As `cutResponses`, of a turn's own events (`GET /v1/turns/{id}/events`). */
   async cutFollower(surface: Surface, step: number, broken: string[]): Promise<number> {
     const key = `followed-${this.#questions}`;
-    await exchange(this.#port, surface.ask(`Followed. ${cutAnswer}`, key, this.#gateway.key, undefined));
-    const authorization = `Bearer ${this.#gateway.key}`;
+    await exchange(this.#port, surface.ask(`Followed. ${cutAnswer}`, key, this.gateway.key, undefined));
+    const authorization = `Bearer ${this.gateway.key}`;
     const listed = await exchange(this.#port, { method: "GET", path: "/v1/turns?limit=5", headers: { authorization } });
     const { data } = JSON.parse(listed.text) as { readonly data: readonly { id: string; idempotency_key: string }[] };
     const turn = data.find(({ idempotency_key }) => idempotency_key === key);
@@ -93,13 +93,13 @@ export class CutWorld implements AsyncDisposable {
         const name = `request-${surface.name}-${afterBytes}-${how}-end`;
         names.push(name);
         const ask = this.#question(surface, `${name} [[sim: text="ok" rate=instant]]`);
-        this.#proxy.cut = { direction: "up", afterBytes, how };
-        await exchange(this.#proxy.port, ask(undefined));
+        this.proxy.cut = { direction: "up", afterBytes, how };
+        await exchange(this.proxy.port, ask(undefined));
         const again = await exchange(this.#port, ask(undefined));
         if (again.status !== 200 || !again.whole) broken.push(`${name}: ${again.status} after the cut: ${again.text}`);
       }
     }
-    const { messages } = await this.#simulator.report();
+    const { messages } = await this.simulator.report();
     for (const name of names) {
       const accepted = messages.filter(({ text }) => text.includes(name)).length;
       if (accepted !== 1) broken.push(`${name}: ${accepted} prompts`);
@@ -108,8 +108,8 @@ export class CutWorld implements AsyncDisposable {
   }
 
   async #cutAndResume(ask: Ask, cut: Cut): Promise<readonly EventSourceMessage[]> {
-    this.#proxy.cut = cut;
-    const first = eventsOf((await exchange(this.#proxy.port, ask(undefined))).text);
+    this.proxy.cut = cut;
+    const first = eventsOf((await exchange(this.proxy.port, ask(undefined))).text);
     const last = first.findLast((event) => event.id !== undefined)?.id;
     if (last === undefined) return eventsOf((await exchange(this.#port, ask(undefined))).text);
     const rest = await exchange(this.#port, ask(last));
@@ -118,23 +118,23 @@ export class CutWorld implements AsyncDisposable {
 
   #question(surface: Surface, text: string): Ask {
     const number = this.#questions++;
-    return (after) => surface.ask(`Question ${number}. ${text}`, `key-${number}`, this.#gateway.key, after);
+    return (after) => surface.ask(`Question ${number}. ${text}`, `key-${number}`, this.gateway.key, after);
   }
 
   #requestBytes(surface: Surface): number {
-    const { path, headers, body = "" } = surface.ask("x".repeat(90), "key-1000", this.#gateway.key, undefined);
+    const { path, headers, body = "" } = surface.ask("x".repeat(90), "key-1000", this.gateway.key, undefined);
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     return `POST ${path} HTTP/1.1\r\n${head.join("")}host: 127.0.0.1:65535\r\nconnection: close\r\n\r\n${body}`.length;
   }
 
   get #port(): number {
-    return Number(new URL(this.#gateway.url).port);
+    return Number(new URL(this.gateway.url).port);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#proxy[Symbol.asyncDispose]();
-    await this.#gateway.stop();
-    await this.#simulator.stop();
+    await this.proxy[Symbol.asyncDispose]();
+    await this.gateway.stop();
+    await this.simulator.stop();
   }
 }
 

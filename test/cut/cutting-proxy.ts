@@ -12,6 +12,9 @@ export interface Cut {
 export class CuttingProxy implements AsyncDisposable {
   readonly #server;
   #cut: Cut | undefined;
+  readonly #sockets = new Set<Socket>();
+  /** The most bytes that one connection carried each way since this was last set. */
+  most = { up: 0, down: 0 };
 
   private constructor(target: number) {
     this.#server = createServer((client) => this.#carry(client, connect(target, "127.0.0.1")));
@@ -36,9 +39,13 @@ export class CuttingProxy implements AsyncDisposable {
   #carry(client: Socket, server: Socket): void {
     const cut = this.#cut;
     for (const socket of [client, server]) {
-      socket.setNoDelay(true);
+      this.#sockets.add(socket.setNoDelay(true));
+      socket.once("close", () => this.#sockets.delete(socket));
       socket.on("error", () => {}); // what the other side makes of it is what is tested
     }
+    const { most } = this;
+    client.on("data", () => (most.up = Math.max(most.up, client.bytesRead)));
+    server.on("data", () => (most.down = Math.max(most.down, server.bytesRead)));
     client.on("close", () => server.destroy());
     server.on("close", () => client.destroySoon());
     const sever = () => {
@@ -55,8 +62,10 @@ export class CuttingProxy implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, "close");
     this.#server.close();
-    await once(this.#server, "close");
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
   }
 }
 
