@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { StreamUnifiedChatResponseWithToolsSchema as ChunkSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { CutWorld } from "./cut-world.ts";
+import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
 
 const model = "claude-sonnet-4.6";
 const answer = 'text="Grüße, 世界 🙂! And a line\\nmore."';
@@ -29,8 +30,7 @@ export async function cutTierDown(world: CutWorld, tier: TierName, step: number,
   for (let afterBytes = 0; afterBytes <= longest.down; afterBytes += step) {
     for (const how of ["fin", "rst"] as const) {
       cuts++;
-      world.proxy.cut = { direction: "down", afterBytes, how };
-      const first = chunksOf(await attached(world, proxyUrl(world), ask, "resume", "0"));
+      const first = chunksOf(await attachedThrough(world, { direction: "down", afterBytes, how }, ask, "resume"));
       const last = first.at(-1);
       const rest =
         last?.isEnd === true
@@ -56,8 +56,7 @@ export async function cutTierUp(world: CutWorld, tier: TierName, step: number, b
     for (const how of ["fin", "rst"] as const) {
       const ask = asked(`up-${tier}-${afterBytes}-${how}-end`);
       names.push(ask.name);
-      world.proxy.cut = { direction: "up", afterBytes, how };
-      await attached(world, proxyUrl(world), ask, "create", "0");
+      await attachedThrough(world, { direction: "up", afterBytes, how }, ask, "create");
       const again = chunksOf(await attached(world, world.gateway.url, ask, "create", "0"));
       if (again.at(-1)?.isEnd !== true) broken.push(`${ask.name}: no end after the cut`);
     }
@@ -87,13 +86,19 @@ async function attached(world: CutWorld, url: string, ask: Ask, intent: string, 
   }
 }
 
+/** One attach over connections that are all cut there: a proxy of its own, so that none is an earlier attach's. */
+async function attachedThrough(world: CutWorld, cut: Cut, ask: Ask, intent: string): Promise<RawAttach> {
+  await using proxy = await CuttingProxy.open(portOf(world.gateway.url));
+  proxy.cut = cut;
+  return await attached(world, `http://127.0.0.1:${proxy.port}`, ask, intent, "0");
+}
+
 /** How many bytes the longest connection of an uncut attach carries each way. */
 async function mostBytes(world: CutWorld, ask: Ask): Promise<{ readonly up: number; readonly down: number }> {
-  world.proxy.cut = undefined;
-  world.proxy.most = { up: 0, down: 0 };
-  const attach = await attached(world, proxyUrl(world), ask, "create", "0");
+  await using proxy = await CuttingProxy.open(portOf(world.gateway.url));
+  const attach = await attached(world, `http://127.0.0.1:${proxy.port}`, ask, "create", "0");
   if (attach.end === undefined) throw new Error(`${ask.name} has no end`);
-  return world.proxy.most;
+  return { ...proxy.most };
 }
 
 function chunksOf(attach: RawAttach) {
@@ -104,6 +109,6 @@ function chunksOf(attach: RawAttach) {
   }));
 }
 
-function proxyUrl(world: CutWorld): string {
-  return `http://127.0.0.1:${world.proxy.port}`;
+function portOf(url: string): number {
+  return Number(new URL(url).port);
 }

@@ -10,13 +10,13 @@ import type { Surface } from "./surfaces.ts";
 export class CutWorld implements AsyncDisposable {
   readonly simulator: Simulator;
   readonly gateway: GatewayProcess;
-  readonly proxy: CuttingProxy;
+  readonly #proxy: CuttingProxy;
   #questions = 0;
 
   private constructor(simulator: Simulator, gateway: GatewayProcess, proxy: CuttingProxy) {
     this.simulator = simulator;
     this.gateway = gateway;
-    this.proxy = proxy;
+    this.#proxy = proxy;
   }
 
   static async open(): Promise<CutWorld> {
@@ -93,8 +93,8 @@ export class CutWorld implements AsyncDisposable {
         const name = `request-${surface.name}-${afterBytes}-${how}-end`;
         names.push(name);
         const ask = this.#question(surface, `${name} [[sim: text="ok" rate=instant]]`);
-        this.proxy.cut = { direction: "up", afterBytes, how };
-        await exchange(this.proxy.port, ask(undefined));
+        this.#proxy.cut = { direction: "up", afterBytes, how };
+        await exchange(this.#proxy.port, ask(undefined));
         const again = await exchange(this.#port, ask(undefined));
         if (again.status !== 200 || !again.whole) broken.push(`${name}: ${again.status} after the cut: ${again.text}`);
       }
@@ -108,8 +108,8 @@ export class CutWorld implements AsyncDisposable {
   }
 
   async #cutAndResume(ask: Ask, cut: Cut): Promise<readonly EventSourceMessage[]> {
-    this.proxy.cut = cut;
-    const first = eventsOf((await exchange(this.proxy.port, ask(undefined))).text);
+    this.#proxy.cut = cut;
+    const first = eventsOf((await exchange(this.#proxy.port, ask(undefined))).text);
     const last = first.findLast((event) => event.id !== undefined)?.id;
     if (last === undefined) return eventsOf((await exchange(this.#port, ask(undefined))).text);
     const rest = await exchange(this.#port, ask(last));
@@ -132,7 +132,7 @@ export class CutWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.proxy[Symbol.asyncDispose]();
+    await this.#proxy[Symbol.asyncDispose]();
     await this.gateway.stop();
     await this.simulator.stop();
   }

@@ -13,8 +13,8 @@ export class CuttingProxy implements AsyncDisposable {
   readonly #server;
   #cut: Cut | undefined;
   readonly #sockets = new Set<Socket>();
-  /** The most bytes that one connection carried each way since this was last set. */
-  most = { up: 0, down: 0 };
+  /** The most bytes that one connection carried each way. */
+  readonly most = { up: 0, down: 0 };
 
   private constructor(target: number) {
     this.#server = createServer((client) => this.#carry(client, connect(target, "127.0.0.1")));
