@@ -4,6 +4,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   discovery: () => import("./discovery.ts"),
   schema: () => import("./schema.ts"),
   usage: () => import("./usage.ts"),
+  "first-paint": () => import("./first-paint.ts"),
   streams: () => import("./streams.ts"),
 };
 

@@ -1,7 +1,4 @@
-import { mkdirSync } from "node:fs";
-import { dirname } from "node:path";
 import type { Clock } from "../base/clock.ts";
-import { MillraceError } from "../base/errors.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
 import type { IdeFinder } from "../ide/ide.ts";
@@ -9,11 +6,12 @@ import type { StreamTurns } from "../turns/attachment.ts";
 import type { CallOutcome } from "../turns/tools/call-desk.ts";
 import { encodeLimits } from "../usage/envelope.ts";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
-import { openHistory } from "../usage/history/sqlite-history.ts";
+import type { UsageHistory } from "../usage/history/history.ts";
 import { type Meter, openMeter } from "../usage/meter.ts";
 import { openUsageRecorder } from "../usage/usage-recorder.ts";
 import type { Io } from "./io.ts";
 import { lastAsked, writeLimitsFile } from "./limits-file.ts";
+import { openOwnHistory } from "./open-own-history.ts";
 import { readPlans } from "./read-plan.ts";
 
 export interface MeterParts {
@@ -27,14 +25,17 @@ export interface MeterParts {
   readonly onTurn?: (turn: FinishedTurn) => void;
 }
 
-const defaultKeepDays = 400;
-
 /** A meter over the running IDEs, with its history in the log's file. @throws MillraceError `degraded`, `invalid_request`. */
-export function composeMeter({ io, finder, folder, storeFile, onTurn }: MeterParts): Meter {
-  if (storeFile !== undefined) mkdirSync(dirname(storeFile), { recursive: true, mode: 0o700 });
+export function composeMeter(parts: MeterParts): Meter {
+  return meterOver(openOwnHistory(parts.io.env, parts.storeFile), parts);
+}
+
+/** The same over a history that is open; whoever opened it closes it. */
+export function meterOver(history: UsageHistory, parts: Omit<MeterParts, "storeFile">): Meter {
+  const { io, finder, folder, onTurn } = parts;
   return openMeter({
     readPlan: (signal) => readPlans(finder, io.clock, signal),
-    history: openHistory({ file: storeFile ?? ":memory:", keepDays: keepDaysOf(io.env["MILLRACE_USAGE_DAYS"]) }),
+    history,
     clock: io.clock,
     onChange: (limits) => writeLimitsFile(folder, encodeLimits(limits)),
     ...(onTurn === undefined ? {} : { onTurn }),
@@ -94,14 +95,4 @@ export function startMeter(parts: {
       meter.history.close();
     },
   };
-}
-
-/** Days that the usage history is kept. */
-function keepDaysOf(text: string | undefined): number {
-  if (text === undefined || text === "") return defaultKeepDays;
-  const days = Number(text);
-  if (Number.isInteger(days) && days >= 1 && days <= 36_500) return days;
-  throw new MillraceError("invalid_request", `MILLRACE_USAGE_DAYS is ${JSON.stringify(text)}, not a number of days.`, {
-    hint: "Give a whole number from 1 to 36500.",
-  });
 }

@@ -39,7 +39,7 @@ export function fakeLimits(options: {
   const meter = openMeter({ readPlan: options.answers, history, clock });
   let closed = 0;
   return {
-    open: limitsSource(() => ({ meter, close: () => void closed++ })),
+    open: limitsSource(() => ({ history, meter: () => Promise.resolve(meter), close: () => void closed++ })),
     clock,
     closed: () => closed,
   };

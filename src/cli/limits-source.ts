@@ -10,8 +10,9 @@ import {
   type UsageEnvelope,
   usageSchema,
 } from "../usage/envelope.ts";
-import type { SpendDimension } from "../usage/history/history.ts";
+import type { SpendDimension, UsageHistory } from "../usage/history/history.ts";
 import type { Meter } from "../usage/meter.ts";
+import { usageReport } from "../usage/usage-report.ts";
 import type { CommandContext } from "./command.ts";
 import { callGateway, findGateway, type GatewayClient } from "./gateway-client.ts";
 
@@ -27,9 +28,11 @@ export interface LimitsSource {
   close(): void;
 }
 
-/** A meter of this process, for when no gateway runs. */
+/** The history and a meter of this process, for when no gateway runs. */
 export interface LocalMeter {
-  readonly meter: Meter;
+  readonly history: UsageHistory;
+  /** Opened when limits are asked for: it brings along all that finds and asks an IDE, which a report does without. */
+  meter(): Promise<Pick<Meter, "limits">>;
   close(): void;
 }
 
@@ -60,13 +63,14 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
   };
 }
 
-function ofMeter({ meter, ...local }: LocalMeter, { io }: CommandContext): LimitsSource {
+function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
+  const { history } = local;
   return {
-    limits: async (signal) => encodeLimits(await meter.limits({ wait: true }, signal)),
-    usage: (query) => Promise.resolve(encodeUsage(meter.usage({ ...query, untilMs: io.clock.now() + 1 }))),
+    limits: async (signal) => encodeLimits(await (await local.meter()).limits({ wait: true }, signal)),
+    usage: (query) => Promise.resolve(encodeUsage(usageReport(history, { ...query, untilMs: io.clock.now() + 1 }))),
     toolCalls(sinceMs) {
       const untilMs = io.clock.now() + 1;
-      return Promise.resolve(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs));
+      return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs));
     },
     close: () => local.close(),
   };

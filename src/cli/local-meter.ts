@@ -1,18 +1,27 @@
+import type { IdeFinder } from "../ide/ide.ts";
 import { parseOverrides } from "../ide/overrides.ts";
 import type { CommandContext } from "./command.ts";
-import { composeIdeFinder } from "./compose-ide.ts";
-import { composeMeter } from "./compose-meter.ts";
 import type { LocalMeter } from "./limits-source.ts";
+import { openOwnHistory } from "./open-own-history.ts";
 
-/** A meter for one command, for when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. */
+/** For one command, when no gateway runs: it asks the IDEs itself, and reads and adds to the same history. */
 export function openLocalMeter({ io, settings }: CommandContext): LocalMeter {
-  const finder = composeIdeFinder(io, parseOverrides(io.env));
-  const meter = composeMeter({ io, finder, folder: settings.folder, storeFile: settings.storeFile });
+  const overrides = parseOverrides(io.env);
+  const history = openOwnHistory(io.env, settings.storeFile);
+  let finder: IdeFinder | undefined;
   return {
-    meter,
+    history,
+    async meter() {
+      const [{ composeIdeFinder }, { meterOver }] = await Promise.all([
+        import("./compose-ide.ts"),
+        import("./compose-meter.ts"),
+      ]);
+      finder ??= composeIdeFinder(io, overrides);
+      return meterOver(history, { io, finder, folder: settings.folder });
+    },
     close() {
-      finder.close();
-      meter.history.close();
+      finder?.close();
+      history.close();
     },
   };
 }

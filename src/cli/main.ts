@@ -1,54 +1,9 @@
-import { CommanderError } from "commander";
-import { isMillraceError, toMillraceError } from "../base/errors.ts";
 import type { Command } from "./command.ts";
 import { commands } from "./commands.ts";
-import { exitCodeOf, exitCodes } from "./exit-codes.ts";
 import type { Io } from "./io.ts";
-import { openOutput } from "./output.ts";
-import { buildProgram } from "./parser.ts";
-import { readSettings } from "./settings.ts";
-import { version } from "./version.ts";
+import { runCommands } from "./run-commands.ts";
 
-/** Runs one command line and answers its exit code. Only the entry file exits. */
-export async function run(argv: readonly string[], io: Io, available: readonly Command[] = commands): Promise<number> {
-  const out = openOutput(io.stdout, io.stderr, io.env);
-  let json = false;
-  let code: number = exitCodes.ok;
-  const program = buildProgram(available, {
-    env: io.env,
-    version: version(),
-    write: (text) => out.write(text),
-    writeError: (text) => void io.stderr.write(text),
-    found: async ({ command, input }) => {
-      json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
-      const settings = readSettings(io);
-      code = (await command.run(input, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
-    },
-  });
-  try {
-    if (argv.length === 0) {
-      program.outputHelp();
-      return exitCodes.usage;
-    }
-    await program.parseAsync([...argv], { from: "user" });
-    return code;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    if (io.signal.aborted && !isMillraceError(error)) return exitCodes.interrupted;
-    const known = toMillraceError(error);
-    const asksJson = json || argv.includes("--json");
-    if (asksJson) out.json({ error: known.toRecord() });
-    else {
-      out.note(`millrace: ${known.message}`);
-      out.note(known.hint);
-    }
-    if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
-    return exitCodeOf[known.code];
-  }
-}
-
-function stackOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const cause = error.cause === undefined ? "" : `\ncaused by: ${stackOf(error.cause)}`;
-  return `${error.stack ?? error.message}${cause}`;
+/** Runs one command line and answers its exit code. */
+export function run(argv: readonly string[], io: Io, available: readonly Command[] = commands): Promise<number> {
+  return runCommands(argv, io, available);
 }

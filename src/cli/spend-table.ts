@@ -1,5 +1,6 @@
 import type { SpendEnvelope, UsageEnvelope } from "../usage/envelope.ts";
 import type { Output } from "./output.ts";
+import { ideNames } from "./usage-table.ts";
 
 /** Spending as a table, the sums below it, and what the plan lost that it does not explain. `~`: estimated in part. */
 export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
@@ -18,7 +19,7 @@ export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): re
     out.style("bold", line(header)),
     ...rows.map(line),
     ...(rows.length > 1 ? [out.style("bold", line(total))] : []),
-    ...usage.used_outside.map(outsideLine),
+    ...usage.used_outside.filter(({ lost }) => lost > 0).map(outsideLine),
   ];
 }
 
@@ -68,8 +69,9 @@ const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown:
 
 function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? "%" : use.unit;
-  const lost = `${use.ide} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
-  if (use.used_outside === null) return `${lost}; how much of it outside Millrace cannot be told.`;
+  const name = ideNames[use.ide as keyof typeof ideNames] ?? use.ide; // a newer gateway may know another one
+  const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
+  if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace cannot be told.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;
 }
 

@@ -59,6 +59,25 @@ describe("millrace statusline", () => {
     expect(await statusline("--format", "xmobar")).toMatchObject({ code: 64, stderr: expect.stringContaining("tmux") });
     expect(await statusline("--template", "{colour}")).toMatchObject({ code: 64 });
   });
+
+  it("refuses an IDE or a limit that does not exist with 64, and is merely empty for an IDE that does not run", async () => {
+    written();
+    expect(await statusline("--ide", "emacs")).toMatchObject({
+      code: 64,
+      stdout: "",
+      stderr: expect.stringContaining("antigravity"),
+    });
+    expect(await statusline("--window", "monthly")).toMatchObject({
+      code: 64,
+      stdout: "",
+      stderr: expect.stringContaining("daily, weekly"),
+    });
+    expect(await statusline("--ide", "antigravity", "--window", "gemini-5h")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "",
+    });
+  });
 });
 
 describe("the short way to a status line", () => {
@@ -73,7 +92,15 @@ describe("the short way to a status line", () => {
   it("leaves help, mistakes and failures to the command", () => {
     expect(fast()).toBeUndefined();
     written();
-    for (const argv of [["--help"], ["--format", "xmobar"], ["--template", "{colour}"], ["--window"], ["extra"]])
+    for (const argv of [
+      ["--help"],
+      ["--format", "xmobar"],
+      ["--template", "{colour}"],
+      ["--window"],
+      ["--ide", "emacs"],
+      ["--window", "monthly"],
+      ["extra"],
+    ])
       expect(fast(...argv)).toBeUndefined();
   });
 });

@@ -3,13 +3,14 @@ import type { Pace } from "../usage/pace.ts";
 import { durationInWords, type FormatInstant, paceInWords } from "../usage/pace-words.ts";
 import type { Output } from "./output.ts";
 
-const ideNames: Readonly<Record<LimitsOfIde["ide"], string>> = {
+/** Products as people call them. */
+export const ideNames: Readonly<Record<LimitsOfIde["ide"], string>> = {
   windsurf: "Windsurf",
   "windsurf-next": "Windsurf Next",
   antigravity: "Antigravity",
 };
 
-/** Below this width the words about the pace move to a line of their own. */
+/** Below this width the words about the pace move to a line of their own; below the narrow one the reset does too. */
 const wideColumns = 96;
 
 /** The limits of every IDE as lines: name, bar with the even-pace tick (on a terminal), what is used, reset, pace. */
@@ -32,7 +33,11 @@ export function limitsTable(
       const head = `  ${window.label.padEnd(width)}  ${bar}${(amounts[index] ?? "").padStart(amountWidth)}`;
       const [reset, pace] = [resetOf(window, options.nowMs), paceOf(window, out, options.formatInstant)];
       const isNarrow = out.isTerminal && out.columns < wideColumns;
-      if (isNarrow && pace !== "") lines.push(`${head}  ${reset}`.trimEnd(), `  ${" ".repeat(width)}  ${pace}`);
+      const below = `  ${" ".repeat(width)}  `;
+      if (out.isTerminal && out.columns < narrowColumns) {
+        const more = [reset, pace].filter((part) => part !== "").join(" · ");
+        lines.push(head, ...(more === "" ? [] : [`${below}${more}`]));
+      } else if (isNarrow && pace !== "") lines.push(`${head}  ${reset}`.trimEnd(), `${below}${pace}`);
       else lines.push(`${head}  ${reset.padEnd(24)}  ${pace}`.trimEnd());
     }
   }
@@ -46,10 +51,14 @@ function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): st
   return `${out.style("bold", ideNames[of.ide])} ${of.build}${of.build === "" ? "" : "  "}${out.style("dim", parts.join(" · "))}`;
 }
 
-const cells = 20;
+/** Cells of a bar; fewer where the line would be broken otherwise. */
+const wideBar = 20;
+const narrowBar = 10;
+const narrowColumns = 72;
 
 /** Filled as far as the limit is used; `│` stands where an even pace would be now. */
-function barOf(window: LimitsWindowEnvelope, out: Pick<Output, "style">): string {
+function barOf(window: LimitsWindowEnvelope, out: Pick<Output, "style" | "columns">): string {
+  const cells = out.columns < narrowColumns ? narrowBar : wideBar;
   if (window.utilization === null) return " ".repeat(cells);
   const filled = window.utilization === 0 ? 0 : Math.max(1, Math.round(window.utilization * cells));
   const elapsed = window.pace?.elapsed ?? null;

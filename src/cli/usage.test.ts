@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../base/errors.ts";
 import { limitsSchema, usageSchema } from "../usage/envelope.ts";
@@ -70,9 +71,18 @@ describe("millrace usage", () => {
   it("draws bars with the even-pace tick on a terminal, and puts the pace below where it is narrow", async () => {
     const { stdout } = await usage([], [windsurfAnswer("quota")], { columns: 120 });
     expect(stdout).toContain("Daily quota      ████████░░│░░░░░░░░░       38 % used  resets in 12 h            ahead");
-    const narrow = await usage([], [windsurfAnswer("quota")], { columns: 60 });
+    const widest = (text: string) =>
+      Math.max(
+        ...stripVTControlCharacters(text)
+          .split("\n")
+          .map((line) => line.length),
+      );
+    const narrow = await usage([], [windsurfAnswer("quota")], { columns: 80 });
     expect(narrow.stdout).toMatch(/resets in 12 h\n {19}ahead, 24 % to spare\n/);
-    expect(Math.max(...narrow.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(widest(narrow.stdout)).toBeLessThanOrEqual(80);
+    const phone = await usage([], [windsurfAnswer("quota")], { columns: 50 });
+    expect(phone.stdout).toMatch(/38 % used\n {19}resets in 12 h · ahead, 24 % to spare\n/);
+    expect(widest(phone.stdout)).toBeLessThanOrEqual(60);
   });
 
   it.each([

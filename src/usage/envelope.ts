@@ -3,8 +3,9 @@ import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { ModelCalls } from "./history/tool-calls.ts";
 import type { LimitWindow } from "./limits.ts";
-import type { Limits, Reading, ReadingError, UsageReport } from "./meter.ts";
+import type { Limits, Reading, ReadingError } from "./meter.ts";
 import type { Pace } from "./pace.ts";
+import type { UsageReport } from "./usage-report.ts";
 
 /*
  * The JSON of `GET /v1/limits` and `GET /v1/usage`, and of `millrace usage --json`: names in snake_case, instants as ISO

@@ -3,14 +3,13 @@ import type { Clock } from "../base/clock.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../base/errors.ts";
 import type { IdeVariant } from "../language-server/endpoint.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
-import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
-import { type OutsideUse, outsideUse } from "./history/outside.ts";
-import { payingWindow } from "./history/plan-standing.ts";
+import type { SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";
 import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { type Pace, paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
+import { ideOrder, type UsageReport, usageReport } from "./usage-report.ts";
 
 /** The last good reading of one IDE. */
 export interface Reading {
@@ -35,13 +34,6 @@ export interface Limits {
   /** Windsurf, Windsurf Next, Antigravity, as far as there is a reading. */
   readonly readings: readonly Reading[];
   readonly errors: readonly ReadingError[];
-}
-
-/** Spending in a time, and what of the plan's use it does not explain. */
-export interface UsageReport {
-  readonly query: SpendQuery;
-  readonly rows: readonly Spend[];
-  readonly outside: readonly OutsideUse[];
 }
 
 export interface MeterOptions {
@@ -72,7 +64,6 @@ export interface MeterTiming {
 const defaults: MeterTiming = { refreshMs: 300_000, askedMs: 3_600_000, shortestGapMs: 10_000, readTimeoutMs: 15_000 };
 const keptReadingMs = 24 * 3_600_000;
 const sweepEveryMs = 6 * 3_600_000;
-const order: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
 
 /** Knows what is left of the plans, and what turns used of them. */
 export interface Meter {
@@ -157,7 +148,7 @@ export function openMeter(options: MeterOptions): Meter {
     const nowMs = clock.now();
     const recent = [...newest.values()].filter((snapshot) => nowMs - snapshot.readAtMs <= keptReadingMs);
     const readings = recent
-      .sort((a, b) => order.indexOf(a.ide) - order.indexOf(b.ide))
+      .sort((a, b) => ideOrder.indexOf(a.ide) - ideOrder.indexOf(b.ide))
       .map((snapshot) => ({
         snapshot,
         paces: paceOf([...earlier(history, snapshot), snapshot], nowMs),
@@ -221,17 +212,7 @@ export function openMeter(options: MeterOptions): Meter {
     recordToolCalls: (calls) => remember(() => history.addToolCalls(calls)),
     toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
-    usage(query) {
-      const rows = history.spend(query);
-      const outside = order.flatMap((ide) => {
-        const readings = history.snapshots({ ide, sinceMs: query.sinceMs, untilMs: query.untilMs });
-        const last = readings.at(-1);
-        const window = last === undefined ? undefined : payingWindow(last);
-        if (window === undefined) return [];
-        return outsideUse(readings, window.id, (fromMs, toMs) => history.explained(ide, fromMs, toMs)) ?? [];
-      });
-      return { query, rows, outside };
-    },
+    usage: (query) => usageReport(history, query),
     async run(signal) {
       while (!signal.aborted) {
         const nowMs = clock.now();

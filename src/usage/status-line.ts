@@ -33,9 +33,10 @@ const shortNames: Readonly<Record<string, string>> = {
  * that a status bar would have to wait for. Instants in the envelope are ISO; `nowMs` is epoch ms.
  *
  * @returns an empty text when nothing is known.
- * @throws MillraceError `invalid_request` for a placeholder that does not exist.
+ * @throws MillraceError `invalid_request` for a placeholder, an IDE or a limit that does not exist.
  */
 export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, nowMs: number): string {
+  refuseUnknown(limits, options);
   const entries = entriesOf(limits, options, nowMs);
   if (entries.length === 0)
     return options.format === "waybar" ? waybar("", "No reading yet", "unknown", undefined) : "";
@@ -49,6 +50,21 @@ export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, n
   if (options.format !== "waybar") return text;
   const tooltip = entries.map((entry) => menuText(entry, nowMs)).join("\n");
   return waybar(text, tooltip, worst?.mood ?? "unknown", worst?.window.utilization ?? undefined);
+}
+
+/** An IDE that is none; a limit that none of those that were read has. One that merely does not run is no mistake. */
+function refuseUnknown(limits: LimitsEnvelope, { ide, window }: StatusLineOptions): void {
+  if (ide !== undefined && !Object.hasOwn(shortNames, ide)) {
+    throw new MillraceError("invalid_request", `There is no IDE ${JSON.stringify(ide)}.`, {
+      hint: `There are: ${Object.keys(shortNames).join(", ")}.`,
+    });
+  }
+  const read = limits.data.filter((of) => ide === undefined || of.ide === ide);
+  const known = new Set(read.flatMap((of) => of.windows.map(({ id }) => id)));
+  if (window === undefined || known.size === 0 || known.has(window)) return;
+  throw new MillraceError("invalid_request", `There is no limit ${JSON.stringify(window)}.`, {
+    hint: `There are: ${[...known].join(", ")}.`,
+  });
 }
 
 /** The windows of a plan or pool that can run out; of single models only the one that is asked for. */

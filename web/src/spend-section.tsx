@@ -98,11 +98,13 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
           </tbody>
         </table>
       </div>
-      {usage.used_outside.map((use) => (
-        <p key={use.ide} class="note">
-          {outsideInWords(use)}
-        </p>
-      ))}
+      {usage.used_outside
+        .filter(({ lost }) => lost > 0)
+        .map((use) => (
+          <p key={use.ide} class="note">
+            {outsideInWords(use)}
+          </p>
+        ))}
       {hasEstimates && <p class="note">~ is estimated in part: the IDE told no counts for those turns.</p>}
     </div>
   );

@@ -26,6 +26,9 @@ export async function inspectSqliteLog(path: string): Promise<LogFileState> {
       }
       const check = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
       if (check !== "ok") return { kind: "damaged", bytes, why: String(check) };
+      // Only the usage history has been in it: no gateway ever ran here.
+      if (numberOf("PRAGMA user_version", "user_version") === 0)
+        return { kind: "sound", bytes, turns: 0, openTurns: 0 };
       const turns = numberOf("SELECT count(*) AS n FROM turns", "n");
       return {
         kind: "sound",

@@ -65,9 +65,10 @@ function attempt(open: () => DatabaseSync): { readonly database: DatabaseSync | 
 
 function prepare(database: DatabaseSync): void {
   database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`); // Node 22 before 22.16 takes no such option
+  // In this order: the usage history, which stands in the same file, marks it when it makes the first table.
+  const empty = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] === 0;
   const version = numberOf(database, "user_version");
   const application = numberOf(database, "application_id");
-  const empty = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] === 0;
   if (application !== applicationId && !empty) {
     throw new MillraceError("degraded", "The log's file belongs to another program.", {
       hint: "Point Millrace at a file of its own, or move that one away.",

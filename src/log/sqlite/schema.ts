@@ -1,4 +1,4 @@
-/** Marks a file as Millrace's ("MilR"), so that another program's database is never taken for a log. */
+/** Marks a file as Millrace's ("MilR"), so that another program's database is never taken for a log, nor for a usage history. */
 export const applicationId = 0x4d696c52;
 
 /**

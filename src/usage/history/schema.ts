@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../../base/errors.ts";
+import { applicationId } from "../../log/sqlite/schema.ts";
 
 /**
  * The usage tables, one script a version, applied in order. They stand in the event log's file under names of their own
@@ -57,11 +58,13 @@ export const bucketMs = 15 * 60_000;
 /**
  * Brings the usage tables to this version, all or nothing.
  *
- * @throws MillraceError `degraded` when a newer Millrace wrote them; nothing is changed then.
+ * @throws MillraceError `degraded` when a newer Millrace wrote them, or the file is another program's; nothing is changed
+ *   then.
  */
 export function migrate(db: DatabaseSync): void {
   db.exec("BEGIN IMMEDIATE");
   try {
+    claimFile(db);
     db.exec("CREATE TABLE IF NOT EXISTS usage_schema (version INTEGER NOT NULL)");
     const row = db.prepare("SELECT max(version) AS version FROM usage_schema").get();
     const version = Number(row?.["version"] ?? 0);
@@ -76,6 +79,21 @@ export function migrate(db: DatabaseSync): void {
     db.exec("ROLLBACK");
     throw error;
   }
+}
+
+/**
+ * Marks a fresh file as Millrace's, as the event log does: whichever of the two comes first, the other one finds a file of
+ * its own. (`millrace usage` may run before any gateway did.)
+ */
+function claimFile(db: DatabaseSync): void {
+  if (Number(db.prepare("PRAGMA application_id").get()?.["application_id"]) === applicationId) return;
+  const tables = db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE tbl_name NOT LIKE 'usage!_%' ESCAPE '!'");
+  if (Number(tables.get()?.["n"]) > 0) {
+    throw new MillraceError("degraded", "The file of the usage history belongs to another program.", {
+      hint: "Move that file away, or set MILLRACE_HOME to another folder. Nothing was changed.",
+    });
+  }
+  db.exec(`PRAGMA application_id = ${applicationId}`);
 }
 
 function newerStore(version: number): MillraceError {

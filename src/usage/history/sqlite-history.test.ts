@@ -5,6 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
+import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
 import { snapshotOf } from "../snapshot.fake.ts";
 import { turnFake } from "./history.fake.ts";
 import type { SpendDimension, UsageHistory } from "./history.ts";
@@ -281,6 +284,29 @@ describe("a store that cannot be used", () => {
     expect(history.turn("turn_1")).toMatchObject({ promptTokens: 100 });
     expect(history.resumptions("turn_1")).toEqual([]);
     expect(spend("model")).toMatchObject([{ turns: 1 }]);
+  });
+
+  it("is the event log's too, whichever of the two comes first", async () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
+    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
+    const { store, setAside } = await openSqliteLog({ path: file, clock: new FakeClock() });
+    expect(setAside).toBeUndefined();
+    await store.close();
+    expect(await inspectSqliteLog(file)).toMatchObject({ kind: "sound", turns: 0 });
+    history.close();
+    history = openHistory({ file, keepDays: 400 });
+    expect(history.turn("turn_1")).toBeDefined();
+  });
+
+  it("of another program is left as it is", () => {
+    const foreign = join(folder, "notes.db");
+    const other = new DatabaseSync(foreign);
+    other.exec("CREATE TABLE notes (text TEXT)");
+    expect(() => openHistory({ file: foreign, keepDays: 400 })).toThrow(
+      expect.objectContaining({ code: "degraded", message: expect.stringContaining("belongs to another program") }),
+    );
+    expect(other.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
+    other.close();
   });
 
   it("that is no database is degraded, with the cause kept", () => {

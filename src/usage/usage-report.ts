@@ -1,0 +1,30 @@
+import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
+import { type OutsideUse, outsideUse } from "./history/outside.ts";
+import { payingWindow } from "./history/plan-standing.ts";
+
+/** Spending in a time, and what of the plan's use it does not explain. */
+export interface UsageReport {
+  readonly query: SpendQuery;
+  readonly rows: readonly Spend[];
+  readonly outside: readonly OutsideUse[];
+}
+
+/** The order in which IDEs are shown. */
+export const ideOrder: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
+
+/** What turns used, and what was used beside them, from the history alone. Throws what the history throws. */
+export function usageReport(
+  history: Pick<UsageHistory, "spend" | "snapshots" | "explained">,
+  query: SpendQuery,
+): UsageReport {
+  const rows = history.spend(query);
+  const outside = ideOrder.flatMap((ide) => {
+    const readings = history.snapshots({ ide, sinceMs: query.sinceMs, untilMs: query.untilMs });
+    const last = readings.at(-1);
+    const window = last === undefined ? undefined : payingWindow(last);
+    if (window === undefined) return [];
+    return outsideUse(readings, window.id, (fromMs, toMs) => history.explained(ide, fromMs, toMs)) ?? [];
+  });
+  return { query, rows, outside };
+}
