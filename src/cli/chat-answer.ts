@@ -63,7 +63,9 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
   let isAway = false;
   return (change) => {
     if (change.state === "reconnecting") {
-      if (change.fruitless === 2 && !isAway) {
+      if (change.why !== undefined) {
+        out.note(`${change.why} Trying again in ${Math.ceil(change.waitMs / 1000)} s.`);
+      } else if (change.fruitless === 2 && !isAway) {
         isAway = true;
         out.note("The gateway does not answer; trying again. What has arrived stays, and the rest will follow.");
       }

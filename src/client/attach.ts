@@ -20,7 +20,7 @@ export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000 };
 
 /** What an attach says of itself. Source: docs/stream-protocol.md, "Headers of an attach". */
 export function attachHeaders(state: StreamState, grace: string | undefined): Readonly<Record<string, string>> {
-  const { record } = state;
+  const { record, ticket } = state;
   const { eventId, chain } = attachMark(state);
   return {
     "x-idempotency-key": record.streamKey,
@@ -28,7 +28,7 @@ export function attachHeaders(state: StreamState, grace: string | undefined): Re
     "x-idempotent-encryption-key": record.encryptionKey,
     "x-millrace-intent": record.created ? "resume" : "create",
     ...(chain === "" ? {} : { "x-millrace-chain": toBase64Url(fromBase64(chain)) }),
-    ...(record.ticket === undefined ? {} : { "x-millrace-ticket": toBase64Url(fromBase64(record.ticket)) }),
+    ...(ticket === undefined ? {} : { "x-millrace-ticket": toBase64Url(fromBase64(ticket)) }),
     ...(grace === undefined ? {} : { "x-millrace-grace": grace }),
   };
 }

@@ -11,8 +11,11 @@ import { attachMark, type Decision, diverge, type Input, type StreamState, type 
 export function decide(state: StreamState, input: Input): Decision {
   if (state.phase === "ended") return { state, effects: [] };
   switch (input.type) {
-    case "attach":
-      return { state: { ...state, phase: "attaching", received: attachMark(state) }, effects: [] };
+    case "attach": {
+      const { ticket, ticketBefore } = state.record;
+      const brought = input.overtaken ? ticketBefore : ticket;
+      return { state: { ...state, phase: "attaching", received: attachMark(state), ticket: brought }, effects: [] };
+    }
     case "welcome":
       return welcome(state, input);
     case "acknowledged":
@@ -58,7 +61,7 @@ function welcome(state: StreamState, input: Welcome): Decision {
     ...record,
     created: true,
     epoch: input.epoch ?? record.epoch,
-    ticket: input.ticket ?? record.ticket,
+    ...(input.ticket === undefined ? {} : { ticket: input.ticket, ticketBefore: state.ticket }),
     expiresAtMs: input.expiresAtMs ?? record.expiresAtMs,
     heardAtMs: input.serverNowMs ?? record.heardAtMs,
   };

@@ -54,6 +54,8 @@ export interface StreamRecord {
   readonly calls: readonly KnownCall[];
   /** Authority for the next attach, base64; undefined before the first welcome. */
   readonly ticket: string | undefined;
+  /** What the last welcomed attach brought: it counts once more where that attach was overtaken by a late one of our own. */
+  readonly ticketBefore: string | undefined;
   /** The server's count of attaches at the last welcome; it only grows. */
   readonly epoch: number;
   /** Epoch ms by the server's clock after which it keeps nothing; undefined before the first welcome. */
@@ -82,6 +84,7 @@ export function newRecord(
     unacked: [],
     calls: [],
     ticket: undefined,
+    ticketBefore: undefined,
     epoch: 0,
     expiresAtMs: undefined,
     heardAtMs: undefined,

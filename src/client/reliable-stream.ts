@@ -44,10 +44,11 @@ export type ConnectionChange =
       readonly degraded: boolean;
       readonly expiresAtMs: number | undefined;
     }
-  /** `fruitless`: attaches in a row that brought nothing. */
+  /** `fruitless`: attaches in a row that brought nothing. `why`: the gateway's words, where it asked to wait. */
   | {
       readonly state: "reconnecting";
       readonly tier: Tier["name"];
       readonly waitMs: number;
       readonly fruitless: number;
+      readonly why: string | undefined;
     };

@@ -8,8 +8,17 @@ export type Failure =
   | { readonly kind: "refused"; readonly error: MillraceError; readonly reason: string | undefined }
   /** Whoever answers does not know this way of carrying a stream. */
   | { readonly kind: "no_such_tier"; readonly error: unknown }
-  /** Anything that another attach may mend. `retryAfterMs`: what the answer asked for, else 0. */
-  | { readonly kind: "lost"; readonly retryAfterMs: number; readonly error: unknown };
+  | Lost;
+
+/** Anything that another attach may mend. */
+export interface Lost {
+  readonly kind: "lost";
+  /** What the answer asked for, else 0. */
+  readonly retryAfterMs: number;
+  /** Its words, where it asked for that. */
+  readonly why: string | undefined;
+  readonly error: unknown;
+}
 
 /**
  * Sorts a failed call. A refusal is told apart by its details. Source: docs/stream-protocol.md, "Refusals";
@@ -26,9 +35,9 @@ export function failureOf(error: unknown): Failure {
     }
     // What Connect makes of 404 and 464, of HTML and of a protocol that is not spoken.
     if (failure.code === Code.Unimplemented) return { kind: "no_such_tier", error };
-    return { kind: "lost", retryAfterMs: retryAfterMs(failure), error };
+    return lost(failure, error);
   }
-  if (details.details?.isRetryable === true) return { kind: "lost", retryAfterMs: retryAfterMs(failure), error };
+  if (details.details?.isRetryable === true) return lost(failure, error);
   const { code, hint, reason } = details.details?.additionalInfo ?? {};
   // The gateway writes its own codes; one from a newer gateway is passed on as it is.
   const known = new MillraceError(
@@ -41,6 +50,11 @@ export function failureOf(error: unknown): Failure {
     },
   );
   return { kind: "refused", error: known, reason };
+}
+
+function lost(failure: ConnectError, error: unknown): Lost {
+  const waitMs = retryAfterMs(failure);
+  return { kind: "lost", retryAfterMs: waitMs, why: waitMs > 0 ? failure.rawMessage : undefined, error };
 }
 
 /** Seconds only: a date would need a clock that agrees with the gateway's. */

@@ -16,6 +16,8 @@ export interface StreamState {
   readonly handed: readonly string[];
   /** Surfaced, and the application has not come back for more yet. */
   readonly pending: { readonly mark: Mark; readonly isEnd: boolean } | undefined;
+  /** What this attach brings as its ticket. */
+  readonly ticket: string | undefined;
   /** The server said that it cannot resume this stream: the next loss is final. */
   readonly degraded: boolean;
   /** Attaches in a row that brought no new event and no acknowledgement. */
@@ -36,7 +38,8 @@ export interface Welcome {
 }
 
 export type Input =
-  | { readonly type: "attach" }
+  /** `overtaken`: another attach took the last one over, or spent its ticket, and may have been one of our own. */
+  | { readonly type: "attach"; readonly overtaken: boolean }
   | ({ readonly type: "welcome" } & Welcome)
   | { readonly type: "acknowledged"; readonly seqno: number }
   | ({ readonly type: "event" } & ReceivedEvent)
@@ -106,6 +109,7 @@ export function begin(record: StreamRecord, after: string = record.applied.event
     floor: after,
     handed: [],
     pending: undefined,
+    ticket: record.ticket,
     degraded: false,
     fruitless: 0,
   };

@@ -224,7 +224,7 @@ describe("a stream that the gateway refuses", () => {
   test.each([
     ["expired", 1],
     ["diverged", 1],
-    ["ticket_spent", 1],
+    ["ticket_spent", 2], // the one before counts once more
     ["seqno_conflict", 1],
     ["superseded", 4], // the others may have been older attaches of its own, which came late
   ])("ends with its word: %s", async (reason, attaches) => {
@@ -234,17 +234,33 @@ describe("a stream that the gateway refuses", () => {
     expect(tier.attached).toHaveLength(attaches);
   });
 
-  test("goes on when an attach of its own that came late took over", async () => {
+  test.each([0, 1])("goes on when its attach number %i comes in late once more, and takes over", async (late) => {
     const server = new FakeStreamServer(plain);
-    const works = openBidiTier(transportTo(server));
-    const overtaken = () => failing(refusal("superseded", "cancelled", Code.Aborted));
-    let attach = 0;
+    const works = cutTier(openBidiTier(transportTo(server)), (attach) => (attach === 0 ? { down: 2 } : undefined));
+    const attached: Headers[] = [];
     const tier: Tier = {
       name: "bidi",
-      attach: (...words) => (attach++ === 1 ? overtaken() : cutTier(works, () => ({ down: 3 })).attach(...words)),
+      attach: (attach, signal) => {
+        attached.push(new Headers(attach.headers));
+        return works.attach(attach, signal);
+      },
     };
+    server.holdFrom = 3;
     const stream = await startReliableStream(request, { ...hasty, gateway: link(tier) }, never);
-    expect(ids(await readAll(stream))).toEqual(server.only.chunks.map(({ eventId }) => eventId));
+    const events: StreamEvent[] = [];
+    for await (const event of stream.events) {
+      events.push(event);
+      const headers = attached[late];
+      if (events.length !== 3 || headers === undefined) continue;
+      server.holdFrom = Infinity;
+      await server
+        .attach(headers, never)
+        .next()
+        .catch(() => undefined); // from nobody who still lives
+      server.changed();
+    }
+    expect(ids(events)).toEqual(server.only.chunks.map(({ eventId }) => eventId));
+    expect(attached).toHaveLength(3);
   });
 
   test("ends when its key is wrong, and keeps its record for the right one", async () => {
@@ -302,7 +318,14 @@ describe("a gateway that is away", () => {
       failing(new ConnectError("slow down", Code.ResourceExhausted, new Headers({ "retry-after": "7" }))),
     );
     const clock = new FakeClock();
-    const options = { gateway: link(tier), clock, random: () => 0, backoff: { baseMs: 1, capMs: 1, budget: 1 } };
+    const words: (string | undefined)[] = [];
+    const options = {
+      gateway: link(tier),
+      clock,
+      random: () => 0,
+      backoff: { baseMs: 1, capMs: 1, budget: 1 },
+      onConnection: (change: ConnectionChange) => change.state === "reconnecting" && words.push(change.why),
+    };
     const read = readAll(await startReliableStream(request, options, never)).catch((error: unknown) => error);
     await settle();
     await clock.advance(6999);
@@ -311,6 +334,7 @@ describe("a gateway that is away", () => {
     await clock.advance(1);
     await settle();
     expect(tier.attached).toHaveLength(2);
+    expect(words).toEqual(["slow down"]);
     expect(await read).toMatchObject({ code: "upstream_failed" });
   });
 

@@ -14,7 +14,7 @@ import type { KnownCall } from "./record.ts";
 import { RecordKeeper } from "./record-keeper.ts";
 import { damagedRecord, type OwnedRecord } from "./record-store.ts";
 import type { ReliableStream } from "./reliable-stream.ts";
-import { type Failure, failureOf, isUnreachable } from "./stream-error.ts";
+import { type Failure, failureOf, isUnreachable, type Lost } from "./stream-error.ts";
 import { kindOf, type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Effect, Input, StreamState } from "./stream-state.ts";
@@ -40,10 +40,11 @@ export class Stream implements ReliableStream {
   #line: Promise<unknown> = Promise.resolve();
   #isClosed = false;
   /** What the last loss asked for. */
-  #retryAfterMs = 0;
+  #asked: Pick<Lost, "retryAfterMs" | "why"> = { retryAfterMs: 0, why: undefined };
   #lookbackMs: number | undefined;
   /** Times in a row that another attach took over, without anything new in between. */
   #overtakings = 0;
+  #isOvertaken = false;
 
   constructor(state: StreamState, owned: OwnedRecord, settings: StreamSettings, signal: AbortSignal) {
     this.#state = state;
@@ -131,7 +132,7 @@ export class Stream implements ReliableStream {
   async *#attach(): AsyncGenerator<StreamEvent, void> {
     const { gateway, clock, patience, grace } = this.#settings;
     const tier = gateway.tiers.current;
-    await this.#step({ type: "attach" });
+    await this.#step({ type: "attach", overtaken: this.#isOvertaken });
     const outgoing = new Queue<ClientMessage>();
     this.#outgoing = outgoing;
     const attach = {
@@ -151,7 +152,7 @@ export class Stream implements ReliableStream {
         yield* this.#receive(message, tier);
         if (this.#state.phase === "ended") return;
       }
-      this.#retryAfterMs = 0;
+      this.#asked = { retryAfterMs: 0, why: undefined };
       if (finding === undefined) found("failed");
     } catch (error) {
       if (!(error instanceof AttachFailed)) throw error;
@@ -168,8 +169,7 @@ export class Stream implements ReliableStream {
     switch (failure.kind) {
       case "refused":
         found("welcomed"); // somebody is there and understands
-        // What took over may be an attach of this very stream that was under way for long, of a process that is gone.
-        if (failure.reason === "superseded" && this.#overtakings++ < overtakingsBorne) return;
+        if (this.#mayBeOurOwn(failure.reason)) return;
         await this.#step({ type: "refused", record: this.#afterRefusal(failure) });
         throw failure.error;
       case "no_such_tier":
@@ -182,12 +182,22 @@ export class Stream implements ReliableStream {
         }
         return;
       case "lost":
-        this.#retryAfterMs = failure.retryAfterMs;
+        this.#asked = failure;
         found(isUnreachable(failure.error) ? "unreachable" : "failed");
         return;
       default:
         failure satisfies never;
     }
+  }
+
+  /**
+   * Whether what took the stream over, or spent its ticket, may be an attach of this very stream that was under way for long
+   * (of a connection given up, or of a process that died): the next attach then brings the ticket that the two share.
+   */
+  #mayBeOurOwn(reason: string | undefined): boolean {
+    const wasOvertaken = this.#isOvertaken;
+    this.#isOvertaken = reason === "superseded" || (reason === "ticket_spent" && !wasOvertaken);
+    return this.#isOvertaken && this.#overtakings++ < overtakingsBorne;
   }
 
   #afterRefusal({ error, reason }: Extract<Failure, { kind: "refused" }>): "forget" | "set_aside" | "keep" {
@@ -201,6 +211,7 @@ export class Stream implements ReliableStream {
   async *#receive({ response }: ServerMessage, tier: Tier): AsyncGenerator<StreamEvent, void> {
     if (response.case === "seqnoAck") await this.#step({ type: "acknowledged", seqno: response.value });
     if (response.case === "welcomeMessage") {
+      this.#isOvertaken = false;
       const welcome = welcomeOf(response.value);
       await this.#refuseStale(welcome.serverNowMs);
       this.#keeper.heard(welcome.serverNowMs);
@@ -279,13 +290,13 @@ export class Stream implements ReliableStream {
   async #wait(): Promise<void> {
     const { clock, backoff, random, gateway, onConnection } = this.#settings;
     const { fruitless } = this.#state;
-    const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, this.#retryAfterMs);
+    const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, this.#asked.retryAfterMs);
     if (waitMs === undefined) {
       throw new MillraceError("upstream_failed", "The gateway cannot be reached, or nothing new comes from it.", {
         hint: "Start it with `millrace serve`; the stream goes on from where it was.",
       });
     }
-    onConnection({ state: "reconnecting", tier: gateway.tiers.current.name, waitMs, fruitless });
+    onConnection({ state: "reconnecting", tier: gateway.tiers.current.name, waitMs, fruitless, why: this.#asked.why });
     await clock.sleep(waitMs, this.#signal);
   }
 
