@@ -59,6 +59,9 @@ export function page(rows: readonly Row[], travelled: readonly Travelled[]): str
       line([journey.client, version, journey.sentence, failure === undefined ? "yes" : "**no**"]),
     ),
     "",
+    "`millrace setup` also writes for aider, Continue, Zed and Crush, and says what to type for Cline. Those are not driven here: they have",
+    "windows, or do not come from npm.",
+    "",
   ].join("\n");
 }
 
