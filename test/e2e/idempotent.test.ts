@@ -44,7 +44,8 @@ test("streams over every tier outlive their gateway, killed in the middle, and a
 
 test("a stream with a call goes on over whatever tier its client comes back on", async () => {
   const { home, ide } = await machine();
-  const client = rawClient(await gateway({ home }));
+  const served = await gateway({ home });
+  const client = rawClient(served);
   const names = newNames();
   const attach = (tier: TierName, cursor: string) => client.attach(tier, headersOf(names, cursor));
   const first = attach("bidi", "0").send(say.request("[[sim: agent=once]] Look.", 0, { model, tools: ["bash"] }));
@@ -63,6 +64,16 @@ test("a stream with a call goes on over whatever tier its client comes back on",
   const { messages } = await ide.report();
   expect(messages).toHaveLength(2);
   expect(JSON.stringify(messages[1])).toContain("a.txt b.txt");
+  const told = async (path: string) =>
+    (await fetch(`${served.url}${path}`, { headers: { authorization: `Bearer ${served.key}` } })).json();
+  const two = [
+    { dialect: "idempotent", sealed: true, status: "finished" },
+    { dialect: "idempotent", sealed: true, status: "finished" },
+  ];
+  expect(await told("/v1/turns")).toMatchObject({ data: two });
+  await expect
+    .poll(async () => JSON.stringify(await told("/v1/usage?by=dialect")), { timeout: 20_000 })
+    .toMatch(/"idempotent".*"turns":2|"turns":2.*"idempotent"/);
 });
 
 /** A home with a stand-in IDE. */

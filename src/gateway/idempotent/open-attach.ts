@@ -1,5 +1,6 @@
 import type { TurnId } from "../../base/ids.ts";
 import type { Attachment, StreamTurns } from "../../turns/attachment.ts";
+import type { StartedTurn } from "../../turns/turns.ts";
 import type { RpcParts } from "../rpc-handler.ts";
 import type { AttachAsk } from "./attach-headers.ts";
 import type { Quotas } from "./quotas.ts";
@@ -46,9 +47,10 @@ export async function openAttach(
     attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, signal);
-    const { turns, models, quotas } = parts;
+    const { turns, models, quotas, metrics } = parts;
     const keep = (bytes: number) => quotas.keep(ask.name.caller, bytes);
-    const session = new StreamSession({ attachment, state, ask, turns, models, keep, ...options });
+    const onTurn = ({ joined, degraded }: StartedTurn) => metrics.turn("idempotent", joined, degraded);
+    const session = new StreamSession({ attachment, state, ask, turns, models, keep, onTurn, ...options });
     return { ask, attachment, state, stored, session, turnId: state.turns.at(-1), close };
   } catch (error) {
     close();

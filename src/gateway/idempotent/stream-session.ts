@@ -4,7 +4,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Models } from "../../models/model.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, Sent } from "../../turns/attachment.ts";
-import type { StartTurn, Turns } from "../../turns/turns.ts";
+import type { StartedTurn, StartTurn, Turns } from "../../turns/turns.ts";
 import {
   type ClientInput,
   type ParsedMessage,
@@ -26,6 +26,8 @@ export interface SessionOptions {
   readonly models: Pick<Models, "resolve">;
   /** Told of each new message before it is stored, in bytes; throws where that is too much. */
   readonly keep: (bytes: number) => void;
+  /** Told of each turn that a message started. */
+  readonly onTurn: (turn: StartedTurn) => void;
   /** Whether a message that comes before its turn waits for the missing one: not on an ordered connection (R18). */
   readonly waitsForGaps: boolean;
 }
@@ -173,7 +175,7 @@ export class StreamSession {
   }
 
   async #accept({ seqno, input, payload }: ParsedMessage, signal: AbortSignal): Promise<void> {
-    const { state, attachment, turns, keep } = this.#options;
+    const { state, attachment, turns, keep, onTurn } = this.#options;
     if (seqno === undefined && state.has(input.type)) return; // an original client says it again at every attach
     const number = seqno ?? state.accepted;
     if (number < state.accepted) {
@@ -186,6 +188,7 @@ export class StreamSession {
     if (input.type === "abort" && running !== undefined) await turns.cancel(running, "client");
     const sent = await attachment.send({ seqno: number, payload }, start, signal);
     if (sent.outcome === "admitted") state.accept(input, sent.turn?.turnId);
+    if (sent.turn !== undefined) onTurn(sent.turn);
     if (seqno === undefined && sent.outcome === "admitted") this.#expected = Math.max(this.#expected, state.accepted);
     else this.#settle(number, sent);
   }
