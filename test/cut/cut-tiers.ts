@@ -57,8 +57,8 @@ export async function cutTierUp(world: CutWorld, tier: TierName, step: number, b
       const ask = asked(`up-${tier}-${afterBytes}-${how}-end`);
       names.push(ask.name);
       await attachedThrough(world, { direction: "up", afterBytes, how }, ask, "create");
-      const again = chunksOf(await attached(world, world.gateway.url, ask, "create", "0"));
-      if (again.at(-1)?.isEnd !== true) broken.push(`${ask.name}: no end after the cut`);
+      const again = await attached(world, world.gateway.url, ask, "create", "0");
+      if (again.end === undefined) broken.push(`${ask.name}: no end after the cut: ${(await again.ended)?.message}`);
     }
   }
   const { messages } = await world.simulator.report();
