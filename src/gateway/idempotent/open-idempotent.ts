@@ -1,3 +1,4 @@
+import { constants } from "node:http2";
 import { fromBinary } from "@bufbuild/protobuf";
 import {
   Code,
@@ -79,6 +80,10 @@ class Idempotent implements RpcHandler {
     response.once("close", () => {
       this.#open.delete(promise);
       resolve();
+    });
+    // a client that has its answer may never end its own side: over HTTP/2 that would keep the stream on both sides
+    response.once("finish", () => {
+      if ("stream" in response) response.stream.close(constants.NGHTTP2_NO_ERROR);
     });
     this.#serve(request, response);
   }
