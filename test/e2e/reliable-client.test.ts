@@ -36,6 +36,7 @@ async function killedAfter(count: number, { url, key }: { readonly url: string; 
   const child = spawn(process.execPath, [script, url, key, folder, model, question], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const closed = once(child, "close");
   const seen: StreamEvent[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     const event = JSON.parse(line) as StreamEvent | { readonly type: "stored" }; // the script's own lines
@@ -43,7 +44,7 @@ async function killedAfter(count: number, { url, key }: { readonly url: string; 
     if (seen.length >= count) break;
   }
   child.kill("SIGKILL");
-  await once(child, "close");
+  await closed;
   return { folder, seen };
 }
 
@@ -72,7 +73,7 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   const closed = once(chat, "close");
   let shown = "";
   chat.stdout.on("data", (chunk: Buffer) => (shown += chunk.toString()));
-  await once(chat.stdout, "data");
+  await Promise.race([once(chat.stdout, "data"), closed]);
   const begun: Promise<void>[] = [];
   const whole: Promise<StreamEvent[]>[] = [];
   for (const tier of ["bidi", "sse", "poll"] as const) {
@@ -96,10 +97,11 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
 
   // A chat is killed itself, and gone on with by the next one.
   const cutOff = spawnMillrace(["chat", "-m", model, question], { home });
+  const isOver = once(cutOff, "close");
   let before = "";
   for await (const chunk of cutOff.stdout) if ((before += String(chunk)).length > 100) break;
   cutOff.kill("SIGKILL");
-  await once(cutOff, "close");
+  await isOver;
   const resumed = await millrace(["chat", "--resume"], { home });
   expect(resumed).toMatchObject({ code: 0, stderr: "" });
   expect(resumed.stdout.trimEnd()).toBe(shown.trimEnd());
