@@ -18,6 +18,16 @@ export interface Patience {
 
 export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000 };
 
+/** How long a call may take to end once its stream has; ms. A call that ends by itself leaves its connection clean. */
+const lastWordsMs = 1000;
+
+interface AttachPorts {
+  readonly clock: Clock;
+  readonly patience: Patience;
+  /** Whether the stream's end was received. */
+  readonly isOver: () => boolean;
+}
+
 /** What an attach says of itself. Source: docs/stream-protocol.md, "Headers of an attach". */
 export function attachHeaders(state: StreamState, grace: string | undefined): Readonly<Record<string, string>> {
   const { record, ticket } = state;
@@ -45,13 +55,13 @@ export class AttachFailed extends Error {
 export async function* openAttach(
   tier: Tier,
   attach: Attach,
-  { clock, patience }: { readonly clock: Clock; readonly patience: Patience },
+  { clock, patience, isOver }: AttachPorts,
   signal: AbortSignal,
 ): AsyncGenerator<ServerMessage, void> {
   const stop = new AbortController();
   const incoming = tier.attach(attach, AbortSignal.any([signal, stop.signal]));
   let isWelcomed = false;
-  const allowedMs = () => (isWelcomed ? patience.stallMs : patience.welcomeMs);
+  const allowedMs = () => (isOver() ? lastWordsMs : isWelcomed ? patience.stallMs : patience.welcomeMs);
   try {
     for await (const message of untilSilent(incoming, allowedMs, clock, stop)) {
       isWelcomed ||= message.response.case === "welcomeMessage";

@@ -393,7 +393,18 @@ describe("a connection that is silent", () => {
     server.holdFrom = 2;
     const clock = new FakeClock();
     const changes: string[] = [];
-    const tier = openBidiTier(transportTo(server));
+    const works = openBidiTier(transportTo(server));
+    /** Messages after which the client waits for the next one. */
+    let handled = 0;
+    const tier: Tier = {
+      name: "bidi",
+      async *attach(...words) {
+        for await (const message of works.attach(...words)) {
+          yield message;
+          handled++;
+        }
+      },
+    };
     const options = {
       gateway: link(tier),
       clock,
@@ -401,18 +412,17 @@ describe("a connection that is silent", () => {
       onConnection: (change: ConnectionChange) => changes.push(change.state),
     };
     const read = readAll(await startReliableStream(request, options, never));
-    await settle();
-    for (let i = 0; i < 5; i++) {
+    await until(() => handled === 4); // welcome, acknowledgement, two events
+    for (let i = 1; i <= 5; i++) {
       await clock.advance(8000);
       server.heartbeat();
-      await settle();
+      await until(() => handled === 4 + i);
     }
     expect(changes).toEqual(["attached"]);
     await clock.advance(9000);
-    await settle();
+    await until(() => changes.length === 2);
     server.holdFrom = Infinity;
     await clock.advance(1000);
-    await settle();
     expect((await read).at(-1)).toMatchObject({ type: "end" });
     expect(changes).toEqual(["attached", "reconnecting", "attached"]);
   });
@@ -663,6 +673,11 @@ describe("an application", () => {
 /** Other bytes that decode: the rewritten text says something else. */
 function forge(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from(Buffer.from(Buffer.from(bytes).toString("latin1").replace("you", "YOU"), "latin1"));
+}
+
+/** Waits for what must come; a test that waits for ever has failed. */
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 async function settle(): Promise<void> {

@@ -141,21 +141,24 @@ export class Stream implements ReliableStream {
       outgoing: (until: AbortSignal) => outgoing.read(until),
     };
     let finding: TierFinding | undefined;
+    const isOver = () => this.#state.phase === "ended";
     const found = (what: TierFinding) => {
       finding = what;
       gateway.tiers.report(tier, what);
       gateway.circuit.report(what !== "unreachable" && what !== "failed" && what !== "held_back");
     };
     try {
-      for await (const message of openAttach(tier, attach, { clock, patience }, this.#signal)) {
+      for await (const message of openAttach(tier, attach, { clock, patience, isOver }, this.#signal)) {
+        if (isOver()) continue; // what comes after the end is not for the application
         if (message.response.case === "welcomeMessage" && finding === undefined) found("welcomed");
         yield* this.#receive(message, tier);
-        if (this.#state.phase === "ended") return;
       }
+      if (isOver()) return;
       this.#asked = { retryAfterMs: 0, why: undefined };
       if (finding === undefined) found("failed");
     } catch (error) {
       if (!(error instanceof AttachFailed)) throw error;
+      if (isOver()) return;
       this.#signal.throwIfAborted();
       if (error.cause instanceof Silence) found(finding === undefined ? "held_back" : "silent");
       else await this.#failed(failureOf(error.cause), finding === undefined ? found : () => undefined);
