@@ -13,7 +13,7 @@ import { defaultPort, gatewayOptions, listenSomewhere, openComposed, untilAborte
 import { readSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
-const question = "What are you, and what can you do? Then count to ten.";
+const question = "What are you, and is a real model behind this answer?";
 
 export const demoCommand = defineCommand({
   name: "demo",
