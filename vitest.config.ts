@@ -1,9 +1,12 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const setupFiles = ["test/support/random.ts"];
 
 export default defineConfig({
   test: {
+    // Tests with processes wait as much as they work: by default two processors would get one worker.
+    maxWorkers: Math.max(3, availableParallelism()),
     projects: [
       {
         test: {
