@@ -147,6 +147,16 @@ class Log implements LogStore {
     await this.#medium.mark(turnId, { attachedAtMs: atMs, ...expiry });
   }
 
+  async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
+    const nowMs = this.#clock.now();
+    const rows = await Promise.all(turnIds.map((turnId) => this.#medium.get(turnId)));
+    const expiresAtMs = rows.at(-1)?.expiresAtMs ?? nowMs + this.#retention.windowMs;
+    for (const row of rows) {
+      const sooner = row?.expiresAtMs !== undefined && row.expiresAtMs < expiresAtMs;
+      if (sooner && !hasExpired(row, nowMs)) await this.#medium.mark(row.turnId, { expiresAtMs });
+    }
+  }
+
   async noteDelivered(turnId: TurnId): Promise<void> {
     await this.#medium.mark(turnId, { delivered: true });
   }

@@ -325,6 +325,23 @@ export function describeLogStore(
         expect(await collect(turnId)).toHaveLength(1);
       });
 
+      test("keeps the turns of a stream as long as its last one", async () => {
+        const [first, last, other] = [await begin(), await begin(), await begin()];
+        for (const { writer } of [first, other]) await writer.append([finished], clock.now());
+        clock.move(hourMs);
+        await store.keepTogether([first.turnId, last.turnId]);
+        await last.writer.append([finished], clock.now());
+        clock.move(hourMs);
+        await store.sweep(clock.now());
+        await expect(store.get(other.turnId)).rejects.toMatchObject({ code: "expired" });
+        for (const { turnId } of [first, last]) expect(await collect(turnId)).toHaveLength(1);
+        clock.move(hourMs);
+        for (const { turnId } of [first, last])
+          await expect(store.get(turnId)).rejects.toMatchObject({ code: "expired" });
+        await store.keepTogether([first.turnId, last.turnId]);
+        await expect(store.get(first.turnId)).rejects.toMatchObject({ code: "expired" });
+      });
+
       test("leaves a tombstone for a day, then nothing", async () => {
         const { turnId, writer } = await begin();
         await writer.append([finished], clock.now());

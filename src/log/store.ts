@@ -167,6 +167,8 @@ export interface LogStore extends StreamStore {
   untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
   /** A reader attached at `atMs`, or still is: the expiry slides. */
   noteAttached(turnId: TurnId, atMs: number): Promise<void>;
+  /** Turns of one stream, in order: none of them is forgotten before the last one is. */
+  keepTogether(turnIds: readonly TurnId[]): Promise<void>;
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Undefined when unknown. */

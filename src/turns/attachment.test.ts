@@ -23,7 +23,7 @@ function begin() {
   const clock = new FakeClock();
   const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
   const store = openLog({ medium: new MemoryMedium(), codec, clock, retention: defaultRetention });
-  return fakeTurns({ store, clock });
+  return { ...fakeTurns({ store, clock }), clock };
 }
 
 describe("a message on a client's stream", () => {
@@ -84,5 +84,28 @@ test("the turn of a sealed stream is read with the stream's key, and is unknown 
   expect(types).toEqual(["started", "text", "finished"]);
   expect(await turns.get(turn.turnId)).toMatchObject({ sealed: true, request: { messages: [] } });
   await expect(turns.follow(turn.turnId, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });
+  await turns.stop();
+});
+
+test("what a stream began with can be read as long as the stream goes on, and no longer", async () => {
+  const { turns, backend, clock } = begin();
+  const stream = await turns.attach(name, "create");
+  const answer = async (seqno: number) => {
+    const { turn } = await stream.send({ ...ask, seqno }, asking(), never);
+    await settle();
+    backend.last.finish("done");
+    await settle();
+    if (turn === undefined) throw new Error("no turn was started");
+    return turn.turnId;
+  };
+  const first = await answer(0);
+  for (const seqno of [1, 2, 3]) {
+    await clock.advance(90 * 60_000);
+    await answer(seqno);
+  }
+  const again = await turns.attach(name, "resume");
+  expect(await again.get(first)).toMatchObject({ ended: true });
+  await clock.advance(121 * 60_000);
+  await expect(again.get(first)).rejects.toMatchObject({ code: "expired" });
   await turns.stop();
 });

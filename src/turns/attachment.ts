@@ -56,11 +56,13 @@ export interface StreamTurns extends Turns {
   attach(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<Attachment>;
 }
 
+interface WatchedStream {
+  readonly superseded: AbortSignal;
+  readonly stop: () => void;
+}
+
 /** A signal that aborts when a newer attach has the stream, until `stop` is called. */
-export function watchSuperseded(
-  store: Pick<StreamStore, "untilSuperseded">,
-  stream: AttachedStream,
-): { readonly superseded: AbortSignal; readonly stop: () => void } {
+export function watchSuperseded(store: Pick<StreamStore, "untilSuperseded">, stream: AttachedStream): WatchedStream {
   const watching = new AbortController();
   const superseded = new AbortController();
   const newer = store.untilSuperseded(stream, watching.signal).then(() => superseded.abort(supersededError()));
@@ -69,7 +71,7 @@ export function watchSuperseded(
 }
 
 /** Who only observes takes nothing over, and nobody takes anything from him. */
-export const neverSuperseded = { superseded: new AbortController().signal, stop: () => {} } as const;
+export const neverSuperseded: WatchedStream = { superseded: new AbortController().signal, stop: () => {} };
 
 function supersededError(): MillraceError {
   return new MillraceError("cancelled", "A newer connection has taken this stream over.", {

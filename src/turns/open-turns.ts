@@ -118,6 +118,8 @@ class Engine implements StreamTurns {
     const stream = await this.#store.attachStream(name, intent, ticket);
     const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
     const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
+    const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);
+    if (intent !== "observe") await this.#store.keepTogether(turnIds);
     return {
       epoch,
       accepted,
@@ -126,7 +128,14 @@ class Engine implements StreamTurns {
       nextTicket,
       degraded,
       superseded,
-      send: (message, start, signal) => this.#send(stream, message, start, signal),
+      send: async (message, start, signal) => {
+        const sent = await this.#send(stream, message, start, signal);
+        if (sent.turn !== undefined) {
+          turnIds.push(sent.turn.turnId);
+          await bestEffort(this.#store.keepTogether(turnIds)); // the next attach does it too
+        }
+        return sent;
+      },
       read: (turnId, after, signal) => this.#readAsClient(turnId, after, signal, name),
       get: (turnId) => this.#store.get(turnId, name),
       follow: (turnId, after, signal) => this.#readUntilStopped(turnId, after, signal, name),

@@ -136,6 +136,11 @@ class Fallback implements FallbackLog {
     await this.#orDegraded(() => this.#home(turnId).noteAttached(turnId, atMs));
   }
 
+  async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
+    const last = turnIds.at(-1);
+    if (last !== undefined) await this.#orDegraded(() => this.#home(last).keepTogether(turnIds));
+  }
+
   async noteDelivered(turnId: TurnId): Promise<void> {
     await this.#orDegraded(() => this.#home(turnId).noteDelivered(turnId));
   }
