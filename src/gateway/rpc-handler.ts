@@ -7,6 +7,7 @@ import { corsHeaders } from "./cors.ts";
 import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { GatewayMetrics } from "./metrics.ts";
+import type { GatewayMeter } from "./options.ts";
 import type { Timing } from "./timing.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -30,6 +31,8 @@ export interface RpcParts {
   readonly metrics: GatewayMetrics;
   readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
+  /** Keeps who came back to a turn, where turns are metered. */
+  readonly meter?: Pick<GatewayMeter, "recordResumption"> | undefined;
 }
 
 /** Opens another protocol over a gateway's parts. */

@@ -1,6 +1,7 @@
 import type { TurnId } from "../../base/ids.ts";
 import type { Attachment, StreamTurns } from "../../turns/attachment.ts";
 import type { StartedTurn } from "../../turns/turns.ts";
+import { eventIn } from "../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../rpc-handler.ts";
 import type { AttachAsk } from "./attach-headers.ts";
 import type { Quotas } from "./quotas.ts";
@@ -47,6 +48,7 @@ export async function openAttach(
     attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, signal);
+    noteReturn(parts, ask, state);
     const { turns, models, quotas, metrics } = parts;
     const keep = (bytes: number) => quotas.keep(ask.name.caller, bytes);
     const onTurn = ({ joined, degraded }: StartedTurn) => metrics.turn("idempotent", joined, degraded);
@@ -56,4 +58,15 @@ export async function openAttach(
     close();
     throw error;
   }
+}
+
+/** For the page of the turn that runs or ran last: who came back to it, and from where in it. */
+function noteReturn(
+  { meter, clock }: StreamParts,
+  { intent, cursor, client }: AttachAsk,
+  { turns }: StreamState,
+): void {
+  const turnId = turns.at(-1);
+  if (turnId === undefined || intent === "observe") return;
+  meter?.recordResumption({ turnId, atMs: clock.now(), how: "cursor", after: eventIn(turns.length, cursor), client });
 }

@@ -16,6 +16,7 @@ import { defaultRetention } from "../../log/retention.ts";
 import { SettableClock } from "../../log/turn.fake.ts";
 import { BidiRequestIdSchema } from "../../proto/aiserver/v1/chat_pb.ts";
 import { fakeKey } from "../gateway.fake.ts";
+import type { GatewayMeter } from "../options.ts";
 import { detailsOf, type RawAttach, say, tierNames } from "./raw-client.fake.ts";
 import {
   attach,
@@ -53,6 +54,17 @@ describe("a stream", { timeout: 60_000 }, () => {
       for (const secret of [names.encryptionKey, names.key]) expect(text).not.toContain(secret);
     }
     expect([...found]).toEqual([clear]); // the search finds what is there
+  });
+
+  test("notes who came back to its turn, and from where in it", async () => {
+    const returns: unknown[] = [];
+    const meter = { recordResumption: (resumption: unknown) => returns.push(resumption) } as unknown as GatewayMeter; // only this is asked
+    const { world, names, first } = await begun({ gateway: { meter } });
+    expect(returns).toEqual([]);
+    const cursor = lastOf(first);
+    await attach(world, "bidi", names, cursor).until(({ welcome }) => welcome !== undefined);
+    const [turn] = await world.store.list({ limit: 1 });
+    expect(returns).toMatchObject([{ turnId: turn?.turnId, how: "cursor", after: cursor.split(".")[1] }]);
   });
 
   test("R13: is kept for two hours, and then `expired`, never begun again", async () => {

@@ -1,4 +1,5 @@
 import { MillraceError } from "../../../base/errors.ts";
+import { type EventId, startOfLog } from "../../../base/ids.ts";
 import { eventIdOf } from "../../../log/event-id.ts";
 
 /** The cursor before the first event of a stream. Source: facts/idempotent-streams.md, A5. */
@@ -16,6 +17,12 @@ export function chunkId(segment: number, eventId: string, part: number): string 
 /** The id of an end that no turn has: after everything of the turns up to `segment`. */
 export function endId(segment: number): string {
   return `${eventIdOf(segment + 1)}.${beforeFirst}`;
+}
+
+/** What a cursor means in the turn of that place in the stream (from 1): an event id of it, or the start of its log. */
+export function eventIn(segment: number, cursor: string): EventId {
+  const [place, eventId] = cursor.split(".");
+  return place === eventIdOf(segment) && eventId !== undefined ? (eventId as EventId) : startOfLog; // as `chunkId` wrote it
 }
 
 const id = /^[a-p][1-9]\d{0,15}\.(?:0|[a-p][1-9]\d{0,15}(?:\.[a-p][1-9]\d{0,15})?)$/;
