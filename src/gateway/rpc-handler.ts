@@ -3,11 +3,11 @@ import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Clock } from "../base/clock.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
+import type { Meter } from "../usage/meter.ts";
 import { corsHeaders } from "./cors.ts";
 import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import type { GatewayMetrics } from "./metrics.ts";
-import type { GatewayMeter } from "./options.ts";
 import type { Timing } from "./timing.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -32,7 +32,7 @@ export interface RpcParts {
   readonly waits: Timing;
   readonly limits: { readonly maxBodyBytes: number };
   /** Keeps who came back to a turn, where turns are metered. */
-  readonly meter?: Pick<GatewayMeter, "recordResumption"> | undefined;
+  readonly meter?: Pick<Meter, "recordResumption"> | undefined;
 }
 
 /** Opens another protocol over a gateway's parts. */
