@@ -38,6 +38,7 @@ export async function openAttach(
   options: { readonly waitsForGaps: boolean },
   signal: AbortSignal,
 ): Promise<OpenAttach> {
+  signal.throwIfAborted(); // who has left again takes nothing over from who came back
   const leave = parts.quotas.attach(ask.name.caller);
   let attachment: Attachment | undefined;
   const close = () => {
