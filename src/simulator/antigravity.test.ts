@@ -115,6 +115,21 @@ describe("the Antigravity profile", () => {
     expect((await postJson(simulator, "RetrieveUserQuotaSummary", {})).status).toBe(404);
   });
 
+  it("drains the pool of the model that the user ran in the IDE, in both windows", async () => {
+    await simulator.setPlan({ shape: "pools", used: 40, usedWeekly: 20, drain: 2 });
+    await simulator.spend({ model: "Gemini 3 Flash", credits: 10 });
+    const told = await quotas(simulator);
+    expect(told.get("Gemini 3.1 Pro (High)")).toMatchObject({ remainingFraction: 0.4 });
+    expect(told.get("Claude Sonnet 4.6 (Thinking)")).toMatchObject({ remainingFraction: 0.8 });
+    await simulator.spend({ model: "GPT-OSS 120B (Medium)", credits: 40 });
+    const { response } = JSON.parse((await postJson(simulator, "RetrieveUserQuotaSummary", {})).body);
+    expect(response.groups).toMatchObject([
+      { buckets: [{ remaining: { remainingFraction: 0.4 } }, { remaining: { remainingFraction: 0.75 } }] },
+      { buckets: [{ remaining: {} }, { remaining: { remainingFraction: 0.6 } }] },
+    ]);
+    await simulator.setPlan({ shape: "pools", used: 40, usedWeekly: 20 });
+  });
+
   it("takes no prompt and shows that one was tried", async () => {
     const before = (await simulator.report()).calls["SendUserCascadeMessage"] ?? 0;
     expect((await postJson(simulator, "SendUserCascadeMessage", {})).status).toBe(400);

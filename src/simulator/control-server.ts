@@ -1,7 +1,7 @@
 import http from "node:http";
 import { z } from "zod";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
-import { planOptionsSchema } from "./account/plan-options.ts";
+import { ownTurnSchema, planOptionsSchema } from "./account/plan-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import type { Simulator } from "./start.ts";
@@ -31,6 +31,10 @@ const routes: Readonly<Record<string, Route>> = {
   },
   "PUT /plan": async (simulator, body) => {
     await simulator.setPlan(check(planOptionsSchema, body));
+    return {};
+  },
+  "POST /spend": async (simulator, body) => {
+    await simulator.spend(check(ownTurnSchema, body));
     return {};
   },
   "POST /restart": async (simulator, body) => {

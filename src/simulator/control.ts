@@ -1,5 +1,5 @@
 import type { PlanUse } from "./account/plan.ts";
-import type { PlanOptions } from "./account/plan-options.ts";
+import type { OwnTurn, PlanOptions } from "./account/plan-options.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
 import type { SimulatorConfig } from "./options.ts";
@@ -41,6 +41,7 @@ export interface Calls {
   readonly setFaults: { readonly argument: readonly RpcFault[]; readonly answer: null };
   readonly setTurn: { readonly argument: TurnPlan; readonly answer: null };
   readonly setPlan: { readonly argument: PlanOptions; readonly answer: null };
+  readonly spend: { readonly argument: OwnTurn; readonly answer: null };
 }
 
 export type CallName = keyof Calls;

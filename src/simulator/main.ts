@@ -1,6 +1,6 @@
 import process from "node:process";
 import { systemClock } from "../base/clock.ts";
-import type { PlanOptions } from "./account/plan-options.ts";
+import type { OwnTurn, PlanOptions } from "./account/plan-options.ts";
 import type { Calls, Notice, Order, StartOrder } from "./control.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
@@ -47,6 +47,9 @@ async function call(order: Exclude<Order, StartOrder>): Promise<unknown> {
       return null;
     case "setPlan":
       running.setPlan(order.argument as PlanOptions); // checked by the parent
+      return null;
+    case "spend":
+      running.spend(order.argument as OwnTurn); // checked by the parent
       return null;
     default:
       return order.name satisfies never;

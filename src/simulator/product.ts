@@ -1,4 +1,4 @@
-import type { PlanOptions } from "./account/plan-options.ts";
+import type { OwnTurn, PlanOptions } from "./account/plan-options.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
 import type { CascadeReport } from "./report.ts";
 import type { Handler } from "./wire/listener.ts";
@@ -15,5 +15,6 @@ export interface Product {
   cascades(): readonly CascadeReport[];
   setTurn(plan: TurnPlan): void;
   setPlan(plan: PlanOptions): void;
+  spend(spent: OwnTurn): void;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock } from "../base/clock.ts";
-import type { PlanOptions } from "./account/plan-options.ts";
+import type { OwnTurn, PlanOptions } from "./account/plan-options.ts";
 import { antigravityProduct } from "./antigravity/product.ts";
 import type { ServerPorts, StartOrder } from "./control.ts";
 import { type RpcFault, RpcFaults } from "./faults/rpc-fault.ts";
@@ -20,6 +20,7 @@ export interface Server {
   setFaults(faults: readonly RpcFault[]): void;
   setTurn(plan: TurnPlan): void;
   setPlan(plan: PlanOptions): void;
+  spend(spent: OwnTurn): void;
   close(): Promise<void>;
 }
 
@@ -76,6 +77,7 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
     setFaults: (next) => faults.replace(next),
     setTurn: (plan) => product.setTurn(plan),
     setPlan: (plan) => product.setPlan(plan),
+    spend: (spent) => product.spend(spent),
     async close() {
       await Promise.all(listeners.map((listener) => listener.close()));
       await product.close();

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import type { z } from "zod";
 import { Secret } from "../base/secret.ts";
 import type { PlanUse } from "./account/plan.ts";
-import { type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
+import { ownTurnSchema, type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
 import { type ExtensionServer, startExtensionServer } from "./extension-server.ts";
 import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { type TurnPlan, turnPlanSchema } from "./faults/turn-plan.ts";
@@ -49,6 +49,8 @@ export interface Simulator extends AsyncDisposable {
   setTurn(plan: TurnPlan): Promise<void>;
   /** Replaces the account's plan, keeping its shape unless another is given; what turns spent before is forgotten. Survives a restart. */
   setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void>;
+  /** A turn that the user ran in the IDE itself: it takes its cost from the plan, and no request of yours explains it. */
+  spend(turn: z.input<typeof ownTurnSchema>): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
   restart(options?: { readonly crash?: boolean }): Promise<void>;
   /** Ends the server and leaves the home folder, as closing the editor does. */
@@ -234,6 +236,10 @@ class Editor implements Simulator {
     this.#plan = planOptionsSchema.parse({ shape: this.#plan.shape, ...plan });
     this.#planUse = undefined;
     await this.#running.call("setPlan", this.#plan);
+  }
+
+  async spend(turn: z.input<typeof ownTurnSchema>): Promise<void> {
+    await this.#running.call("spend", ownTurnSchema.parse(turn));
   }
 
   restart(options: { readonly crash?: boolean } = {}): Promise<void> {

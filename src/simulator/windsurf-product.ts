@@ -107,6 +107,7 @@ export async function windsurfProduct(
     setTurn(turn) {
       context.turnDefaults.current = turn;
     },
+    spend: ({ credits }) => spend(Math.round(credits * 100)),
     setPlan(options) {
       account.plan = new Plan(options, initialUse(options, clock.now()));
       writeAccount();

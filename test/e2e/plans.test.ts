@@ -75,6 +75,9 @@ describe("the plans of real processes", () => {
     expect(report.data).toMatchObject([{ key: "mill", turns: 1, credits: 8, credits_known_turns: 1 }]);
     expect(report.used_outside).toMatchObject([{ ide: "windsurf", lost: 8, used_outside: 0, bound: "exact" }]);
 
+    await antigravity.spend({ model: "Gemini 3 Flash", credits: 5 });
+    expect((await limits("antigravity")).windows["model:gemini-3-flash"]).toMatchObject({ remaining: 35 });
+
     await Promise.all([
       windsurf.setPlan({ shape: "credits", used: 100 }),
       antigravity.setPlan({ shape: "fractions", used: 100 }),
@@ -123,6 +126,12 @@ describe("the plans of real processes", () => {
       ["3p-weekly", 80],
     ]);
     await openai(gateway).chat.completions.create({ ...ask("Hi"), model: "claude-opus-4.7-high" });
+    await antigravity.spend({ model: "Claude Opus 4.6 (Thinking)", credits: 20 });
+    expect((await limits("antigravity")).windows).toMatchObject({
+      "gemini-5h": { remaining: 40 },
+      "3p-5h": { remaining: 50 },
+      "3p-weekly": { remaining: 75 },
+    });
     expect((await limits("windsurf-next")).windows).toMatchObject({
       daily: { remaining: 52 },
       weekly: { remaining: 88 },

@@ -32,3 +32,13 @@ export const planOptionsSchema = z.strictObject({
 });
 
 export type PlanOptions = z.output<typeof planOptionsSchema>;
+
+/** A turn that the user ran in the IDE itself. */
+export const ownTurnSchema = z.strictObject({
+  /** The model by its label, which tells an Antigravity pool; Windsurf's plan is one. */
+  model: z.string().default("Gemini 3.1 Pro (High)"),
+  /** What it cost; in windows of percent or fractions, `drain` percent of the short one for each. */
+  credits: z.number().min(0).default(1),
+});
+
+export type OwnTurn = z.output<typeof ownTurnSchema>;

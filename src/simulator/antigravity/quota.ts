@@ -1,5 +1,5 @@
 import { initialUse } from "../account/plan.ts";
-import type { PlanOptions } from "../account/plan-options.ts";
+import type { OwnTurn, PlanOptions } from "../account/plan-options.ts";
 import { QuotaWindow } from "../account/quota-window.ts";
 
 const hourMs = 3_600_000;
@@ -42,11 +42,22 @@ export class Quota {
     return this.#options.shape === "pools";
   }
 
+  /** Takes the cost of a turn from both windows of its model's pool. */
+  spend({ model, credits }: OwnTurn, nowMs: number): void {
+    const pool = this.#poolOf(model);
+    const percent = credits * this.#options.drain;
+    pool.short.use(percent, nowMs);
+    pool.weekly.use(percent / 4, nowMs);
+  }
+
+  #poolOf(label: string): Pool {
+    return /gemini/i.test(label) ? this.#pools.gemini : this.#pools.others;
+  }
+
   /** `quotaInfo` of one model; undefined where the model is not metered or nobody knows. */
   ofModel(label: string, nowMs: number): { remainingFraction?: number; resetTime: string } | undefined {
     if (this.#options.unknown) return undefined;
-    const pool = /gemini/i.test(label) ? this.#pools.gemini : this.#pools.others;
-    return told(pool.short, nowMs);
+    return told(this.#poolOf(label).short, nowMs);
   }
 
   /** The answer of `RetrieveUserQuotaSummary`. */
