@@ -6,6 +6,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   usage: () => import("./usage.ts"),
   "first-paint": () => import("./first-paint.ts"),
   streams: () => import("./streams.ts"),
+  "wrong-key": () => import("./wrong-key.ts"),
 };
 
 const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;

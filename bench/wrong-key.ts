@@ -1,0 +1,72 @@
+import { rawClient, say } from "../src/gateway/idempotent/raw-client.fake.ts";
+import { startSimulator } from "../src/simulator/start.ts";
+import { startGatewayProcess } from "../test/support/gateway-process.ts";
+import { pinnedTo } from "../test/support/pinned.ts";
+import { quantile } from "./gateway/curve.ts";
+
+/**
+ * Whether somebody can tell by the time that it takes that a stream is there under another key: attaches to one with a wrong key,
+ * and to one that never was, in turns, against a real gateway. The chance that the former takes longer must be near a half.
+ */
+const rounds = 1_000;
+const warmUp = 100;
+const unfair = 0.05;
+
+await using simulator = await startSimulator({ plan: { unlimited: true } });
+const gateway = await startGatewayProcess({
+  home: simulator.home,
+  args: pinnedTo(simulator),
+  env: { MILLRACE_STREAMS_ATTACHES: "1000000" },
+});
+try {
+  const client = rawClient(gateway);
+  const stream = crypto.randomUUID();
+  const attach = (name: string, key: string, intent: string) =>
+    client.attach("sse", {
+      "x-idempotency-key": name,
+      "x-idempotent-encryption-key": key,
+      "x-idempotency-event-id": "0",
+      "x-millrace-intent": intent,
+    });
+  const whole = attach(stream, newKey(), "create");
+  whole.send(say.request("Keep this. [[sim: size=20000 rate=instant]]", 0, { model: "claude-sonnet-4.6" })).endInput();
+  await whole.ended;
+  if (whole.end === undefined) throw new Error("there is no stream to begin with");
+
+  const refused = async (name: string): Promise<number> => {
+    const startedAt = performance.now();
+    const error = await attach(name, newKey(), "resume").ended;
+    if (error === undefined) throw new Error("the attach was not refused");
+    answers.add(`${error.code} ${error.message}`);
+    return performance.now() - startedAt;
+  };
+  const answers = new Set<string>();
+  const wrongKey: number[] = [];
+  const unknown: number[] = [];
+  for (let round = 0; round < rounds + warmUp; round++) {
+    const [one, other] = [await refused(stream), await refused(crypto.randomUUID())];
+    if (round < warmUp) continue;
+    wrongKey.push(one);
+    unknown.push(other);
+  }
+  const longer = shareOfLonger(wrongKey, unknown);
+  for (const [what, times] of Object.entries({ "a wrong key": wrongKey, "no such stream": unknown }))
+    console.log(`${what}: p50 ${quantile(times, 0.5).toFixed(2)} ms, p90 ${quantile(times, 0.9).toFixed(2)} ms`);
+  console.log(
+    `a wrong key takes longer in ${(100 * longer).toFixed(1)} % of all pairs (50 tells nothing); ${answers.size} answer`,
+  );
+  if (Math.abs(longer - 0.5) > unfair || answers.size !== 1) process.exitCode = 1;
+} finally {
+  await gateway.stop();
+}
+
+function newKey(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
+}
+
+/** Of all pairs of one of each, those where the first took longer; ties count half (Mann and Whitney). */
+function shareOfLonger(first: readonly number[], second: readonly number[]): number {
+  let longer = 0;
+  for (const a of first) for (const b of second) longer += a > b ? 1 : a === b ? 0.5 : 0;
+  return longer / (first.length * second.length);
+}
