@@ -4,11 +4,18 @@ import { ErrorDetailsSchema } from "../proto/aiserver/v1/chat_pb.ts";
 
 /** Why a call failed, as far as a stream cares. */
 export type Failure =
-  /** The gateway's own word, which another attach cannot mend. */
-  | { readonly kind: "refused"; readonly error: MillraceError; readonly reason: string | undefined }
+  | Refused
   /** Whoever answers does not know this way of carrying a stream. */
   | { readonly kind: "no_such_tier"; readonly error: unknown }
   | Lost;
+
+/** The gateway's own word, which another attach cannot mend. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly error: MillraceError;
+  /** As docs/stream-protocol.md lists them, where one is given. */
+  readonly reason: string | undefined;
+}
 
 /** Anything that another attach may mend. */
 export interface Lost {

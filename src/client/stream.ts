@@ -4,32 +4,28 @@ import type {
   StreamUnifiedChatResponseWithTools as ServerChunk,
   StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../proto/aiserver/v1/chat_pb.ts";
-import { AttachFailed, attachHeaders, openAttach, welcomeOf } from "./attach.ts";
-import { waitBefore } from "./backoff.ts";
+import { attachHeaders, welcomeOf } from "./attach.ts";
 import { nextChain } from "./chain.ts";
+import { type Connected, Connections } from "./connections.ts";
 import { decide } from "./decide.ts";
 import { encodeAbort, encodeClose, encodeToolResult, type ToolResult, toWire } from "./messages.ts";
+import { Overtaking } from "./overtaking.ts";
 import { Queue } from "./queue.ts";
-import type { KnownCall } from "./record.ts";
+import type { KnownCall, StreamRecord } from "./record.ts";
 import { RecordKeeper } from "./record-keeper.ts";
 import { damagedRecord, type OwnedRecord } from "./record-store.ts";
 import type { ReliableStream } from "./reliable-stream.ts";
-import { type Failure, failureOf, isUnreachable, type Lost } from "./stream-error.ts";
+import type { Refused } from "./stream-error.ts";
 import { kindOf, type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Effect, Input, StreamState } from "./stream-state.ts";
-import type { Tier } from "./tier.ts";
-import type { TierFinding } from "./tier-choice.ts";
-import { Silence } from "./until-silent.ts";
+import type { Attach, Tier } from "./tier.ts";
 
 /** What the model is told of a call that may or may not have run. */
 const unknownOutcome =
   "The outcome of this call is unknown: the program that ran the tool ended while it ran. It was not run again.";
 
-/** How often another attach may take over before it is taken for somebody else's, who goes on with the stream. */
-const overtakingsBorne = 3;
-
-/** The driver around `decide`: performs what it says, over one connection after another. */
+/** The driver around `decide`: performs what it says of what `Connections` bring. */
 export class Stream implements ReliableStream {
   readonly #settings: StreamSettings;
   readonly #signal: AbortSignal;
@@ -39,12 +35,8 @@ export class Stream implements ReliableStream {
   /** Steps follow one another: what one stores is durable before the next begins. */
   #line: Promise<unknown> = Promise.resolve();
   #isClosed = false;
-  /** What the last loss asked for. */
-  #asked: Pick<Lost, "retryAfterMs" | "why"> = { retryAfterMs: 0, why: undefined };
   #lookbackMs: number | undefined;
-  /** Times in a row that another attach took over, without anything new in between. */
-  #overtakings = 0;
-  #isOvertaken = false;
+  readonly #overtaking = new Overtaking();
 
   constructor(state: StreamState, owned: OwnedRecord, settings: StreamSettings, signal: AbortSignal) {
     this.#state = state;
@@ -113,108 +105,48 @@ export class Stream implements ReliableStream {
 
   async *#run(): AsyncGenerator<StreamEvent, void> {
     if (this.#isClosed) throw over();
-    const { circuit } = this.#settings.gateway;
+    const connected: Connected = {
+      attach: () => this.#attach(),
+      isOver: () => this.#state.phase === "ended",
+      lost: () => this.#lost(),
+      refused: (failure) => this.#refused(failure),
+    };
     try {
-      for (;;) {
-        this.#signal.throwIfAborted();
-        if ((await circuit.enter(this.#signal)) === "go") yield* this.#attach();
-        if (this.#state.phase === "ended") return;
-        await this.#step({ type: "lost" });
-        await this.#wait();
-      }
+      const connections = new Connections(connected, this.#settings, this.#signal);
+      for await (const { message, tier } of connections.deliveries()) yield* this.#receive(message, tier);
     } finally {
       this.#outgoing.close();
       await this.leave();
     }
   }
 
-  /** One connection, to its end. Throws what is final; returns when the stream ended or another connection is due. */
-  async *#attach(): AsyncGenerator<StreamEvent, void> {
-    const { gateway, clock, patience, grace } = this.#settings;
-    const tier = gateway.tiers.current;
-    await this.#step({ type: "attach", overtaken: this.#isOvertaken });
+  async #attach(): Promise<Attach> {
+    await this.#step({ type: "attach", overtaken: this.#overtaking.isOvertaken });
     const outgoing = new Queue<ClientMessage>();
     this.#outgoing = outgoing;
-    const attach = {
-      headers: attachHeaders(this.#state, grace),
+    return {
+      headers: attachHeaders(this.#state, this.#settings.grace),
       requestId: crypto.randomUUID(),
       outgoing: (until: AbortSignal) => outgoing.read(until),
     };
-    let finding: TierFinding | undefined;
-    const isOver = () => this.#state.phase === "ended";
-    const found = (what: TierFinding) => {
-      finding = what;
-      gateway.tiers.report(tier, what);
-      gateway.circuit.report(what !== "unreachable" && what !== "failed" && what !== "held_back");
-    };
-    try {
-      for await (const message of openAttach(tier, attach, { clock, patience, isOver }, this.#signal)) {
-        if (isOver()) continue; // what comes after the end is not for the application
-        if (message.response.case === "welcomeMessage" && finding === undefined) found("welcomed");
-        yield* this.#receive(message, tier);
-      }
-      if (isOver()) return;
-      this.#asked = { retryAfterMs: 0, why: undefined };
-      if (finding === undefined) found("failed");
-    } catch (error) {
-      if (!(error instanceof AttachFailed)) throw error;
-      if (isOver()) return;
-      this.#signal.throwIfAborted();
-      if (error.cause instanceof Silence) found(finding === undefined ? "held_back" : "silent");
-      else await this.#failed(failureOf(error.cause), finding === undefined ? found : () => undefined);
-    } finally {
-      outgoing.close();
-      if (finding === undefined) gateway.circuit.leave();
-    }
   }
 
-  async #failed(failure: Failure, found: (what: TierFinding) => void): Promise<void> {
-    switch (failure.kind) {
-      case "refused":
-        found("welcomed"); // somebody is there and understands
-        if (this.#mayBeOurOwn(failure.reason)) return;
-        await this.#step({ type: "refused", record: this.#afterRefusal(failure) });
-        throw failure.error;
-      case "no_such_tier":
-        found("missing");
-        if (this.#settings.gateway.tiers.allMissing) {
-          throw new MillraceError("upstream_failed", "What answers there does not speak the stream protocol.", {
-            hint: "Give the gateway's own address, as `millrace serve` prints it; an old gateway must be updated.",
-            cause: failure.error,
-          });
-        }
-        return;
-      case "lost":
-        this.#asked = failure;
-        found(isUnreachable(failure.error) ? "unreachable" : "failed");
-        return;
-      default:
-        failure satisfies never;
-    }
+  async #lost(): Promise<number> {
+    this.#outgoing.close();
+    await this.#step({ type: "lost" });
+    return this.#state.fruitless;
   }
 
-  /**
-   * Whether what took the stream over, or spent its ticket, may be an attach of this very stream that was under way for long
-   * (of a connection given up, or of a process that died): the next attach then brings the ticket that the two share.
-   */
-  #mayBeOurOwn(reason: string | undefined): boolean {
-    const wasOvertaken = this.#isOvertaken;
-    this.#isOvertaken = reason === "superseded" || (reason === "ticket_spent" && !wasOvertaken);
-    return this.#isOvertaken && this.#overtakings++ < overtakingsBorne;
-  }
-
-  #afterRefusal({ error, reason }: Extract<Failure, { kind: "refused" }>): "forget" | "set_aside" | "keep" {
-    if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
-    if (error.code === "expired") return "forget";
-    if (reason === "superseded" || error.code === "unauthenticated") return "keep";
-    // A request that was never accepted leaves nothing to come back to.
-    return this.#state.record.unacked.some(({ kind }) => kind === "request") ? "forget" : "keep";
+  async #refused(failure: Refused): Promise<void> {
+    if (this.#overtaking.refused(failure.reason)) return;
+    await this.#step({ type: "refused", record: recordAfter(failure, this.#state.record) });
+    throw failure.error;
   }
 
   async *#receive({ response }: ServerMessage, tier: Tier): AsyncGenerator<StreamEvent, void> {
     if (response.case === "seqnoAck") await this.#step({ type: "acknowledged", seqno: response.value });
     if (response.case === "welcomeMessage") {
-      this.#isOvertaken = false;
+      this.#overtaking.welcomed();
       const welcome = welcomeOf(response.value);
       await this.#refuseStale(welcome.serverNowMs);
       this.#keeper.heard(welcome.serverNowMs);
@@ -226,7 +158,7 @@ export class Stream implements ReliableStream {
     for (const effect of await this.#stepChunk(response.value)) {
       if (effect.type !== "surface") continue;
       this.#settings.gateway.tiers.useful(tier);
-      this.#overtakings = 0;
+      this.#overtaking.moved();
       const event = toStreamEvent(response.value, effect.call ?? "new");
       if (event !== undefined) yield event;
       await this.#step({ type: "applied" });
@@ -290,19 +222,6 @@ export class Stream implements ReliableStream {
     }
   }
 
-  async #wait(): Promise<void> {
-    const { clock, backoff, random, gateway, onConnection } = this.#settings;
-    const { fruitless } = this.#state;
-    const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, this.#asked.retryAfterMs);
-    if (waitMs === undefined) {
-      throw new MillraceError("upstream_failed", "The gateway cannot be reached, or nothing new comes from it.", {
-        hint: "Start it with `millrace serve`; the stream goes on from where it was.",
-      });
-    }
-    onConnection({ state: "reconnecting", tier: gateway.tiers.current.name, waitMs, fruitless, why: this.#asked.why });
-    await clock.sleep(waitMs, this.#signal);
-  }
-
   #requireCall(callId: string, ...states: readonly KnownCall["state"][]): void {
     if (this.#isClosed || this.#state.phase === "ended") throw over();
     const call = this.#state.record.calls.findLast((known) => known.callId === callId);
@@ -321,4 +240,13 @@ function over(): MillraceError {
   return new MillraceError("invalid_request", "This stream has ended, or its loop was left.", {
     hint: "Resume it by its key, or start a new one.",
   });
+}
+
+/** What becomes of the record of a stream that was refused for good. */
+function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
+  if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
+  if (error.code === "expired") return "forget";
+  if (reason === "superseded" || error.code === "unauthenticated") return "keep";
+  // A request that was never accepted leaves nothing to come back to.
+  return unacked.some(({ kind }) => kind === "request") ? "forget" : "keep";
 }

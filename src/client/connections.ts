@@ -1,0 +1,136 @@
+import { MillraceError } from "../base/errors.ts";
+import type { StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage } from "../proto/aiserver/v1/chat_pb.ts";
+import { AttachFailed, openAttach } from "./attach.ts";
+import { waitBefore } from "./backoff.ts";
+import type { ConnectionChange } from "./reliable-stream.ts";
+import { failureOf, isUnreachable, type Lost, type Refused } from "./stream-error.ts";
+import type { StreamSettings } from "./stream-options.ts";
+import type { Attach, Tier } from "./tier.ts";
+import type { TierFinding } from "./tier-choice.ts";
+import { Silence } from "./until-silent.ts";
+
+/** Who is connected, again and again: the writing end of a stream, or an onlooker. */
+export interface Connected {
+  /** What the next attach says. */
+  attach(): Promise<Attach>;
+  /** Whether nothing more is to come: a connection that ends then is not lost. */
+  isOver(): boolean;
+  /** The connection is gone before that. Answers how many attaches in a row brought nothing, with this one; throws where no other may follow. */
+  lost(): Promise<number>;
+  /** The gateway's own word against the attach. Returns where another one may mend it; throws otherwise. */
+  refused(failure: Refused): Promise<void>;
+}
+
+/** A message of the gateway, and how it came. */
+export interface Delivery {
+  readonly message: ServerMessage;
+  readonly tier: Tier;
+}
+
+type Ports = Pick<StreamSettings, "gateway" | "clock" | "patience" | "backoff" | "random" | "onConnection">;
+
+/**
+ * One connection after another, for as long as it takes: which tier, when the gateway is taken for gone, how long to wait. Yields
+ * what the gateway sends; what becomes of it is for `connected` to know.
+ */
+export class Connections {
+  readonly #connected: Connected;
+  readonly #ports: Ports;
+  readonly #signal: AbortSignal;
+  /** What the last loss asked for. */
+  #asked: Pick<Lost, "retryAfterMs" | "why"> = { retryAfterMs: 0, why: undefined };
+
+  constructor(connected: Connected, ports: Ports, signal: AbortSignal) {
+    this.#connected = connected;
+    this.#ports = ports;
+    this.#signal = signal;
+  }
+
+  /**
+   * Ends when `connected` says that it is over. Throws what its methods throw, the signal's reason, and `upstream_failed` when
+   * the budget of attaches is spent or nobody there speaks the protocol.
+   */
+  async *deliveries(): AsyncGenerator<Delivery, void> {
+    const { circuit } = this.#ports.gateway;
+    for (;;) {
+      this.#signal.throwIfAborted();
+      if ((await circuit.enter(this.#signal)) === "go") yield* this.#one();
+      if (this.#connected.isOver()) return;
+      await this.#wait(await this.#connected.lost());
+    }
+  }
+
+  /** One connection, to its end. */
+  async *#one(): AsyncGenerator<Delivery, void> {
+    const { gateway, clock, patience } = this.#ports;
+    const tier = gateway.tiers.current;
+    const isOver = () => this.#connected.isOver();
+    let finding: TierFinding | undefined;
+    const found = (what: TierFinding) => {
+      if (finding !== undefined && what !== "silent") return; // a connection shows first what it shows of its tier
+      finding = what;
+      gateway.tiers.report(tier, what);
+      gateway.circuit.report(what !== "unreachable" && what !== "failed" && what !== "held_back");
+    };
+    try {
+      const attach = await this.#connected.attach();
+      for await (const message of openAttach(tier, attach, { clock, patience, isOver }, this.#signal)) {
+        if (isOver()) continue; // what comes after the end is for nobody
+        if (message.response.case === "welcomeMessage") found("welcomed");
+        yield { message, tier };
+      }
+      this.#asked = { retryAfterMs: 0, why: undefined };
+      if (!isOver()) found("failed");
+    } catch (error) {
+      if (!(error instanceof AttachFailed)) throw error;
+      if (isOver()) return;
+      this.#signal.throwIfAborted();
+      if (error.cause instanceof Silence) found(finding === undefined ? "held_back" : "silent");
+      else await this.#failed(error.cause, found);
+    } finally {
+      if (finding === undefined) gateway.circuit.leave();
+    }
+  }
+
+  async #failed(cause: unknown, found: (what: TierFinding) => void): Promise<void> {
+    const failure = failureOf(cause);
+    switch (failure.kind) {
+      case "refused":
+        found("welcomed"); // somebody is there and understands
+        return this.#connected.refused(failure);
+      case "no_such_tier":
+        found("missing");
+        if (!this.#ports.gateway.tiers.allMissing) return;
+        throw new MillraceError("upstream_failed", "What answers there does not speak the stream protocol.", {
+          hint: "Give the gateway's own address, as `millrace serve` prints it; an old gateway must be updated.",
+          cause: failure.error,
+        });
+      case "lost":
+        this.#asked = failure;
+        found(isUnreachable(failure.error) ? "unreachable" : "failed");
+        return;
+      default:
+        failure satisfies never;
+    }
+  }
+
+  async #wait(fruitless: number): Promise<void> {
+    const { clock, backoff, random, gateway, onConnection } = this.#ports;
+    const { retryAfterMs, why } = this.#asked;
+    const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, retryAfterMs);
+    if (waitMs === undefined) {
+      throw new MillraceError("upstream_failed", "The gateway cannot be reached, or nothing new comes from it.", {
+        hint: "Start it with `millrace serve`; the stream goes on from where it was.",
+      });
+    }
+    const change: ConnectionChange = {
+      state: "reconnecting",
+      tier: gateway.tiers.current.name,
+      waitMs,
+      fruitless,
+      why,
+    };
+    onConnection(change);
+    await clock.sleep(waitMs, this.#signal);
+  }
+}

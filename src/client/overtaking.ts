@@ -1,0 +1,33 @@
+/** How often another attach may take over before it is taken for somebody else's, who goes on with the stream. */
+const overtakingsBorne = 3;
+
+/**
+ * Whether what took a stream over, or spent its ticket, may be an attach of this very stream that was under way for long
+ * (of a connection given up, or of a process that died): the next attach then brings the ticket that the two share.
+ */
+export class Overtaking {
+  /** Times in a row, without anything new in between. */
+  #times = 0;
+  #isOvertaken = false;
+
+  /** Whether the last attach was overtaken, so that the next one brings the ticket before. */
+  get isOvertaken(): boolean {
+    return this.#isOvertaken;
+  }
+
+  /** The gateway refused an attach for this reason. Answers whether another one may mend it. */
+  refused(reason: string | undefined): boolean {
+    const wasOvertaken = this.#isOvertaken;
+    this.#isOvertaken = reason === "superseded" || (reason === "ticket_spent" && !wasOvertaken);
+    return this.#isOvertaken && this.#times++ < overtakingsBorne;
+  }
+
+  welcomed(): void {
+    this.#isOvertaken = false;
+  }
+
+  /** Something new came. */
+  moved(): void {
+    this.#times = 0;
+  }
+}
