@@ -11,7 +11,7 @@ export const dashboardCommand = defineCommand({
   name: "dashboard",
   summary: "Open the dashboard in the browser",
   description:
-    "Asks the running gateway for a link that signs one browser in, once and within two minutes, and opens it. The session lasts twelve hours at most and ends with the gateway.",
+    "Asks the running gateway for a link that signs one browser in, once and within two minutes, and opens it. The session lasts twelve hours at most, over restarts of the gateway too.",
   group: "Look",
   options: {
     print: flag("only print the link"),

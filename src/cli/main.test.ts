@@ -6,7 +6,7 @@ import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
 import { fakeIo } from "./io.fake.ts";
 import { run } from "./main.ts";
-import { choice, duration, flag, integer, texts } from "./options.ts";
+import { choice, duration, explainedBy, flag, integer, texts } from "./options.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
 
@@ -21,6 +21,7 @@ const probe = defineCommand({
     home: texts("more homes", "<folder>"),
     fail: flag("fail"),
     crash: flag("crash"),
+    ...explainedBy("serve", { logLevel: choice("what is logged", ["info", "warn"], "warn") }),
     json: flag("print JSON"),
   },
   arguments: [{ name: "word", summary: "a word", required: false, variadic: true }],
@@ -59,7 +60,7 @@ test("options take their defaults, then the environment, then the command line",
 test("a wrong value exits 64 and says what would be right, also from the environment", async () => {
   expect(await millrace(["probe", "--port", "70000"])).toMatchObject({
     code: 64,
-    stderr: expect.stringContaining("a whole number from 0 to 65535"),
+    stderr: expect.stringContaining(`--port: "70000" is not a whole number from 0 to 65535.`),
   });
   expect(await millrace(["probe", "--store", "paper"])).toMatchObject({
     code: 64,
@@ -104,4 +105,11 @@ test("help lists commands, options with their variables, examples and exit codes
   expect(help.stdout).toContain("# shows");
   expect((await millrace(["--help"])).stdout).toContain("Exit codes:");
   expect((await millrace([])).code).toBe(64);
+});
+
+test("an option that another command explains is taken, and named in one line of the help", async () => {
+  expect(JSON.parse((await millrace(["probe", "--log-level", "info"])).stdout)).toMatchObject({ logLevel: "info" });
+  const { stdout } = await millrace(["probe", "--help"]);
+  expect(stdout).toContain("Also takes, as explained by `millrace serve --help`:\n  --log-level\n");
+  expect(stdout).not.toContain("what is logged");
 });

@@ -13,6 +13,8 @@ export interface OptionSpec<T> {
   /** The default in words, where it is not the value itself. */
   readonly defaultText: string | undefined;
   readonly initial: T;
+  /** The command whose help explains it, where this command's help only names it. */
+  readonly explainedBy?: string;
   /** Throws `invalid_request` that says what would be right. */
   readonly parse: (raw: string) => T;
 }
@@ -85,6 +87,16 @@ export function choice<const C extends string, D extends C | undefined>(
   );
 }
 
+/** The same options for a command whose help shall only name them, and send the reader to `command` for the rest. */
+export function explainedBy<const O extends Readonly<Record<string, OptionSpec<unknown>>>>(
+  command: string,
+  options: O,
+): O {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, { ...option, explainedBy: command }]),
+  ) as unknown as O; // the same keys with the same types, and one field more
+}
+
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A time span such as `0`, `500ms`, `90s`, `2m`, `36h`, `7d`, in ms. */
@@ -112,5 +124,7 @@ export function redisAddress(summary: string, common: Common = {}): OptionSpec<R
 }
 
 function wrong(raw: string, wanted: string): MillraceError {
-  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${wanted}.`, { hint: `Give ${wanted}.` });
+  return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${wanted}.`, {
+    hint: "The command's --help explains its options.",
+  });
 }

@@ -45,7 +45,7 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
   return program;
 }
 
-function build(command: Command, port: ParserPort): Program {
+function build(command: Command, port: ParserPort, path = command.name): Program {
   const program = new Program(command.name)
     .summary(command.summary)
     .description(command.description ?? `${command.summary}.`)
@@ -54,14 +54,18 @@ function build(command: Command, port: ParserPort): Program {
     .exitOverride()
     .configureOutput({ writeOut: port.write, writeErr: port.writeError })
     .showSuggestionAfterError(true)
-    .showHelpAfterError(`Run \`millrace ${command.name} --help\` for its options.`);
+    .showHelpAfterError(`Run \`millrace ${path} --help\` for its options.`);
   if (command.passThrough === true) program.passThroughOptions(true);
   for (const spec of command.arguments ?? []) {
     const form = spec.variadic ? `${spec.name}...` : spec.name;
     program.addArgument(new Argument(spec.required ? `<${form}>` : `[${form}]`, spec.summary));
   }
   for (const [name, spec] of Object.entries(command.options)) program.addOption(toOption(name, spec));
-  for (const subcommand of command.subcommands ?? []) program.addCommand(build(subcommand, port));
+  for (const [elsewhere, names] of explainedElsewhere(command.options)) {
+    program.addHelpText("after", wrap(`\nAlso takes, as explained by \`millrace ${elsewhere} --help\`:`, names));
+  }
+  for (const subcommand of command.subcommands ?? [])
+    program.addCommand(build(subcommand, port, `${path} ${subcommand.name}`));
   if (command.examples.length > 0) {
     const width = Math.max(...command.examples.map(([line]) => line.length));
     program.addHelpText(
@@ -78,16 +82,38 @@ function build(command: Command, port: ParserPort): Program {
   return program;
 }
 
+/** The options that help only names, by the command that explains them. */
+function explainedElsewhere(options: Options): Map<string, string[]> {
+  const names = new Map<string, string[]>();
+  for (const [name, { explainedBy }] of Object.entries(options)) {
+    if (explainedBy === undefined) continue;
+    names.set(explainedBy, [...(names.get(explainedBy) ?? []), `--${kebab(name)}`]);
+  }
+  return names;
+}
+
+/** A heading and words below it, in lines of 80 columns at most. */
+function wrap(heading: string, words: readonly string[]): string {
+  const lines = [""];
+  for (const word of words) {
+    const last = lines[lines.length - 1] ?? "";
+    if (last.length + 1 + word.length <= 78) lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
+    else lines.push(word);
+  }
+  return `${heading}\n${lines.map((line) => `  ${line}`).join("\n")}`;
+}
+
 function toOption(name: string, spec: OptionSpec<unknown>): Option {
   const long = `--${kebab(name)}${spec.value === undefined ? "" : ` ${spec.value}`}`;
-  const summary = spec.env === undefined ? spec.summary : `${spec.summary} [${spec.env}]`;
+  const absent = spec.initial === undefined && spec.defaultText !== undefined ? ` (default: ${spec.defaultText})` : "";
+  const summary = `${spec.summary}${spec.env === undefined ? "" : ` [${spec.env}]`}${absent}`;
   const option = new Option(spec.short === undefined ? long : `-${spec.short}, ${long}`, summary);
   if (spec.initial !== false && spec.initial !== undefined && !Array.isArray(spec.initial))
     option.default(spec.initial, spec.defaultText);
-  else if (spec.defaultText !== undefined) option.default(spec.initial, spec.defaultText);
+  if (spec.explainedBy !== undefined) option.hideHelp();
   if (spec.value !== undefined) {
     option.argParser((raw: string, before: unknown) => {
-      const value = spec.parse(raw);
+      const value = naming(`--${kebab(name)}`, () => spec.parse(raw));
       return Array.isArray(value) && Array.isArray(before)
         ? [...(before as unknown[]), ...(value as unknown[])]
         : value;
@@ -96,23 +122,25 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
   return option;
 }
 
-function readOptions(program: Program, specs: Options, env: ParserPort["env"]): OptionValues<Options> {
+function readOptions(program: Program, options: Options, env: ParserPort["env"]): OptionValues<Options> {
   const values: Record<string, unknown> = {};
-  for (const [name, spec] of Object.entries(specs)) {
+  for (const [name, spec] of Object.entries(options)) {
     const source = program.getOptionValueSource(name);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
     if (source === "cli") values[name] = program.getOptionValue(name);
-    else if (fromEnv !== undefined && fromEnv !== "") values[name] = parseVariable(spec, fromEnv);
+    else if (fromEnv !== undefined && fromEnv !== "")
+      values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
     else values[name] = spec.initial;
   }
   return values;
 }
 
-function parseVariable(spec: OptionSpec<unknown>, raw: string): unknown {
+/** Says in an error about a value where that value came from. */
+function naming(source: string, parse: () => unknown): unknown {
   try {
-    return spec.parse(raw);
+    return parse();
   } catch (error) {
-    if (isMillraceError(error)) error.message = `${spec.env}: ${error.message}`;
+    if (isMillraceError(error)) error.message = `${source}: ${error.message}`;
     throw error;
   }
 }

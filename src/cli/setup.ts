@@ -7,7 +7,7 @@ import { type CommandContext, defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { findGateway } from "./gateway-client.ts";
 import { lineDiff } from "./line-diff.ts";
-import { flag, text } from "./options.ts";
+import { explainedBy, flag, text } from "./options.ts";
 import { withGateway } from "./reach-gateway.ts";
 import { defaultPort, gatewayOptions } from "./serve.ts";
 
@@ -23,7 +23,7 @@ export const setupCommand = defineCommand({
     yes: flag("do not ask", { short: "y" }),
     dryRun: flag("only show the changes"),
     json: flag("print the changes as JSON"),
-    ...gatewayOptions,
+    ...explainedBy("serve", gatewayOptions),
   },
   arguments: [{ name: "client", summary: "which client", required: true, variadic: false }],
   examples: [
