@@ -5,9 +5,9 @@ import { chatStreamOptions, openChatRecords, pickLeftover, readNote, startChat }
 import { defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { callGateway, type GatewayClient } from "./gateway-client.ts";
-import { explainedBy, flag, text } from "./options.ts";
+import { flag, text } from "./options.ts";
 import { withGateway } from "./reach-gateway.ts";
-import { gatewayOptions } from "./serve.ts";
+import { ownGatewayOptions } from "./serve.ts";
 
 export const chatCommand = defineCommand({
   name: "chat",
@@ -26,17 +26,9 @@ export const chatCommand = defineCommand({
     json: flag("print one JSON object at the end"),
     resume: flag("go on with an answer that was cut off; the argument is its id where there are several"),
     noRecord: flag("keep no record on disk: what is cut off cannot be resumed", { env: "MILLRACE_NO_RECORD" }),
-    ...explainedBy("serve", {
-      store: gatewayOptions.store,
-      redisUrl: gatewayOptions.redisUrl,
-      grace: gatewayOptions.grace,
-      continuity: { ...gatewayOptions.continuity, initial: "off" as const },
-      noImplicitJoin: gatewayOptions.noImplicitJoin,
-      ide: gatewayOptions.ide,
-      endpoint: gatewayOptions.endpoint,
-      tokenFile: gatewayOptions.tokenFile,
-      logLevel: { ...gatewayOptions.logLevel, initial: "silent" as const },
-    }),
+    ...ownGatewayOptions,
+    continuity: { ...ownGatewayOptions.continuity, initial: "off" as const },
+    logLevel: { ...ownGatewayOptions.logLevel, initial: "silent" as const },
   },
   arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
   examples: [

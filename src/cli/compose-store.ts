@@ -3,6 +3,7 @@ import type { MillraceError } from "../base/errors.ts";
 import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openRedisLog } from "../log/redis/open-redis-log.ts";
+import type { Retention } from "../log/retention.ts";
 import { openLogKey } from "../log/sealing/log-key.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
@@ -16,6 +17,7 @@ export interface StoreOptions {
   readonly redis: RedisAddress | undefined;
   /** The file of the key that seals the log; made where there is none. */
   readonly logKeyFile: string;
+  readonly retention: Retention;
   readonly clock: Clock;
   /** Told when the store begins to fail, with why, and when it is well again. */
   readonly onDegraded: (error: MillraceError | undefined) => void;
@@ -31,22 +33,22 @@ export interface OpenedStore {
 
 /** The gateway's log, or memory while that fails; what is wrong is said once. */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { storeFile, redis, clock, onDegraded } = options;
+  const { storeFile, redis, retention, clock, onDegraded } = options;
   let setAside: string | undefined;
   const openCodec = async () => sealedCodec(await openLogKey(options.logKeyFile));
   const opening =
     redis !== undefined
-      ? async () => openRedisLog({ url: redis.url.reveal(), clock, codec: await openCodec() })
+      ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec() })
       : storeFile !== undefined
         ? async () => {
-            const opened = await openSqliteLog({ path: storeFile, clock, codec: await openCodec() });
+            const opened = await openSqliteLog({ path: storeFile, clock, retention, codec: await openCodec() });
             setAside ??= opened.setAside;
             return opened.store;
           }
         : undefined;
   if (opening === undefined)
-    return { store: openMemoryLog({ clock }), setAside: () => undefined, degradedBy: () => undefined };
+    return { store: openMemoryLog({ clock, retention }), setAside: () => undefined, degradedBy: () => undefined };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  const store = await openFallbackLog({ clock, capabilities, open: opening, onDegraded });
+  const store = await openFallbackLog({ clock, retention, capabilities, open: opening, onDegraded });
   return { store, setAside: () => setAside, degradedBy: () => store.degradedBy };
 }

@@ -14,6 +14,7 @@ import type { StoreState } from "../gateway/options.ts";
 import { announceTurns } from "../gateway/turn-starts.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
+import type { Retention } from "../log/retention.ts";
 import type { Model, Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import { openTurns } from "../turns/open-turns.ts";
@@ -50,6 +51,7 @@ export interface ComposeOptions {
   /** The file of the key that seals the log; made where there is none. */
   readonly logKeyFile: string;
   readonly graceMs: number;
+  readonly retention: Retention;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
   readonly continuityIdleMs: number | undefined;
@@ -93,6 +95,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     storeFile,
     redis,
     logKeyFile,
+    retention: options.retention,
     clock,
     onDegraded: (error) => {
       if (error === undefined) log.write("info", "store_healed", { store: where });

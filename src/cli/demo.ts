@@ -61,6 +61,8 @@ export const demoCommand = defineCommand({
           store: "sqlite",
           redisUrl: gatewayOptions.redisUrl.initial,
           grace: 120_000,
+          retention: gatewayOptions.retention.initial,
+          retentionCap: undefined,
           continuity: "on",
           noImplicitJoin: false,
           ide: undefined,

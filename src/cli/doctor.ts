@@ -19,9 +19,9 @@ import { assemble, type DoctorReport } from "./doctor/report.ts";
 import { sendQuestion } from "./doctor/send-question.ts";
 import { overridesOf } from "./ide-options.ts";
 import { readKey } from "./key-file.ts";
-import { explainedBy, flag, text } from "./options.ts";
+import { flag, text } from "./options.ts";
 import { openOwnJournal, readCascades } from "./own-cascades.ts";
-import { defaultPort, gatewayOptions } from "./serve.ts";
+import { defaultPort, ownGatewayOptions } from "./serve.ts";
 import { promptServers } from "./servers.ts";
 import { version } from "./version.ts";
 
@@ -43,17 +43,7 @@ export const doctorCommand = defineCommand({
     }),
     bundle: text("write an archive for a report to this file, without keys, names and addresses", "<file.tar.gz>"),
     json: flag("print JSON"),
-    ...explainedBy("serve", {
-      store: gatewayOptions.store,
-      redisUrl: gatewayOptions.redisUrl,
-      grace: gatewayOptions.grace,
-      noImplicitJoin: gatewayOptions.noImplicitJoin,
-      continuity: gatewayOptions.continuity,
-      ide: gatewayOptions.ide,
-      endpoint: gatewayOptions.endpoint,
-      tokenFile: gatewayOptions.tokenFile,
-      logLevel: gatewayOptions.logLevel,
-    }),
+    ...ownGatewayOptions,
   },
   examples: [
     ["millrace doctor", "one screen"],

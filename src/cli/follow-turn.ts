@@ -79,7 +79,7 @@ async function* followOnce(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, void> {
   const gone = new MillraceError("upstream_failed", "The gateway stays away, so the turn cannot be followed.", {
-    hint: "Start it with `millrace serve`; a turn is kept for two hours.",
+    hint: "Start it with `millrace serve`; an ended turn is kept for two hours, or as its --retention says.",
   });
   if (gateway === undefined) throw lost(gone);
   const stop = new AbortController();

@@ -6,9 +6,9 @@ import { clients, findClient } from "./clients/clients.ts";
 import { readTarget } from "./clients/target.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
-import { explainedBy, text } from "./options.ts";
+import { text } from "./options.ts";
 import { withGateway } from "./reach-gateway.ts";
-import { gatewayOptions } from "./serve.ts";
+import { ownGatewayOptions } from "./serve.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined).map(({ name }) => name);
 
@@ -19,7 +19,7 @@ export const runCommand = defineCommand({
   group: "Use",
   options: {
     model: text("the model that the client begins with", "<name>", { short: "m", env: "MILLRACE_MODEL" }),
-    ...explainedBy("serve", gatewayOptions),
+    ...ownGatewayOptions,
   },
   arguments: [
     { name: "client", summary: "which client", required: true, variadic: false },

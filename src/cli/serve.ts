@@ -7,8 +7,9 @@ import { writeGatewayFile } from "./gateway-file.ts";
 import { overridesOf } from "./ide-options.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
-import { choice, duration, flag, integer, redisAddress, text, texts } from "./options.ts";
+import { choice, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
 import type { RedisAddress } from "./redis-address.ts";
+import { retentionOf } from "./retention-options.ts";
 import { version } from "./version.ts";
 
 export const defaultPort = 42_100;
@@ -37,6 +38,14 @@ export const gatewayOptions = {
     env: "MILLRACE_GRACE",
     defaultText: "2m",
   }),
+  retention: duration("how long an answer can be read again, from its end or its last reader on", 7_200_000, {
+    env: "MILLRACE_RETENTION",
+    defaultText: "2h",
+  }),
+  retentionCap: duration("how long after its end at most, whoever reads it", undefined, {
+    env: "MILLRACE_RETENTION_CAP",
+    defaultText: "2h, or the retention where that is longer",
+  }),
   continuity: choice("whether a conversation goes on in the trajectory that holds it", ["on", "off"], "on", {
     env: "MILLRACE_CONTINUITY",
   }),
@@ -54,6 +63,10 @@ export const gatewayOptions = {
     env: "MILLRACE_LOG_LEVEL",
   }),
 } as const;
+
+/** Those of a gateway that a command runs for itself: its port is nobody else's business. */
+const { port: _port, ...unlistened } = gatewayOptions;
+export const ownGatewayOptions = explainedBy("serve", unlistened);
 
 export const serveCommand = defineCommand({
   name: "serve",
@@ -128,6 +141,8 @@ export interface GatewayCommandOptions {
   readonly store: "sqlite" | "redis" | "memory";
   readonly redisUrl: RedisAddress;
   readonly grace: number;
+  readonly retention: number;
+  readonly retentionCap: number | undefined;
   readonly continuity: "on" | "off";
   readonly noImplicitJoin: boolean;
   readonly ide: "windsurf" | "windsurf-next" | undefined;
@@ -159,6 +174,7 @@ export async function openComposed(
     storeFile: options.store === "memory" ? undefined : settings.storeFile,
     redis: options.store === "redis" ? options.redisUrl : undefined,
     graceMs: options.grace,
+    retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,

@@ -9,7 +9,7 @@ import { findGateway } from "./gateway-client.ts";
 import { lineDiff } from "./line-diff.ts";
 import { explainedBy, flag, text } from "./options.ts";
 import { withGateway } from "./reach-gateway.ts";
-import { defaultPort, gatewayOptions } from "./serve.ts";
+import { gatewayOptions } from "./serve.ts";
 
 export const setupCommand = defineCommand({
   name: "setup",
@@ -45,7 +45,7 @@ export const setupCommand = defineCommand({
       const running = await findGateway(settings, signal);
       return readTarget(
         gateway,
-        options.url ?? running?.url ?? `http://127.0.0.1:${defaultPort}`,
+        options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`,
         options.model,
         signal,
       );

@@ -1,10 +1,12 @@
 import { homedir } from "node:os";
 import { systemClock } from "../base/clock.ts";
 import { parseOverrides } from "../ide/overrides.ts";
+import { defaultRetention } from "../log/retention.ts";
 import { compose } from "./compose.ts";
 import type { Io } from "./io.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { openLog } from "./log.ts";
+import { retentionOf } from "./retention-options.ts";
 import { continuityIdleMs } from "./serve.ts";
 import { readSettings } from "./settings.ts";
 
@@ -15,6 +17,8 @@ export interface StartGatewayOptions {
   readonly storeFile?: string;
   /** How long a turn goes on when its client is gone, ms; two minutes by default. */
   readonly graceMs?: number;
+  /** How long an answer can be read again after its end, ms; two hours by default. */
+  readonly retentionMs?: number;
   /** Variables and home folder as the command line sees them; those of this process by default. */
   readonly env?: Io["env"];
   readonly homeFolder?: string;
@@ -54,6 +58,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     logKeyFile,
     storeFile: options.storeFile,
     graceMs: options.graceMs ?? 120_000,
+    retention: retentionOf(options.retentionMs ?? defaultRetention.windowMs, undefined),
     implicitJoins: true,
     continuityIdleMs,
     dashboardText: false,

@@ -8,6 +8,7 @@ import type { AttachedStream, AttachIntent, StreamName } from "../client-stream.
 import { clearCodec, type LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
+import { defaultRetention, type Retention } from "../retention.ts";
 import type {
   Admitted,
   Claimed,
@@ -34,6 +35,8 @@ export interface FallbackLogOptions {
   /** What the store can do once it is open. */
   readonly capabilities: StoreCapabilities;
   readonly clock: Clock;
+  /** How long memory keeps what ended; the default where not said. */
+  readonly retention?: Retention;
   /** How memory keeps what the store will not take; as it is where not said. */
   readonly codec?: LogCodec;
   /** Told when the store begins to fail, with why, and when it is well again. */
@@ -71,7 +74,8 @@ class Fallback implements FallbackLog {
   constructor(options: FallbackLogOptions) {
     this.capabilities = options.capabilities;
     this.#options = options;
-    this.#memory = openMemoryLog({ clock: options.clock, codec: options.codec ?? clearCodec });
+    const { clock, codec = clearCodec, retention = defaultRetention } = options;
+    this.#memory = openMemoryLog({ clock, codec, retention });
   }
 
   get degradedBy(): MillraceError | undefined {
