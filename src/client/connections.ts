@@ -1,5 +1,8 @@
 import { MillraceError } from "../base/errors.ts";
-import type { StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage } from "../proto/aiserver/v1/chat_pb.ts";
+import type {
+  StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
+  WelcomeMessage,
+} from "../proto/aiserver/v1/chat_pb.ts";
 import { AttachFailed, openAttach } from "./attach.ts";
 import { waitBefore } from "./backoff.ts";
 import type { ConnectionChange } from "./reliable-stream.ts";
@@ -25,6 +28,17 @@ export interface Connected {
 export interface Delivery {
   readonly message: ServerMessage;
   readonly tier: Tier;
+}
+
+/** What the application is told of a welcome. */
+export function attachedOver({ name }: Tier, { isDegradedMode, facts }: WelcomeMessage): ConnectionChange {
+  return {
+    state: "attached",
+    tier: name,
+    degraded: isDegradedMode,
+    expiresAtMs: facts === undefined ? undefined : Number(facts.expiresAtUnixMs),
+    turnId: facts?.turnId || undefined,
+  };
 }
 
 type Ports = Pick<StreamSettings, "gateway" | "clock" | "patience" | "backoff" | "random" | "onConnection">;

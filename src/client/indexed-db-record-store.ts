@@ -2,7 +2,7 @@ import { MillraceError } from "../base/errors.ts";
 import type { StreamRecord } from "./record.ts";
 import { openRecordDatabase, type RecordDatabase } from "./record-database.ts";
 import { damagedRecord, type OwnedRecord, type RecordStore, recordNotWritten, recordTaken } from "./record-store.ts";
-import { openRecord, sealRecord, UntrustedRecord } from "./sealed-record.ts";
+import { openRecord, peekRecord, sealRecord, UntrustedRecord } from "./sealed-record.ts";
 import { ownPlatform, type WebDatabases, type WebLocks } from "./web-platform.ts";
 
 export interface IndexedDbStoreOptions {
@@ -31,6 +31,10 @@ export async function openIndexedDbRecordStore(options: IndexedDbStoreOptions = 
   return {
     survivesRestart: true,
     list: () => database.keys(),
+    peek: async (streamKey) => {
+      const found = await database.get(streamKey);
+      return found && peekRecord(database.key, found.bytes, streamKey);
+    },
     take: async (streamKey) => {
       const release = await holdLock(locks, `${name}/${streamKey}`);
       return release && ownedRecord(database, streamKey, release);

@@ -9,6 +9,7 @@ export function openMemoryRecordStore(): RecordStore {
   return {
     survivesRestart: false,
     list: () => Promise.resolve([...records.keys()]),
+    peek: (streamKey) => Promise.resolve(records.get(streamKey)),
     take: (streamKey) => {
       if (owners.has(streamKey)) return Promise.resolve(undefined);
       const me = Symbol(streamKey);

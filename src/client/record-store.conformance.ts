@@ -60,6 +60,23 @@ export function describeRecordStore(
       expect(await first?.read()).toEqual(sampleRecord(a));
     });
 
+    test("shows a record to who only looks on, whoever owns it", async () => {
+      const { open } = await harnessOf();
+      const store = await open();
+      expect(await store.peek(a)).toBeUndefined();
+      const owned = await store.take(a);
+      await owned?.save(sampleRecord(a));
+      expect(await store.peek(a)).toEqual(sampleRecord(a));
+      const last = { ...sampleRecord(a), nextSeqno: 7 };
+      await owned?.save(last);
+      expect(await store.peek(a)).toEqual(last);
+      expect(await owned?.read()).toEqual(last);
+      await owned?.release();
+      expect(await store.peek(a)).toEqual(last);
+      await (await store.take(a))?.remove();
+      expect(await store.peek(a)).toBeUndefined();
+    });
+
     test("has one owner for a record at a time", async () => {
       const { open } = await harnessOf();
       const store = await open();
@@ -137,6 +154,18 @@ export function describeRecordStore(
           const found = await meddled(harness, (bytes) => bytes.map((byte, i) => (i === at ? byte ^ 0x40 : byte)));
           expect(found).toMatchObject(refused);
         }
+      });
+
+      test("an onlooker is told too, and leaves everything as it is", async ({ skip }) => {
+        const harness = await harnessOf();
+        if (harness.atRest === undefined) return skip("nothing is at rest");
+        const store = await harness.open();
+        await (await store.take(a))?.save(sampleRecord(a));
+        const changed = (await harness.atRest.read(a)).map((byte, i) => (i === 30 ? byte ^ 1 : byte));
+        await harness.atRest.write(a, changed);
+        await expect(store.peek(a)).rejects.toMatchObject(refused.error);
+        expect(await harness.atRest.read(a)).toEqual(changed);
+        expect(await store.list()).toEqual([a]);
       });
 
       test("a record that was cut short shows", async ({ skip }) => {

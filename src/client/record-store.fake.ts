@@ -23,6 +23,10 @@ export class DyingStore implements RecordStore {
     return [...this.disk.keys()];
   }
 
+  async peek(streamKey: string): Promise<StreamRecord | undefined> {
+    return this.disk.get(streamKey);
+  }
+
   async take(streamKey: string): Promise<OwnedRecord> {
     const live = () => {
       if (this.#isDead) throw new Died();

@@ -12,6 +12,11 @@ export interface RecordStore {
   list(): Promise<readonly string[]>;
   /** Becomes the owner of a stream's record, there or not yet; undefined while somebody else who lives is. */
   take(streamKey: string): Promise<OwnedRecord | undefined>;
+  /**
+   * The record as it was saved last, whoever owns it, for who only looks on; undefined where there is none. Changes nothing.
+   * Throws `unreadableRecord()` for one that cannot be opened.
+   */
+  peek(streamKey: string): Promise<StreamRecord | undefined>;
 }
 
 /** A stream's record in the hands of its owner. Each method but `release` throws `recordTaken()` when it is no longer. */
@@ -36,6 +41,22 @@ export function damagedRecord(why: string, where: string): MillraceError {
   return new MillraceError("internal", `The record of a stream cannot be trusted: ${why}.`, {
     hint: `It was set aside (${where}) and nothing was sent. Start a new stream; the answer can still be looked up at the gateway.`,
     details: { reason: "damaged_record" },
+  });
+}
+
+/** A record that an onlooker cannot open. Its owner will find out why, and set it aside. */
+export function unreadableRecord(cause: unknown): MillraceError {
+  return new MillraceError("internal", "The record of this stream cannot be opened.", {
+    hint: "It was changed, or sealed with another key. Nothing was done to it.",
+    details: { reason: "damaged_record" },
+    cause,
+  });
+}
+
+/** No record of this stream in the store. */
+export function noRecord(streamKey: string): MillraceError {
+  return new MillraceError("invalid_request", `There is no record of a stream ${streamKey} here.`, {
+    hint: "It has ended, or it was kept in another place.",
   });
 }
 

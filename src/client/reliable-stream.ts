@@ -6,6 +6,8 @@ import type { Tier } from "./tier.ts";
 export interface ReliableStream {
   /** Names the stream, and its record in the store. */
   readonly streamKey: string;
+  /** What another page, process or device needs to look on with `observe`: as good as the answer itself, so keep it as secret. */
+  readonly pass: StreamPass;
   /** The application's own note in the record. */
   readonly label: string;
   /** When it was started, by the clock of the machine that did; epoch ms. */
@@ -35,14 +37,28 @@ export interface ReliableStream {
   leave(): Promise<void>;
 }
 
+/**
+ * What reads a stream: whoever has it, and the key of the gateway that the stream was started with. To send takes the ticket of
+ * the last welcome as well, which stays in the owner's record.
+ */
+export interface StreamPass {
+  readonly streamKey: string;
+  /** 32 bytes, base64url without padding: opens what the gateway has of the stream. */
+  readonly encryptionKey: string;
+}
+
 /** What became of a stream's connection. */
 export type ConnectionChange =
-  /** `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock. */
+  /**
+   * `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock.
+   * `turnId`: the turn that ran or runs last, as `GET /v1/turns` lists it; undefined before the first.
+   */
   | {
       readonly state: "attached";
       readonly tier: Tier["name"];
       readonly degraded: boolean;
       readonly expiresAtMs: number | undefined;
+      readonly turnId: string | undefined;
     }
   /** `fruitless`: attaches in a row that brought nothing. `why`: the gateway's words, where it asked to wait. */
   | {

@@ -1,7 +1,7 @@
 import { bestEffort } from "../base/async.ts";
-import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { isMillraceError, type MillraceError } from "../base/errors.ts";
 import type { StreamRecord } from "./record.ts";
-import { type OwnedRecord, recordTaken } from "./record-store.ts";
+import { noRecord, type OwnedRecord, recordTaken } from "./record-store.ts";
 import type { ReliableStream } from "./reliable-stream.ts";
 import { Stream } from "./stream.ts";
 import { type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
@@ -32,9 +32,7 @@ export async function resume(
   const record = await readOrRelease(owned);
   if (record !== undefined) return new Stream(begin(record, options.after), owned, settings, signal);
   await owned.release();
-  throw new MillraceError("invalid_request", `There is no record of a stream ${streamKey} here.`, {
-    hint: "It has ended, or it was kept in another place.",
-  });
+  throw noRecord(streamKey);
 }
 
 /** What was left of earlier lives of the application. */

@@ -1,4 +1,5 @@
 import type { StreamRecord } from "./record.ts";
+import { unreadableRecord } from "./record-store.ts";
 import type { RecordKey } from "./web-platform.ts";
 
 /**
@@ -66,6 +67,19 @@ export async function openRecord(
   if (generation < atLeast) throw new UntrustedRecord("it is an older copy of what was saved last");
   // The seal proves that sealRecord wrote it.
   return { record: JSON.parse(new TextDecoder().decode(plain)) as StreamRecord, generation };
+}
+
+/** The record of this stream for an onlooker, who does not mind an older copy. Throws `unreadableRecord()`. */
+export async function peekRecord(
+  key: RecordKey,
+  bytes: Uint8Array<ArrayBuffer>,
+  streamKey: string,
+): Promise<StreamRecord> {
+  try {
+    return (await openRecord(key, bytes, { streamKey, atLeast: 0 })).record;
+  } catch (error) {
+    throw error instanceof UntrustedRecord ? unreadableRecord(error) : error;
+  }
 }
 
 /** A key for records from 32 bytes. Throws RangeError for another length. */

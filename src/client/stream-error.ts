@@ -64,6 +64,11 @@ function lost(failure: ConnectError, error: unknown): Lost {
   return { kind: "lost", retryAfterMs: waitMs, why: waitMs > 0 ? failure.rawMessage : undefined, error };
 }
 
+/** The loss of a connection to a degraded gateway. */
+export function lostForGood(): MillraceError {
+  return new MillraceError("degraded", "The connection was lost, and the gateway had said that it could not resume.");
+}
+
 /** Seconds only: a date would need a clock that agrees with the gateway's. */
 function retryAfterMs({ metadata }: ConnectError): number {
   const seconds = Number(metadata.get("retry-after") ?? "0");

@@ -90,7 +90,8 @@ export class FakeStreamServer {
   /** Answers an attach: the welcome first, then what the log and the acknowledgements say, until the end. */
   async *attach(headers: Headers, signal: AbortSignal): AsyncGenerator<ServerMessage, void> {
     const stream = this.#find(headers);
-    const epoch = ++stream.epoch;
+    const observes = headers.get("x-millrace-intent") === "observe";
+    const epoch = observes ? stream.epoch : ++stream.epoch;
     const cursor = headers.get("x-idempotency-event-id") ?? startMark.eventId;
     const position =
       cursor === startMark.eventId ? 0 : stream.chunks.findIndex(({ eventId }) => eventId === cursor) + 1;
@@ -98,8 +99,8 @@ export class FakeStreamServer {
     const told = headers.get("x-millrace-chain");
     if ((cursor !== "0" && position === 0) || (told !== null && told !== toBase64Url(fromBase64(head))))
       throw refusal("diverged", "expired", Code.DataLoss);
-    stream.expiresAtMs = this.nowMs + this.retentionMs;
-    const ticket = this.#nextTicket(stream, headers.get("x-millrace-ticket"));
+    if (!observes) stream.expiresAtMs = this.nowMs + this.retentionMs;
+    const ticket = observes ? "" : this.#nextTicket(stream, headers.get("x-millrace-ticket"));
     yield create(ServerMessageSchema, {
       response: {
         case: "welcomeMessage",
@@ -120,7 +121,7 @@ export class FakeStreamServer {
     let [sent, acknowledged, beats] = [position, 0, this.#beats];
     for (;;) {
       signal.throwIfAborted();
-      if (stream.epoch !== epoch) throw refusal("superseded", "cancelled", Code.Aborted);
+      if (!observes && stream.epoch !== epoch) throw refusal("superseded", "cancelled", Code.Aborted);
       while (acknowledged < stream.accepted.length)
         yield create(ServerMessageSchema, { response: { case: "seqnoAck", value: acknowledged++ } });
       if (beats < this.#beats) {
@@ -149,6 +150,8 @@ export class FakeStreamServer {
   async #take(headers: Headers, message: ClientMessage): Promise<void> {
     const stream = this.#find(headers);
     const { seqno } = message;
+    if (headers.get("x-millrace-intent") === "observe")
+      throw refusal("observer", "invalid_request", Code.PermissionDenied);
     if (seqno === undefined) throw new Error("our client numbers everything");
     const before = stream.accepted[seqno];
     if (before !== undefined) {

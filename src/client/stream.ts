@@ -6,7 +6,7 @@ import type {
 } from "../proto/aiserver/v1/chat_pb.ts";
 import { attachHeaders, welcomeOf } from "./attach.ts";
 import { nextChain } from "./chain.ts";
-import { type Connected, Connections } from "./connections.ts";
+import { attachedOver, type Connected, Connections } from "./connections.ts";
 import { decide } from "./decide.ts";
 import { encodeAbort, encodeClose, encodeToolResult, type ToolResult, toWire } from "./messages.ts";
 import { Overtaking } from "./overtaking.ts";
@@ -14,8 +14,8 @@ import { Queue } from "./queue.ts";
 import type { KnownCall, StreamRecord } from "./record.ts";
 import { RecordKeeper } from "./record-keeper.ts";
 import { damagedRecord, type OwnedRecord } from "./record-store.ts";
-import type { ReliableStream } from "./reliable-stream.ts";
-import type { Refused } from "./stream-error.ts";
+import type { ReliableStream, StreamPass } from "./reliable-stream.ts";
+import { lostForGood, type Refused } from "./stream-error.ts";
 import { kindOf, type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Effect, Input, StreamState } from "./stream-state.ts";
@@ -48,6 +48,11 @@ export class Stream implements ReliableStream {
 
   get streamKey(): string {
     return this.#state.record.streamKey;
+  }
+
+  get pass(): StreamPass {
+    const { streamKey, encryptionKey } = this.#state.record;
+    return { streamKey, encryptionKey };
   }
 
   get label(): string {
@@ -151,8 +156,7 @@ export class Stream implements ReliableStream {
       await this.#refuseStale(welcome.serverNowMs);
       this.#keeper.heard(welcome.serverNowMs);
       await this.#step({ type: "welcome", ...welcome });
-      const { degraded, expiresAtMs } = welcome;
-      this.#settings.onConnection({ state: "attached", tier: tier.name, degraded, expiresAtMs });
+      this.#settings.onConnection(attachedOver(tier, response.value));
     }
     if (response.case !== "serverChunk") return;
     for (const effect of await this.#stepChunk(response.value)) {
@@ -213,10 +217,7 @@ export class Stream implements ReliableStream {
       case "diverged":
         throw damagedRecord(effect.why, await this.#keeper.setAside());
       case "lost_for_good":
-        throw new MillraceError(
-          "degraded",
-          "The connection was lost, and the gateway had said that it could not resume.",
-        );
+        throw lostForGood();
       default:
         effect satisfies never;
     }

@@ -1,5 +1,7 @@
 import {
   autoResume,
+  type ObservedEvent,
+  observe,
   openIndexedDbRecordStore,
   type ReliableStream,
   type StreamEvent,
@@ -13,6 +15,9 @@ interface KeptPage {
   ask(url: string, key: string, model: string, text: string): Promise<void>;
   goOn(url: string, key: string): Promise<{ readonly streams: number; readonly taken: number }>;
   kept(): StreamEvent[];
+  /** Looks on at the only stream of this origin, whichever tab has it. */
+  lookOn(url: string, key: string): Promise<void>;
+  seen: ObservedEvent[];
   failure: string | undefined;
 }
 
@@ -31,6 +36,17 @@ page.goOn = async (url, key) => {
   const { streams, taken } = await autoResume({ ...(await options(url, key)), after }, signal);
   for (const stream of streams) read(stream);
   return { streams: streams.length, taken: taken.length };
+};
+
+page.seen = [];
+page.lookOn = async (url, key) => {
+  const settings = await options(url, key);
+  const [streamKey = ""] = await settings.store.list();
+  void (async () => {
+    for await (const event of observe(streamKey, settings, signal)) page.seen.push(event);
+  })().catch((error: unknown) => {
+    page.failure = String(error);
+  });
 };
 
 async function options(url: string, key: string) {

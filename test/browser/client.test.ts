@@ -75,10 +75,11 @@ describe.skipIf(executablePath === undefined)(`the reliable client in Chromium${
     await page.evaluate(`ask(${url}, ${key}, ${JSON.stringify(model)}, ${question})`);
     await page.waitForFunction("kept().length > 2");
 
-    // A second tab is told that the first one has it.
+    // A second tab is told that the first one has it, and looks on.
     const other = await context.newPage();
     await other.goto(origin);
     expect(await other.evaluate(`goOn(${url}, ${key})`)).toEqual({ streams: 0, taken: 1 });
+    await other.evaluate(`lookOn(${url}, ${key})`);
 
     // A reload in the middle: the same tab has it again at once.
     await page.reload();
@@ -97,6 +98,9 @@ describe.skipIf(executablePath === undefined)(`the reliable client in Chromium${
     expect(textOf(events)).toHaveLength(size);
     expect(new Set(events.map(({ eventId }) => eventId)).size).toBe(events.length);
     expect((await ide.report()).messages).toHaveLength(1);
+    await other.waitForFunction('seen.at(-1)?.type === "end" || globalThis.failure !== undefined');
+    expect(await other.evaluate("globalThis.failure")).toBeUndefined();
+    expect(await other.evaluate("seen")).toEqual(events);
     expect(await other.evaluate(`goOn(${url}, ${key})`)).toEqual({ streams: 0, taken: 0 });
   });
 });

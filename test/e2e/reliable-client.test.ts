@@ -8,6 +8,7 @@ import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
+import { observe } from "../../src/client/observe.ts";
 import { autoResume } from "../../src/client/resume.ts";
 import { startReliableStream } from "../../src/client/start-stream.ts";
 import type { StreamEvent } from "../../src/client/stream-event.ts";
@@ -76,8 +77,15 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   await Promise.race([once(chat.stdout, "data"), closed]);
   const begun: Promise<void>[] = [];
   const whole: Promise<StreamEvent[]>[] = [];
+  const lookOn: (() => Promise<readonly string[]>)[] = [];
   for (const tier of ["bidi", "sse", "poll"] as const) {
-    const stream = await startReliableStream(request, { gateway: nodeLink(first, { tiers: [tier] }) }, patience());
+    const options = { gateway: nodeLink(first, { tiers: [tier] }) };
+    const stream = await startReliableStream(request, options, patience());
+    lookOn.push(async () => {
+      const seen: string[] = [];
+      for await (const event of observe(stream.pass, options, patience())) seen.push(JSON.stringify(event));
+      return seen;
+    });
     const { promise, resolve } = Promise.withResolvers<void>();
     begun.push(promise);
     whole.push(
@@ -89,9 +97,12 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
     );
   }
   await Promise.race([Promise.all(begun), Promise.all(whole)]);
+  const looked = lookOn.map((look) => look());
   await first.kill();
   await gateway({ home, args: [...args, "--port", new URL(first.url).port] });
   for (const events of await Promise.all(whole)) expectWhole(events);
+  for (const [index, seen] of (await Promise.all(looked)).entries())
+    expect(seen).toEqual((await whole[index])?.map((event) => JSON.stringify(event)));
   await closed;
   expect(shown.trimEnd()).toHaveLength(size);
 

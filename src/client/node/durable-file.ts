@@ -1,4 +1,4 @@
-import { open, rename } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 
 /**
  * Replaces a file (mode 0600) in one step: a crash leaves the old one or the new one. Durable once the folder is synced.
@@ -14,6 +14,16 @@ export async function replaceFile(path: string, bytes: Uint8Array): Promise<void
     await file.close();
   }
   await rename(draft, path);
+}
+
+/** The bytes of a file; undefined where there is none. */
+export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  try {
+    return new Uint8Array(await readFile(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // fs throws nothing else
+    throw error;
+  }
 }
 
 /** Makes the names in a folder durable, where the system can. */

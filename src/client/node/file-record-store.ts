@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { RecordStore } from "../record-store.ts";
-import { importRecordKey } from "../sealed-record.ts";
+import { importRecordKey, peekRecord } from "../sealed-record.ts";
 import type { RecordKey } from "../web-platform.ts";
-import { FileRecord } from "./file-record.ts";
+import { readIfThere } from "./durable-file.ts";
+import { FileRecord, recordPath } from "./file-record.ts";
 import { OwnerFile } from "./owner-file.ts";
 import { readOrMakeRecordKey } from "./record-key.ts";
 
@@ -33,16 +34,24 @@ export async function openFileRecordStore(options: FileStoreOptions): Promise<Re
       const names = await readdir(folder);
       return names.filter((name) => name.endsWith(".stream")).map((name) => name.slice(0, -".stream".length));
     },
+    peek: async (streamKey) => {
+      requireFileName(streamKey);
+      const bytes = await readIfThere(recordPath(folder, streamKey));
+      return bytes && peekRecord(key, bytes, streamKey);
+    },
     take: async (streamKey) => {
-      if (!/^[\w-]{1,128}$/.test(streamKey)) {
-        throw new MillraceError("invalid_request", "The key of a stream is letters, digits and dashes.", {
-          hint: "Give it as it was printed.",
-        });
-      }
+      requireFileName(streamKey);
       const owner = await OwnerFile.take(folder, streamKey, clock.now());
       return owner && new FileRecord({ folder, streamKey, owner, key, clock });
     },
   };
+}
+
+function requireFileName(streamKey: string): void {
+  if (/^[\w-]{1,128}$/.test(streamKey)) return;
+  throw new MillraceError("invalid_request", "The key of a stream is letters, digits and dashes.", {
+    hint: "Give it as it was printed.",
+  });
 }
 
 async function openKey({ folder, key }: FileStoreOptions): Promise<RecordKey> {

@@ -1,4 +1,4 @@
-import { readdir, readFile, rename, unlink } from "node:fs/promises";
+import { readdir, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -6,8 +6,13 @@ import type { StreamRecord } from "../record.ts";
 import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../record-store.ts";
 import { openRecord, sealRecord, UntrustedRecord } from "../sealed-record.ts";
 import type { RecordKey } from "../web-platform.ts";
-import { replaceFile, syncFolder } from "./durable-file.ts";
+import { readIfThere, replaceFile, syncFolder } from "./durable-file.ts";
 import type { OwnerFile } from "./owner-file.ts";
+
+/** The file of a stream's record. */
+export function recordPath(folder: string, streamKey: string): string {
+  return join(folder, `${streamKey}.stream`);
+}
 
 /** Where a record is, and whose. */
 export interface FileRecordPlace {
@@ -28,7 +33,7 @@ export class FileRecord implements OwnedRecord {
 
   constructor(place: FileRecordPlace) {
     this.#place = place;
-    this.#path = join(place.folder, `${place.streamKey}.stream`);
+    this.#path = recordPath(place.folder, place.streamKey);
   }
 
   async read(): Promise<StreamRecord | undefined> {
@@ -128,15 +133,6 @@ export class FileRecord implements OwnedRecord {
 
   #markPath(generation: number): string {
     return join(this.#place.folder, `${this.#place.streamKey}.${generation}.mark`);
-  }
-}
-
-async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  try {
-    return new Uint8Array(await readFile(path));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // fs throws nothing else
-    throw error;
   }
 }
 
