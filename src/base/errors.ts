@@ -33,7 +33,7 @@ const defaultHints: Readonly<Record<ErrorCode, string>> = {
   upstream_timeout: "Try again; the IDE's server did not answer in time.",
   cancelled: "Send the request again if you still want the answer.",
   degraded: "Free disk space or repair the store; answers still flow, but cannot be resumed.",
-  expired: "The answer is no longer kept; send the request again under a new idempotency key.",
+  expired: "Send the request again, under a new idempotency key.",
   internal: "This is a bug in Millrace; please report it with the id of this error.",
 };
 
