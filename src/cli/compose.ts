@@ -218,6 +218,7 @@ function bytesOf(file: string): number {
 /** The same models, each of which is told on when a list or a name is answered. */
 function noting(models: Models, note: (model: Model) => void): Models {
   return {
+    nameOf: (uid) => models.nameOf(uid),
     async list(options, signal) {
       const list = await models.list(options, signal);
       for (const model of list) note(model);

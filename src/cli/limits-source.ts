@@ -1,4 +1,6 @@
 import { MillraceError } from "../base/errors.ts";
+import { createCatalogue } from "../models/catalogue.ts";
+import { nameOfUid } from "../models/model-name.ts";
 import {
   encodeLimits,
   encodeToolCalls,
@@ -65,12 +67,15 @@ function ofGateway(gateway: GatewayClient): LimitsSource {
 
 function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
   const { history } = local;
+  const catalogue = createCatalogue();
+  const nameOf = (uid: string) => nameOfUid(uid, catalogue);
   return {
     limits: async (signal) => encodeLimits(await (await local.meter()).limits({ wait: true }, signal)),
-    usage: (query) => Promise.resolve(encodeUsage(usageReport(history, { ...query, untilMs: io.clock.now() + 1 }))),
+    usage: (query) =>
+      Promise.resolve(encodeUsage(usageReport(history, { ...query, untilMs: io.clock.now() + 1 }), nameOf)),
     toolCalls(sinceMs) {
       const untilMs = io.clock.now() + 1;
-      return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs));
+      return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
     },
     close: () => local.close(),
   };

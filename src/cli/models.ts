@@ -78,9 +78,9 @@ async function showToolCalls(
 }
 
 /** Counts, with their share of all calls where there are any. */
-function callCells({ model, calls, first_try, repaired, reasked, failed }: ModelCallsEnvelope): readonly string[] {
+function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelCallsEnvelope): readonly string[] {
   const shown = (count: number) => (count === 0 ? "0" : `${count} (${Math.round((count / calls) * 100)} %)`);
-  return [model, String(calls), shown(first_try), shown(repaired), shown(reasked), shown(failed)];
+  return [name, String(calls), shown(first_try), shown(repaired), shown(reasked), shown(failed)];
 }
 
 function printModels(models: readonly Model[], { out }: CommandContext): void {

@@ -5,7 +5,7 @@ import { ideNames } from "./usage-table.ts";
 /** Spending as a table, the sums below it, and what the plan lost that it does not explain. `~`: estimated in part. */
 export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
   const header = [usage.by, "turns", "failed", "prompt", "completion", "thinking", "credits", "first token"];
-  const rows = usage.data.map((spend) => cellsOf(spend.key ?? "not told", spend));
+  const rows = usage.data.map((spend) => cellsOf(spend.name ?? "not told", spend));
   const total = cellsOf("total", sum(usage.data));
   const widths = header.map((name, column) =>
     Math.max(name.length, ...[...rows, total].map((row) => row[column]?.length ?? 0)),
@@ -46,6 +46,7 @@ function sum(rows: readonly SpendEnvelope[]): SpendEnvelope {
   const weight = timed.reduce((total, spend) => total + spend.turns, 0);
   return {
     key: "total",
+    name: "total",
     turns: add((s) => s.turns),
     finished: add((s) => s.finished),
     failed: add((s) => s.failed),

@@ -132,7 +132,7 @@ describe("millrace usage", () => {
     const json = usageSchema.parse(JSON.parse((await usage(["--by", "client", "--json"], [], { turns: 2 })).stdout));
     expect(json).toMatchObject({ by: "client", data: [{ key: "opencode", turns: 2 }] });
     const { stdout } = await usage(["--by", "project", "--csv"], [], { turns: 1 });
-    expect(stdout.split("\r\n")[1]).toMatch(/^"'=SUM\(""x""\), engine",1,/);
+    expect(stdout.split("\r\n")[1]).toMatch(/^"'=SUM\(""x""\), engine","'=SUM\(""x""\), engine",1,/);
   });
 
   it("says what to do next where there is no history", async () => {

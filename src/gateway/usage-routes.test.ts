@@ -109,7 +109,7 @@ describe("GET /v1/usage/tools", () => {
     history.addToolCalls({ turnId: "turn_1", model: "model-a", atMs: clock.now() - 1000, ...counts });
     history.addToolCalls({ turnId: "turn_0", model: "model-a", atMs: clock.now() - 31 * 86_400_000, ...counts });
     expect(toolCallsSchema.parse(await json("/v1/usage/tools")).data).toEqual([
-      { model: "model-a", turns: 1, calls: 9, first_try: 7, repaired: 1, reasked: 1, failed: 0 },
+      { model: "model-a", name: "model-a", turns: 1, calls: 9, first_try: 7, repaired: 1, reasked: 1, failed: 0 },
     ]);
     expect(toolCallsSchema.parse(await json("/v1/usage/tools?since=60d")).data).toMatchObject([{ turns: 2 }]);
     const headers = { authorization: `Bearer ${guestKey}` };

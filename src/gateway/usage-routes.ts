@@ -22,7 +22,8 @@ const defaultToolsSince = "30d";
 
 /** What is left of the plans (`/v1/limits`, of one IDE, over time), and what turns used of them (`/v1/usage`) and how models called tools (`/v1/usage/tools`), both the owner only. */
 export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
-  const { meter, clock } = gateway;
+  const { meter, clock, models } = gateway;
+  const nameOf = (uid: string) => models.nameOf(uid);
   app.get("/v1/limits", async (c) =>
     meter === undefined ? notMetered(gateway, c) : jsonResponse(await limitsOf(meter, c)),
   );
@@ -53,14 +54,14 @@ export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
       by: dimensionOf(c),
       timeZone: c.req.query("time_zone") ?? "UTC",
     };
-    return jsonResponse(encodeUsage(meter.usage(query)));
+    return jsonResponse(encodeUsage(meter.usage(query), nameOf));
   });
   app.get("/v1/usage/tools", (c) => {
     if (meter === undefined) return notMetered(gateway, c);
     if (!callerOf(c).owner) return ownersOnly(c);
     const sinceMs = parseSince(c.req.query("since") ?? defaultToolsSince, clock.now(), "since");
     const untilMs = clock.now() + 1;
-    return jsonResponse(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs));
+    return jsonResponse(encodeToolCalls(meter.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
   });
 }
 

@@ -13,6 +13,12 @@ export function modelName(uid: string, label: string, catalogue: Catalogue): str
   return known?.name ?? spelled(isEnumName(uid) ? label : uid) ?? spelled(label) ?? uid;
 }
 
+/** The name of a model of which only the UID is at hand; the UID itself where it tells nothing. */
+export function nameOfUid(uid: string, catalogue: Catalogue): string {
+  if (isPrivate(uid)) return uid;
+  return catalogue.byUid(uid)?.name ?? (isEnumName(uid) ? uid : (spelled(uid) ?? uid));
+}
+
 /** Whether a UID is a slot whose meaning is the account's own. */
 export function isPrivate(uid: string): boolean {
   return /^MODEL_PRIVATE_\d+$/.test(uid);

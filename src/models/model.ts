@@ -31,9 +31,11 @@ export interface Resolution {
   readonly rule: "uid" | "name" | "variant" | "alias" | "enum" | "effort";
 }
 
-/** The account's models, live. Both throw what finding a server throws. */
+/** The account's models, live. What asks a server throws what finding one throws. */
 export interface Models {
   list(options: { readonly refresh: boolean }, signal: AbortSignal): Promise<readonly Model[]>;
+  /** What a UID is called: by the list that was read last, else as far as it is known without one. Asks nobody. */
+  nameOf(uid: string): string;
   /** Throws `unknown_model` naming the nearest three, `model_not_allowed` for a disabled one. Never a default. */
   resolve(name: string, effort: string | undefined, signal: AbortSignal): Promise<Resolution>;
 }

@@ -40,6 +40,10 @@ export class FakeModels implements Models {
     return this.models;
   }
 
+  nameOf(uid: string): string {
+    return this.models.find((model) => model.uid === uid)?.name ?? uid;
+  }
+
   async resolve(name: string): Promise<Resolution> {
     if (this.fails !== undefined) throw this.fails;
     const model = this.models.find((candidate) => candidate.name === name || candidate.uid === name);

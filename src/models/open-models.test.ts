@@ -64,3 +64,20 @@ describe("an unknown name", () => {
     expect(state.asked).toBe(1);
   });
 });
+
+describe("the name of a UID", () => {
+  it("is the list's own, also for what only this account calls so", async () => {
+    const { state, models } = account();
+    for (const { uid, name } of await models.list({ refresh: false }, never)) expect(models.nameOf(uid)).toBe(name);
+    expect(models.nameOf("MODEL_PRIVATE_11")).toBe("claude-haiku-4.5");
+    expect(state.asked).toBe(1);
+  });
+
+  it("is what is known without a list where none was read, and the UID where that is nothing", () => {
+    const { state, models } = account();
+    expect(models.nameOf("MODEL_SWE_1_5")).toBe("swe-1.5");
+    expect(models.nameOf("claude-opus-9-high")).toBe("claude-opus-9:high");
+    expect(models.nameOf("MODEL_PRIVATE_7")).toBe("MODEL_PRIVATE_7");
+    expect(state.asked).toBe(0);
+  });
+});

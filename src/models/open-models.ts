@@ -5,6 +5,7 @@ import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { type AccountModel, modelsOf } from "./account-models.ts";
 import { createCatalogue } from "./catalogue.ts";
 import type { Models } from "./model.ts";
+import { nameOfUid } from "./model-name.ts";
 import { resolveModel } from "./resolve.ts";
 
 export interface ModelsOptions {
@@ -43,6 +44,7 @@ export function openModels(
     async list({ refresh }, signal) {
       return (await snapshot(refresh ? 0 : keepMs, signal)).models;
     },
+    nameOf: (uid) => known?.models.find((model) => model.uid === uid)?.name ?? nameOfUid(uid, catalogue),
     async resolve(name, effort, signal) {
       const first = await snapshot(keepMs, signal);
       try {

@@ -69,6 +69,7 @@ export const limitsSchema = z.object({
 
 const spendSchema = z.object({
   key: z.string().nullable(),
+  name: z.string().nullable(),
   turns: z.number(),
   finished: z.number(),
   failed: z.number(),
@@ -110,6 +111,7 @@ export const usageSchema = z.object({
 
 const modelCallsSchema = z.object({
   model: z.string(),
+  name: z.string(),
   turns: z.number(),
   calls: z.number(),
   first_try: z.number(),
@@ -139,25 +141,36 @@ export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelop
   return { object: "list", now: iso(nowMs), data: readings.map(encodeReading), errors: errors.map(encodeError) };
 }
 
-export function encodeUsage({ query, rows, outside }: UsageReport): UsageEnvelope {
+/** What a model's UID is called. */
+type NameOf = (uid: string) => string;
+
+/** `name` is what a person calls a row's key: that of a model, else the key. */
+export function encodeUsage({ query, rows, outside }: UsageReport, nameOf: NameOf): UsageEnvelope {
+  const named = query.by === "model" ? nameOf : (key: string) => key;
   return {
     object: "usage",
     since: iso(query.sinceMs),
     until: iso(query.untilMs),
     by: query.by,
     time_zone: query.timeZone,
-    data: rows.map(encodeSpend),
+    data: rows.map((spend) => encodeSpend(spend, named)),
     used_outside: outside.map(encodeOutside),
   };
 }
 
-export function encodeToolCalls(rows: readonly ModelCalls[], sinceMs: number, untilMs: number): ToolCallsEnvelope {
+export function encodeToolCalls(
+  rows: readonly ModelCalls[],
+  sinceMs: number,
+  untilMs: number,
+  nameOf: NameOf,
+): ToolCallsEnvelope {
   return {
     object: "tool_calls",
     since: iso(sinceMs),
     until: iso(untilMs),
     data: rows.map(({ model, turns, firstTry, repaired, reasked, failed }) => ({
       model,
+      name: nameOf(model),
       turns,
       calls: firstTry + repaired + reasked + failed,
       first_try: firstTry,
@@ -221,9 +234,10 @@ function encodeError({ ide, error, atMs }: ReadingError): LimitsEnvelope["errors
   return { ide: ide ?? null, code: error.code, message: error.message, hint: error.hint, at: iso(atMs) };
 }
 
-function encodeSpend(spend: Spend): SpendEnvelope {
+function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
   return {
     key: spend.key ?? null,
+    name: spend.key === undefined ? null : nameOf(spend.key),
     turns: spend.turns,
     finished: spend.finished,
     failed: spend.failed,

@@ -191,7 +191,7 @@ describe("the meter's history", () => {
       rows: [{ key: "/home/ada/engine", creditsHundredths: 2350 }],
       outside: [{ windowId: "prompt-credits", lost: 123.5, explained: 23.5, outside: 100, bound: "exact" }],
     });
-    const envelope = encodeUsage(meter.usage(query));
+    const envelope = encodeUsage(meter.usage(query), (uid) => uid);
     expect(usageSchema.parse(JSON.parse(JSON.stringify(envelope)))).toEqual(envelope);
     expect(envelope).toMatchObject({
       data: [{ credits: 23.5 }],

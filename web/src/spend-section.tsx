@@ -52,8 +52,9 @@ export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () 
 }
 
 function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
-  const most = Math.max(1, ...usage.data.map(tokensOf));
   const hasCredits = usage.data.some((spend) => spend.credits_known_turns > 0);
+  const measure = hasCredits ? (spend: SpendEnvelope) => spend.credits : tokensOf; // what the rows are sorted by
+  const most = Math.max(1e-9, ...usage.data.map(measure));
   const hasEstimates = usage.data.some((spend) => spend.estimated_tokens > 0);
   return (
     <div class="card">
@@ -85,7 +86,7 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
                   <span class="key" title={spend.key ?? "not told"}>
                     {keyOf(spend, usage.by)}
                   </span>
-                  <span class="share" style={{ width: `${(tokensOf(spend) / most) * 100}%` }} />
+                  <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />
                 </th>
                 <td class="number">
                   {count(spend.turns)}
@@ -111,8 +112,8 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
 }
 
 function keyOf(spend: SpendEnvelope, by: UsageEnvelope["by"]): string {
-  if (spend.key === null) return "not told";
-  return by === "project" ? (spend.key.split(/[\\/]/).findLast((part) => part !== "") ?? spend.key) : spend.key;
+  if (spend.name === null) return "not told";
+  return by === "project" ? (spend.name.split(/[\\/]/).findLast((part) => part !== "") ?? spend.name) : spend.name;
 }
 
 function tokensOf(spend: SpendEnvelope): number {
