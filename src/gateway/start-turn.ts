@@ -41,7 +41,7 @@ export async function startTurn(
   if (resumed !== undefined) {
     const { record, started, cursor } = resumed;
     noteResumption(gateway, headers, record.turnId, "last_event_id", cursor.eventId);
-    return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, {});
+    return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, modelHeaders(record, undefined));
   }
   const asked: JoinTurn = {
     caller: callerOf(c).digest,
@@ -70,6 +70,7 @@ export async function startTurn(
       request: parsed.request,
       modelUid: resolution.model.uid,
       modelNumber: resolution.model.number,
+      modelRule: resolution.rule,
       client: clientOf(headers),
       project: projectOf(headers),
       wire: parsed.wire,
@@ -173,16 +174,17 @@ export function contextOf(
   };
 }
 
-/** Which model answers. By which rule its name was understood is known to the request that began the turn only. */
+/** Which model answers, what was asked for, and by which rule one became the other: as the request that began the turn was told. */
 function modelHeaders(
   record: TurnRecord | undefined,
   resolution: Resolution | undefined,
 ): Readonly<Record<string, string>> {
-  const uid = resolution?.model.uid ?? record?.modelUid;
-  const asked = resolution?.asked ?? record?.request.model;
+  const uid = record?.modelUid ?? resolution?.model.uid;
+  const asked = record?.request.model ?? resolution?.asked;
+  const rule = record === undefined ? resolution?.rule : record.modelRule;
   return {
     ...(uid === undefined ? {} : { "x-millrace-model": headerSafe(uid) }),
     ...(asked === undefined ? {} : { "x-millrace-model-asked": headerSafe(asked) }),
-    ...(resolution === undefined ? {} : { "x-millrace-model-rule": resolution.rule }),
+    ...(rule === undefined ? {} : { "x-millrace-model-rule": headerSafe(rule) }),
   };
 }

@@ -105,6 +105,23 @@ describe("a streamed turn", () => {
     });
   });
 
+  it("says so to whoever joins the turn or resumes it, also when the model cannot be looked up any more", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    const keyed = { json: streamed, headers: { "idempotency-key": "k" } };
+    const first = await fake.request(path, keyed);
+    const [, second] = await new SseReader(first).rest();
+    fake.models.resolve = () => Promise.reject(new MillraceError("ide_not_running", "No IDE runs."));
+    const joined = await fake.request(path, keyed);
+    const resumed = await fake.request(path, { json: streamed, headers: { "last-event-id": second?.id ?? "" } });
+    expect(joined.headers.get("x-millrace-joined")).toBe("key");
+    for (const name of ["x-millrace-model", "x-millrace-model-asked", "x-millrace-model-rule"]) {
+      expect(first.headers.get(name)).not.toBeNull();
+      expect(joined.headers.get(name)).toBe(first.headers.get(name));
+      expect(resumed.headers.get(name)).toBe(first.headers.get(name));
+    }
+  });
+
   it("answers a failure before the first content with its status", async () => {
     proves("http.retry-after");
     const fake = fakeGateway();

@@ -20,6 +20,7 @@ export function decodeHeader(text: string): TurnHeader {
     session: stored.session,
     client: stored.client,
     graceMs: stored.graceMs === "to_end" ? Infinity : stored.graceMs,
+    ...(stored.modelRule === undefined ? {} : { modelRule: stored.modelRule }),
     ...(stored.project === undefined ? {} : { project: stored.project }),
     ...(stored.wire === undefined ? {} : { wire: stored.wire }),
   };

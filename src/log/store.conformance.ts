@@ -191,7 +191,15 @@ export function describeLogStore(
 
     describe("turns", () => {
       test("are found again as they were created", async () => {
-        const turn = newTurn({ session: "s", idempotencyKey: "k", graceMs: Infinity, wire: { a: [1] }, client: "x/1" });
+        const turn = newTurn({
+          session: "s",
+          idempotencyKey: "k",
+          graceMs: Infinity,
+          wire: { a: [1] },
+          client: "x/1",
+          project: "p",
+          modelRule: "alias",
+        });
         await store.create(turn, "owner-1");
         expect(await store.get(turn.turnId)).toMatchObject({ ...turn, ended: false, owner: "owner-1" });
         expect(await store.get("turn_none" as TurnId)).toBeUndefined();

@@ -13,6 +13,8 @@ export interface NewTurn {
   readonly request: TurnRequest;
   readonly modelUid: string;
   readonly modelNumber: number | undefined;
+  /** By which rule the request's model name became that one; absent where no name was resolved. */
+  readonly modelRule?: string | undefined;
   /** Digest of the caller's API key; joins never cross it. */
   readonly caller: string;
   /** Digest of the body; the same key with another one is a conflict. */

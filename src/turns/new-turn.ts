@@ -4,7 +4,7 @@ import type { StartTurn } from "./turns.ts";
 
 /** What is stored of a request when its turn begins. */
 export function newTurnOf(asked: StartTurn, createdAtMs: number, defaultGraceMs: number): NewTurn {
-  const { project, wire, graceMs = defaultGraceMs } = asked;
+  const { modelRule, project, wire, graceMs = defaultGraceMs } = asked;
   return {
     turnId: newTurnId(createdAtMs),
     createdAtMs,
@@ -18,6 +18,7 @@ export function newTurnOf(asked: StartTurn, createdAtMs: number, defaultGraceMs:
     session: asked.session,
     client: asked.client,
     graceMs,
+    ...(modelRule === undefined ? {} : { modelRule }),
     ...(project === undefined ? {} : { project }),
     ...(wire === undefined ? {} : { wire }),
   };

@@ -9,6 +9,8 @@ export interface StartTurn {
   readonly request: TurnRequest;
   readonly modelUid: ModelUid;
   readonly modelNumber: number | undefined;
+  /** By which rule the request's model name became that one: said again to whoever joins the turn. */
+  readonly modelRule?: string | undefined;
   /** Digest of the caller's API key. */
   readonly caller: string;
   /** Digest of the request's body. */

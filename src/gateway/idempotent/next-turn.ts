@@ -16,12 +16,13 @@ export async function firstTurn(
   signal: AbortSignal,
 ): Promise<StartTurn> {
   const request = parseChat(chat);
-  const { model } = await models.resolve(request.model, request.reasoningEffort, signal);
+  const { model, rule } = await models.resolve(request.model, request.reasoningEffort, signal);
   return {
     dialect: "idempotent",
     request,
     modelUid: model.uid,
     modelNumber: model.number,
+    modelRule: rule,
     session: ask.session ?? (chat.conversationId || undefined),
     ...asked(ask, 0),
   };
@@ -41,6 +42,7 @@ export function nextTurn(
     request: continueRequest(last.request, blocks, results),
     modelUid: last.modelUid as StartTurn["modelUid"], // it was one when the turn was stored
     modelNumber: last.modelNumber,
+    modelRule: last.modelRule,
     session: last.session,
     ...asked(ask, segment),
   };
