@@ -1,4 +1,5 @@
-import type { Model } from "../models/model.ts";
+import { isMillraceError } from "../base/errors.ts";
+import type { Model, Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import type { ModelCallsEnvelope } from "../usage/envelope.ts";
 import { parseSince } from "../usage/since.ts";
@@ -7,6 +8,7 @@ import { composeIdeFinder } from "./compose-ide.ts";
 import { callGateway, findGateway } from "./gateway-client.ts";
 import { overridesOf } from "./ide-options.ts";
 import type { OpenLimitsSource } from "./limits-source.ts";
+import { familiesOf, familyRow, modelRow, modelTableHead } from "./model-table.ts";
 import { flag, text } from "./options.ts";
 import { gatewayOptions } from "./serve.ts";
 import { promptServers } from "./servers.ts";
@@ -17,10 +19,10 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
     name: "models",
     summary: "List the models of the account, by the names that requests use",
     description:
-      "The list is the account's own, read from the IDE at that moment. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
+      "The list is the account's own, read from the IDE at that moment: a row for each family, with the variants of how hard it thinks, how fast it is or how much it holds. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
     group: "Look",
     options: {
-      all: flag("also those that this plan cannot call"),
+      all: flag("each variant in a row of its own, also those that this plan cannot call"),
       vendor: text("only this vendor", "<name>"),
       refresh: flag("have a running gateway read the list anew too, instead of within five minutes"),
       tools: flag("how each model fared at calling tools"),
@@ -32,6 +34,7 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
     },
     examples: [
       ["millrace models", "what can be called"],
+      ["millrace models --json", "each model with all that is known of it"],
       ["millrace models --all --vendor anthropic", "one vendor, with the reasons of the others"],
       ["millrace models --tools", "which model to trust with an agent"],
     ],
@@ -52,7 +55,7 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
         const gateway = options.refresh ? await findGateway(settings, signal) : undefined;
         if (gateway !== undefined) await callGateway(gateway, "/v1/models?refresh=1", { signal });
         if (options.json) out.json(list);
-        else printModels(list, context);
+        else await printModels(list, models, options.all, context);
       } finally {
         finder.close();
       }
@@ -83,23 +86,44 @@ function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelC
   return [name, String(calls), shown(first_try), shown(repaired), shown(reasked), shown(failed)];
 }
 
-function printModels(models: readonly Model[], { out }: CommandContext): void {
-  const rows = models.map((model) => [
-    model.name,
-    model.vendor,
-    model.contextTokens === undefined ? "unknown" : `${Math.round(model.contextTokens / 1000)}k`,
-    cost(model),
-    model.supportsImages ? "images" : "",
-    [
-      model.isDefault ? "default" : "",
-      model.isNew ? "new" : "",
-      model.disabledReason === undefined ? "" : `not callable: ${model.disabledReason}`,
-    ]
-      .filter((mark) => mark !== "")
-      .join(", "),
-  ]);
-  printTable(["NAME", "VENDOR", "CONTEXT", "COST", "INPUT", ""], rows, out);
-  if (rows.length === 0) out.note("No model fits.");
+/** A row for each family, or with `all` for each model, whatever keeps it from being called. */
+async function printModels(
+  list: readonly Model[],
+  models: Models,
+  all: boolean,
+  { out, signal }: CommandContext,
+): Promise<void> {
+  if (list.length === 0) {
+    out.note("No model fits.");
+    return;
+  }
+  const names = new Map<string, Model | undefined>();
+  for (const { name } of all ? [] : familiesOf(list, () => undefined))
+    names.set(name, await meant(models, name, signal));
+  const families = familiesOf(list, (name) => names.get(name));
+  if (all)
+    printTable(
+      modelTableHead.filter((title) => title !== "VARIANTS"),
+      list.map(modelRow),
+      out,
+    );
+  else printTable(modelTableHead, families.map(familyRow), out);
+  if (!all && list.length > families.length) {
+    out.note(
+      "A request names a model, or name and variant together (claude-opus-4.7:high); * is what the name alone means.",
+    );
+  }
+}
+
+/** What a request for that name would get; undefined where it would be refused. */
+async function meant(models: Models, name: string, signal: AbortSignal): Promise<Model | undefined> {
+  try {
+    return (await models.resolve(name, undefined, signal)).model;
+  } catch (error) {
+    if (isMillraceError(error) && (error.code === "unknown_model" || error.code === "model_not_allowed"))
+      return undefined;
+    throw error;
+  }
 }
 
 function printTable(
@@ -115,9 +139,4 @@ function printTable(
       .trimEnd();
   out.line(out.style("bold", line(head)));
   for (const row of rows) out.line(line(row));
-}
-
-function cost(model: Model): string {
-  if (model.creditMultiplier !== undefined) return model.creditMultiplier === 0 ? "free" : `${model.creditMultiplier}x`;
-  return model.costTier ?? "unknown";
 }
