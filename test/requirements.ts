@@ -130,7 +130,8 @@ export const requirements = [
   {
     id: "responses.codex-defaults",
     row: 50,
-    sentence: "store, include, instructions and hosted tools are tolerated or refused by name.",
+    sentence:
+      "store, include and instructions are tolerated; hosted tools refused by name, or left out by name beside own ones.",
   },
   { id: "responses.done", row: 51, sentence: "[DONE] follows the terminal event." },
   {

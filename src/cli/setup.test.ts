@@ -115,6 +115,7 @@ describe("millrace setup", () => {
     expect(parseToml(read(files["codex"] ?? ""))).toEqual({
       model_provider: "millrace",
       model: "model-b",
+      web_search: "disabled",
       model_providers: {
         millrace: { name: "Millrace", base_url: `${url}/v1`, env_key: "MILLRACE_API_KEY", wire_api: "responses" },
       },
@@ -261,6 +262,7 @@ describe.runIf(hasFileModes)("millrace run", () => {
     const codex = await shown("codex", "codex");
     expect(codex.args.slice(-2)).toEqual(["--flag", "a word"]);
     expect(codex.args).toContain(`model_providers.millrace.base_url="${url}/v1"`);
+    expect(codex.args).toContain('web_search = "disabled"');
     expect(codex.args.join(" ")).not.toContain(key);
     const openCode = await shown("opencode", "opencode");
     expect(JSON.parse(openCode.env["OPENCODE_CONFIG_CONTENT"] ?? "")).toMatchObject({

@@ -75,7 +75,7 @@ const bodies: Readonly<Record<string, unknown>> = {
     metadata: { user_id: "u" },
     tools: [
       { name: "weather", input_schema: parameters },
-      { type: "web_search_20250305", name: "web_search" },
+      { type: "advisor_20260301", name: "advisor" },
     ],
     tool_choice: { type: "tool", name: "weather", disable_parallel_tool_use: true },
     messages: [

@@ -171,7 +171,7 @@ describe("messages", () => {
       metadata: { user_id: '{"session_id":"s"}' },
       tools: [
         { name: "Bash", description: "Runs", input_schema: { type: "object" }, defer_loading: true },
-        { type: "web_search_20250305", name: "web_search", max_uses: 3 },
+        { type: "advisor_20260301", name: "advisor", model: "claude-opus-4-6" },
       ],
     });
     expect(request?.messages).toEqual([
@@ -289,6 +289,11 @@ describe("messages", () => {
       },
     ],
     ["tools[0].input_schema", { tools: [{ name: "x" }] }],
+    ["tools[0]", { tools: [{ type: "web_search_20250305", name: "web_search" }] }],
+    ["tools[1]", { tools: [...tools, { type: "code_execution_20250825", name: "code_execution" }] }],
+    ["tools[1]", { tools: [...tools, { type: "bash_20250124", name: "bash" }] }],
+    ["tools[0]", { tools: [{ type: "advisor_20260301", name: "advisor" }] }],
+    ["mcp_servers", { mcp_servers: [{ type: "url", url: "https://x.example", name: "x" }] }],
     ["tool_choice.name", { tools, tool_choice: { type: "tool", name: "other" } }],
     ["max_tokens", { max_tokens: "many" }],
   ])("refuse %s by name, in Anthropic's shape", async (param, body) => {
@@ -301,6 +306,14 @@ describe("messages", () => {
       error: { type: "invalid_request_error", param },
       request_id: response.headers.get("request-id"),
     });
+  });
+
+  it("leave out by name what a client offers beside its own tools and does not need", async () => {
+    const { request, turns } = withSdk();
+    const advisor = { type: "advisor_20260301", name: "advisor" };
+    const response = await request(path, { json: { ...ask, tools: [...tools, advisor, advisor] } });
+    expect(response.headers.get("x-millrace-ignored-tools")).toBe("advisor_20260301");
+    expect(turns.started[0]?.request.tools.map((tool) => tool.name)).toEqual(["weather"]);
   });
 
   it("answer Claude Code's quota probe without a turn, and nothing else", async () => {

@@ -197,6 +197,9 @@ describe("the real OpenAI SDK on responses", () => {
   });
 });
 
+const lookUp = { type: "function", name: "look_up", parameters: {} };
+const onlyAllows = (type: string) => ({ type: "allowed_tools", mode: "required", tools: [{ type }] });
+
 describe("responses", () => {
   async function create(fake: FakeGateway, body: Record<string, unknown>) {
     return fake.request(path, { json: { model: "test-model", ...body } });
@@ -222,7 +225,7 @@ describe("responses", () => {
       prompt_cache_key: "k",
       client_metadata: {},
       tools: [
-        { type: "web_search" },
+        { type: "web_search", external_web_access: false },
         { type: "local_shell" },
         {
           type: "namespace",
@@ -238,6 +241,34 @@ describe("responses", () => {
     expect(body.output).toMatchObject([{ type: "function_call", namespace: "mcp__files", name: "read" }]);
     expect(fake.turns.started[0]?.request.messages.map((message) => message.role)).toEqual(["system", "user"]);
     expect((await fake.request(`${path}/${body.id}`)).status).toBe(404);
+  });
+
+  it.each([
+    ["tools[0]", "code_interpreter", [{ type: "code_interpreter", container: { type: "auto" } }, lookUp], "auto"],
+    ["tools[1]", "mcp", [lookUp, { type: "mcp", server_label: "x", server_url: "https://x.example" }], undefined],
+    ["tools[0]", "web_search", [{ type: "web_search" }], undefined],
+    [
+      "tools[0].tools[0]",
+      "file_search",
+      [{ type: "namespace", name: "n", tools: [{ type: "file_search" }] }],
+      undefined,
+    ],
+    ["tool_choice", "web_search", [{ type: "web_search" }, lookUp], { type: "web_search" }],
+    ["tool_choice", "web_search", [{ type: "web_search" }, lookUp], onlyAllows("web_search")],
+  ])("refuse the hosted tool at %s by its name, %s, and say what to do", async (param, type, tools, choice) => {
+    proves("responses.codex-defaults");
+    const fake = withSdk();
+    const response = await create(fake, {
+      input: "x",
+      tools,
+      ...(choice === undefined ? {} : { tool_choice: choice }),
+    });
+    expect(response.status).toBe(400);
+    const { error } = (await response.json()) as { error: { message: string; param: string; hint: string } };
+    expect(error.param).toBe(param);
+    expect(error.message).toContain(`\`${type}\``);
+    expect(error.hint).toContain("a tool of your own");
+    expect(fake.turns.started).toEqual([]);
   });
 
   it("put what the assistant thought, said and called in a row into one message", async () => {
@@ -278,7 +309,7 @@ describe("responses", () => {
     ["input[0].type", { input: [{ type: "telepathy" }] }],
     ["input[0]", { input: [{ type: "item_reference", id: "x" }] }],
     ["input[0].content[0]", { input: [{ role: "user", content: [{ type: "input_file", file_id: "x" }] }] }],
-    ["tool_choice", { input: "x", tool_choice: { type: "web_search" } }],
+    ["tool_choice.name", { input: "x", tool_choice: { type: "function" } }],
     ["conversation", { input: "x", conversation: "conv_1" }],
     ["prompt", { input: "x", prompt: { id: "p" } }],
     ["store", { input: "x", background: true, store: false }],

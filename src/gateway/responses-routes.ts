@@ -56,13 +56,11 @@ async function createResponse(gateway: Gateway, c: GatewayContext): Promise<Resp
   const parsed = parseResponsesRequest(body.json, previous);
   const detached = parsed.wire.background;
   const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, body.json);
-  const headers: Record<string, string> = { ...turn.headers };
-  if (parsed.hosted.length > 0) headers["x-millrace-ignored-tools"] = [...new Set(parsed.hosted)].join(", ");
   if (detached && !parsed.stream) {
     const answer = turn.record === undefined ? nothingYet : await answerNow(gateway, c, turn.record);
-    return jsonResponse(responseObject(turn.context, answer), 200, headers);
+    return jsonResponse(responseObject(turn.context, answer), 200, turn.headers);
   }
-  return answerOpenTurn(gateway, c, openAiResponses, { ...turn, headers });
+  return answerOpenTurn(gateway, c, openAiResponses, turn);
 }
 
 const nothingYet: Answer = { blocks: [], usage: undefined, end: undefined };

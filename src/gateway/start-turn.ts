@@ -146,6 +146,9 @@ function openTurn(
       "x-millrace-degraded": String(degraded),
       ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
       "x-millrace-expires": new Date(expiresAtMs).toISOString(),
+      ...(parsed.ignoredTools?.length
+        ? { "x-millrace-ignored-tools": parsed.ignoredTools.map(headerSafe).join(", ") }
+        : {}),
       ...headers,
     },
   };

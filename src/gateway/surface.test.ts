@@ -69,7 +69,7 @@ describe("the list of routes", () => {
     const { request, turns } = fakeGateway();
     turns.script = () => answer;
     const response = await request("/v1/responses", {
-      json: { model: "test-model", input: "x", tools: [{ type: "web_search" }] },
+      json: { model: "test-model", input: "x", tools: [{ type: "web_search" }, { type: "function", name: "own" }] },
     });
     const names = [...response.headers.keys()].filter((name) => name.startsWith("x-millrace-"));
     expect(names.length).toBeGreaterThan(7);

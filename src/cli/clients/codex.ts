@@ -1,6 +1,9 @@
 import { join } from "node:path";
 import { type Client, exportKey, keyVariable } from "./client.ts";
 
+/** Its web search is a hosted tool, which nothing here runs: Codex offers it to every model unless it is told not to. */
+const withoutWebSearch = ['web_search = "disabled"'];
+
 /**
  * Codex: a profile in a file of its own, so that its own configuration and default stay. Source: Codex 0.169, which refuses
  * `[profiles.…]` in `config.toml` and reads `--profile millrace` from `millrace.config.toml` beside it.
@@ -15,6 +18,7 @@ export const codex: Client = {
       lines: [
         'model_provider = "millrace"',
         `model = ${JSON.stringify(model)}`,
+        ...withoutWebSearch,
         "",
         "[model_providers.millrace]",
         'name = "Millrace"',
@@ -36,6 +40,7 @@ export const codex: Client = {
       'model_provider="millrace"',
       "-c",
       `model=${JSON.stringify(model)}`,
+      ...withoutWebSearch.flatMap((setting) => ["-c", setting]),
       ...args,
     ],
     env: { [keyVariable]: key },

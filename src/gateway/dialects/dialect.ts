@@ -22,6 +22,8 @@ export interface ParsedTurn {
   readonly request: TurnRequest;
   readonly stream: boolean;
   readonly wire?: unknown;
+  /** Types of offered tools that were left out, because only the API's vendor could run them. */
+  readonly ignoredTools?: readonly string[];
   /** The turn goes on to its end also when nobody reads it. */
   readonly detached?: boolean;
 }

@@ -19,6 +19,15 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   throw refuse(param, message);
 }
 
+/** A part of a body against a schema of its own, as `parseBody` does it; `path` is where in the body it stands. */
+export function parseAt<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const inner = deepest(result.error.issues, []);
+  const within = writePath(inner.path);
+  throw refuse(within === "" || within.startsWith("[") ? `${path}${within}` : `${path}.${within}`, inner.message);
+}
+
 /** The one form of "this field is wrong": names it in the text and as `param`. */
 export function refuse(param: string, why: string, hint?: string): MillraceError {
   const message = param === "" ? why : `${param}: ${why}`;

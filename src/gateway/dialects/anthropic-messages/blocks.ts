@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Part } from "../../../log/request.ts";
 import { imageFromBase64, imageFromUrl, textParts } from "../content.ts";
-import { refuse } from "../parse-body.ts";
+import { parseAt, refuse } from "../parse-body.ts";
 
 const base64Source = z.object({ type: z.literal("base64"), media_type: z.string(), data: z.string() });
 const imageSource = z.discriminatedUnion("type", [
@@ -37,22 +37,14 @@ export const anyBlock = z.looseObject({ type: z.string() });
 export function parsePartBlock(block: z.infer<typeof anyBlock>, path: string): Part[] {
   switch (block.type) {
     case "text":
-      return textParts([check(known.text, block, path).text]);
+      return textParts([parseAt(known.text, block, path).text]);
     case "image":
-      return [parseImage(check(known.image, block, path).source, `${path}.source`)];
+      return [parseImage(parseAt(known.image, block, path).source, `${path}.source`)];
     case "document":
-      return parseDocument(check(known.document, block, path), path);
+      return parseDocument(parseAt(known.document, block, path), path);
     default:
       return [];
   }
-}
-
-/** One block against its own schema, with its path in what is said when it does not fit. */
-export function check<T>(schema: z.ZodType<T>, block: unknown, path: string): T {
-  const result = schema.safeParse(block);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw refuse([path, ...(issue?.path ?? []).map(String)].join("."), issue?.message ?? "Invalid block.");
 }
 
 function parseImage(source: z.infer<typeof imageSource>, path: string): Part {

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { textParts } from "../content.ts";
-import { anyBlock, check, parsePartBlock } from "./blocks.ts";
+import { parseAt } from "../parse-body.ts";
+import { anyBlock, parsePartBlock } from "./blocks.ts";
 
 const content = z.union([z.string(), z.array(anyBlock)]);
 
@@ -69,10 +70,10 @@ function parseAssistant(blocks: readonly z.infer<typeof anyBlock>[], at: (i: num
   let thought = "";
   for (const [i, block] of blocks.entries()) {
     if (block.type === "tool_use") {
-      const { id, name, input } = check(toolUse, block, at(i));
+      const { id, name, input } = parseAt(toolUse, block, at(i));
       toolCalls.push({ callId: id, name, arguments: JSON.stringify(input ?? {}), kind: "function" });
     } else if (block.type === "thinking") {
-      const { thinking: text, signature } = check(thinking, block, at(i));
+      const { thinking: text, signature } = parseAt(thinking, block, at(i));
       if (signature) thought += text;
     } else parts.push(...parsePartBlock(block, at(i)));
   }
@@ -80,7 +81,7 @@ function parseAssistant(blocks: readonly z.infer<typeof anyBlock>[], at: (i: num
 }
 
 function parseResult(block: unknown, path: string): Message {
-  const { tool_use_id: callId, content: given, is_error: isError } = check(toolResult, block, path);
+  const { tool_use_id: callId, content: given, is_error: isError } = parseAt(toolResult, block, path);
   const parts =
     typeof given === "string"
       ? textParts([given])

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ReasoningEffort, ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
+import { hostedRefusal } from "../hosted-tools.ts";
 import { parseBody } from "../parse-body.ts";
 import { messagesSchema, parseMessages, parseSystem, systemSchema } from "./messages.ts";
 import { parseToolChoice, parseTools, toolChoiceSchema, toolsSchema } from "./tools.ts";
@@ -20,6 +21,7 @@ export const messagesBody = z.object({
   thinking: z.looseObject({ type: z.string(), budget_tokens: z.number().nullish() }).nullish(),
   output_config: z.looseObject({ effort: z.string().nullish(), format: formatSchema }).nullish(),
   output_format: formatSchema,
+  mcp_servers: z.array(z.unknown()).nullish(),
 });
 
 /** What the answer echoes beside what the turn itself holds: the model's name as it was asked for. */
@@ -36,7 +38,8 @@ const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high",
  */
 export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
   const parsed = parseBody(messagesBody, body);
-  const tools = parseTools(parsed.tools);
+  if (parsed.mcp_servers?.length) throw hostedRefusal({ type: "mcp_servers", path: "mcp_servers" });
+  const { tools, ignored } = parseTools(parsed.tools);
   const effort = parseEffort(parsed);
   const choice = parsed.tool_choice;
   const request: TurnRequest = {
@@ -50,7 +53,7 @@ export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wir
     ...(parsed.max_tokens ? { maxOutputTokens: parsed.max_tokens } : {}),
     ...(effort === undefined ? {} : { reasoningEffort: effort }),
   };
-  return { request, stream: parsed.stream ?? false, wire: { model: parsed.model } };
+  return { request, stream: parsed.stream ?? false, wire: { model: parsed.model }, ignoredTools: ignored };
 }
 
 /** The ids of `GET /v1/models` in this API may carry a prefix that the models themselves do not. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
+import { type HostedTool, leaveOutHosted } from "../hosted-tools.ts";
 import { refuse } from "../parse-body.ts";
 
 export const toolsSchema = z
@@ -22,16 +23,29 @@ export const toolChoiceSchema = z
   ])
   .nullish();
 
-/** Tools that the client runs. What the vendor would run itself (`web_search_…`) has no schema of its own and is left out. */
-export function parseTools(tools: z.infer<typeof toolsSchema>): Tool[] {
-  return (tools ?? []).flatMap((tool, i): Tool[] => {
-    const own = tool.type === undefined || tool.type === null || tool.type === "custom";
-    if (own && !tool.name) throw refuse(`tools[${i}].name`, "A tool needs a name.");
-    if (own && !tool.input_schema)
-      throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");
-    if (!tool.name || !tool.input_schema) return [];
-    return [{ name: tool.name, description: tool.description ?? "", kind: "function", parameters: tool.input_schema }];
-  });
+/** Tools that the client runs, and the types of those that were left out. */
+export interface ParsedTools {
+  readonly tools: readonly Tool[];
+  readonly ignored: readonly string[];
+}
+
+/**
+ * A tool with an `input_schema` is the client's own, whatever its type. One of a type without (`web_search_…`, `bash_…`) is
+ * the vendor's, to run or at least to know the form of.
+ *
+ * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run.
+ */
+export function parseTools(given: z.infer<typeof toolsSchema>): ParsedTools {
+  const tools: Tool[] = [];
+  const hosted: HostedTool[] = [];
+  for (const [i, { type, name, description, input_schema: parameters }] of (given ?? []).entries()) {
+    const own = type === undefined || type === null || type === "custom";
+    if (own && !name) throw refuse(`tools[${i}].name`, "A tool needs a name.");
+    if (own && !parameters) throw refuse(`tools[${i}].input_schema`, "A tool needs a JSON Schema for its input.");
+    if (name && parameters) tools.push({ name, description: description ?? "", kind: "function", parameters });
+    else hosted.push({ type: type ?? "custom", path: `tools[${i}]` });
+  }
+  return { tools, ignored: leaveOutHosted(hosted, tools.length) };
 }
 
 /** @throws MillraceError `invalid_request` when a tool is named that was not offered, or cannot be. */

@@ -96,6 +96,8 @@ describe("parseChatRequest", () => {
     ["top_logprobs", { top_logprobs: 5 }],
     ["audio", { audio: { voice: "alloy" } }],
     ["modalities", { modalities: ["text", "audio"] }],
+    ["web_search_options", { web_search_options: {} }],
+    ["tools[1]", { tools: [{ type: "function", function: { name: "own" } }, { type: "web_search" }] }],
     ["tool_choice", { tools: [weather], tool_choice: { type: "function", function: { name: "other" } } }],
     ["stop", { stop: ["a", "b", "c", "d", "e"] }],
     ["max_tokens", { max_tokens: -1 }],

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ResponseFormat, TurnRequest } from "../../../log/request.ts";
 import type { ParsedTurn } from "../dialect.ts";
+import { hostedRefusal } from "../hosted-tools.ts";
 import { parseBody, refuse } from "../parse-body.ts";
 import { messagesSchema, parseMessages } from "./messages.ts";
 import {
@@ -8,6 +9,7 @@ import {
   functionsSchema,
   parseToolChoice,
   parseTools,
+  refuseHosted,
   toolChoiceSchema,
   toolsSchema,
 } from "./tools.ts";
@@ -59,6 +61,7 @@ export const chatBody = z.object({
   top_logprobs: z.unknown().optional(),
   modalities: z.array(z.string()).nullish(),
   audio: z.unknown().optional(),
+  web_search_options: z.unknown().optional(),
 });
 
 /** What a reader of the stream asked of it, beside the answer itself. */
@@ -67,12 +70,13 @@ export interface ChatWire {
 }
 
 /**
- * A chat completion request. Refused by name: what would change the answer and cannot be done (`n`, `logprobs`, audio);
+ * A chat completion request. Refused by name: what would change the answer and cannot be done (`n`, `logprobs`, audio, web search);
  * ignored: hints (`store`, `metadata`, `temperature`, `seed`, `user` and whatever is new).
  *
  * @throws MillraceError `invalid_request`. Source: client-contract rows 11-16 and 22-26.
  */
 export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: ChatWire } {
+  refuseHosted(body);
   const parsed = parseBody(chatBody, body);
   refuseUnsupported(parsed);
   const offered = parseTools(parsed.tools, parsed.functions);
@@ -110,6 +114,8 @@ function refuseUnsupported(body: z.infer<typeof chatBody>): void {
   if (body.modalities?.some((modality) => modality !== "text"))
     throw refuse("modalities", "Only text can be answered.");
   if (body.audio !== undefined && body.audio !== null) throw refuse("audio", "Only text can be answered.");
+  if (body.web_search_options !== undefined && body.web_search_options !== null)
+    throw hostedRefusal({ type: "web_search", path: "web_search_options" });
 }
 
 function parseResponseFormat(format: z.infer<typeof responseFormatSchema>): ResponseFormat {

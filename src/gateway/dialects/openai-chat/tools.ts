@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
+import { hostedRefusal } from "../hosted-tools.ts";
 import { refuse } from "../parse-body.ts";
 
 const functionDefinition = z.object({
@@ -39,6 +40,17 @@ export const toolChoiceSchema = z
   ])
   .nullish();
 export const functionCallSchema = z.union([z.enum(["none", "auto"]), z.object({ name: z.string() })]).nullish();
+
+const anyTools = z.object({ tools: z.array(z.looseObject({ type: z.string() })) });
+
+/** @throws MillraceError `invalid_request` for a tool of a type that only its vendor could run: more than that it does not fit. */
+export function refuseHosted(body: unknown): void {
+  const given = anyTools.safeParse(body);
+  if (!given.success) return; // whatever is wrong is said by the schema of the body
+  const at = given.data.tools.findIndex(({ type }) => type !== "function" && type !== "custom");
+  const tool = given.data.tools[at];
+  if (tool !== undefined) throw hostedRefusal({ type: tool.type, path: `tools[${at}]` });
+}
 
 export function parseTools(tools: z.infer<typeof toolsSchema>, functions: z.infer<typeof functionsSchema>): Tool[] {
   const parsed = (tools ?? []).map((tool) =>

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Message, Part, ToolCall } from "../../../log/request.ts";
 import { imageFromUrl, textParts } from "../content.ts";
-import { refuse } from "../parse-body.ts";
+import { parseAt, refuse } from "../parse-body.ts";
 import { joinName } from "./tools.ts";
 
 const anyItem = z.looseObject({ type: z.string().nullish(), role: z.string().nullish() });
@@ -94,25 +94,25 @@ function addToAssistant(assistant: AssistantMessage, item: Item, path: string, m
   switch (typeOf(item)) {
     case "message": {
       if (item.role !== "assistant") return false;
-      const message = fits(messageItem, item, path);
+      const message = parseAt(messageItem, item, path);
       assistant.say(parseContent(message.content, `${path}.content`), messages);
       return true;
     }
     case "reasoning": {
-      const { summary, content: raw } = fits(reasoning, item, path);
+      const { summary, content: raw } = parseAt(reasoning, item, path);
       const texts = (raw?.length ? raw : (summary ?? [])).map((part) => part.text ?? "");
       assistant.think(texts.filter((text) => text !== "").join("\n\n"), messages);
       return true;
     }
     case "function_call": {
-      const call = fits(functionCall, item, path);
+      const call = parseAt(functionCall, item, path);
       const written = call.arguments?.trim() ? call.arguments : "{}";
       const name = joinName(call.namespace, call.name);
       assistant.call({ callId: call.call_id, name, arguments: written, kind: "function" });
       return true;
     }
     case "custom_tool_call": {
-      const call = fits(customCall, item, path);
+      const call = parseAt(customCall, item, path);
       const name = joinName(call.namespace, call.name);
       assistant.call({ callId: call.call_id, name, arguments: call.input, kind: "freeform" });
       return true;
@@ -125,11 +125,11 @@ function addToAssistant(assistant: AssistantMessage, item: Item, path: string, m
 function parseItem(item: Item, path: string): Message | undefined {
   const type = typeOf(item);
   if (type === "message") {
-    const { role, content: given } = fits(messageItem, item, path);
+    const { role, content: given } = parseAt(messageItem, item, path);
     return { role: role === "user" ? "user" : "system", parts: parseContent(given, `${path}.content`) };
   }
   if (type === "function_call_output" || type === "custom_tool_call_output") {
-    const { call_id: callId, output } = fits(callOutput, item, path);
+    const { call_id: callId, output } = parseAt(callOutput, item, path);
     return { role: "tool", callId, parts: parseContent(output, `${path}.output`), isError: false };
   }
   if (type === "item_reference") {
@@ -161,23 +161,15 @@ function parsePart(part: z.infer<typeof anyPart>, path: string): Part[] {
     case "text":
     case "summary_text":
     case "reasoning_text":
-      return textParts([fits(textPart, part, path).text]);
+      return textParts([parseAt(textPart, part, path).text]);
     case "refusal":
-      return textParts([fits(refusalPart, part, path).refusal]);
+      return textParts([parseAt(refusalPart, part, path).refusal]);
     case "input_image": {
-      const { image_url: url } = fits(imagePart, part, path);
+      const { image_url: url } = parseAt(imagePart, part, path);
       if (!url) throw refuse(path, "Uploaded files are not kept here.", "Send the image as a data URL.");
       return [imageFromUrl(typeof url === "string" ? url : url.url, `${path}.image_url`)];
     }
     default:
       throw refuse(path, `Content of type \`${part.type.slice(0, 60)}\` is not supported; text and images are.`);
   }
-}
-
-function fits<T>(schema: z.ZodType<T>, item: unknown, path: string): T {
-  const result = schema.safeParse(item);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  const param = [path, ...(issue?.path ?? []).map(String)].join(".");
-  throw refuse(param, issue?.message ?? "Invalid item.");
 }

@@ -54,8 +54,6 @@ export interface ResponsesWire {
 
 export interface ParsedResponse extends ParsedTurn {
   readonly wire: ResponsesWire;
-  /** Types of the tools that were left out, because only the vendor could run them. */
-  readonly hosted: readonly string[];
 }
 
 const echoed = [
@@ -91,7 +89,7 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
   if (parsed.top_logprobs) throw refuse("top_logprobs", "Log probabilities are not available from these models.");
   const background = parsed.background ?? false;
   if (background && parsed.store === false) throw refuse("store", "A background response must be stored.");
-  const { tools: offered, hosted, namespaced } = parseTools(parsed.tools);
+  const { tools: offered, ignored, namespaced } = parseTools(parsed.tools);
   const { choice, tools } = parseToolChoice(parsed.tool_choice, offered);
   const instructions: Message[] = parsed.instructions
     ? [{ role: "system", parts: [{ type: "text", text: parsed.instructions }] }]
@@ -114,7 +112,7 @@ export function parseResponsesRequest(body: unknown, previous: readonly Message[
   return {
     request,
     stream: parsed.stream ?? false,
-    hosted,
+    ignoredTools: ignored,
     wire: {
       store: parsed.store ?? true,
       background,

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import type { Tool, ToolChoice } from "../../../log/request.ts";
+import { type HostedTool, hostedRefusal, leaveOutHosted } from "../hosted-tools.ts";
 import { allowTools, freeformTool, functionToolOf, named } from "../openai-chat/tools.ts";
-import { refuse } from "../parse-body.ts";
+import { parseAt, refuse } from "../parse-body.ts";
 
 const functionTool = z.object({
   name: z.string().min(1),
@@ -42,10 +43,10 @@ export interface NamespacedName {
   readonly name: string;
 }
 
-/** Tools that the client runs; those that only the vendor could run, by type; and which names were joined with a namespace. */
+/** Tools that the client runs; the types of hosted ones that were left out; and which names were joined with a namespace. */
 export interface ParsedTools {
   readonly tools: readonly Tool[];
-  readonly hosted: readonly string[];
+  readonly ignored: readonly string[];
   readonly namespaced: Readonly<Record<string, NamespacedName>>;
 }
 
@@ -55,35 +56,35 @@ export function joinName(namespace: string | null | undefined, name: string): st
 }
 
 /**
- * Functions and custom tools, those inside namespaces with them. Hosted tools (`web_search`, `local_shell`) are left out:
- * clients offer them by default and go on without.
+ * Functions and custom tools, those inside namespaces with them.
  *
- * @throws MillraceError `invalid_request` with the path of a tool that does not fit. Source: client-contract rows 48 and 50.
+ * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run
+ * (`leaveOutHosted`). Source: client-contract rows 48 and 50.
  */
 export function parseTools(tools: z.infer<typeof toolsSchema>): ParsedTools {
   const found: Tool[] = [];
-  const hosted: string[] = [];
+  const hosted: HostedTool[] = [];
   const namespaced: Record<string, NamespacedName> = {};
   const add = (tool: WireTool, path: string, namespace: string | undefined) => {
     if (tool.type === "namespace" && namespace === undefined) {
-      const group = fits(namespaceTool, tool, path);
+      const group = parseAt(namespaceTool, tool, path);
       for (const [i, inner] of group.tools.entries()) add(inner, `${path}.tools[${i}]`, group.name);
       return;
     }
     if (tool.type !== "function" && tool.type !== "custom") {
-      hosted.push(tool.type);
+      hosted.push({ type: tool.type, path });
       return;
     }
     const parsed =
       tool.type === "function"
-        ? functionToolOf(fits(functionTool, tool, path))
-        : freeformTool(fits(customTool, tool, path));
+        ? functionToolOf(parseAt(functionTool, tool, path))
+        : freeformTool(parseAt(customTool, tool, path));
     const name = joinName(namespace, parsed.name);
     if (namespace !== undefined) namespaced[name] = { namespace, name: parsed.name };
     found.push({ ...parsed, name });
   };
   for (const [i, tool] of (tools ?? []).entries()) add(tool, `tools[${i}]`, undefined);
-  return { tools: found, hosted, namespaced };
+  return { tools: found, ignored: leaveOutHosted(hosted, found.length), namespaced };
 }
 
 /** @throws MillraceError `invalid_request` for a tool that was not offered, or that only the vendor could run. */
@@ -94,7 +95,10 @@ export function parseToolChoice(
   if (choice === undefined || choice === null) return { choice: { type: "auto" }, tools };
   if (typeof choice === "string") return { choice: { type: tools.length === 0 ? "auto" : choice }, tools };
   if (choice.type === "allowed_tools") {
-    const names = (choice.tools ?? []).filter((tool) => tool.name !== undefined);
+    const given = choice.tools ?? [];
+    const names = given.filter((tool) => tool.type === "function" || tool.type === "custom");
+    const hosted = given.find((tool) => !names.includes(tool));
+    if (hosted !== undefined && names.length === 0) throw hostedRefusal({ type: hosted.type, path: "tool_choice" });
     const allowed = allowTools(
       names.map((tool) => joinName(tool.namespace, tool.name ?? "")),
       tools,
@@ -104,12 +108,6 @@ export function parseToolChoice(
   if ((choice.type === "function" || choice.type === "custom") && choice.name !== undefined) {
     return named(joinName(choice.namespace, choice.name), tools);
   }
-  throw refuse("tool_choice", `The hosted tool \`${choice.type.slice(0, 60)}\` is not available here.`);
-}
-
-function fits<T>(schema: z.ZodType<T>, tool: unknown, path: string): T {
-  const result = schema.safeParse(tool);
-  if (result.success) return result.data;
-  const [issue] = result.error.issues;
-  throw refuse([path, ...(issue?.path ?? []).map(String)].join("."), issue?.message ?? "Invalid tool.");
+  if (choice.type === "function" || choice.type === "custom") throw refuse("tool_choice.name", "Name the tool.");
+  throw hostedRefusal({ type: choice.type, path: "tool_choice" });
 }

@@ -1,0 +1,36 @@
+import { refuse } from "./parse-body.ts";
+
+/** A tool of a request that the caller does not run itself: its type, and where in the body it stands (`tools[2]`). */
+export interface HostedTool {
+  readonly type: string;
+  readonly path: string;
+}
+
+/**
+ * Types that agent clients offer by default beside tools of their own, and go on without: refusing them would break the
+ * client for a tool that it offers and does not need. Codex: `web_search` unless its configuration says no, `local_shell`,
+ * `tool_search` and `image_generation` by version and model. Claude Code: `advisor_…`, where its advisor is on; its web
+ * search is a request of its own, of that tool alone. Source: client-contract row 50.
+ */
+const offeredByDefault = /^(?:web_search|local_shell|tool_search|image_generation|advisor_\d+)$/;
+
+/**
+ * The types that are left out of a request, each once: those that its client offers by default, if it has tools of its own
+ * as well (`own`: how many). Every other hosted tool is refused, because the answer would not be what it asks for.
+ *
+ * @throws MillraceError `invalid_request` that names the first type and its place.
+ */
+export function leaveOutHosted(hosted: readonly HostedTool[], own: number): readonly string[] {
+  const needed = hosted.find(({ type }) => own === 0 || !offeredByDefault.test(type));
+  if (needed !== undefined) throw hostedRefusal(needed);
+  return [...new Set(hosted.map(({ type }) => type))];
+}
+
+/** Says that a hosted tool cannot be had here, and what to send instead. */
+export function hostedRefusal({ type, path }: HostedTool) {
+  return refuse(
+    path,
+    `\`${type.slice(0, 60)}\` is a hosted tool: the API's vendor would run it, and nothing runs it here.`,
+    "Take it out, or offer a tool of your own with a JSON Schema, which your program runs.",
+  );
+}
