@@ -65,7 +65,7 @@ export function modelRow(model: Model): readonly string[] {
 /** The name of the member that has no variant, else what all names begin with, up to the variant. */
 function commonName(names: readonly string[]): string {
   const [first = "", ...others] = names.toSorted((a, b) => a.length - b.length);
-  if (others.length === 0 || others.every((name) => name.startsWith(first))) return first;
+  if (others.every((name) => name.startsWith(first))) return first;
   const stem = first.replace(/:.*$/, "");
   return names.every((name) => name.startsWith(`${stem}:`)) ? stem : first;
 }
