@@ -29,7 +29,7 @@ export class JsonAnswer {
   #begun = false;
 
   constructor(format: ResponseFormat, emit: (delta: string) => void, sentBefore?: string) {
-    this.#check = format.type === "json_schema" ? compileSchema(format.schema) : anyObject;
+    this.#check = format.type === "json_schema" ? compileSchema(format.schema, "the answer") : anyObject;
     this.#emit = emit;
     this.#stream = new ArgumentStream(this.#check, true);
     this.#sentBefore = sentBefore;

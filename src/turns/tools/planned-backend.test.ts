@@ -264,6 +264,12 @@ describe("an answer that has to be JSON", () => {
     expect(last).toMatchObject({ type: "finished", reason: { unified: "stop" }, text });
   });
 
+  it("is called an answer where the whole of it does not fit", async () => {
+    const backend = new ScriptedBackend("[1]", '{"city":"Bern","days":3}');
+    await told(backend, json());
+    expect(backend.prompts[1]?.text).toContain("the answer must be object");
+  });
+
   it("ends in an error when the second does not fit either", async () => {
     const { last, report } = await told(new ScriptedBackend("no", "no again"), json());
     expect(last).toMatchObject({

@@ -34,9 +34,10 @@ const options = {
 
 /**
  * Compiles a client's schema: draft-07 where it says so, 2020-12 otherwise. A schema that cannot be compiled (it refers to
- * what is not there, or is no schema) checks nothing but its own list of required members: the client will judge.
+ * what is not there, or is no schema) checks nothing but its own list of required members: the client will judge. `what` is
+ * checked, in the words of what does not fit.
  */
-export function compileSchema(schema: Json): SchemaCheck {
+export function compileSchema(schema: Json, what = "the arguments"): SchemaCheck {
   const required = Array.isArray(schema["required"]) ? schema["required"].filter((key) => typeof key === "string") : [];
   const whole = compiled(schema) ?? compiled({ type: "object", required });
   const { required: _, ...open } = schema;
@@ -46,7 +47,7 @@ export function compileSchema(schema: Json): SchemaCheck {
     required,
     misfits(value) {
       if (whole === undefined || whole(value)) return [];
-      return (whole.errors ?? []).map(misfitOf);
+      return (whole.errors ?? []).map((error) => misfitOf(error, what));
     },
     fitsSoFar: (value) => soFar?.(value) === true,
     isFreeText: (key) => Object.hasOwn(properties, key) && isPlainString(properties[key]),
@@ -102,9 +103,9 @@ function isPlainString(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "string" && Object.keys(schema).every((key) => annotations.has(key));
 }
 
-function misfitOf(error: ErrorObject): Misfit {
+function misfitOf(error: ErrorObject, what: string): Misfit {
   const params = error.params as Readonly<Record<string, unknown>>; // ajv types it per keyword; only known keys are read
-  const where = error.instancePath === "" ? "the arguments" : error.instancePath;
+  const where = error.instancePath === "" ? what : error.instancePath;
   let detail = error.message ?? "do not fit";
   if (error.keyword === "additionalProperties") detail += `: ${String(params["additionalProperty"])}`;
   if (error.keyword === "enum" && Array.isArray(params["allowedValues"])) {
