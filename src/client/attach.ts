@@ -28,8 +28,14 @@ interface AttachPorts {
   readonly isOver: () => boolean;
 }
 
-/** What an attach says of itself. Source: docs/stream-protocol.md, "Headers of an attach". */
-export function attachHeaders(state: StreamState, grace: string | undefined): Readonly<Record<string, string>> {
+/**
+ * What an attach says of itself. `number` counts the attaches of this `life` of the application, so that one which a gateway
+ * works on late is known for the older. Source: docs/stream-protocol.md, "Headers of an attach".
+ */
+export function attachHeaders(
+  state: StreamState,
+  { grace, life, number }: { readonly grace: string | undefined; readonly life: string; readonly number: number },
+): Readonly<Record<string, string>> {
   const { record, ticket } = state;
   const { eventId, chain } = attachMark(state);
   return {
@@ -37,6 +43,7 @@ export function attachHeaders(state: StreamState, grace: string | undefined): Re
     "x-idempotency-event-id": eventId,
     "x-idempotent-encryption-key": record.encryptionKey,
     "x-millrace-intent": record.created ? "resume" : "create",
+    "x-millrace-attach": `${life}.${number}`,
     ...(chain === "" ? {} : { "x-millrace-chain": toBase64Url(fromBase64(chain)) }),
     ...(ticket === undefined ? {} : { "x-millrace-ticket": toBase64Url(fromBase64(ticket)) }),
     ...(grace === undefined ? {} : { "x-millrace-grace": grace }),

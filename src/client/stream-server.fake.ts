@@ -57,6 +57,8 @@ export class FakeStreamServer {
   #beats = 0;
   #line: Promise<void> = Promise.resolve();
   #wake: () => void = () => undefined;
+  /** What each attach said of itself, in the order in which they came: its client's life and a number. */
+  readonly attaches: (string | null)[] = [];
   #change = new Promise<void>((resolve) => (this.#wake = resolve));
 
   constructor(script: Script) {
@@ -90,6 +92,7 @@ export class FakeStreamServer {
   /** Answers an attach: the welcome first, then what the log and the acknowledgements say, until the end. */
   async *attach(headers: Headers, signal: AbortSignal): AsyncGenerator<ServerMessage, void> {
     const stream = this.#find(headers);
+    this.attaches.push(headers.get("x-millrace-attach"));
     const observes = headers.get("x-millrace-intent") === "observe";
     const epoch = observes ? stream.epoch : ++stream.epoch;
     const cursor = headers.get("x-idempotency-event-id") ?? startMark.eventId;

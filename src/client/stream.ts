@@ -37,6 +37,8 @@ export class Stream implements ReliableStream {
   #isClosed = false;
   #lookbackMs: number | undefined;
   readonly #overtaking = new Overtaking();
+  readonly #life = crypto.randomUUID();
+  #attaches = 0;
 
   constructor(state: StreamState, owned: OwnedRecord, settings: StreamSettings, signal: AbortSignal) {
     this.#state = state;
@@ -129,8 +131,9 @@ export class Stream implements ReliableStream {
     await this.#step({ type: "attach", overtaken: this.#overtaking.isOvertaken });
     const outgoing = new Queue<ClientMessage>();
     this.#outgoing = outgoing;
+    const { grace } = this.#settings;
     return {
-      headers: attachHeaders(this.#state, this.#settings.grace),
+      headers: attachHeaders(this.#state, { grace, life: this.#life, number: ++this.#attaches }),
       requestId: crypto.randomUUID(),
       outgoing: (until: AbortSignal) => outgoing.read(until),
     };

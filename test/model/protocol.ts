@@ -18,6 +18,8 @@ export interface Fixes {
   readonly explicitIntent: boolean;
   /** H7: the newest attach fences the older one, and a record has one owner. */
   readonly attachEpochs: boolean;
+  /** An attach that is worked on late takes no stream from a client that is there: its own connection is gone. */
+  readonly liveAttaches: boolean;
 }
 
 export const allFixes: Fixes = {
@@ -27,6 +29,7 @@ export const allFixes: Fixes = {
   ackMeansDurable: true,
   explicitIntent: true,
   attachEpochs: true,
+  liveAttaches: true,
 };
 
 /** What may go wrong, and how often. */
@@ -36,6 +39,8 @@ export interface Faults {
   readonly serverCrashes: number;
   readonly expiries: number;
   readonly secondWindows: number;
+  /** Of the cuts, those that come before the server has worked on the attach. */
+  readonly lateAttaches: number;
   /** Whether the user cancels at some point. */
   readonly aborts: number;
 }
@@ -83,6 +88,8 @@ export interface State {
   readonly server: ServerMemory;
   readonly durable: ServerMemory;
   readonly epoch: number;
+  /** An attach without a connection that the server has not worked on; whether it would make the stream. */
+  readonly late: { readonly creates: boolean } | null;
   readonly generations: number;
   readonly faults: Faults;
   /** Set by the step that broke an invariant. */
@@ -110,6 +117,7 @@ export function initial(faults: Faults): State {
     server: nothing,
     durable: nothing,
     epoch: 0,
+    late: null,
     generations: 0,
     faults,
     broken: null,
@@ -131,7 +139,8 @@ export function steps(state: State, fixes: Fixes): Step[] {
 
 /** Whether nothing more is owed to anyone: the stream is complete, cancelled on both sides, or its end was told. */
 export function isSettled(state: State): boolean {
-  return state.clients.every(({ phase }) => {
+  return state.clients.every(({ phase }, index) => {
+    if (phase === "fenced" && index === 0) return false; // nobody else goes on with its stream
     if (phase === "fenced" || phase === "expired" || phase === "down") return true;
     if (phase === "aborted") return state.server.aborted || !state.server.known || state.server.events === lastEvent;
     return phase === "done";
@@ -266,9 +275,10 @@ function serverSteps(state: State, fixes: Fixes): Taken[] {
       return;
     const replace = (next: Client) => state.clients.map((c, i) => (i === index ? next : c));
     if (fixes.attachEpochs && client.epoch < state.epoch) {
+      const phase = client.phase === "attached" ? "fenced" : client.phase; // who has gone is not told
       found.push({
         label: "server refuses a chunk of an older attach",
-        state: { ...state, clients: replace({ ...client, phase: "fenced", out: [], in: [] }) },
+        state: { ...state, clients: replace({ ...client, phase, out: [], in: [] }) },
       });
       return;
     }
@@ -321,6 +331,11 @@ function serverSteps(state: State, fixes: Fixes): Taken[] {
   if (JSON.stringify(server) !== JSON.stringify(state.durable))
     found.push({ label: "server's memory reaches the disk", state: { ...state, durable: server } });
 
+  if (state.late !== null) {
+    const label = "server works on an attach whose connection is gone";
+    found.push({ label, state: workOnLate(state, state.late, fixes) });
+  }
+
   const hasResult = server.accepted.some(({ payload }) => payload.startsWith("result"));
   const mayGenerate =
     server.known &&
@@ -347,6 +362,23 @@ function serverSteps(state: State, fixes: Fixes): Taken[] {
   return found;
 }
 
+/** An attach like any other, but that nobody is there to be welcomed. */
+function workOnLate(state: State, { creates }: NonNullable<State["late"]>, fixes: Fixes): State {
+  const over: State = { ...state, late: null };
+  if (!state.server.known) {
+    const created = { ...nothing, known: true };
+    return creates ? { ...over, epoch: state.epoch + 1, server: created, durable: created } : over;
+  }
+  const isThere = state.clients.some(({ phase }) => phase === "attached");
+  if (isThere && fixes.liveAttaches) return over;
+  const claimed = { ...over, epoch: state.epoch + 1 };
+  if (!isThere || !fixes.attachEpochs) return claimed;
+  const fence = (client: Client): Client =>
+    client.phase === "attached" ? { ...client, phase: "fenced", out: [], in: [] } : client;
+  const broken = "a client is told that another one has its stream, and there is none";
+  return { ...claimed, broken, clients: state.clients.map(fence) };
+}
+
 function faultSteps(state: State, fixes: Fixes): Taken[] {
   const found: Taken[] = [];
   const { faults } = state;
@@ -366,6 +398,12 @@ function faultSteps(state: State, fixes: Fixes): Taken[] {
         faults: { ...faults, cuts: faults.cuts - 1 },
       },
     });
+  }
+  if (faults.cuts > 0 && faults.lateAttaches > 0 && first.phase === "detached" && state.late === null) {
+    const creates = first.next === 0 || !fixes.explicitIntent;
+    const left = { ...faults, cuts: faults.cuts - 1, lateAttaches: faults.lateAttaches - 1 };
+    const label = "the client's connection is cut before the server has worked on its attach";
+    found.push({ label, state: { ...state, late: { creates }, faults: left } });
   }
   if (faults.clientCrashes > 0 && first.phase === "attached" && second === undefined) {
     const down: Client = { ...fresh(`${first.life}'`), phase: "down" };
@@ -419,7 +457,13 @@ function faultSteps(state: State, fixes: Fixes): Taken[] {
   ) {
     found.push({
       label: "the server's retention ends",
-      state: { ...state, server: nothing, durable: nothing, faults: { ...faults, expiries: faults.expiries - 1 } },
+      state: {
+        ...state,
+        server: nothing,
+        durable: nothing,
+        late: state.late && { creates: !fixes.explicitIntent && state.late.creates }, // a tombstone is left
+        faults: { ...faults, expiries: faults.expiries - 1 },
+      },
     });
   }
   return found;

@@ -2,7 +2,15 @@ import { allFixes, type Faults, type Fixes } from "./protocol.ts";
 import { type Hazard, search, type Verdict } from "./search.ts";
 
 /** How often each thing may go wrong in one history. */
-export const faults: Faults = { cuts: 2, clientCrashes: 1, serverCrashes: 1, expiries: 1, secondWindows: 1, aborts: 1 };
+export const faults: Faults = {
+  cuts: 2,
+  clientCrashes: 1,
+  serverCrashes: 1,
+  expiries: 1,
+  secondWindows: 1,
+  lateAttaches: 1,
+  aborts: 1,
+};
 
 /** Which hazard each fix closes. */
 export const closes: Readonly<Record<keyof Fixes, Hazard>> = {
@@ -12,6 +20,7 @@ export const closes: Readonly<Record<keyof Fixes, Hazard>> = {
   ackMeansDurable: "H4",
   explicitIntent: "H6",
   attachEpochs: "H7",
+  liveAttaches: "L1",
 };
 
 /** The algorithm as published, with none of the fixes. */
@@ -22,10 +31,14 @@ export const published: Fixes = {
   ackMeansDurable: false,
   explicitIntent: false,
   attachEpochs: false,
+  liveAttaches: false,
 };
 
+/** What the published algorithm shows; it knows no epochs, so nobody can be fenced off by mistake. */
+const hazards = ["H1", "H2", "H3", "H4", "H6", "H7"] as const;
+
 /** What may go wrong so that a hazard of the published algorithm shows; few faults keep the search small. */
-const provoke: Readonly<Record<Hazard, Partial<Faults>>> = {
+const provoke: Readonly<Record<(typeof hazards)[number], Partial<Faults>>> = {
   H1: { clientCrashes: 1 },
   H2: { clientCrashes: 1 },
   H3: { cuts: 1, aborts: 1 },
@@ -34,8 +47,15 @@ const provoke: Readonly<Record<Hazard, Partial<Faults>>> = {
   H7: { clientCrashes: 1, secondWindows: 1 },
 };
 
-const hazards = ["H1", "H2", "H3", "H4", "H6", "H7"] as const;
-const none: Faults = { cuts: 0, clientCrashes: 0, serverCrashes: 0, expiries: 0, secondWindows: 0, aborts: 0 };
+const none: Faults = {
+  cuts: 0,
+  clientCrashes: 0,
+  serverCrashes: 0,
+  expiries: 0,
+  secondWindows: 0,
+  lateAttaches: 0,
+  aborts: 0,
+};
 
 export interface Report {
   readonly ours: Verdict;

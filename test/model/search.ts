@@ -1,7 +1,7 @@
 import { type Faults, type Fixes, initial, isSettled, type State, steps } from "./protocol.ts";
 
-/** The hazards of facts/idempotent-streams.md, A11, that this model can show. */
-export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7";
+/** The hazards of facts/idempotent-streams.md, A11, that this model can show, and one that fencing brings with it: L1. */
+export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7" | "L1";
 
 /** One way things go wrong, with a shortest trace to it. */
 export interface Counterexample {
@@ -56,6 +56,7 @@ export function search(fixes: Fixes, faults: Faults, wanted: readonly Hazard[] =
 /** Which hazard a wrong state shows. */
 function classify(state: State, what: string): Hazard {
   if (what.includes("acknowledged chunk is lost")) return "H4";
+  if (what.includes("there is none")) return "L1";
   if (what.includes("second time")) return "H6";
   if (what.includes("two different chunks")) return state.clients.length > 1 ? "H7" : "H2";
   if (state.clients.some(({ phase }) => phase === "aborted")) return "H3";

@@ -4,6 +4,7 @@ import type { StreamName } from "../../log/client-stream.ts";
 import { parseKey } from "../../log/sealing/keys.ts";
 import { beforeFirst, parseCursor } from "../dialects/idempotent/event-id.ts";
 import { clientOf, graceMsOf, projectOf, sessionOf } from "../request-headers.ts";
+import type { AttachNumber } from "./attach-order.ts";
 
 /** What an attach asks for, as its headers say. */
 export interface AttachAsk {
@@ -13,6 +14,8 @@ export interface AttachAsk {
   /** The digest at the cursor, as the client has it. */
   readonly chain: Uint8Array | undefined;
   readonly ticket: Secret | undefined;
+  /** Which attach of its client this is, where the client counts them. */
+  readonly number: AttachNumber | undefined;
   readonly graceMs: number | undefined;
   readonly session: string | undefined;
   readonly client: string | undefined;
@@ -43,6 +46,7 @@ export function parseAttach(headers: Headers, caller: string): AttachAsk {
     cursor,
     chain: bytesOf(headers, "x-millrace-chain"),
     ticket: ticketOf(headers),
+    number: numberOf(headers),
     graceMs: graceMsOf(headers, new URLSearchParams()),
     session: sessionOf(headers),
     client: clientOf(headers),
@@ -83,6 +87,16 @@ function intentOf(headers: Headers, cursor: string): AttachAsk["intent"] {
 function ticketOf(headers: Headers): Secret | undefined {
   const bytes = bytesOf(headers, "x-millrace-ticket");
   return bytes === undefined ? undefined : new Secret(Buffer.from(bytes).toString("base64url"));
+}
+
+function numberOf(headers: Headers): AttachNumber | undefined {
+  const name = "x-millrace-attach";
+  const text = headers.get(name)?.trim();
+  if (text === undefined || text === "") return undefined;
+  const [, life, digits] = /^([0-9A-Za-z_-]{1,64})\.([0-9]{1,9})$/.exec(text) ?? [];
+  if (life !== undefined && digits !== undefined) return { life, number: Number(digits) };
+  const hint = "Send a UUID for as long as your process lives, a dot, and a count of its attaches to this stream.";
+  throw refuse(name, "Not a name of letters, digits, - and _ (64 at most), a dot and a number.", hint);
 }
 
 /** 32 bytes, base64url; undefined where the header is missing or empty. */

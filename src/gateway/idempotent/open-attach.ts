@@ -4,6 +4,7 @@ import type { StartedTurn } from "../../turns/turns.ts";
 import { eventIn } from "../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../rpc-handler.ts";
 import type { AttachAsk } from "./attach-headers.ts";
+import type { AttachOrder } from "./attach-order.ts";
 import type { Quotas } from "./quotas.ts";
 import { readStored, type StoredStream } from "./stored-stream.ts";
 import { StreamSession } from "./stream-session.ts";
@@ -13,6 +14,7 @@ import { StreamState } from "./stream-state.ts";
 export interface StreamParts extends RpcParts {
   readonly streams: Pick<StreamTurns, "attach">;
   readonly quotas: Quotas;
+  readonly order: AttachOrder;
 }
 
 /** An attach whose cursor was found in the log: nothing was sent yet. */
@@ -30,7 +32,8 @@ export interface OpenAttach {
 /**
  * Attaches to the stream that the headers name.
  *
- * @throws MillraceError `rate_limited` for a caller with too many of them, `expired` for a stream that is unknown, gone or under another key, `diverged` as `readStored` says.
+ * @throws MillraceError `rate_limited` for a caller with too many of them, `cancelled` where a later attach of the same client
+ * has come, `expired` for a stream that is unknown, gone or under another key, `diverged` as `readStored` says.
  */
 export async function openAttach(
   parts: StreamParts,
@@ -38,14 +41,17 @@ export async function openAttach(
   options: { readonly waitsForGaps: boolean },
   signal: AbortSignal,
 ): Promise<OpenAttach> {
-  signal.throwIfAborted(); // who has left again takes nothing over from who came back
-  const leave = parts.quotas.attach(ask.name.caller);
+  signal.throwIfAborted();
+  const leaveQuota = parts.quotas.attach(ask.name.caller);
+  let leaveOrder: (() => void) | undefined;
   let attachment: Attachment | undefined;
   const close = () => {
-    leave();
+    leaveQuota();
+    leaveOrder?.();
     attachment?.close();
   };
   try {
+    if (ask.intent !== "observe") leaveOrder = await parts.order.enter(ask.name, ask.number, signal);
     attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, signal);

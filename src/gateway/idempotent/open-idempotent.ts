@@ -25,6 +25,7 @@ import { encodeInterruption } from "../dialects/idempotent/errors.ts";
 import type { Caller } from "../guard.ts";
 import type { OpenRpc, RpcHandler, RpcRequest } from "../rpc-handler.ts";
 import { namesStream, parseAttach } from "./attach-headers.ts";
+import { AttachOrder } from "./attach-order.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
 import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
 import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
@@ -42,7 +43,7 @@ const goodbyeMs = 1_000;
 export function openIdempotent(streams: Pick<StreamTurns, "attach">, quotas: Partial<StreamQuotas> = {}): OpenRpc {
   return (parts) => {
     const counted = new Quotas(parts.clock, { ...defaultQuotas, ...quotas });
-    return new Idempotent({ ...parts, streams, quotas: counted });
+    return new Idempotent({ ...parts, streams, quotas: counted, order: new AttachOrder(parts.clock) });
   };
 }
 

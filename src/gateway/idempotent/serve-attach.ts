@@ -13,12 +13,12 @@ import type { Attachment } from "../../turns/attachment.ts";
 import { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { StreamOutcome } from "../metrics.ts";
+import { superseded } from "./attach-order.ts";
 import { Bell } from "./bell.ts";
 import { chainDigest } from "./chain.ts";
 import { liveChunks } from "./live-chunks.ts";
 import { followState } from "./observe.ts";
 import type { OpenAttach, StreamParts } from "./open-attach.ts";
-import { superseded } from "./stream-session.ts";
 
 /** How long an attach to a stream that has ended waits for what its client still sends; ms. */
 const lastWordsMs = 100;

@@ -13,6 +13,7 @@ import {
 } from "../dialects/idempotent/client-message.ts";
 import { refusal } from "../dialects/idempotent/errors.ts";
 import type { AttachAsk } from "./attach-headers.ts";
+import { superseded } from "./attach-order.ts";
 import { Bell } from "./bell.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
 import { type EndedAnswer, readAnswer } from "./read-answer.ts";
@@ -268,14 +269,4 @@ function gap(seqno: number, expected: number): MillraceError {
 
 function observers(): MillraceError {
   return refusal("invalid_request", "observer", "An observer sends nothing.", "Attach with `resume` to send.");
-}
-
-/** A newer attach writes to the stream. */
-export function superseded(): MillraceError {
-  return refusal(
-    "cancelled",
-    "superseded",
-    "A newer connection has taken this stream over.",
-    "Go on there; this connection can only read.",
-  );
 }
