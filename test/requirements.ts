@@ -168,10 +168,10 @@ export const requirements = [
   { id: "http.early-abort", row: 63, sentence: "A client that leaves before the first byte is noticed." },
   { id: "http.unsupported", row: 64, sentence: "Unsupported routes answer JSON that names what there is." },
   {
-    id: "docs.cursor",
+    id: "models.neutral-names",
     row: 65,
-    sentence: "Cursor cannot reach loopback and hides names with claude: documented, without a tunnel.",
-    untested: "A fact about another program: the documentation says it, nothing here can show it.",
+    sentence:
+      "Cursor hides names with claude: such models have names without it. That it cannot reach loopback is documented.",
   },
 ] as const satisfies readonly Requirement[];
 

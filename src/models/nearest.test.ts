@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { editDistance } from "./nearest.ts";
+import { fakeModelOf } from "./models.fake.ts";
+import { editDistance, nearestNames } from "./nearest.ts";
 
 it("the distance of two texts is a metric, and at most the longer one's length", () => {
   const text = fc.string({ maxLength: 12 });
@@ -18,4 +19,21 @@ it("counts single edits", () => {
   expect(editDistance("gpt-5.2", "gpt-5.1")).toBe(1);
   expect(editDistance("kitten", "sitting")).toBe(3);
   expect(editDistance("", "abc")).toBe(3);
+});
+
+it.each([
+  ["opus", /opus/],
+  ["gpt-99", /^gpt-/],
+  ["hiaku", /haiku/],
+  ["sonnet 9", /sonnet/],
+  ["anthropic/claude-opus-9", /opus/],
+])("knows a model by a word of it: %s", (asked, first) => {
+  const models = ["kimi-k2", "claude-opus-4.7:high", "glm-5.1", "gpt-5.2", "claude-4.5-haiku", "claude-sonnet-4.6"];
+  expect(
+    nearestNames(
+      asked,
+      models.map((name) => fakeModelOf(name)),
+      3,
+    )[0],
+  ).toMatch(first);
 });

@@ -1,17 +1,43 @@
 import type { Model } from "./model.ts";
 
-/** The names of the `count` models whose name, UID or label is fewest edits away, nearest first. */
+/**
+ * The names of the `count` models that are nearest to what was asked for, nearest first: those whose name, UID or label has
+ * most of its words (`opus` is nearer to `claude-opus-4.7` than to `gpt-5`), and of these the ones fewest edits away.
+ */
 export function nearestNames(asked: string, models: readonly Model[], count: number): readonly string[] {
   const text = asked.slice(0, 80).toLowerCase();
   return models
     .filter((model) => model.disabledReason === undefined)
     .map((model) => {
       const spellings = [model.name, model.uid, model.label].map((spelling) => spelling.toLowerCase());
-      return { name: model.name, distance: Math.min(...spellings.map((spelling) => editDistance(text, spelling))) };
+      return {
+        name: model.name,
+        likeness: Math.max(...spellings.map((spelling) => likenessOfWords(text, spelling))),
+        distance: Math.min(...spellings.map((spelling) => editDistance(text, spelling))),
+      };
     })
-    .sort((a, b) => a.distance - b.distance)
+    .sort((a, b) => b.likeness - a.likeness || a.distance - b.distance)
     .slice(0, count)
     .map(({ name }) => name);
+}
+
+/** How much of the words of `asked` is in `text`, misspelt words in part: 0 to 1. */
+function likenessOfWords(asked: string, text: string): number {
+  const words = wordsOf(text);
+  const wanted = wordsOf(asked);
+  if (wanted.length === 0) return 0;
+  const best = wanted.map((word) => Math.max(0, ...words.map((other) => likeness(word, other))));
+  return best.reduce((sum, value) => sum + value, 0) / wanted.length;
+}
+
+/** Two edits in five characters are the most that still count as the same word. */
+function likeness(a: string, b: string): number {
+  const share = 1 - editDistance(a, b) / Math.max(a.length, b.length);
+  return share < 0.6 ? 0 : share;
+}
+
+function wordsOf(text: string): readonly string[] {
+  return text.split(/[^a-z0-9]+/).filter((word) => word !== "");
 }
 
 /** How many characters must be put in, taken out or replaced to make one text of the other (Levenshtein). */

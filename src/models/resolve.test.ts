@@ -65,8 +65,10 @@ describe("a name is", () => {
     ["claude-sonnet-4-5-20250929[1m]", "MODEL_CLAUDE_4_5_SONNET_1M alias"],
     ["gemini-3-pro-high[1m]", "MODEL_GOOGLE_GEMINI_3_0_PRO_HIGH alias"],
     ["swe-1.5", "MODEL_SWE_1_5_SLOW alias"],
+    ["opus-4.7:high", "claude-opus-4-7-high alias"],
+    ["4.5-haiku", "MODEL_PRIVATE_11 alias"],
   ])("an alias: %s", (name, expected) => {
-    proves("messages.model-ids");
+    proves("messages.model-ids", "models.neutral-names");
     expect(uidOf(name)).toBe(expected);
   });
 
@@ -112,7 +114,8 @@ function baseOfAnswer(name: string, effort: string | undefined): string | undefi
   try {
     const { model } = resolveModel(models, name, effort);
     const bases = [model.name, model.uid, model.label].map((text) => shapeOf(text).base);
-    return bases.find((base) => base === shapeOf(name).base) ?? `${name} got ${model.name}`;
+    const asked = [shapeOf(name).base, shapeOf(`claude-${name}`).base];
+    return bases.find((base) => asked.includes(base)) ?? `${name} got ${model.name}`;
   } catch (error) {
     if (isMillraceError(error) && ["unknown_model", "model_not_allowed"].includes(error.code)) return undefined;
     throw error;

@@ -25,7 +25,7 @@ interface Found {
 /**
  * What a name means among the models of an account, in a fixed order: exact UID; name; name with its variant (`name:variant`,
  * `name-variant`, and the bare name of a family that marks a default or has a medium); alias (label, Claude's words in
- * either order, vendor before it, date or `[1m]` behind it); enum name. Then `effort` picks the variant, unless the name
+ * either order or without "claude", vendor before it, date or `[1m]` behind it); enum name. Then `effort` picks the variant, unless the name
  * already says which.
  *
  * @throws MillraceError `unknown_model` with the nearest three, `model_not_allowed` for a disabled one. Never a default.
@@ -49,7 +49,9 @@ function find(models: readonly AccountModel[], asked: string): Found | undefined
   if (byName !== undefined) return { model: byName, rule: "name", effortNamed: shapeOf(lower).effort !== undefined };
   const byEnum = isEnum(name) ? models.find((m) => m.enumName === name) : undefined;
   if (isEnum(name)) return byEnum === undefined ? undefined : { model: byEnum, rule: "enum", effortNamed: true };
-  return byShape(models, name, "variant", (m) => [m.name]) ?? byAlias(models, name);
+  return (
+    byShape(models, name, "variant", (m) => [m.name]) ?? byAlias(models, name) ?? byAlias(models, `claude-${name}`)
+  );
 }
 
 function byAlias(models: readonly AccountModel[], name: string): Found | undefined {
