@@ -47,7 +47,7 @@ export function answerOpenTurn(
 
 export function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
   const limit = `${Math.floor(maxBytes / 1024 / 1024)} MB`;
-  return notServed(c, 413, `The body is larger than ${limit}.`, "Send fewer or smaller images, or raise the limit.");
+  return notServed(c, 413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
 }
 
 /**
