@@ -38,7 +38,7 @@ export async function showAnswer(
   };
   if (signal.aborted) onInterrupt();
   else signal.addEventListener("abort", onInterrupt, { once: true });
-  const shown = new ShownAnswer(options, out, (text) => void io.stderr.write(text));
+  const shown = new ShownAnswer(options, out);
   let end: EndEvent | undefined;
   try {
     for await (const event of stream.events) {
@@ -46,13 +46,13 @@ export async function showAnswer(
       if (event.type === "end") end = event; // the loop goes on: what was left of the stream is cleared away after it
     }
   } catch (error) {
-    shown.endLine();
+    out.endLine();
     if (!signal.aborted) throw error;
   } finally {
     signal.removeEventListener("abort", onInterrupt);
     leave.abort();
   }
-  shown.endLine();
+  out.endLine();
   if (end?.outcome === "finished") return { ...shown.texts, reason: end.reason };
   if (signal.aborted || end === undefined) return "cancelled";
   throw failureOf(end);
@@ -81,15 +81,12 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
 class ShownAnswer {
   readonly #options: ShowOptions;
   readonly #out: Output;
-  readonly #think: (text: string) => void;
   #answer = "";
   #thinking = "";
-  #isInLine = false;
 
-  constructor(options: ShowOptions, out: Output, think: (text: string) => void) {
+  constructor(options: ShowOptions, out: Output) {
     this.#options = options;
     this.#out = out;
-    this.#think = think;
   }
 
   get texts(): { readonly answer: string; readonly thinking: string } {
@@ -99,7 +96,7 @@ class ShownAnswer {
   add(event: StreamEvent): void {
     if (event.type === "thinking") {
       this.#thinking += event.delta;
-      if (this.#options.thinking && !this.#options.json) this.#think(event.delta);
+      if (this.#options.thinking && !this.#options.json) this.#out.talk(event.delta);
     }
     if (event.type === "text" || event.type === "rewritten") {
       this.#show(event.delta);
@@ -108,16 +105,10 @@ class ShownAnswer {
     if (event.type === "end") this.#answer = event.text ?? this.#answer;
   }
 
-  endLine(): void {
-    if (this.#isInLine) this.#out.line();
-    this.#isInLine = false;
-  }
-
   #show(delta: string): void {
     if (this.#options.json || delta === "") return;
-    if (this.#answer === "" && this.#thinking !== "" && this.#options.thinking) this.#think("\n\n");
+    if (this.#answer === "" && this.#thinking !== "" && this.#options.thinking) this.#out.talk("\n\n");
     this.#out.write(delta);
-    this.#isInLine = !delta.endsWith("\n");
   }
 }
 

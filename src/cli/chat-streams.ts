@@ -1,4 +1,5 @@
 import { MillraceError } from "../base/errors.ts";
+import type { GatewayLink } from "../client/gateway-link.ts";
 import { openMemoryRecordStore } from "../client/memory-record-store.ts";
 import { openFileRecordStore } from "../client/node/file-record-store.ts";
 import { nodeLink } from "../client/node/node-link.ts";
@@ -9,27 +10,35 @@ import { startReliableStream } from "../client/start-stream.ts";
 import type { StreamOptions } from "../client/stream-options.ts";
 import { tellConnection } from "./chat-answer.ts";
 import type { CommandContext } from "./command.ts";
-import { spellAge, spellCount } from "./doctor/spell.ts";
+import { spellAge } from "./doctor/spell.ts";
 import { findGateway, type GatewayClient } from "./gateway-client.ts";
 
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;
 
-/**
- * How the streams of a chat reach the gateway; its address is looked for again at each attach. `graceMs`: how long an answer
- * goes on there after its chat is gone.
- */
+/** How the streams of a chat reach the gateway. `graceMs`: how long an answer goes on there after its chat is gone. */
 export function chatStreamOptions(
   gateway: GatewayClient,
   store: RecordStore,
   graceMs: number,
-  { settings, io, out }: CommandContext,
+  context: CommandContext,
 ): StreamOptions {
-  const link = nodeLink(async (signal) => {
+  const { io, out } = context;
+  return {
+    gateway: linkTo(gateway, context),
+    store,
+    grace: `${graceMs}ms`,
+    clock: io.clock,
+    onConnection: tellConnection(out),
+  };
+}
+
+/** The way to the user's gateway, whose address is looked for again at each attach. */
+export function linkTo(gateway: GatewayClient, { settings }: Pick<CommandContext, "settings">): GatewayLink {
+  return nodeLink(async (signal) => {
     const { url, key } = (await findGateway(settings, signal)) ?? gateway; // where it was, if nobody is there now
     return { url, key: key.reveal() };
   });
-  return { gateway: link, store, grace: `${graceMs}ms`, clock: io.clock, onConnection: tellConnection(out) };
 }
 
 /** Where the records of chats are. */
@@ -64,7 +73,7 @@ export function startChat(
 }
 
 /** A question in one line of a list. */
-function shortened(question: string): string {
+export function shortened(question: string): string {
   const line = question.replace(/\s+/g, " ").trim();
   return line.length <= shownLength ? line : `${line.slice(0, shownLength - 1)}…`;
 }
@@ -97,8 +106,14 @@ export async function pickLeftover(
 
 function nothingLeft(wanted: string, running: number): MillraceError {
   const which = wanted === "" ? "No answer was left" : `No answer with an id that starts with ${wanted} was left`;
-  const others = running === 0 ? "" : ` ${spellCount(running, "chat")} of other terminals still goes on.`;
+  if (running > 0) {
+    const others =
+      running === 1 ? "another terminal still goes on with one" : `other terminals still go on with ${running}`;
+    return new MillraceError("invalid_request", `${which}; ${others}.`, {
+      hint: "`millrace tail --follow` shows the newest of them as it comes.",
+    });
+  }
   return new MillraceError("invalid_request", `${which}.`, {
-    hint: `What was cut off within the last two hours can be resumed; ask anew otherwise.${others}`,
+    hint: "What was cut off within the last two hours can be resumed; ask anew otherwise.",
   });
 }

@@ -3,16 +3,23 @@ import { styleText } from "node:util";
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
-/** Where a command writes: results to `out`, talk to `err`. Colour only on a terminal without NO_COLOR. */
+/**
+ * Where a command writes: results to `out`, talk to `err`. Colour only on a terminal without NO_COLOR. Where both are one screen,
+ * talk begins a line of its own; what goes to a file or a pipe is never broken for that.
+ */
 export interface Output {
   /** A line of result. */
   line(text?: string): void;
-  /** Text as it comes, without a line end. */
+  /** Text of the result as it comes, without a line end. */
   write(text: string): void;
   /** A value as JSON, two spaces deep, on stdout. */
   json(value: unknown): void;
   /** A line of talk, on stderr. */
   note(text: string): void;
+  /** Talk as it comes, without a line end. */
+  talk(text: string): void;
+  /** Ends what `write` and `talk` left unfinished. */
+  endLine(): void;
   /** Styled for stdout. */
   style(style: Style | readonly Style[], text: string): string;
   readonly isTerminal: boolean;
@@ -28,11 +35,34 @@ interface Stream extends Writable {
 export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<string, string | undefined>>): Output {
   const isTerminal = stdout.isTTY === true;
   const hasColour = (isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
+  const isOneScreen = isTerminal && stderr.isTTY === true;
+  const isUnfinished = { stdout: false, stderr: false };
+  const write = (text: string) => {
+    if (text === "") return;
+    if (isOneScreen && isUnfinished.stderr) talk("\n");
+    stdout.write(text);
+    isUnfinished.stdout = !text.endsWith("\n");
+  };
+  const talk = (text: string) => {
+    if (text === "") return;
+    if (isOneScreen && isUnfinished.stdout) stderr.write("\n");
+    if (isOneScreen) isUnfinished.stdout = false;
+    stderr.write(text);
+    isUnfinished.stderr = !text.endsWith("\n");
+  };
   return {
-    line: (text = "") => void stdout.write(`${text}\n`),
-    write: (text) => void stdout.write(text),
-    json: (value) => void stdout.write(`${JSON.stringify(value, null, 2)}\n`),
-    note: (text) => void stderr.write(`${text}\n`),
+    line: (text = "") => write(`${text}\n`),
+    write,
+    json: (value) => write(`${JSON.stringify(value, null, 2)}\n`),
+    note: (text) => {
+      if (isUnfinished.stderr) talk("\n");
+      talk(`${text}\n`);
+    },
+    talk,
+    endLine: () => {
+      if (isUnfinished.stdout) write("\n");
+      if (isUnfinished.stderr) talk("\n");
+    },
     style: (style, text) => (hasColour ? styleText([style].flat(), text, { validateStream: false }) : text),
     isTerminal,
     columns: stdout.columns ?? 80,

@@ -1,36 +1,42 @@
-import type { TurnEvent } from "../log/event.ts";
-import type { CommandContext } from "./command.ts";
+import type { TurnEventBody } from "../log/event.ts";
+import type { Output } from "./output.ts";
+
+/** What is shown of a turn's events, whoever tells them: the gateway's own events are such. */
+export type ShownEvent = { readonly eventId: string } & (
+  | Extract<TurnEventBody, { readonly type: "text" | "thinking" | "rewritten" | "tool_call" | "failed" }>
+  | { readonly type: "started" | "usage" | "finished" }
+  | { readonly type: "cancelled"; readonly by: string }
+);
 
 /** A turn's events as a person reads them: the answer on stdout, everything else on stderr. */
 export class ShownTurn {
-  readonly #context: Pick<CommandContext, "io" | "out">;
-  /** Where an unfinished line is. */
-  #inLine: "stdout" | "stderr" | undefined;
+  readonly #out: Output;
   #arguments = "";
 
-  constructor(context: Pick<CommandContext, "io" | "out">) {
-    this.#context = context;
+  constructor(out: Output) {
+    this.#out = out;
   }
 
-  add(event: TurnEvent): void {
+  add(event: ShownEvent): void {
     switch (event.type) {
       case "text":
-        return this.#write("stdout", event.delta);
+        return this.#out.write(event.delta);
       case "thinking":
-        return this.#write("stderr", event.delta);
+        return this.#out.talk(event.delta);
       case "rewritten":
-        this.#note("[The model rewrote its answer:]");
-        return this.#write("stdout", event.text);
+        this.#out.note("[The model rewrote its answer:]");
+        this.#out.endLine();
+        return this.#out.write(event.text);
       case "tool_call":
         this.#arguments += event.argumentsDelta;
         if (!event.done) return;
-        this.#note(`[calls ${event.name} ${this.#arguments}]`);
+        this.#out.note(`[calls ${event.name} ${this.#arguments}]`);
         this.#arguments = "";
         return;
       case "failed":
-        return this.#note(`Failed: ${event.error.message} ${event.error.hint}`);
+        return this.#out.note(`Failed: ${event.error.message} ${event.error.hint}`);
       case "cancelled":
-        return this.#note(`Cancelled (${event.by}).`);
+        return this.#out.note(`Cancelled (${event.by}).`);
       case "started":
       case "usage":
       case "finished":
@@ -38,22 +44,5 @@ export class ShownTurn {
       default:
         event satisfies never;
     }
-  }
-
-  endLine(): void {
-    if (this.#inLine !== undefined) this.#context.io[this.#inLine].write("\n");
-    this.#inLine = undefined;
-  }
-
-  #write(where: "stdout" | "stderr", text: string): void {
-    if (text === "") return;
-    if (this.#inLine !== where) this.endLine();
-    this.#context.io[where].write(text);
-    this.#inLine = text.endsWith("\n") ? undefined : where;
-  }
-
-  #note(text: string): void {
-    this.endLine();
-    this.#context.out.note(text);
   }
 }

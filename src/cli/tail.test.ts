@@ -81,7 +81,7 @@ describe("millrace tail", () => {
   test("shows the newest turn: the answer on stdout, the rest on stderr", async () => {
     const { home, turnId } = await begin({ ends: finished });
     const { code, stdout, stderr } = await tail(home);
-    expect([code, stdout]).toEqual([0, "Hello \nthere.\n"]);
+    expect([code, stdout]).toEqual([0, "Hello there.\n"]);
     expect(stderr.split("\n").slice(0, 4)).toEqual([
       `${turnId}  test-model  unknown client  finished`,
       "hm",
@@ -92,10 +92,10 @@ describe("millrace tail", () => {
 
   test("stops at what there is now, and with --follow at the end", async () => {
     const { home, turns, turnId } = await begin();
-    expect(await tail(home, turnId)).toMatchObject({ code: 0, stdout: "Hello \nthere.\n" });
+    expect(await tail(home, turnId)).toMatchObject({ code: 0, stdout: "Hello there.\n" });
     const followed = tail(home, turnId, "--follow");
     turns.emit(turnId as Parameters<typeof turns.emit>[0], { type: "text", delta: " You." }, finished);
-    expect(await followed).toMatchObject({ code: 0, stdout: "Hello \nthere. You.\n" });
+    expect(await followed).toMatchObject({ code: 0, stdout: "Hello there. You.\n" });
   });
 
   test("goes on from its cursor over any number of broken connections, and prints each event once", async () => {

@@ -1,45 +1,51 @@
-import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
+import { observe } from "../client/observe.ts";
+import { tellConnection } from "./chat-answer.ts";
+import { linkTo } from "./chat-streams.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { followTurn } from "./follow-turn.ts";
-import { callGateway, findGateway, type GatewayClient } from "./gateway-client.ts";
+import { findGateway, type GatewayClient } from "./gateway-client.ts";
+import { toShownEvent } from "./observed-turn.ts";
 import { flag } from "./options.ts";
-import { ShownTurn } from "./shown-turn.ts";
-
-const turnSchema = z.looseObject({
-  id: z.string(),
-  status: z.string(),
-  model: z.string(),
-  client: z.string().nullable(),
-  last_event_id: z.string(),
-});
-const listSchema = z.object({ data: z.array(turnSchema) });
-type Turn = z.output<typeof turnSchema>;
+import type { OwnStream } from "./own-streams.ts";
+import { listTurns, mostTurns, pickTurn } from "./pick-turn.ts";
+import { type ShownEvent, ShownTurn } from "./shown-turn.ts";
+import { showTurns, type Turn } from "./turn-list.ts";
 
 export const tailCommand = defineCommand({
   name: "tail",
   summary: "Show what a turn of the gateway has answered, and follow it",
   description:
-    "Shows the turn with the given id, or the newest one: text on stdout, thinking and what else happens on stderr. With --follow it goes on to the turn's end, over restarts of the gateway too. It only looks on: it keeps no turn alive and cancels none. Turns that their client sealed with a key of its own, as millrace chat does, are shown to that client alone.",
+    "Shows the turn with the given id, or the newest one that can be read: text on stdout, thinking and what else happens on stderr. With --follow it goes on to the turn's end, over restarts of the gateway too. It only looks on: it keeps no turn alive and cancels none. A turn of millrace chat is sealed with a key of its own; it is shown as long as that key is in this user's records, which is until its answer has arrived there.",
   group: "Look",
   options: {
     last: flag("the newest turn; also what is shown without an id"),
+    list: flag(`list the newest turns, ${mostTurns} at most`),
     follow: flag("go on until the turn ends", { short: "f" }),
-    json: flag("print each event as a line of JSON"),
+    json: flag("print each event, or each turn of the list, as a line of JSON"),
   },
-  arguments: [{ name: "turn", summary: "the id of a turn (turn_…)", required: false, variadic: false }],
+  arguments: [
+    {
+      name: "turn",
+      summary: "the id of a turn (turn_…), or of a chat (as chat --resume lists them)",
+      required: false,
+      variadic: false,
+    },
+  ],
   examples: [
     ["millrace tail --follow", "the newest turn, to its end"],
     ["millrace tail turn_01k… --json", "all events of a turn so far"],
+    ["millrace tail --list", "which turns there are"],
   ],
   async run({ options, args }, context) {
     const { io, out, settings, signal } = context;
     const [id] = args;
-    if (id !== undefined && options.last) {
-      throw new MillraceError("invalid_request", "An id and --last name two turns.", { hint: "Give one of them." });
+    if ([id !== undefined, options.last, options.list].filter(Boolean).length > 1) {
+      throw new MillraceError("invalid_request", "An id, --last and --list exclude each other.", {
+        hint: "Give one of them.",
+      });
     }
     const gateway = await findGateway(settings, signal);
     if (gateway === undefined) {
@@ -47,24 +53,32 @@ export const tailCommand = defineCommand({
         hint: "Start one with `millrace serve`, in another terminal.",
       });
     }
-    const turn = id === undefined ? await newestTurn(gateway, signal) : await turnOf(gateway, id, signal);
-    const shown = options.json ? undefined : new ShownTurn(context);
+    if (options.list) {
+      const listed = await listTurns(gateway, context);
+      if (!options.json) showTurns(listed, context);
+      else for (const { turn } of listed) io.stdout.write(`${JSON.stringify(turn)}\n`);
+      return exitCodes.ok;
+    }
+    const { turn, own } = await pickTurn(id, gateway, context);
+    const shown = options.json ? undefined : new ShownTurn(out);
     if (!options.json) out.note(`${turn.id}  ${turn.model}  ${turn.client ?? "unknown client"}  ${turn.status}`);
-    let last: TurnEvent | undefined;
+    const events =
+      own === undefined ? eventsOf(turn, options.follow, context) : observed(own, gateway, options.follow, context);
+    let last: ShownEvent | undefined;
     try {
-      for await (const event of eventsOf(turn, options.follow, context)) {
+      for await (const event of events) {
         last = event;
         if (shown === undefined) io.stdout.write(`${JSON.stringify(event)}\n`);
         else shown.add(event);
       }
     } finally {
-      shown?.endLine();
+      out.endLine();
     }
     return last?.type === "failed" || last?.type === "cancelled" ? exitCodes.negative : exitCodes.ok;
   },
 });
 
-async function* eventsOf(turn: Turn, follows: boolean, context: CommandContext): AsyncGenerator<TurnEvent, void> {
+async function* eventsOf(turn: Turn, follows: boolean, context: CommandContext): AsyncGenerator<ShownEvent, void> {
   if (!follows && turn.last_event_id === startOfLog) return;
   const { io, out, settings, signal } = context;
   const ports = {
@@ -80,16 +94,14 @@ async function* eventsOf(turn: Turn, follows: boolean, context: CommandContext):
   }
 }
 
-async function newestTurn(gateway: GatewayClient, signal: AbortSignal): Promise<Turn> {
-  const response = await callGateway(gateway, "/v1/turns?limit=1", { signal });
-  const [turn] = listSchema.parse(await response.json()).data;
-  if (turn !== undefined) return turn;
-  throw new MillraceError("invalid_request", "The gateway has no turn to show.", {
-    hint: "Ask it something first. Turns that their client sealed are not among these.",
-  });
-}
-
-async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
-  const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
-  return turnSchema.parse(await response.json());
+/** The stream that a sealed turn belongs to, read along. */
+async function* observed(
+  { pass }: OwnStream,
+  gateway: GatewayClient,
+  follow: boolean,
+  context: CommandContext,
+): AsyncGenerator<ShownEvent, void> {
+  const { io, out, signal } = context;
+  const options = { gateway: linkTo(gateway, context), clock: io.clock, follow, onConnection: tellConnection(out) };
+  for await (const event of observe(pass, options, signal)) yield toShownEvent(event);
 }

@@ -111,12 +111,19 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   const isOver = once(cutOff, "close");
   let before = "";
   for await (const chunk of cutOff.stdout) if ((before += String(chunk)).length > 100) break;
+  const following = millrace(["tail", "--follow"], { home }); // sees the rest, which nobody else waits for
   cutOff.kill("SIGKILL");
   await isOver;
+  expect(await following).toMatchObject({ code: 0, stdout: shown });
+  const [turnId = ""] = (await millrace(["tail", "--list"], { home })).stdout.split(" ");
+  expect((await millrace(["tail", turnId, "--json"], { home })).stdout).toContain('{"type":"finished"');
   const resumed = await millrace(["chat", "--resume"], { home });
   expect(resumed).toMatchObject({ code: 0, stderr: "" });
   expect(resumed.stdout.trimEnd()).toBe(shown.trimEnd());
   expect(resumed.stdout.startsWith(before)).toBe(true);
+  const gone = await millrace(["tail", turnId], { home });
+  expect(gone).toMatchObject({ code: 64, stdout: "", stderr: expect.stringContaining("sealed by its client") });
+  expect(gone.stderr).toContain(join(home, ".millrace", "streams"));
   expect((await ide.report()).messages).toHaveLength(8);
 });
 

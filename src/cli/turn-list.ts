@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { shortened } from "./chat-streams.ts";
+import type { CommandContext } from "./command.ts";
+import { spellAge } from "./doctor/spell.ts";
+import { callGateway, type GatewayClient } from "./gateway-client.ts";
+import type { OwnStream } from "./own-streams.ts";
+
+const turnSchema = z.looseObject({
+  id: z.string(),
+  status: z.string(),
+  model: z.string(),
+  client: z.string().nullable(),
+  created_at: z.string(),
+  last_event_id: z.string(),
+  sealed: z.boolean().optional(),
+});
+const listSchema = z.object({ data: z.array(turnSchema) });
+
+/** A turn as the gateway lists it. */
+export type Turn = z.output<typeof turnSchema>;
+
+/** The newest turns of the gateway, the newest first, sealed ones too. Throws what `callGateway` throws. */
+export async function newestTurns(
+  gateway: GatewayClient,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly Turn[]> {
+  const response = await callGateway(gateway, `/v1/turns?limit=${limit}`, { signal });
+  return listSchema.parse(await response.json()).data;
+}
+
+/** One turn. Throws the gateway's refusal for an unknown one. */
+export async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
+  const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
+  return turnSchema.parse(await response.json());
+}
+
+/** A line for each turn: what names it, how old it is, how it stands, and what can be told of what it is about. */
+export function showTurns(
+  turns: readonly { readonly turn: Turn; readonly own: OwnStream | undefined }[],
+  { out, io }: CommandContext,
+): void {
+  const width = Math.max(0, ...turns.map(({ turn }) => turn.status.length));
+  for (const { turn, own } of turns) {
+    const age = spellAge(io.clock.now() - Date.parse(turn.created_at)).padStart(9);
+    const about = own === undefined ? (turn.sealed === true ? "sealed by its client" : "") : shortened(own.question);
+    const words = [turn.model, turn.client ?? "", about].filter((word) => word !== "").join("  ");
+    out.line(`${turn.id}  ${age}  ${turn.status.padEnd(width)}  ${words}`);
+  }
+}
