@@ -250,7 +250,7 @@ function over(): MillraceError {
 function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
   if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
   if (error.code === "expired") return "forget";
-  if (reason === "superseded" || error.code === "unauthenticated") return "keep";
+  if (reason === "superseded" || reason === "foreign" || error.code === "unauthenticated") return "keep";
   // A request that was never accepted leaves nothing to come back to.
   return unacked.some(({ kind }) => kind === "request") ? "forget" : "keep";
 }

@@ -232,6 +232,10 @@ describe("listening", { timeout: 2 * patienceMs }, () => {
       handle: (request, response) => {
         (response as { end(text: string): void }).end(`rpc ${request.url}`); // both response classes have it
       },
+      refuse: (_request, response, { status }) => {
+        response.statusCode = status;
+        (response as { end(text: string): void }).end("refused"); // as above
+      },
     };
     const { listening } = await listenOn({ rpc: () => rpc });
     const path = "/aiserver.v1.ChatService/Stream";
@@ -246,7 +250,7 @@ describe("listening", { timeout: 2 * patienceMs }, () => {
   });
 
   it("tells HTTP/2's preface from a POST, however it is cut", async () => {
-    const { listening } = await listenOn({ rpc: () => ({ takes: () => false, handle: () => {} }) });
+    const { listening } = await listenOn({ rpc: () => ({ takes: () => false, handle: () => {}, refuse: () => {} }) });
     const socket = connect({ port: listening.port, host: "127.0.0.1", noDelay: true });
     for (const byte of "POST /health HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n") {
       socket.write(byte);

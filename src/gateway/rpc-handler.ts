@@ -13,11 +13,13 @@ import type { Timing } from "./timing.ts";
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
 export type RpcResponse = ServerResponse | Http2ServerResponse;
 
-/** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It is called only after the guard passed. */
+/** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It handles only what the guard let pass. */
 export interface RpcHandler {
   /** Whether this path is its own (`/aiserver.v1.ChatService/...`). */
   takes(path: string): boolean;
   handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
+  /** Tells who was turned away why, as this protocol writes errors. */
+  refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void;
   /** Ends what is open, so that clients come back later. */
   close?(): Promise<void>;
 }
@@ -52,7 +54,7 @@ export function guarded(policy: GuardPolicy, rpc: RpcHandler): (request: RpcRequ
     if (foreign === undefined) {
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
-    if (caller === undefined) refuse(response, foreign ?? unauthenticated());
+    if (caller === undefined) rpc.refuse(request, response, foreign ?? unauthenticated());
     else rpc.handle(request, response, caller);
   };
 }
@@ -66,13 +68,4 @@ function headersOf(request: RpcRequest): Headers {
   const authority = request.headers[":authority"];
   if (typeof authority === "string") headers.set("host", authority); // HTTP/2 has it instead of Host
   return headers;
-}
-
-/** A refusal as Connect writes errors. */
-function refuse(response: RpcResponse, { status, error }: Refusal): void {
-  const code = status === 401 ? "unauthenticated" : status === 403 ? "permission_denied" : "invalid_argument";
-  // The two response classes have the same two methods, but no common type.
-  const plain = response as ServerResponse;
-  plain.writeHead(status, { "content-type": "application/json" });
-  plain.end(JSON.stringify({ code, message: `${error.message} ${error.hint}` }));
 }

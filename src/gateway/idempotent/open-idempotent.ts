@@ -1,4 +1,3 @@
-import { constants } from "node:http2";
 import { fromBinary } from "@bufbuild/protobuf";
 import {
   Code,
@@ -21,7 +20,7 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attachment.ts";
-import { encodeInterruption } from "../dialects/idempotent/errors.ts";
+import { encodeInterruption, encodeRefusal, refusal } from "../dialects/idempotent/errors.ts";
 import type { Caller } from "../guard.ts";
 import type { OpenRpc, RpcHandler, RpcRequest } from "../rpc-handler.ts";
 import { namesStream, parseAttach } from "./attach-headers.ts";
@@ -32,9 +31,13 @@ import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 import type { StreamSession } from "./stream-session.ts";
+import { endWith, writeRefusal } from "./write-refusal.ts";
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
 const prefixes = [ChatService, BidiService].map(({ typeName }) => `/${typeName}/`);
+const paths = new Set(
+  [ChatService, BidiService].flatMap(({ typeName, methods }) => methods.map(({ name }) => `/${typeName}/${name}`)),
+);
 
 /** How long a gateway that stops waits until its streams have said so; ms. */
 const goodbyeMs = 1_000;
@@ -82,11 +85,18 @@ class Idempotent implements RpcHandler {
       this.#open.delete(promise);
       resolve();
     });
-    // a client that has its answer may never end its own side: over HTTP/2 that would keep the stream on both sides
-    response.once("finish", () => {
-      if ("stream" in response) response.stream.close(constants.NGHTTP2_NO_ERROR);
-    });
+    const refusal = refusalOf(request, this.#parts.limits.maxBodyBytes);
+    if (refusal !== undefined) {
+      writeRefusal(request, response, refusal);
+      return;
+    }
+    endWith(response);
     this.#serve(request, response);
+  }
+
+  refuse(...[request, response, { status, error }]: Parameters<RpcHandler["refuse"]>): void {
+    const record = status === 403 ? { ...error, details: { reason: "foreign" } } : error;
+    writeRefusal(request, response, encodeRefusal(record, false), status);
   }
 
   async close(): Promise<void> {
@@ -193,6 +203,19 @@ class Idempotent implements RpcHandler {
       throw encodeAny(this.#parts, error, false);
     }
   }
+}
+
+/** What no repetition mends, and what the calls themselves would be refused for without any details. */
+function refusalOf({ url = "", headers }: RpcRequest, mostBytes: number): ConnectError | undefined {
+  const path = url.split("?", 1)[0] ?? url;
+  if (!paths.has(path)) {
+    const hint = "Use the methods whose names end in Idempotent, IdempotentSSE or IdempotentPoll, and BidiAppend.";
+    const error = refusal("invalid_request", "no_such_method", `${path.slice(0, 200)} is not served here.`, hint);
+    return encodeRefusal(error.toRecord(), false);
+  }
+  if (Number(headers["content-length"] ?? 0) <= mostBytes) return undefined;
+  const message = `The message is larger than ${mostBytes} bytes.`;
+  return encodeRefusal(refusal("invalid_request", "too_large", message, "Send less.").toRecord(), false);
 }
 
 /** @throws MillraceError `invalid_request`. */

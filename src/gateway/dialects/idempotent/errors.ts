@@ -12,7 +12,10 @@ export type Reason =
   | "seqno_gap"
   | "observer"
   | "too_many_streams"
-  | "too_many_bytes";
+  | "too_many_bytes"
+  | "foreign"
+  | "no_such_method"
+  | "too_large";
 
 /**
  * When another attach may mend it: such an error carries no details, which is the only sign that an original client
@@ -56,6 +59,9 @@ const reasons = {
   observer: { connect: Code.PermissionDenied, error: E.BAD_REQUEST, passes: "never" },
   too_many_streams: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
   too_many_bytes: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
+  foreign: { connect: Code.PermissionDenied, error: E.UNAUTHORIZED, passes: "never" },
+  no_such_method: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },
+  too_large: { connect: Code.ResourceExhausted, error: E.BAD_REQUEST, passes: "never" },
 } as const satisfies Record<Reason, Meaning>;
 
 /** An error with a reason of this protocol. */
