@@ -29,7 +29,7 @@ interface Told {
 async function told(
   backend: ScriptedBackend,
   fields: Partial<TurnRequest>,
-  options: { readonly keep?: boolean; readonly resume?: boolean } = {},
+  options: { readonly keep?: boolean; readonly resume?: boolean; readonly onEvent?: () => void } = {},
 ): Promise<Told> {
   const request = fakeRequest({ tools: [bash, readFile, applyPatch], ...fields });
   const plan = planAnswer(request, "seed");
@@ -48,6 +48,7 @@ async function told(
   const calls = new Map<string, { callId: string; name: string; arguments: string; done: boolean }>();
   for await (const event of stream) {
     events.push(event);
+    options.onEvent?.();
     if (event.type === "text") text += event.delta;
     if (event.type === "rewritten") ({ text } = event);
     if (event.type !== "tool_call") continue;
@@ -210,6 +211,16 @@ describe("a backend whose answers are read by a plan", () => {
       const backend = new ScriptedBackend(...answers);
       await told(backend, {}, { keep });
       expect(backend.archived).toHaveLength(archived);
+    }
+  });
+
+  it("archives the trajectory of a resumed answer too, and always before the terminal event: a crash after that leaves nothing behind", async () => {
+    for (const resume of [false, true]) {
+      const backend = new ScriptedBackend(good);
+      const archivedBefore: number[] = [];
+      await told(backend, {}, { resume, onEvent: () => archivedBefore.push(backend.archived.length) });
+      expect(archivedBefore.at(-1)).toBe(1);
+      expect(backend.archived).toEqual([scriptedCascade]);
     }
   });
 

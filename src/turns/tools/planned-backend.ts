@@ -1,4 +1,4 @@
-import type { Backend, Prompt, ResumePoint, RunOptions } from "../../backends/backend.ts";
+import type { Backend, Prompt, ResumePoint, RunOptions, StopReason } from "../../backends/backend.ts";
 import { bestEffort, deadline } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
@@ -29,10 +29,10 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
   return {
     kind: inner.kind,
     run: (prompt, options, signal) =>
-      follow(prompt, options, signal, inner.run(prompt, { ...options, keep: true }, signal), true),
+      follow(prompt, options, signal, inner.run(prompt, { ...options, keep: true }, signal), undefined),
     resume: (prompt, from, options, signal) => {
       const start: ResumePoint = { ...from, text: "", thinking: "" };
-      return follow(prompt, options, signal, inner.resume(prompt, start, { ...options, keep: true }, signal), false);
+      return follow(prompt, options, signal, inner.resume(prompt, start, { ...options, keep: true }, signal), from);
     },
     archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
@@ -42,10 +42,17 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
     options: RunOptions,
     signal: AbortSignal,
     first: AsyncIterable<TurnEventBody>,
-    mayAskAgain: boolean,
+    resumed: ResumePoint | undefined,
   ): AsyncGenerator<TurnEventBody, void> {
-    let cascadeId: CascadeId | undefined;
-    let ended: "finished" | "failed" | undefined;
+    let cascadeId = resumed?.cascadeId;
+    /** The inner backend kept the trajectory of an answer that ended, and cleans up after any other. */
+    let left = false;
+    /** Before the terminal event: once the log has that, nobody comes back to this turn, not even after a crash. */
+    const letGo = async () => {
+      if (!left || cascadeId === undefined) return;
+      left = false;
+      await bestEffort(inner.archive(cascadeId, deadline(new AbortController().signal, archiveMs)));
+    };
     try {
       const reader = new AnswerReader(plan);
       const turn = new Exchange();
@@ -55,12 +62,13 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
       }
       let end = turn.end;
       let last = reader;
+      left = end?.type === "finished";
       if (end?.type === "finished") {
         const { events, result } = reader.end(lengthOf(end.reason));
         yield* events;
         let { problem } = result;
         let usage = turn.usage;
-        if (result.reask !== undefined && mayAskAgain) {
+        if (result.reask !== undefined && resumed === undefined) {
           last = new AnswerReader(plan, reader);
           const again = new Exchange();
           const second = inner.run(
@@ -81,19 +89,17 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
         const usable = end.type === "finished" && problem === undefined;
         onReport(reportOf(reader, last, usable));
         if (usage !== undefined) yield { type: "usage", ...usage };
-        ended = usable ? "finished" : "failed";
+        if (options.keep && usable) left = false;
+        await letGo();
         if (end.type !== "finished") yield end;
         else if (problem !== undefined) yield { type: "failed", error: unusable(problem, last !== reader).toRecord() };
         else yield { type: "finished", reason: reasonOf(end.reason, last.calls), text: last.visibleText };
       } else if (end !== undefined) {
-        ended = "failed";
         if (turn.usage !== undefined) yield { type: "usage", ...turn.usage };
         yield end;
       }
     } finally {
-      if (cascadeId !== undefined && ended !== undefined && (!options.keep || ended === "failed")) {
-        await bestEffort(inner.archive(cascadeId, deadline(new AbortController().signal, archiveMs)));
-      }
+      if (!(signal.aborted && signal.reason === ("detach" satisfies StopReason))) await letGo();
     }
   }
 }

@@ -24,7 +24,9 @@ export class ScriptedBackend implements Backend {
   }
 
   async *resume(prompt: Prompt, _from: unknown, options: RunOptions): AsyncGenerator<TurnEventBody, void> {
-    yield* this.run(prompt, options);
+    this.prompts.push(prompt);
+    this.options.push(options);
+    yield* this.#answer();
   }
 
   archive(cascadeId: CascadeId): Promise<void> {
