@@ -10,12 +10,15 @@ export type Death = { readonly when: "before" | "after"; readonly write: number 
 export class Lives {
   readonly #home: string;
   readonly #args: readonly string[];
+  readonly #onStart: () => void;
   #living: Promise<GatewayProcess>;
   #deaths = 0;
 
-  constructor(home: string, args: readonly string[]) {
+  /** `onStart` is told of each life that listens. */
+  constructor(home: string, args: readonly string[], onStart: () => void) {
     this.#home = home;
     this.#args = args;
+    this.#onStart = onStart;
     this.#living = Promise.reject(new Error("no gateway was started yet"));
     this.#living.catch(() => {}); // nobody asks before the first start
   }
@@ -39,6 +42,7 @@ export class Lives {
       this.#deaths++;
       return startGatewayProcess({ home: this.#home, args: this.#args, env: { NODE_OPTIONS: preload } });
     });
+    this.#living.then(this.#onStart, () => {}); // whoever asks for it hears of a failure
     return this.#living;
   }
 

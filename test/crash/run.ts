@@ -1,50 +1,93 @@
+import { generator, part, say, table } from "../support/long-suite.ts";
+import { crashClients } from "./clients.ts";
+import type { CrashClient } from "./crash-client.ts";
 import { CrashWorld, type Fate, type Outcome } from "./scenario.ts";
 
 /**
- * `npm run test:crash`: kills real gateways, with real files and a real simulator, until it hurts. First one turn for every
- * write to the store, killed before and after it; then many turns at once, killed three times each batch, at random
- * writes, at calls to the IDE and at random times. Prints what was run; exits 1 if any promise was broken. `CRASH_TURNS`
- * sets how many turns the second part has, `CRASH_SEED` repeats a run, `CRASH_WORLDS` sets how many run side by side.
+ * `npm run test:crash`: kills real gateways, with real files and a real simulator, until it hurts. First, for every way of
+ * asking, one turn for every write to the store, killed before and after it; then many turns of all kinds at once, killed three
+ * times each batch, at random writes, at calls to the IDE and at random times, with clients that are killed themselves.
+ *
+ * Exits 1 if any promise was broken, 2 if only something stalled: an answer that is late because nothing moved for
+ * `CRASH_PATIENCE` seconds (120) is told apart from one that is lost or wrong. `CRASH_CLIENTS` picks clients by a part of their
+ * names, `CRASH_TURNS` sets how many turns the second half has (500), `CRASH_WRITES=0` leaves the first half out,
+ * `CRASH_SEED` repeats a run, `CRASH_WORLDS` sets how many run side by side (4), `CRASH_PART=2/3` runs one part of three.
  */
 const turnsWanted = Number(process.env["CRASH_TURNS"] ?? "500");
 const seed = Number(process.env["CRASH_SEED"] ?? String(Date.now() % 1_000_000));
 const width = Number(process.env["CRASH_WORLDS"] ?? "4");
+const patienceMs = 1_000 * Number(process.env["CRASH_PATIENCE"] ?? "120");
+const wanted = process.env["CRASH_CLIENTS"] ?? "";
+const clients = crashClients.filter(({ name }) => name.includes(wanted));
 const batchSize = 25;
 const short = 60;
 const long = 400;
 const rpcs = ["StartCascade", "SendUserCascadeMessage", "GetCascadeTrajectorySteps", "ArchiveCascadeTrajectory"];
 
+interface Plan {
+  readonly clients: readonly CrashClient[];
+  readonly characters: number;
+  readonly fates: readonly Fate[];
+}
+
+interface Sum {
+  turns: number;
+  clientDeaths: number;
+  connections: number;
+  broken: number;
+  stalled: number;
+}
+
 const random = generator(seed);
 const startedAt = performance.now();
-const total = { turns: 0, deaths: 0, connections: 0, broken: 0 };
-const worlds = await Promise.all(Array.from({ length: width }, () => CrashWorld.open()));
+const total = { plans: 0, done: 0, deaths: 0, broken: 0, stalled: 0 };
+const sums = new Map<string, Sum>();
+const worlds = await Promise.all(Array.from({ length: width }, () => CrashWorld.open(patienceMs)));
 try {
-  say(`seed ${seed}, ${width} worlds`);
-  const calm = await worlds[0]?.run(1, short, [{ kind: "none" }]);
-  const writes = calm?.writes ?? 0;
-  say(`a short turn makes ${writes} writes; killing before and after each`);
-  const points = Array.from({ length: writes }, (_, i) =>
-    (["before", "after"] as const).map((when): readonly Fate[] => [{ kind: "write", when, write: i + 1 }]),
-  ).flat();
-  await inAllWorlds(1, short, points);
-  say(`${turnsWanted} turns in batches of ${batchSize}, three deaths each`);
-  const batches = Array.from({ length: Math.ceil(turnsWanted / batchSize) }, () => [fate(), fate(), fate()]);
-  await inAllWorlds(batchSize, long, batches);
+  say(`seed ${seed}, ${width} worlds, ${clients.map(({ name }) => name).join("; ")}`);
+  const plans: Plan[] = [];
+  for (const client of process.env["CRASH_WRITES"] === "0" ? [] : clients) {
+    const calm = await worlds[0]?.run({
+      ...batchOf({ clients: [client], characters: short, fates: [{ kind: "none" }] }),
+      clientDeaths: 0,
+    });
+    const writes = calm?.writes ?? 0;
+    say(`${client.name}: a short turn makes ${writes} writes`);
+    for (let write = 1; write <= writes; write++)
+      for (const when of ["before", "after"] as const)
+        plans.push({ clients: [client], characters: short, fates: [{ kind: "write", when, write }] });
+  }
+  for (let turn = 0; turn < turnsWanted; turn += batchSize) {
+    const size = Math.min(batchSize, turnsWanted - turn);
+    const some = Array.from({ length: size }, (_, i) => clients[(turn + i) % clients.length] ?? []).flat();
+    plans.push({ clients: some, characters: long, fates: [fate(), fate(), fate()] });
+  }
+  await inAllWorlds(part(plans, process.env["CRASH_PART"]));
 } finally {
   await Promise.all(worlds.map((world) => world[Symbol.asyncDispose]()));
 }
 const seconds = Math.round((performance.now() - startedAt) / 1000);
-say(`\n${total.turns} turns, ${total.deaths} deaths, ${total.connections} connections, ${seconds} s`);
-say(total.broken === 0 ? "every promise held" : `${total.broken} promises broken; run again with CRASH_SEED=${seed}`);
-if (total.broken > 0) process.exitCode = 1;
+const rows = [...sums].map(([name, sum]) => [name, ...Object.values(sum)].map(String));
+say(table(["asked over", "turns", "client deaths", "connections", "broken", "stalled"], rows));
+const turns = [...sums.values()].reduce((sum, each) => sum + each.turns, 0);
+say(`${turns} turns, ${total.deaths} deaths of the gateway, ${seconds} s, CRASH_SEED=${seed}`);
+say(total.broken === 0 ? "no promise was broken" : `${total.broken} promises broken`);
+if (total.stalled > 0)
+  say(`${total.stalled} turns stalled: nothing moved for ${patienceMs / 1000} s; that says nothing of losses`);
+process.exitCode = total.broken > 0 ? 1 : total.stalled > 0 ? 2 : 0;
 
-async function inAllWorlds(turns: number, characters: number, plans: readonly (readonly Fate[])[]): Promise<void> {
+async function inAllWorlds(plans: readonly Plan[]): Promise<void> {
+  total.plans = plans.length;
   const left = plans.values();
   await Promise.all(
     worlds.map(async (world) => {
-      for (const fates of left) count(await world.run(turns, characters, fates), fates);
+      for (const plan of left) count(await world.run(batchOf(plan)), plan);
     }),
   );
+}
+
+function batchOf(plan: Plan) {
+  return { ...plan, random, clientDeaths: 3 };
 }
 
 function fate(): Fate {
@@ -60,25 +103,27 @@ function fate(): Fate {
   return { kind: "time", afterMs: Math.floor(random() * 3_000) };
 }
 
-function count({ turns, deaths, connections, broken }: Outcome, fates: readonly Fate[]): void {
-  total.turns += turns;
+function count({ turns, deaths, broken }: Outcome, { fates }: Plan): void {
+  total.done++;
   total.deaths += deaths;
-  total.connections += connections;
   total.broken += broken.length;
-  say(`${JSON.stringify(fates)}: ${turns} turns, ${deaths} deaths, ${connections} connections`);
-  for (const what of broken) say(`  BROKEN: ${what}`);
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-/** A small random generator with a seed (mulberry32): 0 to 1. */
-function generator(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
+  const names = new Set(turns.map(({ client }) => client));
+  const what = names.size === 1 ? [...names].join() : `${names.size} kinds of clients`;
+  say(`${total.done}/${total.plans} ${what}, ${JSON.stringify(fates)}: ${turns.length} turns, ${deaths} deaths`);
+  for (const each of broken) say(`  BROKEN: ${each}`);
+  for (const turn of turns) {
+    const sum = sums.get(turn.client) ?? { turns: 0, clientDeaths: 0, connections: 0, broken: 0, stalled: 0 };
+    sum.turns++;
+    sum.clientDeaths += turn.clientDeaths;
+    sum.connections += turn.connections;
+    sum.broken += turn.broken.length;
+    total.broken += turn.broken.length;
+    for (const each of turn.broken) say(`  BROKEN: ${turn.name} (${turn.client}): ${each}`);
+    if (turn.stalled !== undefined) {
+      sum.stalled++;
+      total.stalled++;
+      say(`  STALLED: ${turn.name} (${turn.client}): ${turn.stalled}`);
+    }
+    sums.set(turn.client, sum);
+  }
 }

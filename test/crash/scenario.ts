@@ -1,8 +1,9 @@
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { pinnedTo } from "../support/pinned.ts";
 import { checkTurn } from "./check-turn.ts";
+import type { CrashClient, Question } from "./crash-client.ts";
 import { type Death, Lives } from "./lives.ts";
-import { askUntilAnswered } from "./tenacious-client.ts";
+import { Progress, Stalled } from "./progress.ts";
 
 /** What happens to the gateway while turns run. */
 export type Fate =
@@ -14,94 +15,134 @@ export type Fate =
   /** It is killed when the simulator has seen the nth such call of this batch. */
   | { readonly kind: "call"; readonly rpc: string; readonly nth: number };
 
-export interface Outcome {
-  readonly turns: number;
-  readonly deaths: number;
-  /** Connections of all clients together: one per turn if nothing happened. */
+/** What came of one question. */
+export interface TurnOutcome {
+  readonly client: string;
+  readonly name: string;
+  /** Connections over all its lives: one if nothing happened. */
   readonly connections: number;
+  /** How often its client was killed. */
+  readonly clientDeaths: number;
   /** Broken promises, in words; none if all is well. */
   readonly broken: readonly string[];
+  /** Why nobody can say: nothing moved any more. A late answer is not a lost one, and is not counted as one. */
+  readonly stalled: string | undefined;
+}
+
+export interface Outcome {
+  /** Of the gateway. */
+  readonly deaths: number;
+  readonly turns: readonly TurnOutcome[];
+  /** Promises that are broken for the batch as a whole. */
+  readonly broken: readonly string[];
+  /** How many writes to the store the last gateway made. */
   readonly writes: number | undefined;
 }
 
-/** Long enough for any machine: whoever waits this long has found a turn that hangs. */
-const patienceMs = 300_000;
+export interface Batch {
+  /** Who asks; one question each. */
+  readonly clients: readonly CrashClient[];
+  /** Of each answer, at least. */
+  readonly characters: number;
+  readonly fates: readonly Fate[];
+  /** 0 (inclusive) to 1 (exclusive). */
+  readonly random: () => number;
+  /** How often a client that dies does. */
+  readonly clientDeaths: number;
+}
+
+interface Asked {
+  readonly client: CrashClient;
+  readonly question: Question;
+  readonly received: ReturnType<CrashClient["ask"]>;
+}
 
 /** A world to crash gateways in: one simulator, one store that every gateway inherits. */
 export class CrashWorld implements AsyncDisposable {
   readonly #simulator: Simulator;
   readonly #args: readonly string[];
+  readonly #patienceMs: number;
   #batches = 0;
 
-  private constructor(simulator: Simulator) {
+  private constructor(simulator: Simulator, patienceMs: number) {
     this.#simulator = simulator;
     this.#args = [...pinnedTo(simulator), "--continuity", "off"];
+    this.#patienceMs = patienceMs;
   }
 
-  static async open(): Promise<CrashWorld> {
+  /** `patienceMs`: how long nothing at all may happen before a turn counts as stalled. */
+  static async open(patienceMs: number): Promise<CrashWorld> {
     const turn = { rate: 400, chunk: 8, inputMs: 20, firstMs: 60, thinking: 0 };
-    return new CrashWorld(await startSimulator({ turn, plan: { unlimited: true } }));
+    return new CrashWorld(await startSimulator({ turn, plan: { unlimited: true } }), patienceMs);
   }
 
-  /**
-   * Asks `turns` questions at once, each with an answer of `characters` at least, lets each fate happen in its turn, and
-   * holds every promise against what came out.
-   */
-  async run(turns: number, characters: number, fates: readonly Fate[]): Promise<Outcome> {
+  /** Asks all questions at once, lets each fate happen in its turn, and holds every promise against what came out. */
+  async run({ clients, characters, fates, random, clientDeaths }: Batch): Promise<Outcome> {
     const batch = this.#batches++;
-    const signal = AbortSignal.timeout(patienceMs);
-    const lives = new Lives(this.#simulator.home, this.#args);
+    using progress = new Progress(this.#patienceMs);
+    const lives = new Lives(this.#simulator.home, this.#args, () => progress.note("a gateway listens"));
     const before = (await this.#simulator.report()).calls;
     await lives.start(deathOf(fates[0]));
-    const asked = Array.from({ length: turns }, (_, i) => {
+    const asked = clients.map((client, i): Asked => {
       const name = `batch-${batch}-turn-${i}-end`;
-      const text = answerOf(name, characters);
-      const question = `${name}. [[sim: text="${text}"]]`;
-      const received = askUntilAnswered(lives, question, `key-of-${name}`, signal);
+      const luck = Array.from({ length: clientDeaths }, random);
+      const question = { name, answer: answerOf(name, characters), luck };
+      const received = client.ask(lives, question, progress);
       received.catch(() => {}); // looked at below, after all fates
-      return { name, text, received };
+      return { client, question, received };
     });
     const allAnswered = Promise.allSettled(asked.map(({ received }) => received)).then(() => "answered" as const);
     for (const [i, fate] of fates.entries()) {
-      const fell = await Promise.race([this.#befall(lives, fate, before, signal), allAnswered]);
+      const fell = await Promise.race([this.#befall(lives, fate, before, progress), allAnswered]);
       if (fell === "answered") {
         if (fate.kind === "write") await lives.replace(); // it may still reach that write, while it is looked at
         break;
       }
       await lives.start(deathOf(fates[i + 1]));
     }
+    const turns = await Promise.all(asked.map((one) => this.#judge(one, lives)));
     const broken: string[] = [];
-    let connections = 0;
-    for (const { name, text, received } of asked) {
-      try {
-        const got = await received;
-        connections += got.connections;
-        broken.push(...(await checkTurn(await lives.current(), got, text)).map((what) => `${name}: ${what}`));
-      } catch (error) {
-        broken.push(`${name}: ${error instanceof Error ? error.message : String(error)}; ${await seen(lives, name)}`);
-      }
-    }
     const report = await this.#simulator
-      .until(({ cascades }) => cascades.every((cascade) => cascade.messages === 0 || cascade.archived), signal)
+      .until(({ cascades }) => {
+        progress.note("a call at the IDE");
+        return cascades.every((cascade) => cascade.messages === 0 || cascade.archived);
+      }, progress.signal)
       .catch(() => this.#simulator.report());
     const open = report.cascades.filter(({ messages, archived }) => messages > 0 && !archived).length;
-    if (open > 0) broken.push(`${open} trajectories were not archived`);
-    for (const { name } of asked) {
-      const accepted = report.messages.filter((message) => message.text.includes(name)).length;
-      if (accepted !== 1) broken.push(`${name}: the simulator accepted its prompt ${accepted} times`);
-    }
+    if (open > 0 && !turns.some(({ stalled }) => stalled !== undefined))
+      broken.push(`${open} trajectories were not archived`);
     const log = await lives.stop();
     const writes = /writes to the store: (\d+)/.exec(log)?.[1];
     return {
-      turns,
+      turns: turns.map((turn, i) => this.#withPrompts(turn, clients[i]?.prompts ?? 0, report.messages)),
       deaths: lives.deaths,
-      connections,
       broken,
       writes: writes === undefined ? undefined : Number(writes),
     };
   }
 
-  async #befall(lives: Lives, fate: Fate, before: Calls, signal: AbortSignal): Promise<"died"> {
+  async #judge({ client, question, received }: Asked, lives: Lives): Promise<TurnOutcome> {
+    const about = { client: client.name, name: question.name };
+    try {
+      const got = await received;
+      const broken = await checkTurn(await lives.current(), got, question, client);
+      return { ...about, connections: got.connections, clientDeaths: got.deaths, broken, stalled: undefined };
+    } catch (error) {
+      const nothing = { ...about, connections: 0, clientDeaths: 0 };
+      const what = `${error instanceof Error ? error.message : String(error)}; ${await seen(lives, question.name)}`;
+      const isLate = error instanceof Stalled;
+      return { ...nothing, broken: isLate ? [] : [what], stalled: isLate ? what : undefined };
+    }
+  }
+
+  #withPrompts(turn: TurnOutcome, wanted: number, messages: readonly { readonly text: string }[]): TurnOutcome {
+    const accepted = messages.filter(({ text }) => text.includes(turn.name)).length;
+    const isRight = accepted === wanted || (turn.stalled !== undefined && accepted < wanted);
+    if (isRight) return turn;
+    return { ...turn, broken: [...turn.broken, `the IDE accepted ${accepted} prompts, not ${wanted}`] };
+  }
+
+  async #befall(lives: Lives, fate: Fate, before: Calls, { signal }: Progress): Promise<"died"> {
     switch (fate.kind) {
       case "none":
         await new Promise(() => {}); // until every turn is answered
@@ -113,13 +154,15 @@ export class CrashWorld implements AsyncDisposable {
         await new Promise((resolve) => setTimeout(resolve, fate.afterMs));
         await lives.kill();
         break;
-      case "call":
-        await this.#simulator.until(
-          ({ calls }) => (calls[fate.rpc] ?? 0) - (before[fate.rpc] ?? 0) >= fate.nth,
-          signal,
-        );
+      case "call": {
+        const arrived = ({ calls }: { readonly calls: Calls }) =>
+          (calls[fate.rpc] ?? 0) - (before[fate.rpc] ?? 0) >= fate.nth;
+        await this.#simulator.until(arrived, signal).catch((error: unknown) => {
+          if (!signal.aborted) throw error; // a stall ends every turn, and with them the batch
+        });
         await lives.kill();
         break;
+      }
     }
     return "died";
   }
@@ -133,9 +176,13 @@ export class CrashWorld implements AsyncDisposable {
 async function seen(lives: Lives, name: string): Promise<string> {
   const { url, key } = await lives.current();
   const headers = { authorization: `Bearer ${key}` };
-  const listed = await fetch(`${url}/v1/turns?limit=1000`, { headers, signal: AbortSignal.timeout(10_000) });
-  const { data } = (await listed.json()) as { readonly data: readonly { readonly idempotency_key: string }[] };
-  return `the gateway has ${JSON.stringify(data.find((turn) => turn.idempotency_key === `key-of-${name}`))}`;
+  try {
+    const listed = await fetch(`${url}/v1/turns?limit=1000`, { headers, signal: AbortSignal.timeout(10_000) });
+    const { data } = (await listed.json()) as { readonly data: readonly { readonly idempotency_key: string }[] };
+    return `the gateway has ${JSON.stringify(data.find((turn) => turn.idempotency_key === `key-of-${name}`))}`;
+  } catch (error) {
+    return `the gateway does not say what it has: ${String(error)}`;
+  }
 }
 
 type Calls = Readonly<Record<string, number>>;

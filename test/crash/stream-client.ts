@@ -1,0 +1,171 @@
+import { appendFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openMemoryRecordStore } from "../../src/client/memory-record-store.ts";
+import { nodeLink } from "../../src/client/node/node-link.ts";
+import type { RecordStore } from "../../src/client/record-store.ts";
+import type { ReliableStream } from "../../src/client/reliable-stream.ts";
+import { startReliableStream } from "../../src/client/start-stream.ts";
+import type { StreamEvent } from "../../src/client/stream-event.ts";
+import type { StreamOptions } from "../../src/client/stream-options.ts";
+import type { Tier } from "../../src/client/tier.ts";
+import { rawClient } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
+import type { GatewayProcess } from "../support/gateway-process.ts";
+import { type CrashClient, type LogEvent, model, type Question, type Received, RuleBroken } from "./crash-client.ts";
+import type { Lives } from "./lives.ts";
+import type { Progress } from "./progress.ts";
+
+/** The stream's name and its key: what a reader needs to see its log. */
+export interface Names {
+  readonly streamKey: string;
+  readonly encryptionKey: string;
+}
+
+export const toolResult = "a-file b-file";
+
+/** A question whose answer has two halves with a call of `bash` between them. */
+export function toolRequest({ name, answer }: Pick<Question, "name" | "answer">) {
+  const half = answer.indexOf("; ", answer.length / 2) + 1;
+  const script = `[[agent\nsay ${answer.slice(0, half)}\ncall bash\n---\nsay ${answer.slice(half + 1)}\n]]`;
+  const parameters = { type: "object", properties: { command: { type: "string" } }, required: ["command"] };
+  return {
+    model,
+    messages: [{ role: "user" as const, text: `${name}. ${script}` }],
+    tools: [{ name: "bash", description: "Runs a command.", parameters }],
+  };
+}
+
+/** Patience for a gateway that dies all the time: short waits, and no end of them. */
+export const backoff = { baseMs: 50, capMs: 500, budget: 10_000 };
+
+/** A store that tells what a stream is called as soon as it is stored. */
+export function tellingNames(store: RecordStore, tell: (names: Names) => void): RecordStore {
+  return {
+    survivesRestart: store.survivesRestart,
+    list: () => store.list(),
+    take: async (streamKey) => {
+      const owned = await store.take(streamKey);
+      if (owned === undefined) return undefined;
+      return {
+        read: () => owned.read(),
+        save: async (record) => {
+          await owned.save(record);
+          tell({ streamKey: record.streamKey, encryptionKey: record.encryptionKey });
+        },
+        remove: () => owned.remove(),
+        setAside: () => owned.setAside(),
+        release: () => owned.release(),
+      };
+    },
+  };
+}
+
+/**
+ * An application: reads a stream to its end, runs the tool (its effect is a line in a file) and hands on what it is given.
+ * A call that may have run already is not run again.
+ */
+export async function runApplication(
+  stream: ReliableStream,
+  effects: string,
+  hand: (event: StreamEvent) => void,
+): Promise<void> {
+  for await (const event of stream.events) {
+    hand(event);
+    if (event.type !== "tool_call") continue;
+    await stream.runTool(event, async () => {
+      appendFileSync(effects, `${event.callId}\n`);
+      return { text: toolResult };
+    });
+  }
+}
+
+/** The library as the client, in this process, one for each tier. */
+export const streamClients: readonly CrashClient[] = (["bidi", "sse", "poll"] as const).map((tier) => ({
+  name: `stream protocol, ${tier}`,
+  prompts: 2,
+  plain: flat,
+  ask: (lives, question, progress) => ask(tier, lives, question, progress),
+}));
+
+async function ask(tier: Tier["name"], lives: Lives, question: Question, progress: Progress): Promise<Received> {
+  const effects = join(mkdtempSync(join(tmpdir(), "millrace-effects-")), "effects");
+  const events: StreamEvent[] = [];
+  let names: Names | undefined;
+  let connections = 0;
+  const options: StreamOptions = {
+    gateway: nodeLink(() => lives.current(), { tiers: [tier] }),
+    store: tellingNames(openMemoryRecordStore(), (told) => (names = told)),
+    backoff,
+    onConnection: ({ state }) => {
+      if (state === "attached") connections++;
+    },
+  };
+  const stream = await startReliableStream(toolRequest(question), options, progress.signal);
+  await runApplication(stream, effects, (event) => {
+    events.push(event);
+    progress.note(`an event of ${question.name}`);
+  });
+  if (names === undefined) throw new RuleBroken("the stream was never stored");
+  return { ...receivedOf(events, names, effectsIn(effects)), connections, deaths: 0 };
+}
+
+/**
+ * What an application was handed over its lives, held against what can be seen from here. A call whose result an earlier life
+ * did not give is handed out again: it counts by its effects.
+ */
+export function receivedOf(
+  events: readonly StreamEvent[],
+  names: Names,
+  effects: readonly string[],
+): Omit<Received, "connections" | "deaths"> {
+  const broken: string[] = [];
+  const ends = events.filter(({ type }) => type === "end");
+  const [end] = ends;
+  if (ends.length !== 1 || events.at(-1)?.type !== "end") broken.push(`it was handed ${ends.length} ends`);
+  if (end?.type === "end" && end.outcome !== "finished") broken.push(`it ended as ${JSON.stringify(end)}`);
+  if (effects.length > 1) broken.push(`its tool ran ${effects.length} times`);
+  let text = "";
+  for (const event of events) {
+    if (event.type === "text") text += event.delta;
+    if (event.type === "rewritten") text = event.text;
+  }
+  const ids = events.filter(({ type }) => type !== "tool_call").map(({ eventId }) => eventId);
+  return { ids, wireIds: ids, text, broken, readLog: (gateway) => observe(gateway, names) };
+}
+
+/** Lines of a file; none where there is none. */
+export function effectsIn(path: string): readonly string[] {
+  return existsSync(path) ? readFileSync(path, "utf8").split("\n").slice(0, -1) : [];
+}
+
+/** The two halves of an answer come with whatever white space the model puts between text and call: none counts. */
+export function flat(text: string): string {
+  return text.replaceAll(/\s+/g, "");
+}
+
+/** The stream's log from its beginning, as a reader that takes nothing from the writer. */
+async function observe(gateway: GatewayProcess, { streamKey, encryptionKey }: Names): Promise<readonly LogEvent[]> {
+  const attach = rawClient(gateway).attach("sse", {
+    "x-idempotency-key": streamKey,
+    "x-idempotent-encryption-key": encryptionKey,
+    "x-idempotency-event-id": "0",
+    "x-millrace-intent": "observe",
+  });
+  attach.endInput();
+  const error = await attach.ended;
+  if (error !== undefined) throw new RuleBroken(`the log cannot be read: ${error.message}`);
+  const log: LogEvent[] = attach.chunks.map(({ eventId, response, streamEnd }) => {
+    if (streamEnd !== undefined)
+      return { eventId, type: streamEnd.outcome === StreamEnd_Outcome.FINISHED ? "finished" : "failed" };
+    if (response.case === "streamStart") return { eventId, type: "started" };
+    if (response.case !== "streamUnifiedChatResponse") return { eventId, type: response.case ?? "" };
+    const { text, rewrittenText } = response.value;
+    return rewrittenText === undefined
+      ? { eventId, type: "text", delta: text }
+      : { eventId, type: "rewritten", text: rewrittenText };
+  });
+  if (attach.end?.eventCount !== log.length - 1)
+    throw new RuleBroken(`the end counts ${attach.end?.eventCount} events of ${log.length - 1}`);
+  return log;
+}
