@@ -44,6 +44,7 @@ export function tellingNames(store: RecordStore, tell: (names: Names) => void): 
   return {
     survivesRestart: store.survivesRestart,
     list: () => store.list(),
+    peek: (streamKey) => store.peek(streamKey),
     take: async (streamKey) => {
       const owned = await store.take(streamKey);
       if (owned === undefined) return undefined;
