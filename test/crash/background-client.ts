@@ -11,6 +11,7 @@ import {
   type Received,
   RuleBroken,
   readTurnLog,
+  TurnFailed,
 } from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
 import type { Progress } from "./progress.ts";
@@ -66,7 +67,7 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
   let cursor = -1;
   const followed = createFollower((sequence, id, data) => {
     const { delta = "", isEnd = false, failure } = readResponsesEvent(data);
-    if (failure !== undefined) throw new RuleBroken(`the turn failed: ${failure}`);
+    if (failure !== undefined) throw new TurnFailed(failure);
     if (sequence <= cursor) return; // what a reader who comes back needs to understand the rest
     if (sequence !== cursor + 1) throw new RuleBroken(`event ${sequence} follows event ${cursor}`);
     cursor = sequence;

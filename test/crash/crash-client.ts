@@ -47,6 +47,9 @@ export interface CrashClient {
 
 export class RuleBroken extends Error {}
 
+/** The turn ended as failed, and said so: an answer that was refused in words is not one that was lost. */
+export class TurnFailed extends Error {}
+
 export const model = "claude-sonnet-4.6";
 export const betweenTriesMs = 100;
 

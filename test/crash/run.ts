@@ -8,8 +8,8 @@ import { CrashWorld, type Fate, type Outcome } from "./scenario.ts";
  * asking, one turn for every write to the store, killed before and after it; then many turns of all kinds at once, killed three
  * times each batch, at random writes, at calls to the IDE and at random times, with clients that are killed themselves.
  *
- * Exits 1 if any promise was broken, 2 if only something stalled: an answer that is late because nothing moved for
- * `CRASH_PATIENCE` seconds (120) is told apart from one that is lost or wrong. `CRASH_CLIENTS` picks clients by a part of their
+ * Exits 1 if any promise was broken, 2 if some turns only ended as failed and said so, or stalled: an answer that is late
+ * because nothing moved for `CRASH_PATIENCE` seconds (120) is told apart from one that is lost or wrong. `CRASH_CLIENTS` picks clients by a part of their
  * names, `CRASH_TURNS` sets how many turns the second half has (500), `CRASH_WRITES=0` leaves the first half out,
  * `CRASH_SEED` repeats a run, `CRASH_WORLDS` sets how many run side by side (4), `CRASH_PART=2/3` runs one part of three.
  */
@@ -35,12 +35,13 @@ interface Sum {
   clientDeaths: number;
   connections: number;
   broken: number;
+  failed: number;
   stalled: number;
 }
 
 const random = generator(seed);
 const startedAt = performance.now();
-const total = { plans: 0, done: 0, deaths: 0, broken: 0, stalled: 0 };
+const total = { plans: 0, done: 0, deaths: 0, broken: 0, failed: 0, stalled: 0 };
 const sums = new Map<string, Sum>();
 const worlds = await Promise.all(Array.from({ length: width }, () => CrashWorld.open(patienceMs)));
 try {
@@ -68,13 +69,14 @@ try {
 }
 const seconds = Math.round((performance.now() - startedAt) / 1000);
 const rows = [...sums].map(([name, sum]) => [name, ...Object.values(sum)].map(String));
-say(table(["asked over", "turns", "client deaths", "connections", "broken", "stalled"], rows));
+say(table(["asked over", "turns", "client deaths", "connections", "broken", "failed, and said so", "stalled"], rows));
 const turns = [...sums.values()].reduce((sum, each) => sum + each.turns, 0);
 say(`${turns} turns, ${total.deaths} deaths of the gateway, ${seconds} s, CRASH_SEED=${seed}`);
 say(total.broken === 0 ? "no promise was broken" : `${total.broken} promises broken`);
 if (total.stalled > 0)
   say(`${total.stalled} turns stalled: nothing moved for ${patienceMs / 1000} s; that says nothing of losses`);
-process.exitCode = total.broken > 0 ? 1 : total.stalled > 0 ? 2 : 0;
+if (total.failed > 0) say(`${total.failed} turns ended as failed, and said so`);
+process.exitCode = total.broken > 0 ? 1 : total.stalled + total.failed > 0 ? 2 : 0;
 
 async function inAllWorlds(plans: readonly Plan[]): Promise<void> {
   total.plans = plans.length;
@@ -112,13 +114,25 @@ function count({ turns, deaths, broken }: Outcome, { fates }: Plan): void {
   say(`${total.done}/${total.plans} ${what}, ${JSON.stringify(fates)}: ${turns.length} turns, ${deaths} deaths`);
   for (const each of broken) say(`  BROKEN: ${each}`);
   for (const turn of turns) {
-    const sum = sums.get(turn.client) ?? { turns: 0, clientDeaths: 0, connections: 0, broken: 0, stalled: 0 };
+    const sum = sums.get(turn.client) ?? {
+      turns: 0,
+      clientDeaths: 0,
+      connections: 0,
+      broken: 0,
+      failed: 0,
+      stalled: 0,
+    };
     sum.turns++;
     sum.clientDeaths += turn.clientDeaths;
     sum.connections += turn.connections;
     sum.broken += turn.broken.length;
     total.broken += turn.broken.length;
     for (const each of turn.broken) say(`  BROKEN: ${turn.name} (${turn.client}): ${each}`);
+    if (turn.failed !== undefined) {
+      sum.failed++;
+      total.failed++;
+      say(`  FAILED: ${turn.name} (${turn.client}): ${turn.failed}`);
+    }
     if (turn.stalled !== undefined) {
       sum.stalled++;
       total.stalled++;

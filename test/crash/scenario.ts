@@ -1,7 +1,7 @@
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { pinnedTo } from "../support/pinned.ts";
 import { checkTurn } from "./check-turn.ts";
-import type { CrashClient, Question } from "./crash-client.ts";
+import { type CrashClient, type Question, TurnFailed } from "./crash-client.ts";
 import { type Death, Lives } from "./lives.ts";
 import { Progress, Stalled } from "./progress.ts";
 
@@ -25,6 +25,8 @@ export interface TurnOutcome {
   readonly clientDeaths: number;
   /** Broken promises, in words; none if all is well. */
   readonly broken: readonly string[];
+  /** The turn ended as failed and said why: its client knows where it stands. */
+  readonly failed: string | undefined;
   /** Why nobody can say: nothing moved any more. A late answer is not a lost one, and is not counted as one. */
   readonly stalled: string | undefined;
 }
@@ -109,7 +111,7 @@ export class CrashWorld implements AsyncDisposable {
       }, progress.signal)
       .catch(() => this.#simulator.report());
     const open = report.cascades.filter(({ messages, archived }) => messages > 0 && !archived).length;
-    if (open > 0 && !turns.some(({ stalled }) => stalled !== undefined))
+    if (open > 0 && turns.every(({ stalled }) => stalled === undefined))
       broken.push(`${open} trajectories were not archived`);
     const log = await lives.stop();
     const writes = /writes to the store: (\d+)/.exec(log)?.[1];
@@ -126,19 +128,28 @@ export class CrashWorld implements AsyncDisposable {
     try {
       const got = await received;
       const broken = await checkTurn(await lives.current(), got, question, client);
-      return { ...about, connections: got.connections, clientDeaths: got.deaths, broken, stalled: undefined };
+      return {
+        ...about,
+        connections: got.connections,
+        clientDeaths: got.deaths,
+        broken,
+        failed: undefined,
+        stalled: undefined,
+      };
     } catch (error) {
       const nothing = { ...about, connections: 0, clientDeaths: 0 };
       const what = `${error instanceof Error ? error.message : String(error)}; ${await seen(lives, question.name)}`;
-      const isLate = error instanceof Stalled;
-      return { ...nothing, broken: isLate ? [] : [what], stalled: isLate ? what : undefined };
+      const unclear = { ...nothing, broken: [], failed: undefined, stalled: undefined };
+      if (error instanceof Stalled) return { ...unclear, stalled: what };
+      if (error instanceof TurnFailed) return { ...unclear, failed: what };
+      return { ...unclear, broken: [what] };
     }
   }
 
   #withPrompts(turn: TurnOutcome, wanted: number, messages: readonly { readonly text: string }[]): TurnOutcome {
     const accepted = messages.filter(({ text }) => text.includes(turn.name)).length;
-    const isRight = accepted === wanted || (turn.stalled !== undefined && accepted < wanted);
-    if (isRight) return turn;
+    const isIncomplete = turn.stalled !== undefined || turn.failed !== undefined;
+    if (accepted === wanted || (isIncomplete && accepted < wanted)) return turn;
     return { ...turn, broken: [...turn.broken, `the IDE accepted ${accepted} prompts, not ${wanted}`] };
   }
 

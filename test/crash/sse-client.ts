@@ -11,6 +11,7 @@ import {
   type Received,
   RuleBroken,
   readTurnLog,
+  TurnFailed,
 } from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
 import type { Progress } from "./progress.ts";
@@ -87,12 +88,12 @@ export const sseClients: readonly CrashClient[] = dialects.map((dialect) => ({
 }));
 
 async function askUntilAnswered(
-  { path, bodyOf, read }: Dialect,
+  dialect: Dialect,
   lives: Lives,
   question: Question,
   progress: Progress,
 ): Promise<Received> {
-  const body = JSON.stringify(bodyOf(plainPrompt(question)));
+  const body = JSON.stringify(dialect.bodyOf(plainPrompt(question)));
   const wireIds: string[] = [];
   let turnId: TurnId | undefined;
   let text = "";
@@ -100,8 +101,8 @@ async function askUntilAnswered(
   const end = { reached: false };
   const take = ({ id, data }: EventSourceMessage) => {
     if (end.reached && data !== "[DONE]") throw new RuleBroken(`an event after the end: ${data}`);
-    const { delta = "", isEnd = false, failure } = read(data);
-    if (failure !== undefined) throw new RuleBroken(`the turn failed: ${failure}`);
+    const { delta = "", isEnd = false, failure } = dialect.read(data);
+    if (failure !== undefined) throw new TurnFailed(failure);
     progress.note(`an event of ${question.name}`);
     text += delta;
     end.reached ||= isEnd;
@@ -112,7 +113,7 @@ async function askUntilAnswered(
     const last = wireIds.at(-1);
     try {
       const gateway = await lives.current();
-      const response = await fetch(`${gateway.url}${path}`, {
+      const response = await fetch(`${gateway.url}${dialect.path}`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${gateway.key}`,

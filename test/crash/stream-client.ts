@@ -12,7 +12,15 @@ import type { Tier } from "../../src/client/tier.ts";
 import { rawClient } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
-import { type CrashClient, type LogEvent, model, type Question, type Received, RuleBroken } from "./crash-client.ts";
+import {
+  type CrashClient,
+  type LogEvent,
+  model,
+  type Question,
+  type Received,
+  RuleBroken,
+  TurnFailed,
+} from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
 import type { Progress } from "./progress.ts";
 
@@ -124,7 +132,7 @@ export function receivedOf(
   const ends = events.filter(({ type }) => type === "end");
   const [end] = ends;
   if (ends.length !== 1 || events.at(-1)?.type !== "end") broken.push(`it was handed ${ends.length} ends`);
-  if (end?.type === "end" && end.outcome !== "finished") broken.push(`it ended as ${JSON.stringify(end)}`);
+  if (end?.type === "end" && end.outcome !== "finished") throw new TurnFailed(JSON.stringify(end));
   if (effects.length > 1) broken.push(`its tool ran ${effects.length} times`);
   let text = "";
   for (const event of events) {

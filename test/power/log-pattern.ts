@@ -1,0 +1,16 @@
+import { Secret } from "../../src/base/secret.ts";
+import type { StreamName } from "../../src/log/client-stream.ts";
+
+/** Seals the recorded log. */
+export const logKey = Buffer.alloc(32, 7).toString("base64url");
+
+/** What the nth delta of a turn says: nobody could have made it up. */
+export function deltaOf(turnId: string, n: number): string {
+  return `${turnId}:${n} said what it says here. `;
+}
+
+/** The nth stream of messages. */
+export function streamNamed(n: number): StreamName {
+  const key = Buffer.alloc(32, n + 1).toString("base64url");
+  return { caller: "caller-1", name: `stream-${n}`, clientKey: new Secret(key) };
+}
