@@ -11,15 +11,26 @@ export interface ClearRecord {
   readonly text: string;
 }
 
+/** A record as it is stored, without what the gateway keeps of it for itself. */
+export type SealedRecord = Omit<EventRow, "outline">;
+
 /** Turns one turn's records and header into bytes and back. */
 export interface TurnCodec {
   encodeHeader(text: string): Uint8Array;
   /** Throws `internal` when the bytes were changed. */
   decodeHeader(header: Uint8Array): string;
   /** Seals a record and chains it to the one before, whose MAC is given (empty before the first). */
-  encode(record: ClearRecord, previousMac: Uint8Array): EventRow;
+  encode(record: ClearRecord, previousMac: Uint8Array): SealedRecord;
   /** Opens a record that must follow the one whose MAC is given. Throws `internal` when anything was changed. */
-  decode(row: EventRow, previousMac: Uint8Array): string;
+  decode(row: SealedRecord, previousMac: Uint8Array): string;
+}
+
+/** What the gateway keeps for itself of each event of one turn that its client sealed; bound to the event's place. */
+export interface OutlineCodec {
+  /** `text` is the outline, not the event. */
+  seal(record: ClearRecord): Uint8Array;
+  /** Throws `internal` when anything of it, or of its place, was changed. */
+  open(row: EventRow): string;
 }
 
 /** What a reader brings to open a turn: its client's key, or the gateway's own right to go on with a running turn. */
@@ -38,6 +49,7 @@ export interface LogCodec {
   sealLabel(turnId: TurnId, text: string): Uint8Array;
   /** Undefined when there is none, or the gateway's key is another one now. */
   openLabel(row: Pick<TurnRow, "turnId" | "label">): string | undefined;
+  outlines(turnId: TurnId): OutlineCodec;
   /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */
   openTurn(row: Pick<TurnRow, "turnId" | "wrappedKey"> | undefined, access: Access): TurnCodec | undefined;
   /** The wrapped key without what lets the gateway open it, for the end of a turn; undefined when it stays as it is. */
@@ -55,12 +67,18 @@ const clearTurn: TurnCodec = {
   decode: (row) => decoder.decode(row.payload),
 };
 
+const clearOutlines: OutlineCodec = {
+  seal: ({ text }) => encoder.encode(text),
+  open: ({ outline }) => decoder.decode(outline),
+};
+
 /** Bytes as they are: for a log in memory. */
 export const clearCodec: LogCodec = {
   index: (value) => value,
   newTurn: () => ({ wrappedKey: nothing, codec: clearTurn }),
   sealLabel: (_turnId, text) => encoder.encode(text),
   openLabel: ({ label }) => (label.length === 0 ? undefined : decoder.decode(label)),
+  outlines: () => clearOutlines,
   openTurn: (row) => (row === undefined ? undefined : clearTurn),
   closeKey: () => undefined,
 };

@@ -1,8 +1,9 @@
 import type { TurnId } from "../base/ids.ts";
-import type { TurnCodec } from "./codec.ts";
+import type { OutlineCodec, TurnCodec } from "./codec.ts";
 import { isTerminal, type TurnEventBody } from "./event.ts";
 import { eventIdOf } from "./event-id.ts";
 import type { EventRow, LogMedium, TurnRow } from "./medium.ts";
+import { encodeOutline } from "./outline.ts";
 import { encodeRecord } from "./record-text.ts";
 import { expiryOf, type Retention } from "./retention.ts";
 import type { Appended, LogWriter } from "./store.ts";
@@ -14,7 +15,11 @@ export interface WriterOptions {
   readonly row: TurnRow;
   /** What becomes of the turn's wrapped key at its end; undefined when it stays. */
   readonly closedKey: Uint8Array | undefined;
+  /** How what the gateway keeps of each event is sealed; undefined where it can read the turn anyway. */
+  readonly outlines: OutlineCodec | undefined;
 }
+
+const nothing = new Uint8Array(0);
 
 /** Seals events and appends them under one claim. Appends of one writer run one after the other. */
 export class MediumWriter implements LogWriter {
@@ -23,17 +28,19 @@ export class MediumWriter implements LogWriter {
   readonly #closedKey: Uint8Array | undefined;
   readonly #medium: LogMedium;
   readonly #codec: TurnCodec;
+  readonly #outlines: OutlineCodec | undefined;
   readonly #retention: Retention;
   #lastSeq: number;
   #lastMac: Uint8Array;
   #tail: Promise<unknown> = Promise.resolve();
 
-  constructor({ medium, codec, retention, row, closedKey }: WriterOptions) {
+  constructor({ medium, codec, retention, row, closedKey, outlines }: WriterOptions) {
     this.turnId = row.turnId;
     this.epoch = row.epoch;
     this.#closedKey = closedKey;
     this.#medium = medium;
     this.#codec = codec;
+    this.#outlines = outlines;
     this.#retention = retention;
     this.#lastSeq = row.lastSeq;
     this.#lastMac = row.lastMac;
@@ -53,8 +60,9 @@ export class MediumWriter implements LogWriter {
     for (const body of bodies) {
       seq += 1;
       const text = encodeRecord(body, seq, mac);
-      const row = this.#codec.encode({ seq, epoch: this.epoch, kind: body.type, atMs, text }, mac);
-      rows.push(row);
+      const place = { seq, epoch: this.epoch, kind: body.type, atMs };
+      const row = this.#codec.encode({ ...place, text }, mac);
+      rows.push({ ...row, outline: this.#outlines?.seal({ ...place, text: encodeOutline(body) }) ?? nothing });
       mac = row.mac;
     }
     const last = bodies.at(-1);

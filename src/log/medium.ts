@@ -43,6 +43,8 @@ export interface EventRow {
   readonly atMs: number;
   readonly payload: Uint8Array;
   readonly mac: Uint8Array;
+  /** What the gateway itself keeps of an event that its client sealed, sealed by the gateway; empty for any other. */
+  readonly outline: Uint8Array;
 }
 
 /** What the end of a turn changes in its row. */

@@ -11,7 +11,8 @@ import { decodeLabel, encodeLabel } from "./label.ts";
 import { MediumWriter } from "./log-writer.ts";
 import type { LogMedium, TurnRow } from "./medium.ts";
 import { Streams } from "./open-streams.ts";
-import { damagedLog, decodeRecord } from "./record-text.ts";
+import { type OutlinedEvent, outlineEvent } from "./outline.ts";
+import { type Opened, openOutline, openPage, type Page, type PageAsk } from "./read-page.ts";
 import { expiryOf, hasExpired, type Retention } from "./retention.ts";
 import type {
   Admitted,
@@ -33,6 +34,9 @@ export interface LogOptions {
   readonly clock: Clock;
   readonly retention: Retention;
 }
+
+/** How who brings no client's key reads. */
+const keyless: Access = { clientKey: undefined };
 
 /** The event log over any medium: encodes and checks records, counts expiry; the medium only keeps bytes. */
 export function openLog(options: LogOptions): LogStore {
@@ -88,35 +92,37 @@ class Log implements LogStore {
     turnId: TurnId,
     after: EventId,
     { limit, clientKey }: { readonly limit: number } & Opening,
-  ): Promise<{ events: readonly TurnEvent[]; ended: boolean }> {
+  ): Promise<Opened<TurnEvent>> {
     return this.#readAfter(turnId, seqOf(after), limit, { clientKey });
   }
 
-  async #readAfter(
+  async readOutlineAfter(
     turnId: TurnId,
-    afterSeq: number,
-    limit: number,
-    access: Access,
-  ): Promise<{ events: readonly TurnEvent[]; ended: boolean }> {
-    const found = await this.#medium.read(turnId, afterSeq, limit);
-    if (found === undefined) throw this.#unknownTurn(access);
-    const { row, events: rows } = found;
-    await this.#refuseExpired(row);
-    const codec = this.#codecOf(row, access);
-    if (afterSeq > row.lastSeq) throw pastTheEnd();
-    if (afterSeq > 0 && found.previousMac === undefined) throw damagedLog();
-    if (rows.length !== Math.min(limit, row.lastSeq - afterSeq)) throw damagedLog();
-    let seq = afterSeq;
-    let mac = found.previousMac ?? new Uint8Array(0);
-    const events: TurnEvent[] = [];
-    for (const record of rows) {
-      seq += 1;
-      if (record.seq !== seq) throw damagedLog();
-      const body = decodeRecord(codec.decode(record, mac), seq, mac);
-      events.push({ ...body, eventId: eventIdOf(seq), atMs: record.atMs });
-      mac = record.mac;
+    after: EventId,
+    { limit }: { readonly limit: number },
+  ): Promise<Opened<OutlinedEvent>> {
+    const ask = { afterSeq: seqOf(after), limit };
+    const page = await this.#pageOf(turnId, ask, keyless);
+    const codec = this.#codec.openTurn(page.row, keyless);
+    if (codec !== undefined) {
+      const { events, ended } = openPage(page, ask, codec);
+      return { events: events.map(outlineEvent), ended };
     }
-    return { events, ended: row.outcome !== undefined && seq === row.lastSeq };
+    if (this.#codec.openLabel(page.row) === undefined) throw unknownTurn(); // the gateway's key is another one now
+    return openOutline(page, ask, this.#codec.outlines(turnId));
+  }
+
+  async #readAfter(turnId: TurnId, afterSeq: number, limit: number, access: Access): Promise<Opened<TurnEvent>> {
+    const ask = { afterSeq, limit };
+    const page = await this.#pageOf(turnId, ask, access);
+    return openPage(page, ask, this.#codecOf(page.row, access));
+  }
+
+  async #pageOf(turnId: TurnId, { afterSeq, limit }: PageAsk, access: Access): Promise<Page> {
+    const page = await this.#medium.read(turnId, afterSeq, limit);
+    if (page === undefined) throw this.#unknownTurn(access);
+    await this.#refuseExpired(page.row);
+    return page;
   }
 
   async untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void> {
@@ -176,7 +182,7 @@ class Log implements LogStore {
       ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
       ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
     });
-    return this.#recordsOf(rows, { clientKey: undefined });
+    return this.#recordsOf(rows, keyless);
   }
 
   attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream> {
@@ -266,7 +272,8 @@ class Log implements LogStore {
 
   #writerOf(row: TurnRow, codec: TurnCodec): LogWriter {
     const closedKey = this.#codec.closeKey(row.wrappedKey);
-    return new MediumWriter({ medium: this.#medium, codec, retention: this.#retention, row, closedKey });
+    const outlines = closedKey === undefined ? undefined : this.#codec.outlines(row.turnId);
+    return new MediumWriter({ medium: this.#medium, codec, retention: this.#retention, row, closedKey, outlines });
   }
 
   #recordsOf(rows: readonly TurnRow[], access: Access): readonly TurnRecord[] {
@@ -322,11 +329,5 @@ class Log implements LogStore {
 function unknownTurn(): MillraceError {
   return new MillraceError("invalid_request", "There is no such turn.", {
     hint: "Check the turn's id; `GET /v1/turns` lists the turns that are kept.",
-  });
-}
-
-function pastTheEnd(): MillraceError {
-  return new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", {
-    hint: 'Send back the id of an event that this turn sent, or "0" to read from the start.',
   });
 }

@@ -1,5 +1,6 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "./event.ts";
+import type { OutlinedEvent } from "./outline.ts";
 import type { LogStore, Opening } from "./store.ts";
 
 /** Few at first, so that who comes back has its next event soon; then as many as one read is worth. */
@@ -11,24 +12,45 @@ const largestBatch = 256;
  * most 256 events. Throws what `LogStore.readAfter` throws, and the signal's reason while it waits.
  * Source: style.md, 2.5.
  */
-export async function* readTurn(
+export function readTurn(
   log: Pick<LogStore, "readAfter" | "untilPast">,
   turnId: TurnId,
   after: EventId,
   signal: AbortSignal,
   opening: Opening = {},
 ): AsyncGenerator<TurnEvent, void> {
+  const read = (cursor: EventId, limit: number) => log.readAfter(turnId, cursor, { limit, ...opening });
+  return readPages(read, (cursor) => log.untilPast(turnId, cursor, signal), after, signal);
+}
+
+/** As `readTurn`, of any turn, but without what was said in it. */
+export function readOutline(
+  log: Pick<LogStore, "readOutlineAfter" | "untilPast">,
+  turnId: TurnId,
+  after: EventId,
+  signal: AbortSignal,
+): AsyncGenerator<OutlinedEvent, void> {
+  const read = (cursor: EventId, limit: number) => log.readOutlineAfter(turnId, cursor, { limit });
+  return readPages(read, (cursor) => log.untilPast(turnId, cursor, signal), after, signal);
+}
+
+async function* readPages<E extends { readonly eventId: EventId }>(
+  read: (cursor: EventId, limit: number) => Promise<{ readonly events: readonly E[]; readonly ended: boolean }>,
+  untilPast: (cursor: EventId) => Promise<void>,
+  after: EventId,
+  signal: AbortSignal,
+): AsyncGenerator<E, void> {
   let cursor = after;
   let limit = firstBatch;
   for (;;) {
     signal.throwIfAborted();
-    const { events, ended } = await log.readAfter(turnId, cursor, { limit, ...opening });
+    const { events, ended } = await read(cursor, limit);
     limit = Math.min(limit * 4, largestBatch);
     for (const event of events) {
       yield event; // suspends until the consumer has room
       cursor = event.eventId; // moves only once the consumer came back for more
     }
     if (ended) return; // also when `after` was already the last event
-    if (events.length === 0) await log.untilPast(turnId, cursor, signal);
+    if (events.length === 0) await untilPast(cursor);
   }
 }

@@ -1,9 +1,12 @@
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { isMillraceError } from "../base/errors.ts";
-import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
+import { type CascadeId, type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
+import { Secret } from "../base/secret.ts";
 import type { TurnEvent, TurnEventBody } from "./event.ts";
-import { readTurn } from "./read-turn.ts";
+import { eventIdOf } from "./event-id.ts";
+import { type OutlinedEvent, outlineOf } from "./outline.ts";
+import { readOutline, readTurn } from "./read-turn.ts";
 import type { LogStore, LogWriter, NewTurn, StoreCapabilities } from "./store.ts";
 import { describeStreams } from "./streams.conformance.ts";
 import { newTurn, SettableClock } from "./turn.fake.ts";
@@ -149,6 +152,105 @@ export function describeLogStore(
         expect(await writer.append([text("late")], 2)).toEqual({ outcome: "ended" });
         expect(await collect(turnId)).toHaveLength(1);
       });
+    });
+
+    describe("outlines", () => {
+      const key = new Secret(Buffer.alloc(32, 5).toString("base64url"));
+      const happened: readonly TurnEventBody[] = [
+        {
+          type: "started",
+          modelUid: "m" as ModelUid,
+          backend: "cascade",
+          cascadeId: "c" as CascadeId,
+          ide: "windsurf",
+        }, // made-up ids
+        { type: "thinking", delta: "a secret" },
+        text("a secret answer"),
+        { type: "tool_call", callId: "secret", name: "secret", argumentsDelta: '{"a":"secret"', done: false },
+        { type: "tool_call", callId: "secret", name: "secret", argumentsDelta: "}", done: true },
+        { type: "rewritten", text: "secret" },
+        {
+          type: "usage",
+          promptTokens: 9,
+          completionTokens: 0,
+          thinkingTokens: 1,
+          creditsHundredths: 25,
+          estimated: false,
+        },
+      ];
+      const ends: readonly TurnEventBody[] = [
+        { type: "finished", reason: { unified: "stop", raw: "secret" }, text: "secret" },
+        { type: "failed", error: { code: "upstream_failed", message: "secret", hint: "secret" } },
+        { type: "cancelled", by: "client" },
+      ];
+
+      async function outlined(turnId: TurnId, after: EventId = startOfLog): Promise<OutlinedEvent[]> {
+        const events: OutlinedEvent[] = [];
+        for await (const event of readOutline(store, turnId, after, never)) events.push(event);
+        return events;
+      }
+
+      test("say of every turn what happened, when and how much, and no word of it, whether or not its client sealed it", async () => {
+        for (const clientKey of [undefined, key]) {
+          for (const end of ends) {
+            const { record, writer } = await store.create(newTurn(), "owner-1", clientKey);
+            await writer?.append(happened, 5);
+            const running = await store.readOutlineAfter(record.turnId, startOfLog, { limit: 99 });
+            expect(running).toMatchObject({ ended: false, events: { length: happened.length } });
+            await writer?.append([end], 8);
+            const events = await outlined(record.turnId);
+            expect(events).toEqual(
+              [...happened, end].map((body, index) => ({
+                ...outlineOf(body),
+                eventId: eventIdOf(index + 1),
+                atMs: index < happened.length ? 5 : 8,
+              })),
+            );
+            expect(JSON.stringify(events)).not.toContain("secret");
+            expect(await outlined(record.turnId, eventIdOf(6))).toEqual(events.slice(6));
+          }
+        }
+      });
+
+      test("come live, and of a sealed turn with no key", async () => {
+        const { record, writer } = await store.create(newTurn(), "owner-1", key);
+        const reading = outlined(record.turnId);
+        await writer?.append([text("a")], 1);
+        await writer?.append([text("bcd"), finished], 2);
+        expect((await reading).map((event) => ("characters" in event ? event.characters : event.type))).toEqual([
+          1,
+          3,
+          "finished",
+        ]);
+      });
+
+      test("are refused past the end, of an unknown turn, and once the turn has expired", async () => {
+        const { record, writer } = await store.create(newTurn(), "owner-1", key);
+        await writer?.append([text("a"), finished], clock.now());
+        const read = (turnId: TurnId, after: EventId) => store.readOutlineAfter(turnId, after, { limit: 9 });
+        await expect(read(record.turnId, eventIdOf(3))).rejects.toMatchObject({ code: "invalid_request" });
+        await expect(read("turn_never" as TurnId, startOfLog)).rejects.toMatchObject({ code: "invalid_request" });
+        clock.move(2 * 3_600_000);
+        await expect(read(record.turnId, startOfLog)).rejects.toMatchObject({ code: "expired" });
+        expect(await store.list({ limit: 9 })).toEqual([]);
+      });
+
+      test.skipIf(!capabilities.survivesRestart)(
+        "of a sealed turn are kept when the log is opened again, and go on where another process goes on",
+        async () => {
+          const { record, writer } = await store.create(newTurn(), "owner-1", key);
+          await writer?.append(happened, 5);
+          await store.close();
+          store = await harness.open(clock);
+          const claimed = await store.claim(record.turnId, "owner-2");
+          await claimed?.writer.append([text("more"), finished], 9);
+          await store.close();
+          store = await harness.open(clock);
+          const events = await outlined(record.turnId);
+          expect(events.map(({ type }) => type)).toEqual([...happened, text(""), finished].map(({ type }) => type));
+          expect(events.at(-2)).toMatchObject({ characters: 4, atMs: 9 });
+        },
+      );
     });
 
     describe("waiting", () => {

@@ -2,6 +2,7 @@ import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import type { AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
+import type { OutlinedEvent } from "./outline.ts";
 import type { TurnRequest } from "./request.ts";
 
 /** What a client asked for, as it is stored when the turn begins: enough to adopt it after a restart and to join it. */
@@ -100,7 +101,8 @@ export interface TurnFilter {
 
 /**
  * The right to read a turn that its client sealed: that client's key (32 bytes, base64url). With another one such a turn
- * is unknown; without any it has a record that says when, which model and how it ended, and no more.
+ * is unknown; without any it has a record that says when, which model and how it ended, and an outline (`readOutlineAfter`)
+ * of what happened, and no more.
  */
 export interface Opening {
   readonly clientKey?: Secret | undefined;
@@ -161,6 +163,15 @@ export interface LogStore extends StreamStore {
     after: EventId,
     options: { readonly limit: number } & Opening,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
+  /**
+   * As `readAfter`, but without what was said, and without a key: also of a turn that its client sealed, running or ended.
+   * For whoever looks on and counts.
+   */
+  readOutlineAfter(
+    turnId: TurnId,
+    after: EventId,
+    options: { readonly limit: number },
+  ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
   /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
   /** Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. */

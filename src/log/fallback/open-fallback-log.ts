@@ -8,6 +8,7 @@ import type { AttachedStream, AttachIntent, StreamName } from "../client-stream.
 import { clearCodec, type LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
+import type { OutlinedEvent } from "../outline.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type {
   Admitted,
@@ -117,6 +118,14 @@ class Fallback implements FallbackLog {
     options: { readonly limit: number } & Opening,
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }> {
     return this.#whereverItIs(turnId, never, (store) => store.readAfter(turnId, after, options));
+  }
+
+  readOutlineAfter(
+    turnId: TurnId,
+    after: EventId,
+    options: { readonly limit: number },
+  ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }> {
+    return this.#whereverItIs(turnId, never, (store) => store.readOutlineAfter(turnId, after, options));
   }
 
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void> {

@@ -107,7 +107,7 @@ export class MemoryMedium implements LogMedium {
     const entry = this.#entries.get(turnId);
     if (entry === undefined || entry.row.erasedAtMs !== undefined) return;
     entry.events = [];
-    this.#change(entry, { header: nothing, wrappedKey: nothing, erasedAtMs: atMs });
+    this.#change(entry, { header: nothing, label: nothing, wrappedKey: nothing, erasedAtMs: atMs });
   }
 
   async remove(turnId: TurnId): Promise<void> {

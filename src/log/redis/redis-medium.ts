@@ -66,6 +66,7 @@ export class RedisMedium implements LogMedium {
       event.atMs,
       event.payload,
       event.mac,
+      event.outline,
     ]);
     const answer = String(await this.#run<Buffer>("append", ...row, ...records));
     if (answer === "appended" || answer === "fenced" || answer === "ended") return answer;

@@ -73,6 +73,7 @@ export function eventRowOf([id, flat]: readonly [Buffer, Flat]): EventRow {
     atMs: Number(text("at_ms")),
     payload: fields.get("payload") ?? new Uint8Array(0),
     mac: fields.get("mac") ?? new Uint8Array(0),
+    outline: fields.get("outline") ?? new Uint8Array(0),
   };
 }
 

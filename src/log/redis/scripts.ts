@@ -76,7 +76,7 @@ redis.call('HINCRBY', t, 'epoch', 1)
 changed(ARGV[1])
 return redis.call('HGETALL', t)`),
 
-  /** id, epoch, after seq, last seq, last MAC, outcome or '', ended at, expires at, new wrapped key or '', then six a record. */
+  /** id, epoch, after seq, last seq, last MAC, outcome or '', ended at, expires at, new wrapped key or '', then seven a record. */
   append: script(`
 local id, epoch, after, last, mac, outcome, ended, expires, wrapped = unpack(ARGV, 1, 9)
 local t = p .. 'turn:' .. id
@@ -85,9 +85,9 @@ if not row[1] then return 'removed' end
 if row[1] ~= epoch then return 'fenced' end
 if row[3] then return 'ended' end
 if row[2] ~= after then return 'fenced' end
-for i = 10, #ARGV, 6 do
+for i = 10, #ARGV, 7 do
   redis.call('XADD', p .. 'events:' .. id, ARGV[i] .. '-0', 'epoch', ARGV[i + 1], 'kind', ARGV[i + 2],
-    'at_ms', ARGV[i + 3], 'payload', ARGV[i + 4], 'mac', ARGV[i + 5])
+    'at_ms', ARGV[i + 3], 'payload', ARGV[i + 4], 'mac', ARGV[i + 5], 'outline', ARGV[i + 6])
 end
 redis.call('HSET', t, 'last_seq', last, 'last_mac', mac)
 if outcome ~= '' then

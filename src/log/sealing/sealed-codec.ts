@@ -1,8 +1,7 @@
 import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { ClearRecord, LogCodec, TurnCodec } from "../codec.ts";
-import type { EventRow } from "../medium.ts";
+import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../codec.ts";
 import { damagedLog } from "../record-text.ts";
 import { open, seal } from "./box.ts";
 import { deriveKey, keyBytes, keyOf, parseKey } from "./keys.ts";
@@ -25,6 +24,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   const wrappingKey = deriveKey(master, "wrap");
   const indexKey = deriveKey(master, "index");
   const labelKey = deriveKey(master, "label");
+  const outlineKey = deriveKey(master, "outline");
   return {
     index: (value) => createHmac("sha256", indexKey).update(value).digest("base64url"),
     newTurn(turnId, clientKey) {
@@ -48,6 +48,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
       const content = label.length === 0 ? undefined : open(labelKey, label, `label ${turnId}`);
       return content === undefined ? undefined : Buffer.from(content).toString("utf8");
     },
+    outlines: (turnId) => outlineCodec(turnId, deriveKey(outlineKey, "outline", turnId)),
     closeKey: closeWrappedKey,
   };
 }
@@ -71,6 +72,14 @@ function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
   };
 }
 
+/** Not chained: each box is bound to its number, and the last one to the whole count by its own. */
+function outlineCodec(turnId: TurnId, key: KeyObject): OutlineCodec {
+  return {
+    seal: (record) => seal(key, Buffer.from(record.text), `outline of ${placeOf(turnId, record)}`),
+    open: (row) => openText(key, row.outline, `outline of ${placeOf(turnId, row)}`),
+  };
+}
+
 type Place = Omit<ClearRecord, "text">;
 
 /** What a record is bound to: it opens nowhere else. */
@@ -78,7 +87,7 @@ function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: Place): string {
   return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
 }
 
-function macOf(key: KeyObject, turnId: TurnId, row: Omit<EventRow, "mac">, previousMac: Uint8Array): Uint8Array {
+function macOf(key: KeyObject, turnId: TurnId, row: Omit<SealedRecord, "mac">, previousMac: Uint8Array): Uint8Array {
   const digest = createHash("sha256").update(row.payload).digest();
   const place = `${placeOf(turnId, row)}\n`;
   return createHmac("sha256", key).update(previousMac).update(place).update(digest).digest().subarray(0, macBytes);

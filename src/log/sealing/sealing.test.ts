@@ -225,6 +225,39 @@ describe("a turn that its client sealed", () => {
     expect((await store.get(turn.turnId, { clientKey }))?.sealed).toBeUndefined();
   });
 
+  test("shows the gateway's keeper an outline; not under another gateway's key, and nothing of it that was changed", async () => {
+    const { clock, store, medium, tamperWith } = tamperable();
+    const { record, writer } = await store.create(newTurn(), "o", clientKey);
+    const { turnId } = record;
+    await writer?.append([text("a"), text("bc"), finished], clock.now());
+    const outline = (from = store) => from.readOutlineAfter(turnId, startOfLog, { limit: 9 });
+    expect((await outline()).events).toMatchObject([{ characters: 1 }, { characters: 2 }, { reason: "stop" }]);
+    const elsewhere = openLog({ medium, codec: sealedCodec(otherKey), clock, retention: defaultRetention });
+    await expect(outline(elsewhere)).rejects.toMatchObject({ code: "invalid_request" });
+    const swapped = ([a, b, c]: readonly EventRow[]) =>
+      a && b && c ? [{ ...a, outline: b.outline }, { ...b, outline: a.outline }, c] : [];
+    const later = (rows: readonly EventRow[]) => rows.map((row) => ({ ...row, atMs: row.atMs + 1 }));
+    const shorter = (rows: readonly EventRow[]) => rows.slice(1);
+    for (const change of [swapped, later, shorter]) {
+      tamperWith(change);
+      await expect(outline()).rejects.toMatchObject({ code: "internal" });
+    }
+  });
+
+  test("says of an event that an older version wrote only that it is there", async () => {
+    const { clock, store, tamperWith } = tamperable();
+    const { record, writer } = await store.create(newTurn(), "o", clientKey);
+    await writer?.append([text("a"), finished], clock.now());
+    tamperWith((rows) => rows.map((row) => ({ ...row, outline: new Uint8Array(0) })));
+    expect(await store.readOutlineAfter(record.turnId, startOfLog, { limit: 9 })).toMatchObject({
+      events: [
+        { type: "unknown", eventId: "a1", atMs: clock.now() },
+        { type: "unknown", eventId: "a2", atMs: clock.now() },
+      ],
+      ended: true,
+    });
+  });
+
   test("can be gone on with by the gateway while it runs, and by nobody but the client once it has ended", async () => {
     const { clock, store, inner } = tamperable();
     const { record } = await store.create(newTurn(), "o", clientKey);
@@ -255,16 +288,20 @@ test("no file of a sealed log holds a word of prompt, answer, thinking, tools, k
     fingerprint: canary(3),
     wire: canary(4),
   });
-  const { writer } = await store.create(turn, "o");
-  await writer?.append(
-    [
-      text(canary(5)),
-      { type: "thinking", delta: canary(6) },
-      { type: "tool_call", callId: "1", name: canary(7), argumentsDelta: canary(8), done: true },
-      { type: "failed", error: { code: "upstream_failed", message: canary(9), hint: "" } },
-    ],
-    clock.now(),
-  );
+  const { idempotencyKey: _its, ...another } = newTurn({ ...turn, turnId: newTurn().turnId });
+  const own = await store.create(turn, "o");
+  const sealed = await store.create({ ...another, idempotencyKey: canary(10) }, "o", clientKey);
+  for (const { writer } of [own, sealed]) {
+    await writer?.append(
+      [
+        text(canary(5)),
+        { type: "thinking", delta: canary(6) },
+        { type: "tool_call", callId: "1", name: canary(7), argumentsDelta: canary(8), done: true },
+        { type: "failed", error: { code: "upstream_failed", message: canary(9), hint: "" } },
+      ],
+      clock.now(),
+    );
+  }
   const search = async () => {
     const files = await Promise.all((await readdir(folder)).map((name) => readFile(join(folder, name))));
     expect(files.length).toBeGreaterThan(1);

@@ -90,6 +90,7 @@ export function eventRowOf(columns: Columns): EventRow {
     atMs: number(columns, "at_ms"),
     payload: bytes(columns, "payload"),
     mac: bytes(columns, "mac"),
+    outline: bytes(columns, "outline"),
   };
 }
 

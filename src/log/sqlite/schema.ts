@@ -72,4 +72,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE streams ADD COLUMN ticket_before TEXT NOT NULL DEFAULT '';
   ALTER TABLE turns ADD COLUMN label BLOB NOT NULL DEFAULT x'';
   `,
+  `
+  ALTER TABLE events ADD COLUMN outline BLOB NOT NULL DEFAULT x'';
+  `,
 ];

@@ -237,9 +237,10 @@ export class SqliteMedium implements LogMedium {
     this.#run(sql, atMs, turnId);
   }
 
-  #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac }: EventRow): void {
-    const sql = "INSERT INTO events (turn_id, seq, epoch, kind, at_ms, payload, mac) VALUES (?, ?, ?, ?, ?, ?, ?)";
-    this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac);
+  #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac, outline }: EventRow): void {
+    const sql = `INSERT INTO events (turn_id, seq, epoch, kind, at_ms, payload, mac, outline)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+    this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac, outline);
   }
 
   /** As `GroupCommit.write`, its errors translated. */

@@ -21,6 +21,7 @@ const clock = new FakeClock();
 const text = (delta: string): TurnEventBody => ({ type: "text", delta });
 const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "abc" };
 const turn = newTurn({ idempotencyKey: "k", session: "s", wire: { a: 1 } });
+const sealedTurn = newTurn();
 const stream: StreamName = { caller: "caller-1", name: "stream", clientKey: key(9) };
 
 let folder: string;
@@ -36,6 +37,8 @@ async function smallLog(): Promise<LogStore> {
   const { store } = await openSqliteLog({ path, clock, codec });
   const { writer } = await store.create(turn, "o");
   await writer?.append([text("a"), text("b"), text("c"), finished], clock.now());
+  const sealed = await store.create(sealedTurn, "o", key(9));
+  await sealed.writer?.append([text("abcdefg"), text("h"), finished], clock.now());
   const attached = await store.attachStream(stream, "create");
   await store.admit(attached, { seqno: 0, payload: new TextEncoder().encode("what the client said") });
   return store;
@@ -46,6 +49,10 @@ async function shown(store: LogStore): Promise<readonly string[]> {
   const attempts: readonly (() => Promise<unknown>)[] = [
     () => store.get(turn.turnId),
     () => readAll(store, turn.turnId),
+    () => store.get(sealedTurn.turnId),
+    () => store.get(sealedTurn.turnId, { clientKey: key(9) }),
+    () => store.readAfter(sealedTurn.turnId, "0" as never, { limit: 9, clientKey: key(9) }),
+    () => store.readOutlineAfter(sealedTurn.turnId, "0" as never, { limit: 9 }),
     async () =>
       (await store.attachStream(stream, "resume")).accepted.map(({ payload }) => Buffer.from(payload).toString()),
   ];
@@ -71,8 +78,8 @@ describe("a sealed log in SQLite", () => {
     const whole = await shown(store);
     expect(whole.join()).toContain("what the client said");
     const columns = [
-      ...["header", "wrapped_key", "last_mac"].map((name) => ["turns", name] as const),
-      ...["payload", "mac"].map((name) => ["events", name] as const),
+      ...["header", "label", "wrapped_key", "last_mac"].map((name) => ["turns", name] as const),
+      ...["payload", "mac", "outline"].map((name) => ["events", name] as const),
       ["streams", "wrapped_key"] as const,
       ["messages", "box"] as const,
     ];
@@ -101,8 +108,13 @@ describe("a sealed log in SQLite", () => {
     }
     expect(invented).toEqual([]);
     expect(flips).toBeGreaterThan(1_000 / stride);
-    // what the row repeats of the last record's MAC is for its writer only; whether a stream's turn runs says nothing there
-    expect([...unnoticed].sort()).toEqual(["streams.wrapped_key, byte 0", "turns.last_mac"]);
+    // what the row repeats of the last record's MAC is for its writer only; to who has the client's key it says nothing
+    // whether the turn runs
+    expect([...unnoticed].sort()).toEqual([
+      "streams.wrapped_key, byte 0",
+      "turns.last_mac",
+      "turns.wrapped_key, byte 0",
+    ]);
     expect(await shown(store)).toEqual(whole);
     database.close();
     await store.close();
@@ -114,7 +126,9 @@ describe("a sealed log in SQLite", () => {
     const last = events.at(-1)?.eventId;
     if (last === undefined) throw new Error("no events");
     const database = new DatabaseSync(path);
-    const macs = database.prepare("SELECT mac FROM events ORDER BY seq").all() as unknown as readonly {
+    const macs = database
+      .prepare("SELECT mac FROM events WHERE turn_id = ? ORDER BY seq")
+      .all(turn.turnId) as unknown as readonly {
       mac: Uint8Array;
     }[];
     for (let kept = 3; kept >= 1; kept--) {

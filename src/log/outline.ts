@@ -1,0 +1,92 @@
+import type { ErrorCode } from "../base/errors.ts";
+import type { ModelUid } from "../base/ids.ts";
+import type { BackendKind, CancelledBy, FinishReason, TurnEvent, TurnEventBody, Usage } from "./event.ts";
+
+/**
+ * An event without what was said in it: no text, no tool, no argument, no error message. What onlookers and the usage
+ * history need of a turn, and all that the gateway itself keeps of one that its client sealed. Sizes are in characters.
+ */
+export type OutlinedBody =
+  | {
+      readonly type: "started";
+      readonly modelUid: ModelUid;
+      readonly backend: BackendKind;
+      /** Which product the prompt went to; absent in logs of older builds. */
+      readonly ide?: string;
+    }
+  | { readonly type: "text" | "thinking"; readonly characters: number }
+  | { readonly type: "tool_call"; readonly characters: number; readonly done: boolean }
+  /** The size is that of the whole text as it then stands. */
+  | { readonly type: "rewritten"; readonly characters: number }
+  | ({ readonly type: "usage" } & Usage)
+  | { readonly type: "finished"; readonly reason: FinishReason["unified"] }
+  | { readonly type: "failed"; readonly code: ErrorCode }
+  | { readonly type: "cancelled"; readonly by: CancelledBy }
+  /** A sealed event of a build that kept no outline: that it is there is all that is known. */
+  | { readonly type: "unknown" };
+
+/** Where an outlined event stands in its log. `atMs` is epoch ms. */
+export type OutlinedEvent = OutlinedBody & Pick<TurnEvent, "eventId" | "atMs">;
+
+/** What is kept of an event. Pure; the same for a turn that anybody may read and for one that its client sealed. */
+export function outlineOf(body: TurnEventBody): OutlinedBody {
+  switch (body.type) {
+    case "started": {
+      const { type, modelUid, backend, ide } = body;
+      return { type, modelUid, backend, ...(ide === undefined ? {} : { ide }) };
+    }
+    case "text":
+    case "thinking":
+      return { type: body.type, characters: body.delta.length };
+    case "tool_call":
+      return { type: body.type, characters: body.argumentsDelta.length, done: body.done };
+    case "rewritten":
+      return { type: body.type, characters: body.text.length };
+    case "usage":
+      return usageOf(body);
+    case "finished":
+      return { type: body.type, reason: body.reason.unified };
+    case "failed":
+      return { type: body.type, code: body.error.code };
+    case "cancelled":
+      return { type: body.type, by: body.by };
+    default:
+      return body satisfies never;
+  }
+}
+
+/** An event of a log as its outline. */
+export function outlineEvent(event: TurnEvent): OutlinedEvent {
+  return { ...outlineOf(event), eventId: event.eventId, atMs: event.atMs };
+}
+
+/** Whether nothing can follow this event. */
+export function endsTurn<E extends OutlinedBody>(
+  event: E,
+): event is E & { readonly type: "finished" | "failed" | "cancelled" } {
+  return event.type === "finished" || event.type === "failed" || event.type === "cancelled";
+}
+
+/** JSON of what is kept of an event, without its type, which its record has. */
+export function encodeOutline(body: TurnEventBody): string {
+  const { type: _type, ...kept } = outlineOf(body);
+  return JSON.stringify(kept);
+}
+
+export function decodeOutline(type: TurnEventBody["type"], text: string): OutlinedBody {
+  return { type, ...(JSON.parse(text) as object) } as OutlinedBody; // written by encodeOutline of an event of this type
+}
+
+/** Member by member: what else an event may come to carry is not kept unasked. */
+function usageOf(usage: Usage): OutlinedBody {
+  const { promptTokens, completionTokens, thinkingTokens, cachedPromptTokens, creditsHundredths, estimated } = usage;
+  return {
+    type: "usage",
+    promptTokens,
+    completionTokens,
+    thinkingTokens,
+    ...(cachedPromptTokens === undefined ? {} : { cachedPromptTokens }),
+    ...(creditsHundredths === undefined ? {} : { creditsHundredths }),
+    estimated,
+  };
+}
