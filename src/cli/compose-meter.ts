@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { EventId, TurnId } from "../base/ids.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
 import type { IdeFinder } from "../ide/ide.ts";
@@ -51,6 +52,8 @@ export interface GatewayMeter {
   readonly starts: TurnStarts;
   /** The turns' `onOutcomes`. */
   noteCalls(turn: { readonly turnId: string; readonly modelUid: string }, outcomes: readonly CallOutcome[]): void;
+  /** The turns' `onAdopted`: notes it for the turn's page, and follows the turn to its end like one that began here. */
+  noteAdopted(turn: { readonly turnId: TurnId; readonly lastEventId: EventId }): void;
   /** Before the turns and their store are closed. */
   close(): Promise<void>;
 }
@@ -71,7 +74,7 @@ export function startMeter(parts: {
     meter,
     onProblem: (error) => parts.log.write("warn", "usage not recorded", { error: String(error) }),
   });
-  const unsubscribe = starts.subscribe((turnId, reading) => recorder.watch(turnId, reading));
+  const unsubscribe = starts.subscribe((turnId) => recorder.watch(turnId));
   return {
     meter,
     turns,
@@ -87,6 +90,10 @@ export function startMeter(parts: {
         reasked: count("reasked"),
         failed: count("failed"),
       });
+    },
+    noteAdopted({ turnId, lastEventId: after }) {
+      meter.recordResumption({ turnId, atMs: clock.now(), how: "adopted", after, client: undefined });
+      recorder.watch(turnId);
     },
     async close() {
       unsubscribe();

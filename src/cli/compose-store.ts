@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import type { MillraceError } from "../base/errors.ts";
 import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openRedisLog } from "../log/redis/open-redis-log.ts";
 import type { Retention } from "../log/retention.ts";
+import { encodeKey, keyBytes } from "../log/sealing/keys.ts";
 import { openLogKey } from "../log/sealing/log-key.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
@@ -46,9 +48,11 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
             return opened.store;
           }
         : undefined;
+  // Sealed as a file is, under a key that nobody keeps: what only a client may read is its alone here too.
+  const codec = sealedCodec(encodeKey(randomBytes(keyBytes)));
   if (opening === undefined)
-    return { store: openMemoryLog({ clock, retention }), setAside: () => undefined, degradedBy: () => undefined };
+    return { store: openMemoryLog({ clock, codec, retention }), setAside: () => undefined, degradedBy: () => undefined };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  const store = await openFallbackLog({ clock, retention, capabilities, open: opening, onDegraded });
+  const store = await openFallbackLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
   return { store, setAside: () => setAside, degradedBy: () => store.degradedBy };
 }

@@ -127,8 +127,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     keptNotes: keptNotes(openOwnJournal(readSettings(io))),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onPoll: () => metrics.pollAnswered(),
-    onAdopted: ({ turnId, lastEventId: after }) =>
-      meter?.recordResumption({ turnId, atMs: clock.now(), how: "adopted", after, client: undefined }),
+    onAdopted: (turn) => metered?.noteAdopted(turn),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
   const metered = meter === undefined ? undefined : startMeter({ meter, clock, turns: inner, log });

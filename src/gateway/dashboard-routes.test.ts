@@ -124,12 +124,20 @@ describe("signing in", () => {
 /** Returns to turns in memory, as the meter keeps them. */
 function rememberedReturns(): { readonly meter: GatewayMeter; readonly kept: Resumption[] } {
   const kept: Resumption[] = [];
+  const listeners = new Set<(turnId: string) => void>();
   const meter: GatewayMeter = {
     limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [] }),
     readings: () => [],
     toolCalls: () => [],
-    recordResumption: (resumption) => void kept.push(resumption),
+    recordResumption(resumption) {
+      kept.push(resumption);
+      for (const listener of listeners) listener(resumption.turnId);
+    },
+    onResumption(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     resumptions: (turnId) => kept.filter((one) => one.turnId === turnId),
   };
   return { meter, kept };
@@ -255,6 +263,26 @@ describe("turns for an onlooker", () => {
     const blind = fakeGateway();
     const other = await startTurn(blind, "x");
     expect(await (await blind.request(`/v1/turns/${other}/summary`)).json()).toMatchObject({ resumptions: null });
+  });
+
+  it("tell of somebody who comes back at once, on the turn's page and in the list, although the turn is silent", async () => {
+    const clock = new FakeClock();
+    const { meter } = rememberedReturns();
+    const fake = fakeGateway({ clock, meter });
+    const id = await startTurn(fake, "a question");
+    const page = new SseReader(await fake.request(`/v1/turns/${id}/timeline`));
+    const list = new SseReader(await fake.request("/v1/turns/feed"));
+    expect(JSON.parse((await list.next())?.data ?? "")).toMatchObject([{ id, returns: 0 }]);
+    for (const returns of [1, 2]) {
+      const back = await fake.request(`/v1/turns/${id}/events?attach=1`);
+      expect(await page.next()).toMatchObject({ event: "resumption" });
+      const told = list.next();
+      await clock.advance(300);
+      expect(JSON.parse((await told)?.data ?? "")).toMatchObject({ id, status: "running", returns });
+      await back.body?.cancel();
+    }
+    await page.cancel();
+    await list.cancel();
   });
 
   it("show texts only where the user turned that on", async () => {

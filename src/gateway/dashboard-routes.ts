@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import { MillraceError } from "../base/errors.ts";
-import { startOfLog, type TurnId } from "../base/ids.ts";
+import { startOfLog } from "../base/ids.ts";
+import type { TurnRecord } from "../log/store.ts";
 import {
   callerOf,
   type Gateway,
@@ -15,15 +16,9 @@ import { endSessionCookie, linkLifeMs, sessionCookie } from "./dashboard-session
 import type { WireEvent } from "./dialects/dialect.ts";
 import { pulledBody, sseHeaders, writeSse } from "./sse-body.ts";
 import { turnFeed } from "./turn-feed.ts";
-import {
-  beginSummary,
-  encodeResumption,
-  promptTexts,
-  summarize,
-  type TurnSummary,
-  timelineEntry,
-} from "./turn-summary.ts";
-import { ownTurn, turnSealed } from "./turns-routes.ts";
+import { beginSummary, encodeResumption, promptTexts, summarize, type TurnSummary } from "./turn-summary.ts";
+import { turnTimeline } from "./turn-timeline.ts";
+import { ownTurn } from "./turns-routes.ts";
 
 /** Nothing but the dashboard's own files and this gateway: no inline code, no frame, no form, nothing from elsewhere. */
 const policy = [
@@ -70,25 +65,24 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
   });
   app.get("/v1/turns/feed", (c) => {
     if (!callerOf(c).owner) return ownersOnly(c);
-    const { turns, starts, clock } = gateway;
-    return stream(c, (signal) => turnFeed({ turns, starts, clock }, signal));
+    const { turns, starts, clock, meter } = gateway;
+    return stream(c, (signal) => turnFeed({ turns, starts, clock, meter }, signal));
   });
   app.get("/v1/turns/:id/summary", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
-    const isOpen = turn.sealed !== true; // of a sealed turn its record is all that can be told
-    const until = isOpen ? turn.lastEventId : startOfLog;
-    const summary = await summaryOf(gateway, turn.turnId, beginSummary(turn), until, c.req.raw.signal);
+    const summary = await summaryOf(gateway, turn, c.req.raw.signal);
     const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
+    const showsText = gateway.dashboardText === true && turn.sealed !== true;
     // Without the setting no text is even taken out of the record.
-    const prompt = gateway.dashboardText === true ? promptTexts(turn.request) : null;
-    return jsonResponse({ ...summary, resumptions, shows_text: gateway.dashboardText === true, prompt });
+    const prompt = showsText ? promptTexts(turn.request) : null;
+    const returns = resumptions?.length ?? null;
+    return jsonResponse({ ...summary, returns, resumptions, shows_text: showsText, prompt });
   });
   app.get("/v1/turns/:id/timeline", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
-    if (turn.sealed === true) return turnSealed(c);
-    return stream(c, (signal) => timeline(gateway, turn.turnId, signal));
+    return stream(c, (signal) => turnTimeline(gateway, turn, signal));
   });
 }
 
@@ -100,40 +94,16 @@ export function ownersOnly(c: GatewayContext): Response {
 }
 
 /** A turn up to the event that its log held when it was asked for. */
-async function summaryOf(
-  gateway: Gateway,
-  turnId: Parameters<Gateway["turns"]["follow"]>[0],
-  begun: TurnSummary,
-  lastEventId: string,
-  signal: AbortSignal,
-): Promise<TurnSummary> {
-  if (lastEventId === startOfLog) return begun;
+async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<TurnSummary> {
+  let summary = beginSummary(turn);
+  if (turn.lastEventId === startOfLog) return summary;
   const enough = new AbortController();
-  let summary = begun;
-  for await (const event of gateway.turns.follow(turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {
+  for await (const event of gateway.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {
     summary = summarize(summary, event);
-    if (event.eventId >= lastEventId) break;
+    if (event.eventId >= turn.lastEventId) break;
   }
   enough.abort();
   return summary;
-}
-
-/** The log's entries as they come, and between them who came back to the turn. */
-async function* timeline(gateway: Gateway, turnId: TurnId, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  let told = 0;
-  let askedAtMs = Number.NEGATIVE_INFINITY;
-  const resumptions = function* (): Generator<WireEvent, void> {
-    askedAtMs = gateway.clock.now();
-    const all = gateway.meter?.resumptions(turnId) ?? [];
-    for (const one of all.slice(told)) yield { name: "resumption", data: JSON.stringify(encodeResumption(one)) };
-    told = Math.max(told, all.length);
-  };
-  yield* resumptions();
-  for await (const event of gateway.turns.follow(turnId, startOfLog, signal)) {
-    if (event.atMs >= askedAtMs) yield* resumptions(); // old entries come at once: nobody can have come between them
-    yield { name: "entry", data: JSON.stringify(timelineEntry(event, gateway.dashboardText === true)) };
-  }
-  yield* resumptions();
 }
 
 function stream(c: GatewayContext, events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>): Response {

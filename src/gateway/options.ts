@@ -15,7 +15,7 @@ import type { TurnStarts } from "./turn-starts.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  "limits" | "usage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
+  "limits" | "usage" | "readings" | "toolCalls" | "recordResumption" | "resumptions" | "onResumption"
 >;
 
 /** The event log's medium. */

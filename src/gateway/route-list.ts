@@ -94,20 +94,21 @@ export const routeList: readonly RouteInfo[] = [
   {
     method: "GET",
     path: "/v1/turns/{id}/summary",
-    summary: "One turn with its times, tokens and end.",
+    summary: "One turn with its times, tokens and end; null is what is not known.",
     dashboard: true,
   },
   {
     method: "GET",
     path: "/v1/turns/{id}/timeline",
-    summary: "A turn's events without their texts, to its end.",
+    summary:
+      "A turn's events without their texts, to its end, and who came back to it; also of a turn that its client sealed.",
     dashboard: true,
     answers: "event-stream",
   },
   {
     method: "GET",
     path: "/v1/turns/{id}/events",
-    summary: "A turn's own events, to its end.",
+    summary: "A turn's own events, to its end; 403 for a turn that its client sealed.",
     query: { after: "only events after this id", attach: "`1`: as a reader that keeps the turn alive" },
     answers: "event-stream",
   },

@@ -3,6 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts";
 import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
 import { eventIdOf } from "../log/event-id.ts";
+import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { JoinTurn, StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
@@ -133,6 +134,10 @@ export class ScriptedTurns implements Turns {
       } else if (turn.record.ended) return;
       else await this.changed(signal);
     }
+  }
+
+  async *outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
+    for await (const event of this.follow(turnId, after, signal)) yield outlineEvent(event);
   }
 
   lastAliveAtMs(turnId: TurnId): number | undefined {

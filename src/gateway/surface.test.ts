@@ -130,6 +130,7 @@ describe("limits and usage", () => {
     readings: () => [],
     toolCalls: () => [],
     recordResumption: () => {},
+    onResumption: () => () => {},
     resumptions: () => [],
   };
 

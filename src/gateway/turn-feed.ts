@@ -1,14 +1,16 @@
 import type { Clock } from "../base/clock.ts";
-import { startOfLog, type TurnId } from "../base/ids.ts";
+import { startOfLog } from "../base/ids.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { Turns } from "../turns/turns.ts";
+import type { Meter } from "../usage/meter.ts";
 import type { WireEvent } from "./dialects/dialect.ts";
 import type { TurnStarts } from "./turn-starts.ts";
-import { beginSummary, summarize, type TurnSummary } from "./turn-summary.ts";
+import { beginSummary, summarize, type TurnSummary, unreadSummary } from "./turn-summary.ts";
 
 export interface TurnFeedOptions {
-  readonly turns: Pick<Turns, "list" | "get" | "follow">;
+  readonly turns: Pick<Turns, "list" | "get" | "outline">;
   readonly starts: TurnStarts;
+  readonly meter?: Pick<Meter, "resumptions" | "onResumption"> | undefined;
   readonly clock: Clock;
 }
 
@@ -25,7 +27,7 @@ const heartbeatMs = 15_000;
  * keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, starts, clock } = options;
+  const { turns, starts, clock, meter } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();
@@ -37,31 +39,46 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     changed.add(summary.id);
     wake();
   };
+  const returnsTo = (turnId: string) => meter?.resumptions(turnId)?.length ?? null;
+  const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
 
-  async function follow(record: TurnRecord, reading: Pick<Turns, "follow">): Promise<void> {
+  async function follow(record: TurnRecord): Promise<void> {
     let summary = beginSummary(record);
-    for await (const event of reading.follow(record.turnId, startOfLog, stopped)) {
+    for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
       summary = summarize(summary, event);
       // An ended turn is told once, as it ended, not as it grew.
-      if (!record.ended) tell(summary);
+      if (!record.ended) tell(latest(summary));
     }
-    tell(summary);
+    tell(latest(summary));
   }
 
-  function watch(record: TurnRecord, reading: Pick<Turns, "follow"> = turns): void {
+  /** Resolves once nothing more will be told of it. */
+  async function watch(record: TurnRecord): Promise<void> {
     if (summaries.has(record.turnId)) return;
-    tell(beginSummary(record));
-    follow(record, reading).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
+    tell({ ...unreadSummary(record), returns: returnsTo(record.turnId) });
+    await follow(record).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
   }
 
-  const unsubscribe = starts.subscribe((turnId: TurnId, reading) => {
-    reading.get(turnId).then(
-      (record) => record !== undefined && watch(record, reading),
-      () => undefined, // as above
-    );
-  });
+  const unsubscribe = [
+    starts.subscribe((turnId) => {
+      turns.get(turnId).then(
+        (record) => void (record !== undefined && watch(record)),
+        () => undefined, // as above
+      );
+    }),
+    meter?.onResumption((turnId) => {
+      const summary = summaries.get(turnId);
+      if (summary !== undefined) tell({ ...summary, returns: returnsTo(turnId) });
+    }),
+  ];
   try {
-    for (const record of await turns.list({ limit: shownAtFirst })) watch(record);
+    const first = (await turns.list({ limit: shownAtFirst })).map((record) => ({ record, told: watch(record) }));
+    // Those that ended are read first, so that the list does not begin with what is not known yet.
+    const ended = Promise.all(first.filter(({ record }) => record.ended).map(({ told }) => told));
+    const patience = new AbortController();
+    const enough = clock.sleep(quietMs, AbortSignal.any([stopped, patience.signal]));
+    await Promise.race([ended, enough.catch(() => undefined)]); // ended below, or by the onlooker
+    patience.abort();
     changed.clear();
     yield { name: "turns", data: JSON.stringify([...summaries.values()]) };
     let [lookedAt, spokeAt] = [clock.monotonic(), clock.monotonic()];
@@ -69,7 +86,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
       const now = clock.monotonic();
       if (now - lookedAt >= lookAgainMs) {
         lookedAt = now;
-        for (const record of await turns.list({ open: true, limit: 100 })) watch(record);
+        for (const record of await turns.list({ open: true, limit: 100 })) void watch(record);
       }
       const due = [...changed];
       changed.clear();
@@ -93,6 +110,6 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     if (!stopped.aborted) throw error;
   } finally {
     stop.abort();
-    unsubscribe();
+    for (const end of unsubscribe) end?.();
   }
 }

@@ -1,17 +1,12 @@
 import type { TurnId } from "../base/ids.ts";
-import type { Attachment, StreamReading, StreamTurns } from "../turns/attachment.ts";
+import type { Attachment, StreamTurns } from "../turns/attachment.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
 /** Tells who listens that a new turn began. */
 export interface TurnStarts {
-  /**
-   * Called with every turn that starts from now on, and with what reads it: not everybody can read a turn that its client
-   * sealed. Answers what ends it.
-   */
-  subscribe(listener: (turnId: TurnId, reading: StreamReading) => void): () => void;
+  /** Called with every turn that starts from now on. Answers what ends it. */
+  subscribe(listener: (turnId: TurnId) => void): () => void;
 }
-
-const mostTold = 10_000;
 
 /** The same turns, and word of each new one: for whatever reads turns from their start (dashboard, usage recorder). */
 export function announceTurns(turns: StreamTurns): { readonly turns: StreamTurns; readonly starts: TurnStarts };
@@ -20,22 +15,13 @@ export function announceTurns(turns: Turns & Partial<StreamTurns>): {
   readonly turns: Turns & Partial<StreamTurns>;
   readonly starts: TurnStarts;
 } {
-  const listeners = new Set<(turnId: TurnId, reading: StreamReading) => void>();
-  /** Of streams only: turns that were told of, so that an attach tells of those that began before this process. */
-  const told = new Set<TurnId>();
-  const announce = (turnId: TurnId, reading: StreamReading) => {
-    for (const listener of listeners) listener(turnId, reading);
-  };
-  const announceOnce = (turnId: TurnId, reading: StreamReading) => {
-    if (told.has(turnId)) return;
-    told.add(turnId);
-    const [oldest] = told;
-    if (told.size > mostTold && oldest !== undefined) told.delete(oldest);
-    announce(turnId, reading);
+  const listeners = new Set<(turnId: TurnId) => void>();
+  const announce = (turnId: TurnId) => {
+    for (const listener of listeners) listener(turnId);
   };
   async function start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     const started = await turns.start(turn, signal);
-    if (started.joined === "no") announce(started.turnId, turns);
+    if (started.joined === "no") announce(started.turnId);
     return started;
   }
   const { attach } = turns;
@@ -51,24 +37,24 @@ export function announceTurns(turns: Turns & Partial<StreamTurns>): {
       join: (...asked) => turns.join(...asked),
       read: (...asked) => turns.read(...asked),
       follow: (...asked) => turns.follow(...asked),
+      outline: (...asked) => turns.outline(...asked),
       lastAliveAtMs: (turnId) => turns.lastAliveAtMs(turnId),
       cancel: (...asked) => turns.cancel(...asked),
       get: (turnId) => turns.get(turnId),
       remove: (turnId) => turns.remove(turnId),
       list: (filter) => turns.list(filter),
       stop: () => turns.stop(),
-      ...(attach && { attach: async (...asked) => announcing(await attach.apply(turns, asked), announceOnce) }),
+      ...(attach && { attach: async (...asked) => announcing(await attach.apply(turns, asked), announce) }),
     },
   };
 }
 
-function announcing(attachment: Attachment, announce: (turnId: TurnId, reading: StreamReading) => void): Attachment {
-  for (const { turnId } of attachment.accepted) if (turnId !== undefined) announce(turnId, attachment);
+function announcing(attachment: Attachment, announce: (turnId: TurnId) => void): Attachment {
   return {
     ...attachment,
     async send(...asked) {
       const sent = await attachment.send(...asked);
-      if (sent.turn !== undefined) announce(sent.turn.turnId, attachment);
+      if (sent.turn !== undefined) announce(sent.turn.turnId);
       return sent;
     },
   };

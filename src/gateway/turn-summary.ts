@@ -1,9 +1,14 @@
-import { isTerminal, type TurnEvent } from "../log/event.ts";
+import { startOfLog } from "../base/ids.ts";
+import type { TurnEvent } from "../log/event.ts";
+import { endsTurn, type OutlinedEvent, outlineEvent } from "../log/outline.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { Resumption } from "../usage/history/resumption.ts";
 
-/** What an onlooker sees of a turn: who, how long, how much; never a text. The JSON of the dashboard's routes. */
+/**
+ * What an onlooker sees of a turn: who, how long, how much; never a text. The JSON of the dashboard's routes. Null is what
+ * is not known, or not yet; never a zero in its place.
+ */
 export interface TurnSummary {
   readonly object: "turn.summary";
   readonly id: string;
@@ -16,7 +21,8 @@ export interface TurnSummary {
   readonly client: string | null;
   readonly project: string | null;
   readonly first_token_ms: number | null;
-  readonly characters: number;
+  /** Of the answer: text, thinking and arguments. */
+  readonly characters: number | null;
   readonly tokens: {
     readonly prompt: number;
     readonly completion: number;
@@ -29,6 +35,10 @@ export interface TurnSummary {
   readonly degraded: boolean;
   /** The product that the prompt went to; null until it did. */
   readonly ide: string | null;
+  /** True when its client sealed the turn with a key of its own: nobody else reads its texts. */
+  readonly sealed: boolean;
+  /** How often somebody came back to it. */
+  readonly returns: number | null;
 }
 
 /** A turn before its first event. */
@@ -51,17 +61,25 @@ export function beginSummary(record: TurnRecord): TurnSummary {
     reason: null,
     degraded: record.degraded,
     ide: null,
+    sealed: record.sealed === true,
+    returns: null,
   };
 }
 
+/** A turn whose log was not read yet. */
+export function unreadSummary(record: TurnRecord): TurnSummary {
+  return { ...beginSummary(record), characters: record.lastEventId === startOfLog ? 0 : null };
+}
+
 /** The summary after one more event of the turn's log. Pure; events come in order. */
-export function summarize(summary: TurnSummary, event: TurnEvent): TurnSummary {
-  const length = charactersOf(event);
-  const first = summary.first_token_ms ?? Math.max(0, event.atMs - Date.parse(summary.created_at));
-  if (length !== undefined) {
-    const characters = event.type === "rewritten" ? length : summary.characters + length;
-    return { ...summary, first_token_ms: first, characters };
+export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSummary {
+  const before = summary.characters;
+  if ("characters" in event) {
+    const first = summary.first_token_ms ?? Math.max(0, event.atMs - Date.parse(summary.created_at));
+    const sum = before === null ? null : before + event.characters;
+    return { ...summary, first_token_ms: first, characters: event.type === "rewritten" ? event.characters : sum };
   }
+  if (event.type === "unknown") return { ...summary, characters: null };
   if (event.type === "started") return { ...summary, ide: event.ide ?? null };
   if (event.type === "usage") {
     // A measured count stays when an estimate comes after it.
@@ -69,26 +87,38 @@ export function summarize(summary: TurnSummary, event: TurnEvent): TurnSummary {
     const { promptTokens: prompt, completionTokens: completion, thinkingTokens: thinking, estimated } = event;
     return { ...summary, tokens: { prompt, completion, thinking, estimated } };
   }
-  if (!isTerminal(event)) return summary;
   return {
     ...summary,
     status: "ended",
     ended_at: new Date(event.atMs).toISOString(),
     outcome: event.type,
-    reason: reasonOf(event) ?? null,
+    reason: reasonOf(event),
   };
 }
 
-/** One entry of a turn's log. Its text only where texts are shown; a member `text` is not there otherwise. */
-export function timelineEntry(event: TurnEvent, showsText: boolean): unknown {
+/** What a timeline may show of an event beside its outline: not of a turn that its client sealed. */
+interface Shown {
+  readonly tool?: string | undefined;
+  readonly text?: string | null;
+}
+
+/** One entry of a turn's log, as its outline tells it. A member `text` is not there unless texts are shown. */
+export function timelineEntry(event: OutlinedEvent, { tool, text }: Shown = {}): unknown {
   return {
     id: event.eventId,
     type: event.type,
     at: new Date(event.atMs).toISOString(),
-    characters: charactersOf(event) ?? null,
-    detail: detailOf(event) ?? null,
-    ...(showsText ? { text: textOf(event) ?? null } : {}),
+    characters: "characters" in event ? event.characters : null,
+    detail: tool ?? detailOf(event),
+    ...(event.type === "tool_call" ? { done: event.done } : {}),
+    ...(text === undefined ? {} : { text }),
   };
+}
+
+/** An entry with the name of its tool, and its text where texts are shown. */
+export function openTimelineEntry(event: TurnEvent, showsText: boolean): unknown {
+  const tool = event.type === "tool_call" ? event.name : undefined;
+  return timelineEntry(outlineEvent(event), { tool, ...(showsText ? { text: textOf(event) ?? null } : {}) });
 }
 
 /** Who came back to a turn, as JSON. */
@@ -106,42 +136,22 @@ export function promptTexts({ messages }: TurnRequest): readonly { readonly role
   });
 }
 
-/** Characters that the event shows; undefined for events that show none. */
-function charactersOf(event: TurnEvent): number | undefined {
-  if (event.type === "text" || event.type === "thinking") return event.delta.length;
-  if (event.type === "tool_call") return event.argumentsDelta.length;
-  return event.type === "rewritten" ? event.text.length : undefined;
-}
-
 function textOf(event: TurnEvent): string | undefined {
   if (event.type === "text" || event.type === "thinking") return event.delta;
   if (event.type === "tool_call") return event.argumentsDelta;
   return event.type === "rewritten" ? event.text : undefined;
 }
 
-function detailOf(event: TurnEvent): string | undefined {
-  switch (event.type) {
-    case "started":
-      return `${event.modelUid}, ${event.backend.replace("_", " ")}`;
-    case "tool_call":
-      return event.name;
-    case "usage":
-      return `${event.promptTokens} in, ${event.completionTokens + event.thinkingTokens} out${event.estimated ? ", estimated" : ""}`;
-    case "text":
-    case "thinking":
-    case "rewritten":
-      return undefined;
-    case "finished":
-    case "failed":
-    case "cancelled":
-      return reasonOf(event);
-    default:
-      return event satisfies never;
+function detailOf(event: OutlinedEvent): string | null {
+  if (event.type === "started") return `${event.modelUid}, ${event.backend.replace("_", " ")}`;
+  if (event.type === "usage") {
+    const out = event.completionTokens + event.thinkingTokens;
+    return `${event.promptTokens} in, ${out} out${event.estimated ? ", estimated" : ""}`;
   }
+  return endsTurn(event) ? reasonOf(event) : null;
 }
 
-function reasonOf(event: TurnEvent): string | undefined {
-  if (event.type === "finished") return event.reason.unified;
-  if (event.type === "failed") return event.error.code;
-  return event.type === "cancelled" ? event.by : undefined;
+function reasonOf(event: OutlinedEvent & { readonly type: "finished" | "failed" | "cancelled" }): string {
+  if (event.type === "finished") return event.reason;
+  return event.type === "failed" ? event.code : event.by;
 }

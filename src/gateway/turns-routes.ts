@@ -4,7 +4,15 @@ import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "../log/event.ts";
 import { eventIdOf, seqOf } from "../log/event-id.ts";
 import type { TurnRecord } from "../log/store.ts";
-import { callerOf, type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "./context.ts";
+import {
+  callerOf,
+  type Gateway,
+  type GatewayContext,
+  type GatewayEnv,
+  jsonResponse,
+  notServed,
+  respondError,
+} from "./context.ts";
 import type { Encoder } from "./dialects/dialect.ts";
 import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
@@ -22,8 +30,8 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
   });
   app.get("/v1/turns/:id/events", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
-    if (turn?.sealed === true) return turnSealed(c);
-    return turn === undefined ? turnNotFound(c) : followTurn(gateway, c, turn);
+    if (turn === undefined) return turnNotFound(c);
+    return turn.sealed === true ? turnSealed(c) : followTurn(gateway, c, turn);
   });
   app.post("/v1/turns/:id/cancel", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
@@ -137,14 +145,16 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
   });
 }
 
-/** A turn of the stream protocol, which has a key of its client's own. */
-export function turnSealed(c: GatewayContext): Response {
-  return notServed(
-    c,
-    404,
-    "Its client sealed this turn.",
-    "Read the stream that it belongs to, with that stream's key.",
-  );
+/**
+ * A turn of the stream protocol, which has a key of its client's own. That it is there is no secret here: who may see the
+ * turn sees it listed. A wrong key of a stream is another matter, and finds nothing.
+ */
+function turnSealed(c: GatewayContext): Response {
+  const error = new MillraceError("invalid_request", "Its client sealed this turn: only that client can read it.", {
+    hint: `What is known of it: GET /v1/turns/${c.req.param("id")}/timeline. Its texts: the stream that it belongs to, with that stream's key.`,
+    details: { reason: "sealed" },
+  });
+  return respondError(c, error, 403);
 }
 
 function turnNotFound(c: GatewayContext): Response {

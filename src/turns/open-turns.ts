@@ -6,7 +6,8 @@ import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import type { AttachedStream, AttachIntent, StreamName } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
-import { readTurn } from "../log/read-turn.ts";
+import type { OutlinedEvent } from "../log/outline.ts";
+import { readOutline, readTurn } from "../log/read-turn.ts";
 import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
@@ -149,6 +150,10 @@ class Engine implements StreamTurns {
 
   follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
     return this.#readUntilStopped(turnId, after, signal);
+  }
+
+  outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
+    return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
   }
 
   lastAliveAtMs(turnId: TurnId): number | undefined {
@@ -297,17 +302,22 @@ class Engine implements StreamTurns {
     }
   }
 
-  async *#readUntilStopped(
+  #readUntilStopped(
     turnId: TurnId,
     after: EventId,
     signal: AbortSignal,
-    opening: Opening = {},
+    { clientKey }: Opening = {},
   ): AsyncGenerator<TurnEvent, void> {
+    return this.#untilStopped(signal, (reading) => readTurn(this.#store, turnId, after, reading, { clientKey }));
+  }
+
+  async *#untilStopped<E>(
+    signal: AbortSignal,
+    read: (signal: AbortSignal) => AsyncGenerator<E, void>,
+  ): AsyncGenerator<E, void> {
     const handedOver = this.#store.capabilities.survivesRestart ? this.#stopping.signal : undefined;
     try {
-      yield* readTurn(this.#store, turnId, after, AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]), {
-        clientKey: opening.clientKey,
-      });
+      yield* read(AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]));
     } catch (error) {
       if (signal.aborted || handedOver?.aborted !== true) throw error;
       throw new MillraceError("cancelled", "The gateway is stopping; the turn goes on when it runs again.", {

@@ -1,5 +1,6 @@
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
+import type { OutlinedEvent } from "../log/outline.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
 
@@ -64,6 +65,8 @@ export interface Turns {
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** As `read`, for onlookers (dashboard, tail): it neither keeps a turn alive nor counts as its delivery. */
   follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  /** As `follow`, without what was said: of any turn, also of one that its client sealed. For counting and for the dashboard. */
+  outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /** Ends the turn, durably; nothing happens if it has ended. */

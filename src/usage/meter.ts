@@ -82,6 +82,8 @@ export interface Meter {
   recordResumption(resumption: Resumption): void;
   /** Who came back to a turn, in order of time; undefined where the history cannot be read. */
   resumptions(turnId: string): readonly Resumption[] | undefined;
+  /** Told of each return that is recorded here, once it is. Answers what ends it. */
+  onResumption(listener: (turnId: string) => void): () => void;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
@@ -104,6 +106,7 @@ export function openMeter(options: MeterOptions): Meter {
   let triedAtMs = Number.NEGATIVE_INFINITY;
   let sweptAtMs = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
+  const resumptionListeners = new Set<(turnId: string) => void>();
 
   const isStale = (snapshot: LimitsSnapshot, nowMs: number) =>
     nowMs - snapshot.readAtMs >= refreshMs || turnEndedAtMs >= snapshot.readAtMs || unanswered.has(snapshot.ide);
@@ -201,6 +204,11 @@ export function openMeter(options: MeterOptions): Meter {
     },
     recordResumption(resumption) {
       remember(() => history.addResumption(resumption));
+      for (const listener of resumptionListeners) listener(resumption.turnId);
+    },
+    onResumption(listener) {
+      resumptionListeners.add(listener);
+      return () => resumptionListeners.delete(listener);
     },
     resumptions(turnId) {
       try {

@@ -1,20 +1,20 @@
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
+import type { OutlinedEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { finishedTurn } from "./history/finished-turn.ts";
 import type { Meter } from "./meter.ts";
 
-/** What the recorder reads turns from, as an onlooker: it keeps no turn alive and delivers none. */
+/** What the recorder reads turns from, as an onlooker: it keeps no turn alive and delivers none, and needs no client's key. */
 export interface TurnSource {
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
   list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
-  follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
+  outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
 }
 
 /** Puts every turn that ends into the usage history. */
 export interface UsageRecorder {
-  /** Follows a turn to its end, from `reading` where not everybody can read it; nothing happens if it is followed already. */
-  watch(turnId: TurnId, reading?: Pick<TurnSource, "get" | "follow">): void;
+  /** Follows a turn to its end; nothing happens if it is followed already. */
+  watch(turnId: TurnId): void;
   /** Resolves once nothing is followed any more. What had not ended is recorded after the next start. */
   stop(): Promise<void>;
 }
@@ -35,23 +35,23 @@ export function openUsageRecorder(options: {
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
 
-  async function record(turnId: TurnId, reading: Pick<TurnSource, "get" | "follow">): Promise<void> {
-    const found = await reading.get(turnId);
+  async function record(turnId: TurnId): Promise<void> {
+    const found = await turns.get(turnId);
     if (found === undefined) return;
-    const kept: TurnEvent[] = [];
+    const kept: OutlinedEvent[] = [];
     let hasDelta = false;
-    for await (const event of reading.follow(turnId, startOfLog, stopping.signal)) {
+    for await (const event of turns.outline(turnId, startOfLog, stopping.signal)) {
       const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
-      if (!isDelta || !hasDelta) kept.push(event); // of the answer only the first moment counts, not its text
+      if (!isDelta || !hasDelta) kept.push(event); // of the answer only the first moment counts
       hasDelta ||= isDelta;
     }
     const turn = finishedTurn(found, kept);
     if (turn !== undefined) meter.recordTurn(turn);
   }
 
-  function watch(turnId: TurnId, reading: Pick<TurnSource, "get" | "follow"> = turns): void {
+  function watch(turnId: TurnId): void {
     if (watched.has(turnId) || stopping.signal.aborted) return;
-    const work = record(turnId, reading)
+    const work = record(turnId)
       .catch((error: unknown) => {
         if (!stopping.signal.aborted) onProblem(error);
       })

@@ -14,9 +14,12 @@ import type { KeptSession } from "../../src/gateway/dashboard-sessions.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
 import { announceTurns } from "../../src/gateway/turn-starts.ts";
 import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
+import { encodeKey } from "../../src/log/sealing/keys.ts";
+import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
+import { plainRequest } from "../../src/log/turn.fake.ts";
 import { FakeModels } from "../../src/models/models.fake.ts";
 import { BillingStrategy, type UserStatus, UserStatusSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
-import { fakeTurns } from "../../src/turns/turns.fake.ts";
+import { asking, fakeTurns } from "../../src/turns/turns.fake.ts";
 import { turnFake } from "../../src/usage/history/history.fake.ts";
 import { openHistory } from "../../src/usage/history/sqlite-history.ts";
 import type { LimitsSnapshot } from "../../src/usage/limits.ts";
@@ -94,6 +97,8 @@ export interface DashboardWorld {
   readonly turns: ReturnType<typeof fakeTurns>;
   /** Sends a chat request that nobody waits for; `more` are headers. */
   ask(text: string, project?: string, more?: Readonly<Record<string, string>>): void;
+  /** Asks over a stream that its client sealed. */
+  askSealed(text: string): Promise<void>;
   link(): Promise<string>;
   /** The gateway's process ends, and another one begins on the same port, over the same log. */
   restart(): Promise<void>;
@@ -149,7 +154,8 @@ export async function dashboardWorld(options: {
     return options.plan === "none" ? Promise.resolve([]) : Promise.reject(options.plan);
   };
   const meter = openMeter({ readPlan, history, clock });
-  const turns = fakeTurns({ clock, store: openMemoryLog({ clock }) });
+  const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(3)));
+  const turns = fakeTurns({ clock, store: openMemoryLog({ clock, codec }) });
   const announced = announceTurns(turns.turns);
   const recorder = openUsageRecorder({ turns: announced.turns, meter, onProblem: () => {} });
   announced.starts.subscribe((turnId) => recorder.watch(turnId));
@@ -201,6 +207,23 @@ export async function dashboardWorld(options: {
         signal: leaving.signal,
       };
       fetch(`${url}/v1/chat/completions?detach=1`, init).catch(() => undefined); // the test reads the page instead
+    },
+    async askSealed(text) {
+      const name = { caller: "caller-1", name: "stream-1", clientKey: encodeKey(new Uint8Array(32).fill(4)) };
+      const attachment = await announced.turns.attach(name, "create");
+      const message = { seqno: 0, payload: new TextEncoder().encode(text) };
+      const request = {
+        ...plainRequest,
+        messages: [{ role: "user" as const, parts: [{ type: "text" as const, text }] }],
+      };
+      const asked = asking({
+        dialect: "idempotent",
+        client: "millrace-chat/1.0.0",
+        request,
+        graceMs: Number.POSITIVE_INFINITY,
+      });
+      await attachment.send(message, asked, leaving.signal);
+      attachment.close();
     },
     async link() {
       const response = await fetch(`${url}/v1/dashboard/link`, { method: "POST", headers });

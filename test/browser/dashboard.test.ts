@@ -156,19 +156,53 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.turns.backend.last.text("A millrace runs ");
     await rows.filter({ hasText: "16 characters" }).waitFor();
     world.ask("question", undefined, { ...key, "user-agent": "codex/0.9" });
+    // At once: the turn itself says nothing meanwhile.
     await expect
-      .poll(async () => {
-        world.turns.backend.last.text(".");
-        return rows.allInnerTexts();
-      })
+      .poll(() => rows.allInnerTexts())
       .toContainEqual(expect.stringMatching(/joined\s+codex\/0.9, with the same idempotency key, from the start/));
     await page.getByText("one return to it").waitFor();
+    world.turns.backend.last.text("beneath the wheel.");
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await rows.filter({ hasText: "finished" }).waitFor();
     const kinds = await page.locator(".timeline .type").allInnerTexts();
     expect(kinds.slice(0, 4)).toEqual(["started", "text", "joined", "text"]);
     await picture(page, "turn-joined");
     expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
+  it("shows of a turn that its client sealed what happened, how much and when, and says who alone can read it", async () => {
+    const { page, world } = await open({ pastTurns: 0, dashboardText: true });
+    await world.askSealed("secret question");
+    const row = page.locator("li[data-turn]");
+    await row.getByText("sealed by its client").waitFor();
+    await row.getByText("millrace-chat").waitFor();
+    world.turns.backend.last.text("secret answer");
+    await row.getByText("~4 tokens").waitFor();
+    await row.getByRole("link", { name: "some-model" }).click();
+    const rows = page.locator(".timeline li");
+    await rows.filter({ hasText: "13 characters" }).waitFor();
+    world.turns.backend.last.emit({
+      type: "usage",
+      promptTokens: 17,
+      completionTokens: 4,
+      thinkingTokens: 0,
+      estimated: false,
+    });
+    world.turns.backend.last.finish("secret answer");
+    await rows.filter({ hasText: "finished" }).waitFor();
+    const facts = page.locator("dl.facts");
+    await facts.getByText("17 in, 4 out").waitFor();
+    await facts.getByText("13 characters").waitFor();
+    await page.getByText("prompt and answer can be read there, and nowhere else").waitFor();
+    expect(await facts.getByText("unknown").count()).toBe(0);
+    await picture(page, "turn-sealed");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByRole("link", { name: "← Overview" }).click();
+    const ended = page.locator("section[aria-labelledby=ended] li");
+    await ended.getByText("sealed by its client").waitFor();
+    await ended.getByText("17 in, 4 out").waitFor();
+    await picture(page, "sealed-list");
+    expect(await page.content()).not.toContain("secret");
   });
 
   it("shows the texts of a turn where the user turned that on", async () => {

@@ -76,6 +76,44 @@ test("a stream with a call goes on over whatever tier its client comes back on",
     .toMatch(/"idempotent".*"turns":2|"turns":2.*"idempotent"/);
 });
 
+test("a sealed turn whose gateway and client both die is counted when it ends, and its page says what happened", async () => {
+  const { home } = await machine();
+  const doomed = await gateway({ home });
+  const first = rawClient(doomed)
+    .attach("bidi", headersOf(newNames()))
+    .send(say.request("[[sim: size=600 rate=300]] a canary-5f1c", 0, { model }));
+  await first.until(({ text }) => text.length > 100);
+  await doomed.kill();
+  await first.ended;
+  const heir = await gateway({ home });
+  const told = async (path: string) => {
+    const response = await fetch(`${heir.url}${path}`, { headers: { authorization: `Bearer ${heir.key}` } });
+    return response.text();
+  };
+  await expect
+    .poll(async () => JSON.parse(await told("/v1/usage?by=dialect")).data, { timeout: 30_000 })
+    .toMatchObject([{ key: "idempotent", turns: 1, finished: 1, unknown_turns: 0, estimated_turns: 0 }]);
+  const id = JSON.parse(await told("/v1/turns")).data[0].id as string;
+  const summary = await told(`/v1/turns/${id}/summary`);
+  expect(JSON.parse(summary)).toMatchObject({
+    sealed: true,
+    status: "ended",
+    outcome: "finished",
+    characters: 600,
+    tokens: { estimated: false },
+    ide: "windsurf",
+    resumptions: [{ how: "adopted" }],
+  });
+  const timeline = await told(`/v1/turns/${id}/timeline`);
+  const again = await gateway({ home }); // a third one reads the same
+  const response = await fetch(`${again.url}/v1/turns/${id}/timeline`, {
+    headers: { authorization: `Bearer ${again.key}` },
+  });
+  expect(await response.text()).toBe(timeline);
+  expect(timeline).toMatch(/"type":"started"[^]*"type":"text"[^]*"type":"finished"/);
+  expect(summary + timeline).not.toContain("canary");
+});
+
 /** A home with a stand-in IDE. */
 async function machine(): Promise<{ readonly home: string; readonly ide: Simulator }> {
   const home = temporaryHome();

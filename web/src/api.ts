@@ -1,6 +1,6 @@
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 
-/** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. */
+/** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. Null: not known. */
 export interface LiveTurn {
   readonly id: string;
   readonly status: "running" | "ended";
@@ -13,7 +13,7 @@ export interface LiveTurn {
   readonly project: string | null;
   readonly first_token_ms: number | null;
   /** Characters of the answer so far: text, thinking and arguments. */
-  readonly characters: number;
+  readonly characters: number | null;
   readonly tokens: TurnTokens | null;
   readonly outcome: "finished" | "failed" | "cancelled" | null;
   readonly reason: string | null;
@@ -21,6 +21,10 @@ export interface LiveTurn {
   readonly degraded: boolean;
   /** The product that the prompt went to; null until it did. */
   readonly ide: string | null;
+  /** True when its client sealed the turn with a key of its own: its texts are that client's alone. */
+  readonly sealed: boolean;
+  /** How often somebody came back to it. */
+  readonly returns: number | null;
 }
 
 /** Somebody came back to a turn, or a gateway went on with it. */
@@ -55,6 +59,8 @@ export interface TimelineEntry {
   readonly at: string;
   readonly characters: number | null;
   readonly detail: string | null;
+  /** Of a tool call: whether its arguments end here. */
+  readonly done?: boolean;
   readonly text?: string | null;
 }
 

@@ -3,9 +3,9 @@ import { type ApiError, api, type Resumption, type TimelineEntry, type TurnDetai
 import { readBatches } from "./event-stream.ts";
 import { Failure, Loading } from "./parts.tsx";
 import { answerOf, rowsOf } from "./turn-rows.ts";
-import { Outcome, tokensInWords } from "./turns-section.tsx";
+import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
 import { report, useData } from "./use-data.ts";
-import { ideName, instantInWords, spanInWords } from "./words.ts";
+import { count, ideName, instantInWords, spanInWords } from "./words.ts";
 
 /** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
@@ -38,16 +38,20 @@ function Facts({ turn }: { readonly turn: TurnDetail }) {
     <section aria-labelledby="turn">
       <div class="heading">
         <h1 id="turn">{turn.model}</h1>
-        <Outcome turn={turn} />
+        <span class="figures">
+          <Sealed turn={turn} />
+          <Outcome turn={turn} />
+        </span>
       </div>
       <dl class="card facts">
         <Fact name="Started" value={instantInWords(startedMs)} />
-        <Fact
-          name="Took"
-          value={turn.ended_at === null ? "still running" : spanInWords(Date.parse(turn.ended_at) - startedMs)}
-        />
-        <Fact name="First token" value={turn.first_token_ms === null ? "none" : spanInWords(turn.first_token_ms)} />
+        <Fact name="Took" value={durationOf(turn)} />
+        <Fact name="First token" value={firstTokenOf(turn)} />
         <Fact name="Tokens" value={tokensInWords(turn)} />
+        <Fact
+          name="Answer"
+          value={turn.characters === null ? "size unknown" : `${count(turn.characters)} characters`}
+        />
         <Fact name="Client" value={turn.client ?? "not told"} />
         <Fact name="Project" value={turn.project ?? "not told"} />
         <Fact name="API" value={turn.dialect} />
@@ -57,6 +61,18 @@ function Facts({ turn }: { readonly turn: TurnDetail }) {
       </dl>
     </section>
   );
+}
+
+function durationOf({ status, created_at, ended_at }: TurnDetail): string {
+  if (ended_at !== null) return spanInWords(Date.parse(ended_at) - Date.parse(created_at));
+  return status === "running" ? "still running" : "unknown";
+}
+
+/** An answer whose size is known to be nothing had no first token; of any other it may only not be known. */
+function firstTokenOf({ status, first_token_ms, characters }: TurnDetail): string {
+  if (first_token_ms !== null) return spanInWords(first_token_ms);
+  if (characters !== 0) return "unknown";
+  return status === "running" ? "not yet" : "none";
 }
 
 function Fact(props: { readonly name: string; readonly value: string; readonly isWide?: boolean }) {
@@ -93,7 +109,9 @@ function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly timeli
             <span class="muted">{row.words}</span>
           </li>
         ))}
-        {rows.length === 0 && <li class="muted none">No event yet.</li>}
+        {rows.length === 0 && (
+          <li class="muted none">{turn.status === "running" ? "No event yet." : "No event is known."}</li>
+        )}
       </ol>
     </section>
   );
@@ -111,7 +129,12 @@ function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries:
       <div class="heading">
         <h2 id="texts">Texts</h2>
       </div>
-      {!turn.shows_text ? (
+      {turn.sealed ? (
+        <p class="card muted">
+          Its client sealed this turn with a key of its own: prompt and answer can be read there, and nowhere else. What
+          the gateway keeps of it stands above.
+        </p>
+      ) : !turn.shows_text ? (
         <p class="card muted">
           Prompts and answers are not shown here. To see them, start the gateway with{" "}
           <code>millrace serve --dashboard-text</code>; they can be read as long as the log keeps the turn.

@@ -27,7 +27,7 @@ export function rowsOf(entries: readonly TimelineEntry[], resumptions: readonly 
   for (const entry of entries) {
     for (; waiting[0] !== undefined && waiting[0].at < entry.at; waiting.shift()) tell(waiting[0]);
     const last = group.at(-1);
-    if (last !== undefined && !(isDelta(entry) && last.type === entry.type && last.detail === entry.detail)) close();
+    if (last !== undefined && !goesOn(last, entry)) close();
     group.push(entry);
   }
   close();
@@ -46,8 +46,10 @@ export function answerOf(entries: readonly TimelineEntry[]): { readonly text: st
   return { text, thinking };
 }
 
-function isDelta({ type }: TimelineEntry): boolean {
-  return type === "text" || type === "thinking" || type === "tool_call";
+/** Whether an entry belongs to the row of the one before it. */
+function goesOn(last: TimelineEntry, { type, detail }: TimelineEntry): boolean {
+  const isDelta = type === "text" || type === "thinking" || type === "tool_call" || type === "unknown";
+  return isDelta && last.type === type && last.detail === detail && last.done !== true;
 }
 
 function rowOf(group: readonly TimelineEntry[]): Row {
@@ -56,7 +58,8 @@ function rowOf(group: readonly TimelineEntry[]): Row {
   const characters = group.reduce((sum, entry) => sum + (entry.characters ?? 0), 0);
   const deltas = group.length > 1 ? ` in ${count(group.length)} deltas` : "";
   const size = characters === 0 ? "" : `${count(characters)} ${characters === 1 ? "character" : "characters"}${deltas}`;
-  const words = [first.detail, size].filter((part) => part !== null && part !== "").join(", ");
+  const unknown = first.type === "unknown" ? `kept by an older version, without a word of what it was${deltas}` : "";
+  const words = [first.detail, size, unknown].filter((part) => part !== null && part !== "").join(", ");
   return { id: first.id, type: first.type.replaceAll("_", " "), at: first.at, words };
 }
 

@@ -61,7 +61,9 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
       <span class="figures">
         <span>{ageInWords(now - Date.parse(turn.created_at))}</span>
         <span>{tokensInWords(turn)}</span>
+        <Returns turn={turn} />
         {turn.degraded && <span class="badge bad">in memory</span>}
+        <Sealed turn={turn} />
       </span>
       <button type="button" class="danger" disabled={isCancelling} onClick={cancel} aria-label={`Cancel ${turn.model}`}>
         {isCancelling ? "Cancelling" : "Cancel"}
@@ -86,6 +88,8 @@ export function EndedTurns({ turns }: { readonly turns: readonly LiveTurn[] }) {
             <span class="figures">
               <span>{instantInWords(Date.parse(turn.created_at))}</span>
               <span>{tokensInWords(turn)}</span>
+              <Returns turn={turn} />
+              <Sealed turn={turn} />
             </span>
             <Outcome turn={turn} />
           </li>
@@ -93,6 +97,16 @@ export function EndedTurns({ turns }: { readonly turns: readonly LiveTurn[] }) {
       </ul>
     </Section>
   );
+}
+
+/** That nobody but its client reads the turn's texts. */
+export function Sealed({ turn }: { readonly turn: LiveTurn }) {
+  return turn.sealed ? <span class="badge plain">sealed by its client</span> : null;
+}
+
+function Returns({ turn }: { readonly turn: LiveTurn }) {
+  if (turn.returns === null || turn.returns === 0) return null;
+  return <span>{turn.returns === 1 ? "one return" : `${turn.returns} returns`}</span>;
 }
 
 export function Outcome({ turn }: { readonly turn: LiveTurn }) {
@@ -107,13 +121,14 @@ function from(turn: LiveTurn): string {
   return [turn.client?.split("/")[0] ?? turn.dialect, folder].filter((part) => part !== undefined).join(" · ");
 }
 
-/** Counted tokens where there are some; before that a guess from the length, marked as one. */
-export function tokensInWords({ tokens, characters }: LiveTurn): string {
+/** Counted tokens where there are some; before that a guess from the length, marked as one. Never a zero that is not known. */
+export function tokensInWords({ tokens, characters, status }: LiveTurn): string {
   if (tokens !== null) {
     const mark = tokens.estimated ? "~" : "";
     return `${mark}${count(tokens.prompt)} in, ${mark}${count(tokens.completion + tokens.thinking)} out`;
   }
-  return characters === 0 ? "waiting" : `~${count(Math.ceil(characters / 4))} tokens`;
+  if (characters === 0 && status === "running") return "waiting";
+  return characters === null || characters === 0 ? "tokens unknown" : `~${count(Math.ceil(characters / 4))} tokens`;
 }
 
 function FirstRun() {

@@ -388,7 +388,11 @@ export function describeStream(tier: TierName): void {
         data: [{ id: started[0], dialect: "idempotent", sealed: true, status: "running" }],
       });
       expect(listed).not.toContain("secret");
-      expect((await world.fake.request(`/v1/turns/${started[0]}/events`)).status).toBe(404);
+      const events = await world.fake.request(`/v1/turns/${started[0]}/events`);
+      expect(events.status).toBe(403);
+      expect(await events.json()).toMatchObject({
+        error: { message: expect.stringContaining("sealed"), hint: expect.stringContaining("/timeline") },
+      });
       await world.fake.request(`/v1/turns/${started[0]}/cancel`, { method: "POST" });
       await first.ended;
       expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.CANCELLED });

@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { MillraceError } from "../../base/errors.ts";
+import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Models } from "../../models/model.ts";
 import type { StartTurn } from "../../turns/turns.ts";
+import { projectOf } from "../../usage/history/project-of.ts";
 import type { Block } from "../dialects/answer.ts";
 import type { ClientInput, ToolResult } from "../dialects/idempotent/client-message.ts";
 import { continueRequest, parseChat } from "../dialects/idempotent/request.ts";
@@ -24,7 +26,7 @@ export async function firstTurn(
     modelNumber: model.number,
     modelRule: rule,
     session: ask.session ?? (chat.conversationId || undefined),
-    ...asked(ask, 0),
+    ...asked(ask, request, 0),
   };
 }
 
@@ -37,25 +39,30 @@ export function nextTurn(
   results: ReadonlyMap<string, ToolResult>,
 ): StartTurn {
   if (last === undefined) throw new MillraceError("expired", "The answer before is no longer kept.");
+  const request = continueRequest(last.request, blocks, results);
   return {
     dialect: "idempotent",
-    request: continueRequest(last.request, blocks, results),
+    request,
     modelUid: last.modelUid as StartTurn["modelUid"], // it was one when the turn was stored
     modelNumber: last.modelNumber,
     modelRule: last.modelRule,
     session: last.session,
-    ...asked(ask, segment),
+    ...asked(ask, request, segment),
   };
 }
 
 type Asked = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint";
 
-function asked({ name, client, project, graceMs }: AttachAsk, segment: number): Pick<StartTurn, Asked> {
+function asked(
+  { name, client, project, graceMs }: AttachAsk,
+  request: TurnRequest,
+  segment: number,
+): Pick<StartTurn, Asked> {
   const parts = JSON.stringify(["idempotent", name.caller, name.name, segment]);
   return {
     caller: name.caller,
     client,
-    project,
+    project: project ?? projectOf(request), // now: who looks on later cannot read the request
     graceMs,
     idempotencyKey: undefined, // the numbers of the stream do its work
     fingerprint: createHash("sha256").update(parts).digest("hex"),

@@ -17,6 +17,7 @@ import { SettableClock } from "../../log/turn.fake.ts";
 import { BidiRequestIdSchema } from "../../proto/aiserver/v1/chat_pb.ts";
 import { fakeKey } from "../gateway.fake.ts";
 import type { GatewayMeter } from "../options.ts";
+import { SseReader } from "../sse.fake.ts";
 import { detailsOf, type RawAttach, say, tierNames } from "./raw-client.fake.ts";
 import {
   attach,
@@ -65,6 +66,67 @@ describe("a stream", { timeout: 60_000 }, () => {
     await attach(world, "bidi", names, cursor).until(({ welcome }) => welcome !== undefined);
     const [turn] = await world.store.list({ limit: 1 });
     expect(returns).toMatchObject([{ turnId: turn?.turnId, how: "cursor", after: cursor.split(".")[1] }]);
+  });
+
+  test("shows its keeper what happened and when, while it runs and after its end, and no word of it", async () => {
+    const secret = "canary-5f1c";
+    const { world, first } = await begun({ gateway: { dashboardText: true } }, secret);
+    const { request } = world.fake;
+    const [turn] = await world.store.list({ limit: 1 });
+    const path = `/v1/turns/${turn?.turnId}`;
+    const running = await request(`${path}/summary`);
+    expect(await running.json()).toMatchObject({ sealed: true, status: "running", shows_text: false, prompt: null });
+    const timeline = new SseReader(await request(`${path}/timeline`));
+    const feed = new SseReader(await request("/v1/turns/feed"));
+    expect(JSON.parse((await feed.next())?.data ?? "")).toMatchObject([{ sealed: true, status: "running" }]);
+    world.backend.last.text(secret);
+    await first.until(({ text }) => text === secret);
+    world.backend.last.emit({
+      type: "tool_call",
+      callId: secret,
+      name: secret,
+      argumentsDelta: `{"a":"${secret}"}`,
+      done: true,
+    });
+    world.backend.last.emit({
+      type: "usage",
+      promptTokens: 9,
+      completionTokens: 3,
+      thinkingTokens: 0,
+      estimated: false,
+    });
+    world.backend.last.finish(secret);
+    const live = await timeline.rest();
+    const told = async () => (await new SseReader(await request(`${path}/timeline`)).rest()).map(({ data }) => data);
+    expect(live.map(({ data }) => data)).toEqual(await told());
+    const entries = live.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
+    expect(entries.map(({ type, characters, detail }) => [type, characters, detail])).toEqual([
+      ["started", null, "uid-test-model, cascade"],
+      ["text", 11, null],
+      ["tool_call", 19, null],
+      ["usage", null, "9 in, 3 out"],
+      ["finished", null, "stop"],
+    ]);
+    const summary = {
+      sealed: true,
+      status: "ended",
+      ended_at: entries.at(-1)?.["at"],
+      characters: 30,
+      tokens: { prompt: 9, completion: 3, estimated: false },
+      outcome: "finished",
+      reason: "stop",
+      shows_text: false,
+      prompt: null,
+    };
+    expect(await (await request(`${path}/summary`)).json()).toMatchObject(summary);
+    const later = new SseReader(await request("/v1/turns/feed"));
+    const { shows_text: _shown, prompt: _prompt, ...listed } = summary;
+    expect(JSON.parse((await later.next())?.data ?? "")).toMatchObject([listed]);
+    const events = await request(`${path}/events`);
+    expect(events.status).toBe(403);
+    expect(await events.json()).toMatchObject({ error: { hint: expect.stringContaining(`GET ${path}/timeline`) } });
+    await Promise.all([feed.cancel(), later.cancel()]);
+    for (const text of [...(await told()), feed.bytes, later.bytes]) expect(text).not.toContain(secret);
   });
 
   test("R13: is kept for two hours, and then `expired`, never begun again", async () => {

@@ -1,5 +1,6 @@
 import type { IdeVariant } from "../../language-server/endpoint.ts";
-import { isTerminal, type TurnEvent, type Usage } from "../../log/event.ts";
+import type { Usage } from "../../log/event.ts";
+import { endsTurn, type OutlinedEvent } from "../../log/outline.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { projectOf } from "./project-of.ts";
 
@@ -41,11 +42,11 @@ const prompted: readonly IdeVariant[] = ["windsurf", "windsurf-next"];
 type Described = Pick<TurnRecord, "turnId" | "createdAtMs" | "dialect" | "request" | "modelUid" | "client" | "project">;
 
 /**
- * The history's row of a turn, from its record and all its events; undefined while it has not ended. Pure: the same log
- * gives the same row however often and by whichever process it is read.
+ * The history's row of a turn, from its record and the outline of its log; undefined while it has not ended. Pure: the same
+ * log gives the same row however often and by whichever process it is read.
  */
-export function finishedTurn(record: Described, events: readonly TurnEvent[]): FinishedTurn | undefined {
-  const last = events.findLast(isTerminal);
+export function finishedTurn(record: Described, events: readonly OutlinedEvent[]): FinishedTurn | undefined {
+  const last = events.findLast(endsTurn);
   if (last === undefined) return undefined;
   const started = events.find((event) => event.type === "started");
   const first = events.find(({ type }) => type === "text" || type === "thinking" || type === "tool_call");
@@ -73,14 +74,14 @@ export function finishedTurn(record: Described, events: readonly TurnEvent[]): F
 }
 
 /** The last measured counts; the last estimate where the server told none. */
-function countsOf(events: readonly TurnEvent[]): Usage | undefined {
+function countsOf(events: readonly OutlinedEvent[]): Usage | undefined {
   const counts = events.filter((event) => event.type === "usage");
   return counts.findLast((event) => !event.estimated) ?? counts.at(-1);
 }
 
-function reasonOf(event: TurnEvent): string {
-  if (event.type === "finished") return event.reason.unified;
-  if (event.type === "failed") return event.error.code;
+function reasonOf(event: OutlinedEvent): string {
+  if (event.type === "finished") return event.reason;
+  if (event.type === "failed") return event.code;
   return event.type === "cancelled" ? event.by : event.type;
 }
 

@@ -1,5 +1,6 @@
 import type { EventId, ModelUid, TurnId } from "../../base/ids.ts";
-import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import { type OutlinedEvent, outlineEvent } from "../../log/outline.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 
@@ -55,9 +56,12 @@ export function recordFake(part: {
   };
 }
 
-/** Events as a log would hold them, 100 ms apart from `fromMs` on. */
-export function eventsFake(fromMs: number, ...bodies: readonly TurnEventBody[]): readonly TurnEvent[] {
-  return bodies.map((body, index) => ({ ...body, eventId: `${index + 1}` as EventId, atMs: fromMs + index * 100 })); // made-up ids
+/** Outlines of events as a log would hold them, 100 ms apart from `fromMs` on. */
+export function eventsFake(fromMs: number, ...bodies: readonly TurnEventBody[]): readonly OutlinedEvent[] {
+  return bodies.map((body, index) => {
+    const eventId = `${index + 1}` as EventId; // a made-up id
+    return outlineEvent({ ...body, eventId, atMs: fromMs + index * 100 });
+  });
 }
 
 export const startedFake = {
