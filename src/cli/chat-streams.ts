@@ -12,6 +12,7 @@ import { tellConnection } from "./chat-answer.ts";
 import type { CommandContext } from "./command.ts";
 import { spellAge } from "./doctor/spell.ts";
 import { findGateway, type GatewayClient } from "./gateway-client.ts";
+import { version } from "./version.ts";
 
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;
@@ -25,7 +26,7 @@ export function chatStreamOptions(
 ): StreamOptions {
   const { io, out } = context;
   return {
-    gateway: linkTo(gateway, context),
+    gateway: linkTo(gateway, "millrace-chat", context),
     store,
     grace: `${graceMs}ms`,
     clock: io.clock,
@@ -33,12 +34,17 @@ export function chatStreamOptions(
   };
 }
 
-/** The way to the user's gateway, whose address is looked for again at each attach. */
-export function linkTo(gateway: GatewayClient, { settings }: Pick<CommandContext, "settings">): GatewayLink {
-  return nodeLink(async (signal) => {
+/** The way to the user's gateway, whose address is looked for again at each attach; `command` is who asks there. */
+export function linkTo(
+  gateway: GatewayClient,
+  command: "millrace-chat" | "millrace-tail",
+  { settings }: Pick<CommandContext, "settings">,
+): GatewayLink {
+  const addressOf = async (signal: AbortSignal) => {
     const { url, key } = (await findGateway(settings, signal)) ?? gateway; // where it was, if nobody is there now
     return { url, key: key.reveal() };
-  });
+  };
+  return nodeLink(addressOf, { clientName: `${command}/${version()}` });
 }
 
 /** Where the records of chats are. */

@@ -87,7 +87,11 @@ async function* followOnce(
   let response: Response;
   try {
     const path = `/v1/turns/${encodeURIComponent(turnId)}/events`;
-    response = await callGateway(gateway, path, { headers: { "last-event-id": cursor }, signal: reading });
+    response = await callGateway(gateway, path, {
+      headers: { "last-event-id": cursor },
+      clientName: "millrace-tail",
+      signal: reading,
+    });
   } catch (error) {
     // The gateway's own words are final; a connection that did not come about is not.
     throw isMillraceError(error) && error.cause !== undefined ? lost(gone) : error;

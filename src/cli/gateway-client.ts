@@ -5,6 +5,7 @@ import type { Secret } from "../base/secret.ts";
 import { readGatewayFile } from "./gateway-file.ts";
 import { readKey } from "./key-file.ts";
 import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
 
 /** A gateway that runs and is ours: it answered with the instance it wrote down. */
 export interface GatewayClient {
@@ -43,17 +44,17 @@ const gatewayErrorSchema = z.object({
 
 const errorSchema = z.object({ error: gatewayErrorSchema });
 
-/** Calls the gateway with its key. Throws the gateway's own error, or `upstream_failed` when it cannot be reached. */
+/** Calls the gateway with its key, as `clientName` (`millrace-cli` where not given). Throws the gateway's own error, or `upstream_failed` when it cannot be reached. */
 export async function callGateway(
   gateway: GatewayClient,
   path: string,
-  init: RequestInit & { readonly signal: AbortSignal },
+  { clientName, ...init }: RequestInit & { readonly signal: AbortSignal; readonly clientName?: string },
 ): Promise<Response> {
   let response: Response;
   try {
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${gateway.key.reveal()}`);
-    headers.set("user-agent", "millrace-cli");
+    headers.set("user-agent", `${clientName ?? "millrace-cli"}/${version()}`);
     response = await fetch(new URL(path, gateway.url), { ...init, headers });
   } catch (error) {
     if (init.signal.aborted) throw error;

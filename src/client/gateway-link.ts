@@ -27,6 +27,8 @@ export function openLink(
 }
 
 export interface LinkOptions {
+  /** What the gateway calls who asks, in its list of turns and in the usage by client: `my-app/1.2.0`. */
+  readonly clientName?: string;
   /** Only these of the tiers that the runtime has; all of them by default, each where the ones before it do not work. */
   readonly tiers?: readonly Tier["name"][];
   readonly circuit?: CircuitPolicy;

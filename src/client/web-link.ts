@@ -1,6 +1,6 @@
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "./gateway-link.ts";
-import { withKey } from "./key-header.ts";
+import { linkHeaders } from "./link-headers.ts";
 import { openPollTier } from "./poll-tier.ts";
 import { openSseTier } from "./sse-tier.ts";
 
@@ -15,7 +15,7 @@ export function webLink(
   const transport = createConnectTransport({
     baseUrl: gateway.url,
     useBinaryFormat: true,
-    interceptors: [withKey(gateway.key)],
+    interceptors: [linkHeaders(gateway.key, options.clientName)],
     ...(options.fetch === undefined ? {} : { fetch: options.fetch }),
   });
   return openLink([openSseTier(transport), openPollTier(transport)], options);

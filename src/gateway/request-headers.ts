@@ -14,9 +14,14 @@ export function sessionOf(headers: Headers): string | undefined {
   return undefined;
 }
 
-/** The product at the head of the user agent: `opencode/1.18.33`. */
+/**
+ * Who asks: the product in `x-millrace-client` where there is one (a page cannot set its user agent, and libraries set their
+ * own), else the one at the head of the user agent: `opencode/1.18.33`.
+ */
 export function clientOf(headers: Headers): string | undefined {
-  return /^[\w@./+-]{1,80}/.exec(headers.get("user-agent") ?? "")?.[0];
+  const product = /^[\w@./+-]{1,80}/;
+  const [named, agent] = [headers.get("x-millrace-client"), headers.get("user-agent")];
+  return product.exec(named?.trim() ?? "")?.[0] ?? product.exec(agent ?? "")?.[0];
 }
 
 /** What the client says it works on; for the usage history. */

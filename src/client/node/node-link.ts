@@ -2,7 +2,7 @@ import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { openBidiTier } from "../bidi-tier.ts";
 import { type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "../gateway-link.ts";
-import { withKey } from "../key-header.ts";
+import { linkHeaders } from "../link-headers.ts";
 import { openPollTier } from "../poll-tier.ts";
 import { openSseTier } from "../sse-tier.ts";
 import type { OpenTier, Tier } from "../tier.ts";
@@ -15,6 +15,7 @@ export function nodeLink(
   gateway: GatewayAddress | ((signal: AbortSignal) => Promise<GatewayAddress>),
   options: LinkOptions = {},
 ): GatewayLink {
+  linkHeaders("", options.clientName); // a name that cannot be is told now, not at the first attach
   const addressOf = typeof gateway === "function" ? gateway : () => Promise.resolve(gateway);
   const tiers = [tier("bidi", openBidiTier, "2"), tier("sse", openSseTier, "1.1"), tier("poll", openPollTier, "1.1")];
   return openLink(tiers, options);
@@ -26,7 +27,7 @@ export function nodeLink(
       async *attach(attach, signal) {
         const address = await addressOf(signal);
         if (last?.address.url !== address.url || last.address.key !== address.key) {
-          const interceptors = [withKey(address.key)];
+          const interceptors = [linkHeaders(address.key, options.clientName)];
           last = { address, transport: createConnectTransport({ baseUrl: address.url, httpVersion, interceptors }) };
         }
         yield* open(last.transport).attach(attach, signal);
