@@ -51,7 +51,11 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   // Sealed as a file is, under a key that nobody keeps: what only a client may read is its alone here too.
   const codec = sealedCodec(encodeKey(randomBytes(keyBytes)));
   if (opening === undefined)
-    return { store: openMemoryLog({ clock, codec, retention }), setAside: () => undefined, degradedBy: () => undefined };
+    return {
+      store: openMemoryLog({ clock, codec, retention }),
+      setAside: () => undefined,
+      degradedBy: () => undefined,
+    };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
   const store = await openFallbackLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
   return { store, setAside: () => setAside, degradedBy: () => store.degradedBy };

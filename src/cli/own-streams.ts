@@ -42,7 +42,7 @@ export async function turnOfStream(
   const enough = new AbortController();
   let turnId: string | undefined;
   const options = {
-    gateway: linkTo(gateway, context),
+    gateway: linkTo(gateway, "millrace-tail", context),
     clock: context.io.clock,
     follow: false,
     backoff: { baseMs: 250, capMs: 1000, budget: 5 },

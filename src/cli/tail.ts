@@ -102,6 +102,11 @@ async function* observed(
   context: CommandContext,
 ): AsyncGenerator<ShownEvent, void> {
   const { io, out, signal } = context;
-  const options = { gateway: linkTo(gateway, "millrace-tail", context), clock: io.clock, follow, onConnection: tellConnection(out) };
+  const options = {
+    gateway: linkTo(gateway, "millrace-tail", context),
+    clock: io.clock,
+    follow,
+    onConnection: tellConnection(out),
+  };
   for await (const event of observe(pass, options, signal)) yield toShownEvent(event);
 }
