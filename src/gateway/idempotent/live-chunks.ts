@@ -23,7 +23,7 @@ export interface LiveChunksOptions {
  * Throws what reading a turn throws, and the signal's reason.
  */
 export async function* liveChunks(options: LiveChunksOptions, signal: AbortSignal): AsyncGenerator<ServerChunk, void> {
-  const { reading, state, tell, cursor, encoder = new StreamEncoder(chainDigest) } = options;
+  const { reading, state, tell, cursor, encoder = new StreamEncoder(chainDigest, () => state.unread) } = options;
   const bell = new Bell();
   const ring = () => bell.ring();
   tell(bell);

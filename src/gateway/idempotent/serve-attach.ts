@@ -45,7 +45,7 @@ export async function* serveAttach(
   const ring = () => bell.ring();
   for (const ends of [here, stopping, attachment.superseded]) ends.addEventListener("abort", ring, { once: true });
   session.tell(bell);
-  const encoder = new StreamEncoder(chainDigest);
+  const encoder = new StreamEncoder(chainDigest, () => state.unread);
   const observes = ask.intent === "observe";
   const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
   const reading = observes ? onlooker : attachment;
@@ -107,6 +107,7 @@ export async function* serveAttach(
       turnId: state.turns.at(-1),
       epoch: attachment.epoch,
       accepted: state.accepted,
+      ...(state.unread.length === 0 ? {} : { unread: state.unread.join(", ") }),
       outcome,
     });
     await Promise.all([working, chunks.close()]);

@@ -31,7 +31,7 @@ export async function readStored(
   ask: Pick<AttachAsk, "cursor" | "chain">,
   signal: AbortSignal,
 ): Promise<StoredStream> {
-  const encoder = new StreamEncoder(chainDigest);
+  const encoder = new StreamEncoder(chainDigest, () => state.unread);
   let chainHead = ask.cursor === beforeFirst ? encoder.tail.chain : undefined;
   let expiresAtMs = Number.POSITIVE_INFINITY;
   const note = ({ eventId }: { readonly eventId: string }, chain: Uint8Array) => {

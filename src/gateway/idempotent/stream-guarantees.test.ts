@@ -277,6 +277,27 @@ describe("a stream", { timeout: 60_000 }, () => {
     }
   });
 
+  test("says at its start what of its request is not read, and the same at every attach", async () => {
+    const world = await streamWorld();
+    const names = newNames();
+    const request = say.request("Hello");
+    const chunk = request.request?.case === "clientChunk" ? request.request.value?.request : undefined;
+    if (chunk?.case !== "streamUnifiedChatRequest") throw new Error("not a request");
+    const value = { ...chunk.value, supportedTools: [5] };
+    const first = attach(world, "bidi", names).send({
+      seqno: 0,
+      request: { case: "clientChunk", value: { request: { case: "streamUnifiedChatRequest", value } } },
+    });
+    await first.until(({ chunks }) => chunks.length > 0);
+    world.backend.last.finish("");
+    await first.ended;
+    const later = attach(world, "sse", names);
+    await later.until(({ end }) => end !== undefined);
+    for (const { chunks } of [first, later])
+      expect(chunks[0]?.response).toMatchObject({ case: "streamStart", value: { unreadFields: ["supported_tools"] } });
+    expect(later.chunks.map((c) => c.eventId)).toEqual(first.chunks.map((c) => c.eventId));
+  });
+
   test("is refused with details that people can read, and nothing of the gateway's inside", async () => {
     const world = await streamWorld();
     world.backend.missing = new MillraceError("ide_not_running", "No IDE runs. Really.", { hint: "Start one." });

@@ -2,6 +2,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { AcceptedMessage } from "../../log/client-stream.ts";
 import type { Block } from "../dialects/answer.ts";
 import { type ClientInput, readPayload, type ToolResult } from "../dialects/idempotent/client-message.ts";
+import { unreadFields } from "../dialects/idempotent/unread.ts";
 
 /**
  * What a stream has come to: nothing but what its accepted messages and the logs of its turns say, so that every attach
@@ -14,6 +15,7 @@ export class StreamState {
   /** The first of the two that was accepted. */
   #endAsked: "close" | "abort" | undefined;
   readonly #kinds = new Set<ClientInput["type"]>();
+  #unread: readonly string[] = [];
 
   constructor(accepted: readonly AcceptedMessage[]) {
     for (const { payload, turnId } of accepted) this.accept(readPayload(payload), turnId);
@@ -34,6 +36,11 @@ export class StreamState {
     return this.#results;
   }
 
+  /** What the request says and nobody reads. */
+  get unread(): readonly string[] {
+    return this.#unread;
+  }
+
   has(kind: ClientInput["type"]): boolean {
     return this.#kinds.has(kind);
   }
@@ -42,6 +49,7 @@ export class StreamState {
   accept(input: ClientInput, turnId: TurnId | undefined): void {
     this.#accepted++;
     this.#kinds.add(input.type);
+    if (input.type === "request") this.#unread = unreadFields(input.chat);
     if (input.type === "close" || input.type === "abort") this.#endAsked ??= input.type;
     if (input.type === "tool_result" && !this.#results.has(input.callId)) this.#results.set(input.callId, input);
     if (turnId === undefined) return;

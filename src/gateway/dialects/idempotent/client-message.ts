@@ -6,6 +6,7 @@ import {
   type ClientSideToolV2Result,
   type StreamUnifiedChatRequest,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
+import { refuseForeignResult } from "./unread.ts";
 
 /** What the client gives: the request, the result of a call, its wish to end, or that nothing more will come. */
 export type ClientInput =
@@ -27,7 +28,7 @@ export interface ParsedMessage {
   readonly payload: Uint8Array;
 }
 
-/** @throws MillraceError `invalid_request` for an empty message and for a chunk without a number. Source: facts, A3.1. */
+/** @throws MillraceError `invalid_request` for an empty message, a result that cannot be read, and a chunk without a number. Source: facts, A3.1. */
 export function parseMessage(message: ClientMessage): ParsedMessage {
   const input = inputOf(message);
   const { seqno } = message;
@@ -56,7 +57,9 @@ function inputOf({ request }: ClientMessage): ClientInput {
   });
 }
 
-function resultOf({ toolCallId, error, mcpResult }: ClientSideToolV2Result): ToolResult {
+function resultOf(result: ClientSideToolV2Result): ToolResult {
+  refuseForeignResult(result);
+  const { toolCallId, error, mcpResult } = result;
   if (error === undefined) return { callId: toolCallId, text: mcpResult?.result ?? "", isError: false };
   const { modelVisibleErrorMessage, clientVisibleErrorMessage } = error;
   return { callId: toolCallId, text: modelVisibleErrorMessage || clientVisibleErrorMessage, isError: true };

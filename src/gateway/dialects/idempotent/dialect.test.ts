@@ -1,11 +1,18 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { eventIdOf } from "../../../log/event-id.ts";
-import { StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
+import {
+  StreamUnifiedChatRequestSchema as ChatSchema,
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
+  ConversationMessageSchema as ConversationSchema,
+  ConversationMessage_MessageType as MessageType,
+  ClientSideToolV2ResultSchema as ResultSchema,
+} from "../../../proto/aiserver/v1/chat_pb.ts";
 import { parseMessage, readPayload } from "./client-message.ts";
 import { chunkId, endId, parseCursor } from "./event-id.ts";
 import { parseChat } from "./request.ts";
+import { unreadFields } from "./unread.ts";
 
 const bytes = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");
 const read = (hex: string) => parseMessage(fromBinary(ClientMessageSchema, bytes(hex)));
@@ -115,5 +122,80 @@ describe("a chat request", () => {
       failure = error;
     }
     expect(failure).toMatchObject({ code: "invalid_request", param });
+  });
+});
+
+describe("what an original client says and this gateway does not read", () => {
+  /** A field of a number that the schema does not have, of three bytes. */
+  const unknown = (number: number) => [...varint((number << 3) | 2), 3, 1, 2, 3];
+  const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)]);
+  const chatOf = (chat: MessageInitShape<typeof ChatSchema>, ...numbers: number[]) =>
+    fromBinary(
+      ChatSchema,
+      Uint8Array.of(...toBinary(ChatSchema, create(ChatSchema, chat)), ...numbers.flatMap(unknown)),
+    );
+  const human = { type: 1, text: "Look" } as const;
+  const withFields = (...numbers: number[]) =>
+    fromBinary(
+      ConversationSchema,
+      Uint8Array.of(...toBinary(ConversationSchema, create(ConversationSchema, human)), ...numbers.flatMap(unknown)),
+    );
+  const modelDetails = { modelName: "m" };
+
+  test("is told by name, each once, in the order of the fields; what is read is not", () => {
+    const plain = { conversation: [human], modelDetails, conversationId: "c", isAgentic: true };
+    expect(unreadFields(chatOf(plain))).toEqual([]);
+    const more = { conversation: [withFields(18), withFields(18, 99)], modelDetails, supportedTools: [5] };
+    expect(unreadFields(chatOf(more, 15, 3, 3, 91))).toEqual([
+      "explicit_context",
+      "current_file",
+      "field 91",
+      "supported_tools",
+      "conversation[].tool_results",
+      "conversation[].field 99",
+    ]);
+  });
+
+  test("is bounded", () => {
+    const numbers = Array.from({ length: 200 }, (_, i) => 2000 + i);
+    expect(unreadFields(chatOf({ conversation: [human] }, ...numbers))).toHaveLength(64);
+  });
+
+  test("is refused by name where it is a picture: the question is another one without it", () => {
+    const chat = chatOf({ conversation: [human, withFields(10)], modelDetails });
+    expect(() => parseChat(chat)).toThrow(
+      expect.objectContaining({ code: "invalid_request", param: "conversation[1].images" }),
+    );
+  });
+
+  test("is refused where it is the result of a tool of another kind: the model is shown no empty one", () => {
+    const result = (...fields: number[]) =>
+      fromBinary(
+        ClientMessageSchema,
+        toBinary(
+          ClientMessageSchema,
+          create(ClientMessageSchema, {
+            seqno: 1,
+            request: {
+              case: "clientChunk",
+              value: {
+                request: {
+                  case: "clientSideToolV2Result",
+                  value: fromBinary(ResultSchema, Uint8Array.of(0x08, 5, ...fields)),
+                },
+              },
+            },
+          }),
+        ),
+      );
+    expect(() => parseMessage(result(...unknown(6)))).toThrow(/field 6/);
+    const mcp = [0xe2, 0x01, 4, 0x12, 2, 0x6f, 0x6b]; // mcp_result.result "ok"
+    expect(parseMessage(result(...unknown(50), ...mcp)).input).toMatchObject({ type: "tool_result", text: "ok" });
+  });
+
+  test("is not thinking: all of its blocks are read where the message has no other", () => {
+    const answer = { type: MessageType.AI, text: "Hi", allThinkingBlocks: [{ text: "hm" }, { text: "well" }] };
+    const { messages } = parseChat(chatOf({ conversation: [human, answer], modelDetails }));
+    expect(messages[1]).toMatchObject({ role: "assistant", thinking: "hm\n\nwell" });
   });
 });

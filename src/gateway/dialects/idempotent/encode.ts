@@ -29,6 +29,7 @@ const ownTool = 19;
  */
 export class StreamEncoder {
   readonly #digest: Digest;
+  readonly #unread: () => readonly string[];
   #segment = 0;
   #fold = new AnswerFold({ tools: [] });
   #chain: Uint8Array = new Uint8Array(0);
@@ -39,8 +40,10 @@ export class StreamEncoder {
   #earlierUsage: Pick<Usage, "promptTokens" | "completionTokens"> | undefined;
   #ended: AnswerEnd | undefined;
 
-  constructor(digest: Digest) {
+  /** `unread`: what the stream's request says and nobody reads; asked once the model has the prompt. */
+  constructor(digest: Digest, unread: () => readonly string[]) {
     this.#digest = digest;
+    this.#unread = unread;
   }
 
   /** The last chunk's id, and the digest up to it. */
@@ -92,7 +95,8 @@ export class StreamEncoder {
       chunks.push(chunk);
       onChunk?.(chunk, this.#chain);
     };
-    if (event.type === "started" && this.#count === 0) put({ response: { case: "streamStart", value: {} } });
+    if (event.type === "started" && this.#count === 0)
+      put({ response: { case: "streamStart", value: { unreadFields: [...this.#unread()] } } });
     for (const step of this.#fold.push(event)) {
       const init = this.#chunkOf(step);
       if (init !== undefined) put(init);

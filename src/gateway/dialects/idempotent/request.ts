@@ -8,6 +8,7 @@ import {
 import type { Block } from "../answer.ts";
 import { refuse } from "../parse-body.ts";
 import type { ToolResult } from "./client-message.ts";
+import { refuseImages } from "./unread.ts";
 
 /** By `thinking_level`. Source: facts/idempotent-streams.md, A3.6. */
 const efforts = { 1: "medium", 2: "high" } as const;
@@ -16,6 +17,7 @@ const efforts = { 1: "medium", 2: "high" } as const;
 export function parseChat(chat: StreamUnifiedChatRequest): TurnRequest {
   const model = chat.modelDetails?.modelName?.trim() ?? "";
   if (model === "") throw refuse("model_details.model_name", "Name a model; GET /v1/models lists them.");
+  refuseImages(chat);
   const told: readonly Message[] =
     (chat.systemPrompt ?? "") === ""
       ? []
@@ -70,11 +72,11 @@ export function continueRequest(
   return { ...request, messages: [...request.messages, answered, ...given] };
 }
 
-function parseMessage({ type, text, thinking }: ConversationMessage): Message[] {
+function parseMessage({ type, text, thinking, allThinkingBlocks }: ConversationMessage): Message[] {
   if (text === "") return [];
   const parts = [{ type: "text" as const, text }];
   if (type !== MessageType.AI) return [{ role: "user", parts }];
-  const thought = thinking?.text ?? "";
+  const thought = thinking?.text ?? allThinkingBlocks.map((block) => block.text).join("\n\n");
   return [{ role: "assistant", parts, toolCalls: [], ...(thought === "" ? {} : { thinking: thought }) }];
 }
 
