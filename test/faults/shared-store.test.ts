@@ -4,7 +4,7 @@ import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
-import { ask, collect, gateway, openai, patience, simulator } from "../support/world.ts";
+import { ask, collect, degradedGauge, gateway, openai, patience, simulator } from "../support/world.ts";
 
 /** No server to be had is a reason to skip; CI installs one. */
 test.skipIf(!redisInstalled)(
@@ -50,12 +50,10 @@ test.skipIf(!redisInstalled)(
     await redis.kill();
     const without = await asked("write", "no store");
     expect([without.answer, without.header("degraded")]).toEqual([text, "true"]);
+    expect(await degradedGauge(second)).toBe(1);
     await redis.start();
-    await expect
-      .poll(async () => (await asked('[[sim: text="ok" rate=instant]]', randomUUID())).header("degraded"), {
-        timeout: 30_000,
-      })
-      .toBe("false");
+    await expect.poll(() => degradedGauge(second), { timeout: 30_000 }).toBe(0); // without any turn
+    expect((await asked('[[sim: text="ok" rate=instant]]', randomUUID())).header("degraded")).toBe("false");
     const healed = await asked("write", "no store");
     expect([healed.answer, healed.header("turn"), healed.header("degraded")]).toEqual([
       text,

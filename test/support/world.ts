@@ -65,3 +65,9 @@ export function ask(content: string): {
 } {
   return { model, messages: [{ role: "user", content }] };
 }
+
+/** What `/metrics` says of the log: 1 while it cannot be written. */
+export async function degradedGauge({ url, key }: Pick<GatewayProcess, "url" | "key">): Promise<number> {
+  const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${key}` } })).text();
+  return Number(/^millrace_degraded (\d)$/m.exec(metrics)?.[1]);
+}
