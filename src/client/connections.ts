@@ -6,7 +6,7 @@ import type {
 import { AttachFailed, openAttach } from "./attach.ts";
 import { waitBefore } from "./backoff.ts";
 import type { ConnectionChange } from "./reliable-stream.ts";
-import { failureOf, isUnreachable, type Lost, type Refused } from "./stream-error.ts";
+import { failureOf, isUnreachable, type Lost, type Refused, reasonOf } from "./stream-error.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Attach, Tier } from "./tier.ts";
 import type { TierFinding } from "./tier-choice.ts";
@@ -51,8 +51,8 @@ export class Connections {
   readonly #connected: Connected;
   readonly #ports: Ports;
   readonly #signal: AbortSignal;
-  /** What the last loss asked for. */
-  #asked: Pick<Lost, "retryAfterMs" | "why"> = { retryAfterMs: 0, why: undefined };
+  /** What the last loss was, and what it asked for; undefined for a call that merely ended. */
+  #loss: Lost | undefined;
 
   constructor(connected: Connected, ports: Ports, signal: AbortSignal) {
     this.#connected = connected;
@@ -93,7 +93,7 @@ export class Connections {
         if (message.response.case === "welcomeMessage") found("welcomed");
         yield { message, tier };
       }
-      this.#asked = { retryAfterMs: 0, why: undefined };
+      this.#loss = undefined;
       if (!isOver()) found("failed");
     } catch (error) {
       if (!(error instanceof AttachFailed)) throw error;
@@ -120,7 +120,7 @@ export class Connections {
           cause: failure.error,
         });
       case "lost":
-        this.#asked = failure;
+        this.#loss = failure;
         found(isUnreachable(failure.error) ? "unreachable" : "failed");
         return;
       default:
@@ -130,13 +130,9 @@ export class Connections {
 
   async #wait(fruitless: number): Promise<void> {
     const { clock, backoff, random, gateway, onConnection } = this.#ports;
-    const { retryAfterMs, why } = this.#asked;
+    const { retryAfterMs = 0, why } = this.#loss ?? {};
     const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, retryAfterMs);
-    if (waitMs === undefined) {
-      throw new MillraceError("upstream_failed", "The gateway cannot be reached, or nothing new comes from it.", {
-        hint: "Start it with `millrace serve`; the stream goes on from where it was.",
-      });
-    }
+    if (waitMs === undefined) throw givenUp(this.#loss, backoff.budget);
     const change: ConnectionChange = {
       state: "reconnecting",
       tier: gateway.tiers.current.name,
@@ -147,4 +143,16 @@ export class Connections {
     onConnection(change);
     await clock.sleep(waitMs, this.#signal);
   }
+}
+
+function givenUp(loss: Lost | undefined, budget: number): MillraceError {
+  const why = loss === undefined ? "" : ` (${reasonOf(loss.error)})`;
+  const message =
+    loss !== undefined && isUnreachable(loss.error)
+      ? `Nobody answers at the gateway's address${why}.`
+      : `Nothing new came from the gateway in ${budget} connections in a row${why}.`;
+  return new MillraceError("upstream_failed", message, {
+    hint: "Is it running (`millrace serve`) and the address its own, and for a page, is its origin allowed (`--allow-origin`)? The stream goes on from where it was.",
+    ...(loss === undefined ? {} : { cause: loss.error }),
+  });
 }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
+import { MillraceError } from "../base/errors.ts";
 import { Circuit, type CircuitPolicy, defaultCircuit } from "./circuit.ts";
 import type { Tier } from "./tier.ts";
 import { TierChoice } from "./tier-choice.ts";
@@ -11,10 +12,20 @@ export interface GatewayLink {
 
 /** Where a gateway is, and the key that it lets in. */
 export interface GatewayAddress {
-  /** Its origin: `http://127.0.0.1:8787`. */
+  /** Its origin: `http://127.0.0.1:42100`. */
   readonly url: string;
   /** What `millrace key` prints. */
   readonly key: string;
+}
+
+/** Its origin, as the transports want it. Throws `invalid_request` for what is none. */
+export function baseUrlOf({ url }: GatewayAddress): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed !== undefined && /^https?:$/.test(parsed.protocol)) return url;
+  throw new MillraceError("invalid_request", `The gateway's address is not a URL: ${JSON.stringify(url)}.`, {
+    param: "url",
+    hint: "Give it as `millrace serve` prints it, without a path: http://127.0.0.1:42100.",
+  });
 }
 
 /** A link over the given tiers, best first. Throws `invalid_request` where none is left. */

@@ -10,7 +10,7 @@ export type { StreamRequest, ToolResult } from "./messages.ts";
 export { type ObservedCall, type ObservedEvent, type ObserveOptions, observe } from "./observe.ts";
 export type { StreamRecord } from "./record.ts";
 export type { OwnedRecord, RecordStore } from "./record-store.ts";
-export type { ConnectionChange, ReliableStream, StreamPass } from "./reliable-stream.ts";
+export type { ConnectionChange, ReliableStream, StreamInput, StreamPass } from "./reliable-stream.ts";
 export { autoResume, type Leftover, type ResumeOptions, resume } from "./resume.ts";
 export { startReliableStream } from "./start-stream.ts";
 export type { EndEvent, StreamEvent, ToolCallEvent } from "./stream-event.ts";

@@ -7,9 +7,9 @@ import { Diverged, nothingObserved, type Observed, observeEvent, observeWelcome 
 import { isAfter, startMark } from "./record.ts";
 import { noRecord } from "./record-store.ts";
 import type { StreamPass } from "./reliable-stream.ts";
-import { lostForGood } from "./stream-error.ts";
+import { lostForGood, type Refused } from "./stream-error.ts";
 import { type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
-import { type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
+import { neverAborted, type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
 import type { Attach } from "./tier.ts";
 
 /** As the owner's options; what is about sending and keeping has no meaning here. */
@@ -40,7 +40,7 @@ export type ObservedEvent = Exclude<StreamEvent, ToolCallEvent> | ObservedCall;
 export async function* observe(
   stream: string | StreamPass,
   options: ObserveOptions,
-  signal: AbortSignal,
+  signal: AbortSignal = neverAborted,
 ): AsyncGenerator<ObservedEvent, void> {
   const settings = settingsOf(options);
   signal.throwIfAborted();
@@ -122,8 +122,8 @@ class Onlooker implements Connected {
     return this.#isDegraded ? Promise.reject(lostForGood()) : Promise.resolve(++this.#fruitless);
   }
 
-  refused({ error }: { readonly error: MillraceError }): Promise<void> {
-    return Promise.reject(error);
+  refused({ error }: Refused): Promise<void> {
+    return Promise.reject(error.code === "expired" ? nothingToSee(error) : error);
   }
 
   #isNew({ eventId }: StreamEvent): boolean {
@@ -145,6 +145,18 @@ function onlooked(event: StreamEvent): ObservedEvent {
   if (event.type !== "tool_call") return event;
   const { type, callId, name, arguments: text, eventId } = event;
   return { type, callId, name, arguments: text, eventId };
+}
+
+function nothingToSee(cause: MillraceError): MillraceError {
+  return new MillraceError(
+    "expired",
+    "The gateway has nothing of this stream: not yet, no longer, or not for this key.",
+    {
+      hint: "Ask for the pass again, or wait until its owner has started it; streams are kept for two hours.",
+      details: cause.details,
+      cause,
+    },
+  );
 }
 
 function untrusted(cause: Diverged): MillraceError {

@@ -29,6 +29,11 @@ export interface ReliableStream {
    * run twice: the model is told that the outcome is unknown. A finished one is passed over. Throws what `run` throws.
    */
   runTool(call: ToolCallEvent, run: () => Promise<ToolResult>, options?: { readonly rerun?: boolean }): Promise<void>;
+  /**
+   * Gives everything that `inputs` yields, in order; each is stored before the next is asked for. Its end says that no more comes,
+   * as `close` does; what it throws is thrown, and closes nothing. For applications whose tools run elsewhere.
+   */
+  send(inputs: AsyncIterable<StreamInput>): Promise<void>;
   /** Ends the answer upstream. Resolved means stored; go on reading until the end with `cancelled`. */
   cancel(): Promise<void>;
   /** Says that no more tool results come. */
@@ -36,6 +41,11 @@ export interface ReliableStream {
   /** Lets go of a stream whose `events` are not read: its record stays, and others may take it. */
   leave(): Promise<void>;
 }
+
+/** What an application gives a stream. A result without a start before it counts as that of a tool that has just run. */
+export type StreamInput =
+  | { readonly type: "tool_started"; readonly callId: string }
+  | { readonly type: "tool_result"; readonly callId: string; readonly result: ToolResult };
 
 /**
  * What reads a stream: whoever has it, and the key of the gateway that the stream was started with. To send takes the ticket of

@@ -4,7 +4,7 @@ import type { StreamRecord } from "./record.ts";
 import { noRecord, type OwnedRecord, recordTaken } from "./record-store.ts";
 import type { ReliableStream } from "./reliable-stream.ts";
 import { Stream } from "./stream.ts";
-import { type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
+import { neverAborted, type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
 import { begin } from "./stream-state.ts";
 
 export interface ResumeOptions {
@@ -24,7 +24,7 @@ export interface ResumeOptions {
 export async function resume(
   streamKey: string,
   options: StreamOptions & ResumeOptions,
-  signal: AbortSignal,
+  signal: AbortSignal = neverAborted,
 ): Promise<ReliableStream> {
   const settings = settingsOf(options);
   const owned = await settings.store.take(streamKey);
@@ -56,7 +56,7 @@ const twoHoursMs = 7_200_000;
  */
 export async function autoResume(
   options: StreamOptions & ResumeOptions & { readonly lookbackMs?: number },
-  signal: AbortSignal,
+  signal: AbortSignal = neverAborted,
 ): Promise<Leftover> {
   const { lookbackMs = twoHoursMs, after } = options;
   const settings: StreamSettings = { ...settingsOf(options), lookbackMs };

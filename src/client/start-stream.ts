@@ -4,7 +4,7 @@ import { newRecord } from "./record.ts";
 import { recordTaken } from "./record-store.ts";
 import type { ReliableStream } from "./reliable-stream.ts";
 import { Stream } from "./stream.ts";
-import { type StreamOptions, settingsOf } from "./stream-options.ts";
+import { neverAborted, type StreamOptions, settingsOf } from "./stream-options.ts";
 import { begin } from "./stream-state.ts";
 
 /**
@@ -16,7 +16,7 @@ import { begin } from "./stream-state.ts";
 export async function startReliableStream(
   request: StreamRequest,
   options: StreamOptions,
-  signal: AbortSignal,
+  signal: AbortSignal = neverAborted,
 ): Promise<ReliableStream> {
   const settings = settingsOf(options);
   const payload = encodeRequest(request);

@@ -37,7 +37,11 @@ export function failureOf(error: unknown): Failure {
   if (details === undefined) {
     // A key that is wrong stays wrong; a proxy that says so is believed too.
     if (failure.code === Code.Unauthenticated || failure.code === Code.PermissionDenied) {
-      const refused = new MillraceError("unauthenticated", failure.rawMessage, { cause: error });
+      const message = `The gateway, or a proxy before it, turned the key away (${failure.rawMessage}).`;
+      const refused = new MillraceError("unauthenticated", message, {
+        hint: "`millrace key --value` prints the key; a page's origin must be allowed with `--allow-origin`.",
+        cause: error,
+      });
       return { kind: "refused", error: refused, reason: undefined };
     }
     // What Connect makes of 404 and 464, of HTML and of a protocol that is not spoken.
@@ -76,6 +80,16 @@ function retryAfterMs({ metadata }: ConnectError): number {
 }
 
 const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+/** What is at the bottom of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
+export function reasonOf(error: unknown): string {
+  let deepest = error;
+  while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;
+  if (!(deepest instanceof Error)) return String(deepest);
+  // Several addresses were tried: each failed for a reason of its own.
+  if (deepest instanceof AggregateError && deepest.message === "") return reasonOf(deepest.errors[0]);
+  return ConnectError.from(deepest).rawMessage;
+}
 
 /** Whether no connection came about at all, where the runtime says so (Node and Bun do, browsers do not). */
 export function isUnreachable(error: unknown): boolean {

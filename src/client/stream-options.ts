@@ -23,8 +23,10 @@ export interface StreamOptions {
   readonly label?: string;
   /** How long the answer goes on with nobody attached, as the gateway reads it (`90`, `500ms`, `2m`). */
   readonly grace?: string;
-  readonly backoff?: BackoffPolicy;
-  readonly patience?: Patience;
+  /** What is left out stays as it is by default. */
+  readonly backoff?: Partial<BackoffPolicy>;
+  /** As above. */
+  readonly patience?: Partial<Patience>;
   /** Told whenever the connection comes and goes, and whether it can be resumed. */
   readonly onConnection?: (change: ConnectionChange) => void;
   readonly clock?: Clock;
@@ -50,17 +52,20 @@ export interface StreamSettings {
   readonly lookbackMs: number | undefined;
 }
 
+/** Of a caller who has none. */
+export const neverAborted: AbortSignal = new AbortController().signal;
+
 /** Options with everything that they leave open. */
 export function settingsOf(options: StreamOptions): StreamSettings {
-  const { gates = {}, backoff = defaultBackoff, patience = defaultPatience, clock = systemClock } = options;
+  const { gates = {}, clock = systemClock } = options;
   return {
     gateway: options.gateway,
     store: gates.persist === false || options.store === undefined ? openMemoryRecordStore() : options.store,
     autoResume: gates.autoResume !== false,
     label: options.label ?? "",
     grace: options.grace,
-    backoff,
-    patience,
+    backoff: { ...defaultBackoff, ...options.backoff },
+    patience: { ...defaultPatience, ...options.patience },
     onConnection: options.onConnection ?? (() => undefined),
     clock,
     random: options.random ?? Math.random,

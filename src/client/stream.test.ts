@@ -15,9 +15,10 @@ import { openLink } from "./gateway-link.ts";
 import { openMemoryRecordStore } from "./memory-record-store.ts";
 import type { StreamRequest } from "./messages.ts";
 import { openPollTier } from "./poll-tier.ts";
+import { Queue } from "./queue.ts";
 import type { StreamRecord } from "./record.ts";
 import { DyingStore } from "./record-store.fake.ts";
-import type { ConnectionChange, ReliableStream } from "./reliable-stream.ts";
+import type { ConnectionChange, ReliableStream, StreamInput } from "./reliable-stream.ts";
 import { autoResume, resume } from "./resume.ts";
 import { transportTo } from "./routes.fake.ts";
 import { openSseTier } from "./sse-tier.ts";
@@ -621,6 +622,46 @@ describe("an application", () => {
     await stream.close();
     const events = await readAll(stream, []).catch((error: unknown) => error);
     expect(events).toEqual(expect.arrayContaining([expect.objectContaining({ type: "end", reason: "tool_calls" })]));
+  });
+
+  test("takes what it gives from an iterable, and its end as the last word", async () => {
+    const server = new FakeStreamServer(withTools);
+    const stream = await startReliableStream(
+      request,
+      optionsFor(server, (attach) => (attach < 3 ? { down: 3 } : undefined)),
+      never,
+    );
+    const open = new Queue<StreamInput>();
+    const sent = stream.send(open.read(never));
+    const events: StreamEvent[] = [];
+    for await (const event of stream.events) {
+      events.push(event);
+      if (event.type !== "tool_call") continue;
+      if (event.callId === "call-2") open.put({ type: "tool_started", callId: event.callId });
+      if (event.callId === "call-3") open.close();
+      else open.put({ type: "tool_result", callId: event.callId, result: { text: "seen" } });
+    }
+    await sent;
+    expect(events.at(-1)).toMatchObject({ outcome: "finished", reason: "tool_calls" });
+    expect(server.only.accepted.map(({ request: { case: kind } }) => kind)).toEqual([
+      "clientChunk",
+      "clientChunk",
+      "clientChunk",
+      "close",
+    ]);
+  });
+
+  test("passes on what its own iterable throws, and goes on without it", async () => {
+    const server = new FakeStreamServer(withTools);
+    const stream = await startReliableStream(request, optionsFor(server));
+    function* broken(): Generator<StreamInput> {
+      yield* [];
+      throw new Error("the tools are gone");
+    }
+    await expect(stream.send(ReadableStream.from(broken()))).rejects.toThrow("the tools are gone");
+    const events = await readAll(stream);
+    expect(events.at(-1)).toMatchObject({ outcome: "finished", reason: "stop" });
+    await expect(stream.send(ReadableStream.from([]))).resolves.toBeUndefined();
   });
 
   test("must start a tool before it gives its result, and give one", async () => {

@@ -14,7 +14,7 @@ import { Queue } from "./queue.ts";
 import type { KnownCall, StreamRecord } from "./record.ts";
 import { RecordKeeper } from "./record-keeper.ts";
 import { damagedRecord, type OwnedRecord } from "./record-store.ts";
-import type { ReliableStream, StreamPass } from "./reliable-stream.ts";
+import type { ReliableStream, StreamInput, StreamPass } from "./reliable-stream.ts";
 import { lostForGood, type Refused } from "./stream-error.ts";
 import { kindOf, type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
@@ -90,6 +90,15 @@ export class Stream implements ReliableStream {
     await this.sendToolResult(callId, result);
   }
 
+  async send(inputs: AsyncIterable<StreamInput>): Promise<void> {
+    for await (const input of inputs) {
+      if (input.type === "tool_started" || this.#callOf(input.callId)?.state === "handed")
+        await this.startTool(input.callId);
+      if (input.type === "tool_result") await this.sendToolResult(input.callId, input.result);
+    }
+    if (!this.#isOver) await this.close();
+  }
+
   cancel(): Promise<void> {
     return this.give({ type: "given", kind: "abort", payload: encodeAbort() });
   }
@@ -100,7 +109,7 @@ export class Stream implements ReliableStream {
 
   /** Numbers and stores something to send, then sends it if there is a connection. */
   async give(input: Extract<Input, { type: "given" }>): Promise<void> {
-    if (this.#isClosed || this.#state.phase === "ended") throw over();
+    if (this.#isOver) throw over();
     await this.#step(input);
   }
 
@@ -226,9 +235,17 @@ export class Stream implements ReliableStream {
     }
   }
 
+  get #isOver(): boolean {
+    return this.#isClosed || this.#state.phase === "ended";
+  }
+
+  #callOf(callId: string): KnownCall | undefined {
+    return this.#state.record.calls.findLast((known) => known.callId === callId);
+  }
+
   #requireCall(callId: string, ...states: readonly KnownCall["state"][]): void {
-    if (this.#isClosed || this.#state.phase === "ended") throw over();
-    const call = this.#state.record.calls.findLast((known) => known.callId === callId);
+    if (this.#isOver) throw over();
+    const call = this.#callOf(callId);
     if (call !== undefined && states.includes(call.state)) return;
     if (call?.state === "handed")
       throw new MillraceError("invalid_request", `The tool call ${callId} was not started.`, {

@@ -64,6 +64,17 @@ describe("the choice of a tier", () => {
     expect(after("welcomed")).toBe("sse");
   });
 
+  test("says so too where the first one cannot even be asked, but not of a gateway that worked before", () => {
+    const { choice, after } = begin();
+    expect(after("failed", "failed")).toBe("sse");
+    after("missing");
+    expect(choice.allMissing).toBe(false);
+    after("missing");
+    expect(choice.allMissing).toBe(true);
+    after("welcomed", "failed", "failed", "missing", "missing");
+    expect(choice.allMissing).toBe(false);
+  });
+
   test("says when whoever answers knows no tier", () => {
     const { choice, after } = begin();
     after("missing", "missing");

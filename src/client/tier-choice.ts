@@ -27,6 +27,7 @@ export class TierChoice {
   readonly #failed = new Map<Tier, "failed" | "clearly">();
   #current: Tier;
   #tries = 0;
+  #hasWorked = false;
 
   /** `tiers`: best first. Throws `invalid_request` for none. */
   constructor(tiers: readonly Tier[]) {
@@ -40,9 +41,13 @@ export class TierChoice {
     return this.#current;
   }
 
-  /** Whether nobody who answered knew any tier. */
+  /**
+   * Whether nobody who answered knew any tier. As long as nothing ever worked, a tier that only failed counts too where another
+   * one is missing: what speaks no HTTP/2 cannot say that it does not know a call over it.
+   */
   get allMissing(): boolean {
-    return this.#missing.size === this.#tiers.length;
+    const isUnknown = (tier: Tier) => this.#missing.has(tier) || (!this.#hasWorked && this.#failed.has(tier));
+    return this.#missing.size > 0 && this.#tiers.every(isUnknown);
   }
 
   report(tier: Tier, finding: TierFinding): void {
@@ -73,6 +78,7 @@ export class TierChoice {
       if (this.#tiers.indexOf(other) >= this.#tiers.indexOf(tier)) continue;
       this.#losses.set(other, (this.#losses.get(other) ?? 0) + (how === "clearly" ? lossesUntilLeft : 1));
     }
+    this.#hasWorked = true;
     this.#failed.clear();
     this.#missing.clear();
     this.#losses.delete(tier);

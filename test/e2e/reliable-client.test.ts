@@ -127,21 +127,27 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   expect((await ide.report()).messages).toHaveLength(8);
 });
 
-test("the example of docs/client.md runs as it stands", async () => {
+test("the programs of docs/client.md run as they stand", async () => {
   const { served, ide } = await world({ simulator: { turn: { agent: "once" } } });
   const page = readFileSync(join(import.meta.dirname, "../../docs/client.md"), "utf8");
   const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
-  const example = /```ts\n([\s\S]*?)```/
-    .exec(page)?.[1]
-    ?.replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))
-    .replace('"millrace/client"', JSON.stringify(source("index.ts")));
-  const cwd = newFolder();
-  writeFileSync(join(cwd, "example.mts"), example ?? "");
   const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
-  const child = spawn(process.execPath, ["example.mts"], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
-  let stdout = "";
-  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-  expect(await once(child, "close")).toEqual([0, null]);
-  expect(stdout).toMatch(/It is sunny there\.[\s\S]*finished: stop\n$/);
-  expect((await ide.report()).messages).toHaveLength(2);
+  const cwd = newFolder();
+  const printed: string[] = [];
+  for (const [, program = ""] of page.matchAll(/```ts\n([\s\S]*?)```/g)) {
+    const linked = program
+      .replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))
+      .replace('"millrace/client"', JSON.stringify(source("index.ts")));
+    writeFileSync(join(cwd, "program.mts"), linked);
+    const child = spawn(process.execPath, ["program.mts"], { cwd, env, stdio: ["ignore", "pipe", "inherit"] });
+    let stdout = "";
+    child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+    expect(await once(child, "close")).toEqual([0, null]);
+    printed.push(stdout);
+  }
+  const [smallest, withTool, inBrowser, lookingOn] = printed;
+  expect(smallest).toContain("What is a millrace?");
+  expect(withTool).toMatch(/It is sunny there\.[\s\S]*finished: stop\n$/);
+  expect([inBrowser, lookingOn]).toEqual(["", ""]); // a function, and nobody left a stream
+  expect((await ide.report()).messages).toHaveLength(3);
 });

@@ -1,7 +1,7 @@
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { openBidiTier } from "../bidi-tier.ts";
-import { type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "../gateway-link.ts";
+import { baseUrlOf, type GatewayAddress, type GatewayLink, type LinkOptions, openLink } from "../gateway-link.ts";
 import { linkHeaders } from "../link-headers.ts";
 import { openPollTier } from "../poll-tier.ts";
 import { openSseTier } from "../sse-tier.ts";
@@ -9,13 +9,15 @@ import type { OpenTier, Tier } from "../tier.ts";
 
 /**
  * The way from Node or Bun to a gateway: all three tiers, the first over HTTP/2 and the others over HTTP/1.1. An address that
- * is a function is asked at each attach: so a gateway is found that came back on another port.
+ * is a function is asked at each attach: so a gateway is found that came back on another port. Throws `invalid_request` for an
+ * address that is no URL.
  */
 export function nodeLink(
   gateway: GatewayAddress | ((signal: AbortSignal) => Promise<GatewayAddress>),
   options: LinkOptions = {},
 ): GatewayLink {
   linkHeaders("", options.clientName); // a name that cannot be is told now, not at the first attach
+  if (typeof gateway !== "function") baseUrlOf(gateway);
   const addressOf = typeof gateway === "function" ? gateway : () => Promise.resolve(gateway);
   const tiers = [tier("bidi", openBidiTier, "2"), tier("sse", openSseTier, "1.1"), tier("poll", openPollTier, "1.1")];
   return openLink(tiers, options);
@@ -28,7 +30,10 @@ export function nodeLink(
         const address = await addressOf(signal);
         if (last?.address.url !== address.url || last.address.key !== address.key) {
           const interceptors = [linkHeaders(address.key, options.clientName)];
-          last = { address, transport: createConnectTransport({ baseUrl: address.url, httpVersion, interceptors }) };
+          last = {
+            address,
+            transport: createConnectTransport({ baseUrl: baseUrlOf(address), httpVersion, interceptors }),
+          };
         }
         yield* open(last.transport).attach(attach, signal);
       },
