@@ -23,6 +23,7 @@ if (!seen.some(({ type }) => type === "end")) {
   const store = tellingNames(files, (names) => write({ type: "names", ...names }));
   const options = { gateway: nodeLink({ url, key }), store, backoff };
   const { streams } = await autoResume({ ...options, after }, signal);
-  const stream = streams[0] ?? (await startReliableStream(toolRequest({ name, answer }), options, signal));
-  await runApplication(stream, join(folder, "effects"), write);
+  const start = () => startReliableStream(toolRequest({ name, answer }), options, signal);
+  let stream = streams[0] ?? (await start());
+  while ((await runApplication(stream, join(folder, "effects"), write)) === "refused") stream = await start();
 }

@@ -5,6 +5,7 @@ import {
   type CrashClient,
   eventOf,
   isCut,
+  isRefused,
   model,
   plainPrompt,
   type Question,
@@ -39,6 +40,11 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
         };
         const response = await fetch(url, { headers, signal: progress.signal, ...request });
         connections++;
+        if (isRefused(response) && request.method === "POST") {
+          await response.body?.cancel();
+          await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
+          continue;
+        }
         if (!response.ok) throw new RuleBroken(`${response.status} at ${url}: ${await response.text()}`);
         isDone = await work(response);
       } catch (error) {

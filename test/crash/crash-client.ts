@@ -50,6 +50,14 @@ export class RuleBroken extends Error {}
 /** The turn ended as failed, and said so: an answer that was refused in words is not one that was lost. */
 export class TurnFailed extends Error {}
 
+/**
+ * Whether a request was refused before anything was taken, and may be made again as it is: the IDE did not answer in time, as
+ * happens on a machine that is busy enough. Clients do that by themselves.
+ */
+export function isRefused(response: Response): boolean {
+  return response.status === 503;
+}
+
 export const model = "claude-sonnet-4.6";
 export const betweenTriesMs = 100;
 

@@ -5,6 +5,7 @@ import {
   type CrashClient,
   eventOf,
   isCut,
+  isRefused,
   model,
   plainPrompt,
   type Question,
@@ -125,6 +126,11 @@ async function askUntilAnswered(
         signal: progress.signal,
       });
       connections++;
+      if (isRefused(response) && wireIds.length === 0) {
+        await response.body?.cancel();
+        await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
+        continue;
+      }
       if (!response.ok || response.body === null)
         throw new RuleBroken(`${response.status} for a request that was good before: ${await response.text()}`);
       const served = (response.headers.get("x-millrace-turn") ?? "") as TurnId; // the gateway's own header

@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isMillraceError } from "../../src/base/errors.ts";
 import { openMemoryRecordStore } from "../../src/client/memory-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
 import type { RecordStore } from "../../src/client/record-store.ts";
@@ -13,6 +14,7 @@ import { rawClient } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import {
+  betweenTriesMs,
   type CrashClient,
   type LogEvent,
   model,
@@ -72,20 +74,29 @@ export function tellingNames(store: RecordStore, tell: (names: Names) => void): 
 
 /**
  * An application: reads a stream to its end, runs the tool (its effect is a line in a file) and hands on what it is given.
- * A call that may have run already is not run again.
+ * A call that may have run already is not run again. `refused`: nothing was taken, and it may be asked anew.
  */
 export async function runApplication(
   stream: ReliableStream,
   effects: string,
   hand: (event: StreamEvent) => void,
-): Promise<void> {
-  for await (const event of stream.events) {
-    hand(event);
-    if (event.type !== "tool_call") continue;
-    await stream.runTool(event, async () => {
-      appendFileSync(effects, `${event.callId}\n`);
-      return { text: toolResult };
-    });
+): Promise<"ended" | "refused"> {
+  let isTaken = false;
+  try {
+    for await (const event of stream.events) {
+      isTaken = true;
+      hand(event);
+      if (event.type !== "tool_call") continue;
+      await stream.runTool(event, async () => {
+        appendFileSync(effects, `${event.callId}\n`);
+        return { text: toolResult };
+      });
+    }
+    return "ended";
+  } catch (error) {
+    if (isTaken || !isMillraceError(error) || error.code !== "ide_not_running") throw error;
+    await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
+    return "refused";
   }
 }
 
@@ -110,11 +121,13 @@ async function ask(tier: Tier["name"], lives: Lives, question: Question, progres
       if (state === "attached") connections++;
     },
   };
-  const stream = await startReliableStream(toolRequest(question), options, progress.signal);
-  await runApplication(stream, effects, (event) => {
-    events.push(event);
-    progress.note(`an event of ${question.name}`);
-  });
+  for (let became = "refused"; became === "refused"; ) {
+    const stream = await startReliableStream(toolRequest(question), options, progress.signal);
+    became = await runApplication(stream, effects, (event) => {
+      events.push(event);
+      progress.note(`an event of ${question.name}`);
+    });
+  }
   if (names === undefined) throw new RuleBroken("the stream was never stored");
   return { ...receivedOf(events, names, effectsIn(effects)), connections, deaths: 0 };
 }
