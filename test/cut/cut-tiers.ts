@@ -4,6 +4,7 @@ import { type RawAttach, rawClient, say, type TierName } from "../../src/gateway
 import { StreamUnifiedChatResponseWithToolsSchema as ChunkSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { CutWorld } from "./cut-world.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
+import type { Places } from "./places.ts";
 
 const model = "claude-sonnet-4.6";
 const answer = 'text="Grüße, 世界 🙂! And a line\\nmore."';
@@ -17,17 +18,17 @@ interface Ask {
 }
 
 /**
- * One finished stream, attached to again and again through a connection that is cut after every `step`-th byte of what comes
+ * One finished stream, attached to again and again through a connection that is cut after the given bytes of what comes
  * down, both ways; each time the client comes back with the id of the last event that it got. Answers how many cuts there were.
  */
-export async function cutTierDown(world: CutWorld, tier: TierName, step: number, broken: string[]): Promise<number> {
+export async function cutTierDown(world: CutWorld, tier: TierName, places: Places, broken: string[]): Promise<number> {
   const ask: Ask = { name: `down-${tier}`, tier, text: `Cut ${tier} down. [[sim: ${answer}]]` };
   const whole = chunksOf(await attached(world, world.gateway.url, ask, "create", "0"));
   if (whole.at(-1)?.isEnd !== true || whole.length < 3) throw new Error(`no whole stream to begin with over ${tier}`);
   const expected = whole.map(({ bytes }) => bytes);
   const longest = await mostBytes(world, ask);
   let cuts = 0;
-  for (let afterBytes = 0; afterBytes <= longest.down; afterBytes += step) {
+  for (const afterBytes of places.upTo(longest.down)) {
     for (const how of ["fin", "rst"] as const) {
       cuts++;
       const first = chunksOf(await attachedThrough(world, { direction: "down", afterBytes, how }, ask, "resume"));
@@ -47,12 +48,12 @@ export async function cutTierDown(world: CutWorld, tier: TierName, step: number,
   return cuts;
 }
 
-/** New streams whose request is cut after every `step`-th of its bytes and then made again: each is one stream and one prompt. */
-export async function cutTierUp(world: CutWorld, tier: TierName, step: number, broken: string[]): Promise<number> {
+/** New streams whose request is cut after the given ones of its bytes and then made again: each is one stream and one prompt. */
+export async function cutTierUp(world: CutWorld, tier: TierName, places: Places, broken: string[]): Promise<number> {
   const asked = (name: string): Ask => ({ name, tier, text: `${name} [[sim: text="ok" rate=instant]]` });
   const longest = await mostBytes(world, asked(`measure-${tier}-00000-rst-end`));
   const names: string[] = [];
-  for (let afterBytes = 1; afterBytes <= longest.up; afterBytes += step) {
+  for (const afterBytes of places.upTo(longest.up)) {
     for (const how of ["fin", "rst"] as const) {
       const ask = asked(`up-${tier}-${afterBytes}-${how}-end`);
       names.push(ask.name);

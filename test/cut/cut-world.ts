@@ -4,6 +4,7 @@ import { type GatewayProcess, startGatewayProcess } from "../support/gateway-pro
 import { pinnedTo } from "../support/pinned.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
 import { type Asked, eventsOf, exchange } from "./exchange.ts";
+import type { Places } from "./places.ts";
 import type { Surface } from "./surfaces.ts";
 
 /** A real gateway and simulator, and a proxy that cuts what runs through it. Promises that break are told in words. */
@@ -27,16 +28,16 @@ export class CutWorld implements AsyncDisposable {
   }
 
   /**
-   * One finished turn, asked for again and again through a response that is cut after every `step`-th byte, both ways; each
+   * One finished turn, asked for again and again through a response that is cut after the given bytes, both ways; each
    * time the client comes back with the id of the last event it got. Answers how many cuts there were.
    */
-  async cutResponses(surface: Surface, step: number, broken: string[]): Promise<number> {
+  async cutResponses(surface: Surface, places: Places, broken: string[]): Promise<number> {
     const ask = this.#question(surface, cutAnswer);
-    return this.#cutEverywhere(surface.name, ask, step, broken);
+    return this.#cutEverywhere(surface.name, ask, places, broken);
   }
 
   /** As `cutResponses`, of a turn's own events (`GET /v1/turns/{id}/events`). */
-  async cutFollower(surface: Surface, step: number, broken: string[]): Promise<number> {
+  async cutFollower(surface: Surface, places: Places, broken: string[]): Promise<number> {
     const key = `followed-${this.#questions}`;
     await exchange(this.#port, surface.ask(`Followed. ${cutAnswer}`, key, this.gateway.key, undefined));
     const authorization = `Bearer ${this.gateway.key}`;
@@ -49,16 +50,16 @@ export class CutWorld implements AsyncDisposable {
       path: `/v1/turns/${turn.id}/events`,
       headers: { authorization, ...(after === undefined ? {} : { "last-event-id": after }) },
     });
-    return this.#cutEverywhere("turns/events", ask, step, broken);
+    return this.#cutEverywhere("turns/events", ask, places, broken);
   }
 
-  async #cutEverywhere(name: string, ask: Ask, step: number, broken: string[]): Promise<number> {
+  async #cutEverywhere(name: string, ask: Ask, places: Places, broken: string[]): Promise<number> {
     const whole = await exchange(this.#port, ask(undefined));
     const expected = eventsOf(whole.text);
     if (!whole.whole || expected.length < 3) throw new Error(`no whole answer to begin with: ${whole.text}`);
     const replay = await exchange(this.#port, ask(undefined)); // from the log, as every one after it
     let cuts = 0;
-    for (let afterBytes = 0; afterBytes <= replay.bytes; afterBytes += step) {
+    for (const afterBytes of places.upTo(replay.bytes)) {
       for (const how of ["fin", "rst"] as const) {
         cuts++;
         const got = await this.#cutAndResume(ask, { direction: "down", afterBytes, how });
@@ -84,11 +85,11 @@ export class CutWorld implements AsyncDisposable {
     return turns;
   }
 
-  /** Requests that are cut after every `step`-th of their bytes and then sent again: each is one turn and one prompt. */
-  async cutRequests(surface: Surface, step: number, broken: string[]): Promise<number> {
+  /** Requests that are cut after the given ones of their bytes and then sent again: each is one turn and one prompt. */
+  async cutRequests(surface: Surface, places: Places, broken: string[]): Promise<number> {
     const length = this.#requestBytes(surface);
     const names: string[] = [];
-    for (let afterBytes = 1; afterBytes <= length; afterBytes += step) {
+    for (const afterBytes of places.upTo(length)) {
       for (const how of ["fin", "rst"] as const) {
         const name = `request-${surface.name}-${afterBytes}-${how}-end`;
         names.push(name);

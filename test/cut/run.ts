@@ -1,39 +1,73 @@
 import { tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { say, table } from "../support/long-suite.ts";
 import { cutTierDown, cutTierUp } from "./cut-tiers.ts";
 import { CutWorld } from "./cut-world.ts";
+import { everyByte } from "./places.ts";
 import { surfaces } from "./surfaces.ts";
 
 /**
  * `npm run test:cut`: cuts the connection between client and gateway after every byte of a streamed answer and of its request,
  * by FIN and by RST, in every dialect that streams events and every tier of the idempotent protocol, and holds what the client
- * has at the end against the uncut stream. Exits 1 if any differs. `CUT_STEP` cuts after every so many bytes only.
+ * has at the end against the uncut stream. Exits 1 if any differs. `CUT_STEP` cuts after every so many bytes only;
+ * `CUT_PART=2/4` makes the second of four parts, each with other bytes; `CUT_ONLY` picks exchanges by a part of their
+ * names, as a run that was broken off is gone on with; `CUT_LIST=1` lists them.
  */
 const step = Number(process.env["CUT_STEP"] ?? "1");
-const broken: string[] = [];
-const startedAt = performance.now();
-let cuts = 0;
-await using world = await CutWorld.open();
-for (const surface of surfaces) {
-  const responses = await world.cutResponses(surface, step, broken);
-  const live = await world.cutLive(surface, 40, broken);
-  const requests = await world.cutRequests(surface, step, broken);
-  cuts += responses + live + requests;
-  say(`${surface.name}: ${responses} cuts of a response, ${live} of a live one, ${requests} of a request`);
-}
-const [first] = surfaces;
-const followed = first === undefined ? 0 : await world.cutFollower(first, step, broken);
-cuts += followed;
-say(`/v1/turns/{id}/events: ${followed} cuts of a response`);
-for (const tier of tierNames) {
-  const down = await cutTierDown(world, tier, step, broken);
-  const up = await cutTierUp(world, tier, step, broken);
-  cuts += down + up;
-  say(`idempotent protocol, ${tier}: ${down} cuts of what comes down, ${up} of what goes up`);
-}
-for (const what of broken.slice(0, 50)) say(`  BROKEN: ${what}`);
-say(`${cuts} cuts, ${Math.round((performance.now() - startedAt) / 1000)} s: ${broken.length} promises broken`);
-if (broken.length > 0) process.exitCode = 1;
+const [, nth = "1", parts = "1"] = /^(\d+)\/(\d+)$/.exec(process.env["CUT_PART"] ?? "") ?? [];
+if (Number(nth) < 1 || Number(nth) > Number(parts)) throw new Error(`${nth}/${parts} is no part; give 1/4 to 4/4.`);
+const only = process.env["CUT_ONLY"] ?? "";
+const liveTurns = Math.ceil(40 / Number(parts));
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+let name = "";
+let saidAt = 0;
+const places = everyByte(step * Number(parts), step * (Number(nth) - 1), (afterBytes, of) => {
+  if (performance.now() - saidAt < 10_000) return;
+  saidAt = performance.now();
+  say(`  ${name}: byte ${afterBytes} of ${of}`);
+});
+
+type Exchange = readonly [name: string, cut: (world: CutWorld, broken: string[]) => Promise<number>];
+
+const exchanges: readonly Exchange[] = [
+  ...surfaces.flatMap((surface): readonly Exchange[] => [
+    [`${surface.name}, a response`, (world, broken) => world.cutResponses(surface, places, broken)],
+    [`${surface.name}, a live one`, (world, broken) => world.cutLive(surface, liveTurns, broken)],
+    [`${surface.name}, a request`, (world, broken) => world.cutRequests(surface, places, broken)],
+  ]),
+  ...surfaces
+    .slice(0, 1)
+    .map(
+      (surface): Exchange => ["/v1/turns/{id}/events", (world, broken) => world.cutFollower(surface, places, broken)],
+    ),
+  ...tierNames.flatMap((tier): readonly Exchange[] => [
+    [`stream protocol, ${tier}, down`, (world, broken) => cutTierDown(world, tier, places, broken)],
+    [`stream protocol, ${tier}, up`, (world, broken) => cutTierUp(world, tier, places, broken)],
+  ]),
+];
+
+const rows: string[][] = [];
+const wanted = exchanges.filter(([each]) => each.includes(only));
+if (process.env["CUT_LIST"] === "1") for (const [each] of wanted) say(each);
+else await cutAll();
+
+async function cutAll(): Promise<void> {
+  const startedAt = performance.now();
+  let [cuts, faults] = [0, 0];
+  await using world = await CutWorld.open();
+  for (const [each, cut] of wanted) {
+    name = each;
+    const beganAt = performance.now();
+    const broken: string[] = [];
+    const made = await cut(world, broken);
+    const seconds = Math.round((performance.now() - beganAt) / 1_000);
+    for (const what of broken.slice(0, 50)) say(`  BROKEN: ${what}`);
+    say(`${each}: ${made} cuts, ${broken.length} promises broken, ${seconds} s`);
+    rows.push([each, ...[made, broken.length, seconds].map(String)]);
+    cuts += made;
+    faults += broken.length;
+  }
+  say(table(["exchange", "cuts", "broken", "s"], rows));
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  say(`every ${step}. byte, part ${nth}/${parts}: ${cuts} cuts, ${seconds} s, ${faults} promises broken`);
+  if (faults > 0) process.exitCode = 1;
 }
