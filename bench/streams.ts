@@ -20,8 +20,11 @@ import type { LogStore } from "../src/log/store.ts";
 import { newTurn } from "../src/log/turn.fake.ts";
 import { openTurns } from "../src/turns/open-turns.ts";
 import { plainLayout } from "../src/turns/turns.fake.ts";
+import { runAll } from "../test/model/report.ts";
 import { quantile } from "./gateway/curve.ts";
+import { acksPerSecond } from "./streams/acks.ts";
 import { measureCuts, measureStreaming } from "./streams/cuts.ts";
+import { measureTierCuts } from "./streams/tier-cuts.ts";
 
 /**
  * The event log: what an append costs in each store, sealed and not, and what comes back after a restart. Ratios are
@@ -81,10 +84,12 @@ try {
       `bytes per event, ${name}: ${bytes.toFixed(0)} in its record for a delta of ${delta.length}, ${inFile.toFixed(0)} in the file (${events} events)`,
     );
   }
+  await acknowledgements();
   await resumption();
   await followers(2_000);
   await recovery(1_000);
   await overHttp();
+  searchModel();
 } finally {
   await redis?.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -141,6 +146,34 @@ async function bytesPerEvent(store: LogStore, codec: LogCodec) {
   };
   const row = turn.encode(record, new Uint8Array(16));
   return { bytes: row.payload.length + row.mac.length, events };
+}
+
+/** Client messages made durable, beside the same in memory. */
+async function acknowledgements(): Promise<void> {
+  const memory = openMemoryLog({ clock, codec: sealed });
+  const sqlite = await sqliteAt(freshFile(), sealed)();
+  for (const [streams, each] of [
+    [1, 300],
+    [100, 20],
+  ] as const) {
+    const [off, on] = [await acksPerSecond(memory, streams, each), await acksPerSecond(sqlite, streams, each)];
+    const how = streams === 1 ? "one stream, a flush for each" : `${streams} streams, flushes shared`;
+    console.log(`acknowledged messages per second, ${how}: ${show(on)} (x${(off / on).toFixed(1)} slower than memory)`);
+  }
+  await memory.close();
+  await sqlite.close();
+}
+
+/** What `npm run test:model` searches. */
+function searchModel(): void {
+  const startedAt = performance.now();
+  const { ours, publishedOnes, without } = runAll();
+  const verdicts = [ours, ...publishedOnes.values(), ...without.values()];
+  const states = verdicts.reduce((sum, { explored }) => sum + explored, 0);
+  const ms = performance.now() - startedAt;
+  console.log(
+    `model: ${states.toLocaleString("en")} states in ${ms.toFixed(0)} ms, ${ours.explored.toLocaleString("en")} of them with every fix`,
+  );
 }
 
 /** From asking again with a cursor to the first event that it lacks, in a turn of 5,000 events. */
@@ -247,15 +280,19 @@ async function overHttp(): Promise<void> {
   console.log(
     "over HTTP, from a cut to the first new event (100 cuts each), and bytes sent again for every byte needed",
   );
-  const off = await measureCuts("memory", 100);
-  for (const [i, on] of (await measureCuts("sqlite", 100)).entries()) {
+  const measure = async (store: "memory" | "sqlite") => [
+    ...(await measureCuts(store, 100)),
+    ...(await measureTierCuts(store, 100)),
+  ];
+  const off = await measure("memory");
+  for (const [i, on] of (await measure("sqlite")).entries()) {
     const without = off[i];
     if (without === undefined) continue;
     const [p50, p99] = [quantile(on.firstNewMs, 0.5), quantile(on.firstNewMs, 0.99)];
     const ratio = p50 / quantile(without.firstNewMs, 0.5);
     const resent = ((100 * on.resentBytes) / on.usefulBytes).toFixed(2);
     console.log(
-      `  ${on.surface.padEnd(20)} p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${on.events} events (x${ratio.toFixed(2)} of the log in memory); re-sent ${resent} %`,
+      `  ${on.surface.padEnd(22)} p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms of ${on.events} events (x${ratio.toFixed(2)} of the log in memory); re-sent ${resent} %`,
     );
   }
   const [memory, sqlite] = [await measureStreaming("memory", 20), await measureStreaming("sqlite", 20)];

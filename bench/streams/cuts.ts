@@ -8,7 +8,7 @@ import { pinnedTo } from "../../test/support/pinned.ts";
 import { costOf } from "../gateway/process-cost.ts";
 
 /** An answer that comes slowly enough to have a hundred events and more: one for each poll. */
-const directive = "[[sim: size=3000 rate=600 chunk=4 thinking=0]]";
+export const directive = "[[sim: size=3000 rate=600 chunk=4 thinking=0]]";
 
 /** What one way of asking showed: times in ms, bytes of response bodies. */
 export interface CutsMeasured {
@@ -47,7 +47,11 @@ export async function measureStreaming(store: "sqlite" | "memory", turns: number
   });
 }
 
-async function withGateway<T>(store: "sqlite" | "memory", work: (gateway: GatewayProcess) => Promise<T>): Promise<T> {
+/** A gateway with such a log and a stand-in IDE, for as long as the work takes. */
+export async function withGateway<T>(
+  store: "sqlite" | "memory",
+  work: (gateway: GatewayProcess) => Promise<T>,
+): Promise<T> {
   await using simulator = await startSimulator({ plan: { unlimited: true } });
   const args = [...pinnedTo(simulator), "--store", store, "--continuity", "off"];
   const gateway = await startGatewayProcess({ home: simulator.home, args });
