@@ -1,8 +1,6 @@
-import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
-import { bestEffort } from "../base/async.ts";
+import type { Backend, Backends, Prompt, RunOptions, StopReason } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
-import type { CascadeId } from "../base/ids.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
 import type { Claimed, TurnRecord } from "../log/store.ts";
 import { stateOf } from "./decide.ts";
@@ -24,7 +22,8 @@ export interface AdoptOptions {
 
 /**
  * A runner that goes on with a turn whose process is gone. Nothing sent yet: the prompt is sent. Else the backend is asked
- * for the whole answer again, and what the log lacks is added to it. A turn that somebody asked to end is ended.
+ * for the whole answer again, and what the log lacks is added to it. A turn that somebody asked to end, before it was taken over
+ * or while its backend is being found, is ended; `cleanUp` then has the backend stop what it may still work on.
  */
 export async function adopt(
   { record, writer, readAll }: Claimed,
@@ -34,26 +33,38 @@ export async function adopt(
   const events = await readAll();
   const logged = answerOf(events);
   const started = events.find((event) => event.type === "started");
+  const prompt = () => adoptedPrompt(planning, record, started);
+  /** Whether the backend was asked to go on: it then cleans up itself. */
+  let begun = false;
   const open = async (signal: AbortSignal): Promise<AsyncIterable<TurnEventBody>> => {
     const backend = answeringBackend(planning, record, await whenThere(backends, clock, signal));
-    const prompt = adoptedPrompt(planning, record, started);
-    if (started === undefined) return backend.run(prompt, options.run, signal);
+    begun = true;
+    if (started === undefined) return backend.run(prompt(), options.run, signal);
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: transforms have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep } = started;
     const answered = events.some((event) => event.type !== "started");
     const from = { cascadeId, text: "", thinking: "", answered, ...(fromStep === undefined ? {} : { fromStep }) };
-    return backend.resume(prompt, from, options.run, signal);
+    return backend.resume(prompt(), from, options.run, signal);
   };
   const transforms = [...transformsOf(planning, record), reconcile(logged)];
   const runner = new Runner({ writer, state: stateOf(events), open, transforms, clock });
-  const cancelled = record.cancelRequested;
-  if (cancelled !== undefined) runner.stop({ type: "cancel", by: cancelled });
+  if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
   const cleanUp = async () => {
-    if (cancelled === undefined || started?.cascadeId === undefined) return;
-    await archive(backends, started.cascadeId);
+    const cascadeId = started?.cascadeId;
+    if (begun || cascadeId === undefined || runner.state !== "cancelled") return;
+    const backend = await whenThere(backends, clock, never);
+    await stopUpstream(backend.resume(prompt(), { cascadeId, text: "", thinking: "" }, options.run, cancelled));
   };
   return { runner, cleanUp };
+}
+
+const never = new AbortController().signal;
+const cancelled = AbortSignal.abort("cancel" satisfies StopReason);
+
+/** A stream whose signal has aborted before its beginning: the backend cancels and archives, and answers nothing. */
+async function stopUpstream(events: AsyncIterable<TurnEventBody>): Promise<void> {
+  for await (const _event of events) continue;
 }
 
 /** As it was laid out when it was sent: a trajectory that held steps before got only what it did not hold. */
@@ -65,11 +76,6 @@ function adoptedPrompt(planning: Planning, record: TurnRecord, started: StartedB
 }
 
 type StartedBody = TurnEventBody & { readonly type: "started" };
-
-async function archive(backends: Backends, cascadeId: CascadeId): Promise<void> {
-  const signal = AbortSignal.timeout(lookEveryMs * 5);
-  await bestEffort(backends.current(signal).then((backend) => backend.archive(cascadeId, signal)));
-}
 
 /** The backend of the IDE that runs, once one does. Only finding is repeated: nothing has been sent. */
 async function whenThere(backends: Backends, clock: Clock, signal: AbortSignal): Promise<Backend> {

@@ -542,8 +542,27 @@ describe("a stop of the gateway", () => {
     const { backend, turns } = begin({ store, clock });
     await settle();
     expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
-    expect(backend.archived).toEqual([fakeCascade]);
+    expect(backend.answers).toHaveLength(1);
+    expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
+  });
+
+  test("takes a cancel that comes while it looks for the IDE, and has the backend stop once it is found", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    if (writer === undefined) throw new Error("not created");
+    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer.append([started], clock.now());
+    const backend = new FakeBackend();
+    backend.missing = new MillraceError("ide_not_running", "Not yet.");
+    const { turns } = begin({ store, clock, backends: backend });
+    await clock.advance(2_500);
+    await turns.cancel(writer.turnId, "client");
+    expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
     expect(backend.answers).toHaveLength(0);
+    backend.missing = undefined;
+    await clock.advance(2_000);
+    expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
   });
 
   test("with a log that was changed since leaves a turn that ends as failed, once", async () => {

@@ -85,8 +85,11 @@ export class Runner {
     );
     const opened = await Promise.race([this.#stopped, opening]);
     if (opened instanceof Upstream) return opened;
-    await this.#step([opened]);
-    return undefined; // the turn is over
+    await this.#step([opened]); // the turn is over
+    if (opened.type !== "cancel") return undefined;
+    this.#over.resolve();
+    const late = await opening;
+    return late instanceof Upstream ? late : undefined; // opened all the same: it is closed, and so cancelled upstream
   }
 
   /** One input, and with it all that the backend had ready: what one poll answered is one transaction. */

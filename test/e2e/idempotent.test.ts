@@ -9,7 +9,7 @@ import {
 import { headersOf, newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
 import type { Simulator } from "../../src/simulator/start.ts";
 import { temporaryHome } from "../support/home.ts";
-import { gateway, model, simulator } from "../support/world.ts";
+import { gateway, model, patience, simulator } from "../support/world.ts";
 
 const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";
 const callOf = ({ chunks }: RawAttach) => chunks.find(({ response }) => response.case === "clientSideToolV2Call");
@@ -40,6 +40,24 @@ test("streams over every tier outlive their gateway, killed in the middle, and a
     expect(whole.text).toHaveLength(900);
   }
   expect((await ide.report()).messages).toHaveLength(tierNames.length);
+});
+
+test("an abort without a number, first thing after a crash, ends the answer and reaches the IDE", async () => {
+  const { home, ide } = await machine();
+  const doomed = await gateway({ home });
+  const names = newNames();
+  const first = rawClient(doomed)
+    .attach("bidi", headersOf(names))
+    .send(say.request("[[sim: size=9000 rate=100]] at length", 0, { model }));
+  await first.until(({ text }) => text.length > 20);
+  await doomed.kill();
+  const client = rawClient(await gateway({ home })); // which finds its IDE while it takes up what was left
+  const aborting = client.attach("bidi", headersOf(names)).send(say.abort()).endInput();
+  await aborting.ended;
+  expect(aborting.end?.reason).toBe("client");
+  const report = await ide.until(({ cascades }) => cascades.every(({ archived }) => archived), patience());
+  expect(report.cancels).toEqual(report.cascades.map(({ cascadeId }) => cascadeId));
+  expect(report.messages).toHaveLength(1);
 });
 
 test("a stream with a call goes on over whatever tier its client comes back on", async () => {
