@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Bench, type Scenario, scenarios } from "./bench.ts";
 import type { ClientCase } from "./cases/case.ts";
 import { cliCases } from "./cases/clis.ts";
+import { editorCases } from "./cases/editors.ts";
 import { sdkCases } from "./cases/sdks.ts";
 import { drive, type Outcome } from "./check.ts";
 import { installClients, versionOf } from "./install.ts";
@@ -25,7 +26,7 @@ const verbose = args.includes("--verbose");
 const clients = await installClients();
 const rows: Row[] = [];
 const travelled: Travelled[] = [];
-for (const client of [...cliCases, ...sdkCases]) {
+for (const client of [...cliCases, ...editorCases, ...sdkCases]) {
   if (only !== undefined && !`${client.name} ${client.surface}`.toLowerCase().includes(only)) continue;
   rows.push({ client, version: versionOf(clients, client.packageName), outcomes: await suite(client) });
 }

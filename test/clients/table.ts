@@ -59,8 +59,8 @@ export function page(rows: readonly Row[], travelled: readonly Travelled[]): str
       line([journey.client, version, journey.sentence, failure === undefined ? "yes" : "**no**"]),
     ),
     "",
-    "`millrace setup` also writes for aider, Continue, Zed and Crush, and says what to type for Cline. Those are not driven here: they have",
-    "windows, or do not come from npm.",
+    "Configured, not driven: aider, Zed and Crush. `millrace setup` writes for them what their documentation says; they have windows, or do",
+    "not come from npm whole. Continue is driven with what `setup continue` writes, Cline with the command that `setup cline` names.",
     "",
   ].join("\n");
 }

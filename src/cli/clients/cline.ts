@@ -1,6 +1,9 @@
 import type { Client } from "./client.ts";
 
-/** Cline keeps its settings inside VS Code, out of reach of a file. */
+/**
+ * Cline keeps its settings inside VS Code, out of reach of a file; on the command line it stores them, with the key, by a
+ * command of its own. Source: cline 3.0.65, `cline auth --help`.
+ */
 export const cline: Client = {
   name: "cline",
   title: "Cline",
@@ -9,5 +12,7 @@ export const cline: Client = {
     `  Base URL   ${url}/v1`,
     "  API key    what `millrace key --value` prints",
     `  Model      ${model}`,
+    "On the command line:",
+    `  cline auth -p openai-compatible -b ${url}/v1 -m ${model} -k "$(millrace key --value)"`,
   ],
 };

@@ -1,0 +1,79 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { applyChanges, planChanges } from "../../../src/cli/clients/applied.ts";
+import { keyVariable } from "../../../src/cli/clients/client.ts";
+import { continueDev } from "../../../src/cli/clients/continue.ts";
+import { type Bench, prompts, type Ran } from "../bench.ts";
+import type { ClientCase } from "./case.ts";
+
+/** The command-line programs of agents that people mostly use inside an editor: the same agent, without its window. */
+
+type Options = Parameters<Bench["run"]>[2];
+
+/** Continue with what `millrace setup continue` writes, and the key where its notes say. */
+function continueRun(prompt: string) {
+  return (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
+    const place = { homeFolder: bench.home, env: {}, platform: process.platform };
+    const changes = planChanges(continueDev.edits?.(bench.target, place) ?? []);
+    applyChanges(join(bench.home, ".millrace"), continueDev.name, changes);
+    const folder = join(bench.home, ".continue");
+    writeFileSync(join(folder, ".env"), `${keyVariable}=${bench.key}\n`);
+    const env = { CONTINUE_TELEMETRY_ENABLED: "0" };
+    return bench.run(bench.bin("cn"), ["--auto", "--config", join(folder, "config.yaml"), "-p", prompt], {
+      env,
+      ...(until === undefined ? {} : { until }),
+    });
+  };
+}
+
+/** Cline's agent takes a list of commands, so the stand-in model is told what to call. */
+const clineCalls = [1, 2, 3].map((n) => `call run_commands {"commands":["echo millrace-${n}"]}`);
+const clineLoop = `[[agent\n${clineCalls[0]}\n${clineCalls[1]}\n---\n${clineCalls[2]}\n---\nsay The tools said: {results}\n]] Look around.`;
+
+/** Cline as the notes of `millrace setup cline` say: its provider for APIs that speak as OpenAI's does. */
+function clineRun(prompt: (bench: Bench) => string) {
+  return async (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
+    const cline = (args: readonly string[], more: Options = {}) =>
+      bench.run(bench.bin("cline"), args, { env: { CLINE_TELEMETRY_DISABLED: "1" }, ...more });
+    const { url, model } = bench.target;
+    if (!existsSync(join(bench.home, ".cline"))) {
+      const told = await cline(["auth", "-p", "openai-compatible", "-k", bench.key, "-m", model, "-b", `${url}/v1`]);
+      if (told.code !== 0) return told;
+    }
+    return cline([prompt(bench)], until === undefined ? {} : { until });
+  };
+}
+
+/** Drives a scenario and interrupts it as soon as the model answers. */
+function interrupted(drive: (bench: Bench, until: Promise<unknown>) => Promise<Ran>) {
+  return (bench: Bench) => drive(bench, bench.answering());
+}
+
+export const editorCases: readonly ClientCase[] = [
+  {
+    name: "Continue",
+    packageName: "@continuedev/cli",
+    surface: "chat completions",
+    drive: {
+      plain: continueRun(prompts.plain),
+      tools: continueRun(prompts.tools),
+      json: "has no structured output",
+      image: "takes pictures in its window only",
+      cancel: interrupted(continueRun(prompts.cancel)),
+      error: continueRun(prompts.error),
+    },
+  },
+  {
+    name: "Cline",
+    packageName: "cline",
+    surface: "chat completions",
+    drive: {
+      plain: clineRun(() => prompts.plain),
+      tools: clineRun(() => clineLoop),
+      json: "has no structured output",
+      image: clineRun((bench) => `${prompts.image} @${join(bench.work, "picture.png")}`),
+      cancel: interrupted(clineRun(() => prompts.cancel)),
+      error: clineRun(() => prompts.error),
+    },
+  },
+];
