@@ -1,4 +1,5 @@
 import type { TurnEventBody } from "../../log/event.ts";
+import { announcedCall } from "./announced-call.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerScanner } from "./answer-scanner.ts";
 import type { AnswerEnd } from "./blocks.ts";
@@ -11,7 +12,7 @@ import { JsonAnswer } from "./json-answer.ts";
 export interface AnswerResult {
   /** What is wrong with it, for the model and for people; undefined when it can be used. */
   readonly problem: string | undefined;
-  /** What to say to the model so that it answers again. */
+  /** What to say to the model so that it answers again. Without a problem the answer also stands as it is. */
   readonly reask: string | undefined;
 }
 
@@ -79,9 +80,10 @@ export class AnswerReader {
     const problem = this.#emission.contradicted
       ? { text: "the IDE's server changed a call that had already been sent", again: undefined }
       : (this.#callProblem() ?? json);
+    const reask = problem === undefined && end === "stop" ? this.#onlyAnnounced() : problem?.again;
     return {
       events: this.#emission.take(),
-      result: { problem: problem?.text, reask: this.#before === undefined ? problem?.again : undefined },
+      result: { problem: problem?.text, reask: this.#before === undefined ? reask : undefined },
     };
   }
 
@@ -143,6 +145,16 @@ export class AnswerReader {
       text: `a call that cannot be used: ${problems.map(({ asked, message }) => `${asked}: ${message}`).join("; ")}`,
       again: `Your last answer holds a call that cannot be used, and it was not run:\n${lines.join("\n")}\n\nWrite only the corrected call again, in exactly this form, with what was right in it unchanged and in the same order.${others}\n\n${form}${schema}`,
     };
+  }
+
+  /** What to say about a call that was promised, with arguments that fit, and not made. */
+  #onlyAnnounced(): string | undefined {
+    const { choice, names } = this.#plan;
+    if (this.#emission.calls > 0 || this.#json !== undefined || choice.type === "none") return undefined;
+    const tool = announcedCall(this.raw, names);
+    if (tool === undefined) return undefined;
+    const form = writeCall(tool.shownName, "{ …arguments as JSON… }");
+    return `Your last answer announces a call of ${tool.shownName} without making it, so nothing was run. Write the call now, in exactly this form, and nothing else:\n\n${form}`;
   }
 
   /** Whether this answer was asked for because the first had calls that could not be used. */

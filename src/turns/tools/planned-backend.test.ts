@@ -201,6 +201,50 @@ describe("a backend whose answers are read by a plan", () => {
     });
   });
 
+  describe("announced and not made", () => {
+    const announced = 'Let me see. I will now call bash with {"command":"ls"}.';
+
+    it("is asked for, and follows the text that announced it", async () => {
+      const backend = new ScriptedBackend(announced, good);
+      const { text, calls, last, report } = await told(backend, {});
+      expect(backend.prompts[1]?.text).toContain("announces a call of bash");
+      expect(text).toBe(announced);
+      expect(calls).toMatchObject([{ name: "bash", done: true }]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" }, text: announced });
+      expect(report).toEqual({ outcomes: ["reasked"], asked: "twice" });
+    });
+
+    it("shows nobody what the model thought about being asked again", async () => {
+      const thinking = (delta: string) => ({ type: "thinking", delta }) as const;
+      const said = (text: string): TurnEventBody[] => [
+        { type: "text", delta: text },
+        { type: "finished", reason: { unified: "stop", raw: undefined }, text },
+      ];
+      const backend = new ScriptedBackend([thinking("hm"), ...said(announced)], [thinking("oh"), ...said(good)]);
+      const { events } = await told(backend, {});
+      expect(events.flatMap((event) => (event.type === "thinking" ? event.delta : []))).toEqual(["hm"]);
+    });
+
+    it.each([
+      ["in words again", "I did not mean to.", []],
+      ["wrongly", bad, ["failed"]],
+    ])("leaves the answer as it is when it comes %s", async (_how, second, outcomes) => {
+      const { text, calls, last, report } = await told(new ScriptedBackend(announced, second), {});
+      expect({ text, calls }).toEqual({ text: announced, calls: [] });
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "stop" }, text: announced });
+      expect(report?.outcomes).toEqual(outcomes);
+    });
+
+    it("leaves the answer as it is when the upstream fails then, or the turn was resumed", async () => {
+      const error = { code: "rate_limited", message: "Slow down.", hint: "Wait." } as const;
+      const failing = await told(new ScriptedBackend(announced, [{ type: "failed", error }]), {});
+      expect(failing.last).toMatchObject({ type: "finished", text: announced });
+      const resumed = new ScriptedBackend(announced);
+      expect((await told(resumed, {}, { resume: true })).last).toMatchObject({ type: "finished", text: announced });
+      expect(resumed.prompts).toHaveLength(1);
+    });
+  });
+
   it("archives the trajectory unless it is kept, and also a kept one when the turn failed", async () => {
     const cases = [
       { answers: [good], keep: false, archived: 1 },

@@ -20,7 +20,8 @@ const archiveMs = 10_000;
 /**
  * A backend whose answers are read by a plan: what the model wrote as calls becomes `tool_call` events, an answer that has
  * to be JSON is checked. An answer that cannot be used is asked for again, once, on the same trajectory; if the second
- * cannot either, the turn fails with `upstream_failed`. `onReport` is called once, before the terminal event.
+ * cannot either, the turn fails with `upstream_failed`. One that only announces a call is asked for that call as well, but
+ * stands if none comes. `onReport` is called once, before the terminal event.
  *
  * `resume` reads the answer from its start again whatever `from` says: the caller drops what its log holds. It never asks
  * a second time, since whether that was done before is not known.
@@ -76,18 +77,18 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
             { ...options, keep: true },
             signal,
           );
-          for await (const event of again.read(second, last)) if (event.type !== "started") yield event;
-          end = again.end;
+          for await (const event of again.read(second, last))
+            if (event.type !== "started" && event.type !== "thinking") yield event; // thoughts about our own question
           usage = summed(usage, again.usage);
-          if (end?.type === "finished") {
-            const closing = last.end(lengthOf(end.reason));
-            yield* closing.events;
-            problem = closing.result.problem;
-          }
+          const closing = again.end?.type === "finished" ? last.end(lengthOf(again.end.reason)) : undefined;
+          if (closing !== undefined) yield* closing.events;
+          // an answer without a problem stands as it is when the call that it announces cannot be had
+          const stands = problem === undefined && last.calls === 0 && again.end !== undefined;
+          if (!stands) [end, problem] = [again.end, closing?.result.problem];
         }
         if (end === undefined) return; // the signal ended it: whoever aborted writes the terminal event
         const usable = end.type === "finished" && problem === undefined;
-        onReport(reportOf(reader, last, usable));
+        onReport(reportOf(reader, last));
         if (usage !== undefined) yield { type: "usage", ...usage };
         if (options.keep && usable) left = false;
         await letGo();
@@ -156,9 +157,9 @@ function secondPrompt(prompt: Prompt, answer: string, reask: string, cascadeId: 
   };
 }
 
-function reportOf(first: AnswerReader, last: AnswerReader, usable: boolean): AnswerReport {
+function reportOf(first: AnswerReader, last: AnswerReader): AnswerReport {
   const twice = last !== first;
-  const failed = usable ? [] : Array.from({ length: last.failedCalls }, (): CallOutcome => "failed");
+  const failed = Array.from({ length: last.failedCalls }, (): CallOutcome => "failed");
   const outcomes = [...first.outcomes, ...(twice ? last.outcomes : []), ...failed];
   return { outcomes, asked: twice ? "twice" : "once" };
 }
