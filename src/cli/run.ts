@@ -18,7 +18,11 @@ export const runCommand = defineCommand({
   description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${runnable.join(", ")}.`,
   group: "Use",
   options: {
-    model: text("the model that the client begins with", "<name>", { short: "m", env: "MILLRACE_MODEL" }),
+    model: text("the model that the client begins with", "<name>", {
+      short: "m",
+      env: "MILLRACE_MODEL",
+      defaultText: "the account's default",
+    }),
     ...ownGatewayOptions,
   },
   arguments: [

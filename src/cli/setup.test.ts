@@ -34,7 +34,7 @@ const models = {
       max_output_tokens: 64_000,
       modalities: { input: ["text", "image"] },
     },
-    { id: "model-b", display_name: "Model B" },
+    { id: "model-b", display_name: "Model B", default: true },
   ],
 };
 
@@ -152,7 +152,7 @@ describe("millrace setup", () => {
     await millrace(["setup", "opencode", "--yes"]);
     const after = read(files["opencode"] ?? "");
     expect(after).toContain("// mine");
-    expect(parse(after)).toMatchObject({ plugin: ["other", "millrace"], theme: "dark", model: "millrace/model-a" });
+    expect(parse(after)).toMatchObject({ plugin: ["other", "millrace"], theme: "dark", model: "millrace/model-b" });
     await millrace(["setup", "opencode", "--undo", "--yes"]);
     expect(read(files["opencode"] ?? "")).toBe(before);
   });
@@ -200,7 +200,7 @@ describe("millrace setup", () => {
     const { millrace, write, file, read } = await home();
     const refused = await millrace(["setup", "opencode"]);
     expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("--yes")]);
-    expect((await millrace(["setup", "opencode", "--dry-run"])).stdout).toContain('+   "model": "millrace/model-a"');
+    expect((await millrace(["setup", "opencode", "--dry-run"])).stdout).toContain('+   "model": "millrace/model-b"');
     expect(existsSync(file(files["opencode"] ?? ""))).toBe(false);
     write(files["opencode"] ?? "", "{ not json");
     expect((await millrace(["setup", "opencode", "--yes"])).stderr).toContain("is no valid JSON object");

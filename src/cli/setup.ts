@@ -17,7 +17,11 @@ export const setupCommand = defineCommand({
   description: `Shows what it would change in the client's configuration and asks. What was there before is kept, so that --undo takes it back, also after other changes. The key is written into no file of the client's. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   group: "Set up",
   options: {
-    model: text("the model that the client begins with", "<name>", { short: "m", env: "MILLRACE_MODEL" }),
+    model: text("the model that the client begins with", "<name>", {
+      short: "m",
+      env: "MILLRACE_MODEL",
+      defaultText: "the account's default",
+    }),
     url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
     undo: flag("take the changes back"),
     yes: flag("do not ask", { short: "y" }),

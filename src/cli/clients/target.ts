@@ -7,6 +7,7 @@ const listSchema = z.object({
   data: z.array(
     z.object({
       id: z.string(),
+      default: z.boolean().optional(),
       display_name: z.string().optional(),
       context_length: z.number().optional(),
       max_output_tokens: z.number().optional(),
@@ -15,7 +16,7 @@ const listSchema = z.object({
   ),
 });
 
-/** What a client is pointed at: a gateway's models, and the one that was asked for (the first by default). */
+/** What a client is pointed at: a gateway's models, and the one that was asked for, else the account's default, else the first. */
 export async function readTarget(
   gateway: GatewayClient,
   url: string,
@@ -23,7 +24,8 @@ export async function readTarget(
   signal: AbortSignal,
 ): Promise<Target> {
   const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
-  const models = listSchema.parse(answer).data.map(
+  const { data } = listSchema.parse(answer);
+  const models = data.map(
     (model): ListedModel => ({
       id: model.id,
       name: model.display_name ?? model.id,
@@ -32,7 +34,7 @@ export async function readTarget(
       images: model.modalities?.input.includes("image") ?? false,
     }),
   );
-  const model = wanted ?? models[0]?.id;
+  const model = wanted ?? data.find((each) => each.default === true)?.id ?? models[0]?.id;
   if (model === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
   return { url, model, models };
 }
