@@ -1,6 +1,6 @@
+import { AnswerText } from "./answer-text.ts";
 import { type AnswerEnd, type Block, namedBlock } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
-import type { CallAttempt } from "./call-shapes.ts";
 import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
 import { readOpener } from "./openers.ts";
 import {
@@ -24,18 +24,6 @@ type Mode =
   /** After a result that the model made up: whatever follows rests on an invention. */
   | { readonly in: "invention" };
 
-/** A block that is a call if nothing but calls follows it, and an example if text does. */
-interface Tentative {
-  raw: string;
-  /** White space after it. */
-  space: string;
-  readonly calls: readonly CallAttempt[];
-}
-
-/** Words with which an example is introduced, in the line before it. */
-const exampleLine =
-  /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b/i;
-
 /**
  * Splits an answer, as it grows, into the text that readers see and the calls that the desk gets. Text passes at once,
  * but for what may be the beginning of a call. Calls are looked for outside inline code and ordinary code fences.
@@ -43,20 +31,13 @@ const exampleLine =
  */
 export class AnswerScanner {
   readonly #desk: CallDesk;
-  readonly #onText: (text: string) => void;
+  readonly #text: AnswerText;
   #pending = "";
   #mode: Mode = { in: "text" };
-  /** What stands on the current line before the pending text, and the last line before it that is not blank. */
-  #line = "";
-  #lastLine = "";
-  #tentative: Tentative[] = [];
-  /** White space that goes out only if text follows: a call swallows what is around it. */
-  #space = "";
-  #sawCall = false;
 
   constructor(desk: CallDesk, onText: (text: string) => void) {
     this.#desk = desk;
-    this.#onText = onText;
+    this.#text = new AnswerText(desk, onText);
   }
 
   push(text: string): void {
@@ -67,9 +48,7 @@ export class AnswerScanner {
   /** The answer is over: everything held is decided. */
   end(end: AnswerEnd): void {
     this.#run(end);
-    this.#settle(true);
-    if (!this.#sawCall && this.#space !== "") this.#onText(this.#space);
-    this.#space = "";
+    this.#text.end();
   }
 
   #run(end: AnswerEnd | undefined): void {
@@ -102,8 +81,7 @@ export class AnswerScanner {
     const at = this.#pending.search(/[<`~{[AO]/);
     if (at !== 0) return this.#pass(at === -1 ? this.#pending.length : at);
     const text = this.#pending;
-    const lineStart = this.#line.trim() === "";
-    const inCode = (this.#line.match(/`+/g)?.length ?? 0) % 2 === 1;
+    const lineStart = this.#text.atLineStart;
     const { names } = this.#desk;
     switch (text.charAt(0)) {
       case "`":
@@ -116,11 +94,11 @@ export class AnswerScanner {
       case "A":
         return lineStart ? this.#hold(0, actionReader(names)) : this.#pass(1);
       case "O":
-        return lineStart && this.#hasCalls ? this.#invented(/^Observation\s*:/, end) : this.#pass(1);
+        return lineStart && this.#text.hasCalls ? this.#invented(/^Observation\s*:/, end) : this.#pass(1);
       case "{":
         return lineStart ? this.#hold(0, bareJsonReader(names)) : this.#pass(1);
       default:
-        return inCode ? this.#pass(1) : this.#open(text, lineStart, end);
+        return this.#text.inInlineCode ? this.#pass(1) : this.#open(text, lineStart, end);
     }
   }
 
@@ -141,8 +119,7 @@ export class AnswerScanner {
           if (prose) return this.#hold(opener.length, inlineReader(opener.tag, tool, names, lineStart));
         }
         if (!lineStart) return this.#pass(1);
-        this.#called();
-        this.#settle(true);
+        this.#text.called();
         this.#pending = text.slice(opener.length);
         this.#mode = { in: "block", block: namedBlock(opener, this.#desk) };
         return true;
@@ -154,9 +131,9 @@ export class AnswerScanner {
           if ((inner === "" || first === "more") && end === undefined) return false;
           if (first !== undefined && first !== "more" && (first.kind === "named" || first.kind === "nameless")) {
             // a wrapper: the calls in it are read one by one; it is text again if none comes
-            this.#tentative.push({ raw: text.slice(0, text.length - inner.length), space: "", calls: [] });
+            this.#text.hold(text.slice(0, text.length - inner.length), []);
             this.#pending = inner;
-            this.#line = "";
+            this.#text.beginLine();
             return true;
           }
         }
@@ -170,10 +147,10 @@ export class AnswerScanner {
         this.#mode = { in: "thoughts", close: `</${opener.tag}>` };
         return this.#pass(opener.length);
       case "invented":
-        return lineStart && this.#hasCalls ? this.#invented(/^</, end) : this.#pass(1);
+        return lineStart && this.#text.hasCalls ? this.#invented(/^</, end) : this.#pass(1);
       case "stray":
-        if (!this.#hasCalls) return this.#pass(1);
-        this.#keepStray(text.slice(0, opener.length));
+        if (!this.#text.hasCalls) return this.#pass(1);
+        this.#text.keepStray(text.slice(0, opener.length));
         this.#pending = text.slice(opener.length);
         return true;
       default:
@@ -181,23 +158,11 @@ export class AnswerScanner {
     }
   }
 
-  get #hasCalls(): boolean {
-    return this.#sawCall || this.#tentative.some(({ calls }) => calls.length > 0);
-  }
-
-  /** A closing tag after something that may turn out to be text is text then too. */
-  #keepStray(tag: string): void {
-    const last = this.#tentative.at(-1);
-    if (last === undefined) return;
-    last.raw += last.space + tag;
-    last.space = "";
-  }
-
   #invented(form: RegExp, end: AnswerEnd | undefined): boolean {
     if (!form.test(this.#pending)) {
       return "Observation:".startsWith(this.#pending) && end === undefined ? false : this.#pass(1);
     }
-    this.#settle(true);
+    this.#text.settle(true);
     this.#mode = { in: "invention" };
     return true;
   }
@@ -212,24 +177,20 @@ export class AnswerScanner {
     if (verdict === "more") return false;
     this.#mode = { in: "text" };
     const length = mode.opener + verdict.length;
-    const lead = this.#line.trim() === "" ? this.#lastLine : this.#line;
-    const example = !this.#desk.forced && exampleLine.test(lead);
-    if (verdict.is === "text" || (example && !verdict.explicit)) {
+    if (verdict.is === "text" || (this.#text.introducesExample && !verdict.explicit)) {
       if (mode.fence !== undefined) this.#mode = { in: "fence", marker: mode.fence };
       return this.#pass(verdict.is === "text" ? Math.max(1, length) : mode.fence === undefined ? length : mode.opener);
     }
     const raw = this.#pending.slice(0, length);
     this.#pending = this.#pending.slice(length);
     if (verdict.is === "broken") {
-      this.#called();
-      this.#settle(true);
+      this.#text.called();
       this.#desk.unreadable("a tool", undefined, `the call cannot be read: ${JSON.stringify(raw.slice(0, 160))}`);
     } else if (verdict.explicit) {
-      this.#called();
-      this.#settle(true);
+      this.#text.called();
       for (const call of verdict.calls) this.#desk.attempt(call, false);
-    } else this.#tentative.push({ raw, space: "", calls: verdict.calls });
-    this.#line = "";
+    } else this.#text.hold(raw, verdict.calls);
+    this.#text.beginLine();
     return true;
   }
 
@@ -238,14 +199,14 @@ export class AnswerScanner {
     this.#pending = (step.back ?? "") + this.#pending.slice(step.taken);
     if (step.over) {
       this.#mode = { in: "text" };
-      this.#line = "";
+      this.#text.beginLine();
     }
     return step.over || step.taken > 0;
   }
 
   #stepInFence(marker: string): boolean {
     const newline = this.#pending.indexOf("\n");
-    if (newline !== -1 && closesFence(this.#line + this.#pending.slice(0, newline), marker))
+    if (newline !== -1 && closesFence(this.#text.line + this.#pending.slice(0, newline), marker))
       this.#mode = { in: "text" };
     return this.#pass(newline === -1 ? this.#pending.length : newline + 1);
   }
@@ -262,54 +223,16 @@ export class AnswerScanner {
 
   #passRun(form: RegExp, end: AnswerEnd | undefined): boolean {
     const length = form.exec(this.#pending)?.[0].length ?? 1;
-    if (length === this.#pending.length && end === undefined && this.#line.trim() === "") return false;
+    if (length === this.#pending.length && end === undefined && this.#text.atLineStart) return false;
     return this.#pass(length);
   }
 
   /** Passes text on as text. */
   #pass(length: number): boolean {
     if (length === 0) return false;
-    const text = this.#pending.slice(0, length);
+    this.#text.pass(this.#pending.slice(0, length));
     this.#pending = this.#pending.slice(length);
-    const lines = (this.#line + text).split("\n");
-    this.#line = lines.pop() ?? "";
-    this.#lastLine = lines.findLast((line) => line.trim() !== "") ?? this.#lastLine;
-    this.#say(text);
     return true;
-  }
-
-  #say(text: string): void {
-    const last = this.#tentative.at(-1);
-    if (last !== undefined) {
-      if (text.trim() === "") {
-        last.space += text;
-        return;
-      }
-      this.#settle(this.#desk.forced);
-    }
-    const whole = this.#space + text;
-    const shown = whole.trimEnd();
-    this.#space = whole.slice(shown.length);
-    if (shown !== "") this.#onText(shown);
-  }
-
-  /** Decides what was tentative: calls, or the text they were written as. */
-  #settle(asCalls: boolean): void {
-    const held = this.#tentative;
-    if (held.length === 0) return;
-    this.#tentative = [];
-    const wasCall = this.#sawCall || held.some(({ calls }) => calls.length > 0);
-    if (asCalls && wasCall) this.#called();
-    for (const { raw, space, calls } of held) {
-      if (!asCalls || !wasCall) this.#say(raw + space);
-      else for (const call of calls) this.#desk.attempt(call, false);
-    }
-    if (asCalls && wasCall) this.#space = held.at(-1)?.space ?? "";
-  }
-
-  #called(): void {
-    this.#sawCall = true;
-    this.#space = "";
   }
 }
 

@@ -1,0 +1,130 @@
+import type { CallDesk } from "./call-desk.ts";
+import type { CallAttempt } from "./call-shapes.ts";
+
+/** A block that is a call if nothing but calls follows it, and an example if text does. */
+interface Tentative {
+  raw: string;
+  /** White space after it. */
+  space: string;
+  readonly calls: readonly CallAttempt[];
+}
+
+/** Words with which an example is introduced, in the line before it. */
+const exampleLine =
+  /\b(?:examples?|e\.g\.|for instance|syntax|format|looks? like|like (?:this|so)|would (?:be|look|call|write|use)|could (?:be|look|call|write|use)|such as|template|instead of|do not|don't|never)\b/i;
+
+/**
+ * What becomes of the parts that an answer was split into: text goes to the readers, and calls to the desk. What may be either is
+ * held until more of the answer says which.
+ */
+export class AnswerText {
+  readonly #desk: CallDesk;
+  readonly #onText: (text: string) => void;
+  /** What stands on the current line, and the last line before it that is not blank. */
+  #line = "";
+  #lastLine = "";
+  #tentative: Tentative[] = [];
+  /** White space that goes out only if text follows: a call swallows what is around it. */
+  #space = "";
+  #sawCall = false;
+
+  constructor(desk: CallDesk, onText: (text: string) => void) {
+    this.#desk = desk;
+    this.#onText = onText;
+  }
+
+  /** What stands on the current line before whatever comes next. */
+  get line(): string {
+    return this.#line;
+  }
+
+  get atLineStart(): boolean {
+    return this.#line.trim() === "";
+  }
+
+  get inInlineCode(): boolean {
+    return (this.#line.match(/`+/g)?.length ?? 0) % 2 === 1;
+  }
+
+  get hasCalls(): boolean {
+    return this.#sawCall || this.#tentative.some(({ calls }) => calls.length > 0);
+  }
+
+  /** Whether what comes next is introduced as an example. */
+  get introducesExample(): boolean {
+    return !this.#desk.forced && exampleLine.test(this.atLineStart ? this.#lastLine : this.#line);
+  }
+
+  /** Passes text on as text. */
+  pass(text: string): void {
+    const lines = (this.#line + text).split("\n");
+    this.#line = lines.pop() ?? "";
+    this.#lastLine = lines.findLast((line) => line.trim() !== "") ?? this.#lastLine;
+    this.#say(text);
+  }
+
+  /** What comes next begins a line. */
+  beginLine(): void {
+    this.#line = "";
+  }
+
+  /** Holds a block that may be these calls; none of them for what only stands around calls. */
+  hold(raw: string, calls: readonly CallAttempt[]): void {
+    this.#tentative.push({ raw, space: "", calls });
+  }
+
+  /** A closing tag after something that may turn out to be text is text then too. */
+  keepStray(tag: string): void {
+    const last = this.#tentative.at(-1);
+    if (last === undefined) return;
+    last.raw += last.space + tag;
+    last.space = "";
+  }
+
+  /** A call is certain: what was held before it was meant as calls too. */
+  called(): void {
+    this.#noteCall();
+    this.settle(true);
+  }
+
+  /** Decides what was tentative: calls, or the text they were written as. */
+  settle(asCalls: boolean): void {
+    const held = this.#tentative;
+    if (held.length === 0) return;
+    this.#tentative = [];
+    const wasCall = this.#sawCall || held.some(({ calls }) => calls.length > 0);
+    if (asCalls && wasCall) this.#noteCall();
+    for (const { raw, space, calls } of held) {
+      if (!asCalls || !wasCall) this.#say(raw + space);
+      else for (const call of calls) this.#desk.attempt(call, false);
+    }
+    if (asCalls && wasCall) this.#space = held.at(-1)?.space ?? "";
+  }
+
+  /** The answer is over: everything held is decided. */
+  end(): void {
+    this.settle(true);
+    if (!this.#sawCall && this.#space !== "") this.#onText(this.#space);
+    this.#space = "";
+  }
+
+  #noteCall(): void {
+    this.#sawCall = true;
+    this.#space = "";
+  }
+
+  #say(text: string): void {
+    const last = this.#tentative.at(-1);
+    if (last !== undefined) {
+      if (text.trim() === "") {
+        last.space += text;
+        return;
+      }
+      this.settle(this.#desk.forced);
+    }
+    const whole = this.#space + text;
+    const shown = whole.trimEnd();
+    this.#space = whole.slice(shown.length);
+    if (shown !== "") this.#onText(shown);
+  }
+}
