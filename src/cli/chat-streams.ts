@@ -104,7 +104,7 @@ export async function pickLeftover(
   if (first === undefined) throw nothingLeft(wanted, taken.length);
   for (const { streamKey, label, createdAtMs } of found) {
     const age = spellAge(io.clock.now() - createdAtMs).padStart(9);
-    out.line(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readNote(label).question)}`);
+    out.row(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readNote(label).question)}`);
   }
   out.note("Pick one: millrace chat --resume <id>");
   return undefined;

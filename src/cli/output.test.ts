@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { openOutput } from "./output.ts";
 
 /** Both streams as one screen shows them, and each for itself. */
-function outputTo(isTTY: boolean, env: Readonly<Record<string, string>> = {}) {
+function outputTo(isTTY: boolean, env: Readonly<Record<string, string>> = {}, columns = 80) {
   const written = { screen: "", stdout: "", stderr: "" };
   const into = (name: "stdout" | "stderr") => {
-    const stream = Object.assign(new PassThrough(), { isTTY });
+    const stream = Object.assign(new PassThrough(), { isTTY, columns });
     stream.on("data", (chunk: Buffer) => {
       written[name] += chunk.toString();
       written.screen += chunk.toString();
@@ -42,6 +42,16 @@ describe("talk beside a result that is not finished", () => {
     expect(written.stdout).toBe("The wheel\n");
     expect(written.stderr).toBe("hm\nGone.\nand\n");
   });
+});
+
+test("cuts a row where the terminal ends, and nowhere else", () => {
+  const screen = outputTo(true, {}, 10);
+  screen.out.row("0123456789");
+  screen.out.row("0123456789abc");
+  expect(screen.written.stdout).toBe("0123456789\n012345678…\n");
+  const file = outputTo(false, {}, 10);
+  file.out.row("0123456789abc");
+  expect(file.written.stdout).toBe("0123456789abc\n");
 });
 
 test("colours a terminal only, and none under NO_COLOR", () => {

@@ -10,6 +10,8 @@ type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 export interface Output {
   /** A line of result. */
   line(text?: string): void;
+  /** A line of a list: cut where a terminal ends, whole elsewhere. */
+  row(text: string): void;
   /** Text of the result as it comes, without a line end. */
   write(text: string): void;
   /** A value as JSON, two spaces deep, on stdout. */
@@ -35,6 +37,7 @@ interface Stream extends Writable {
 export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<string, string | undefined>>): Output {
   const isTerminal = stdout.isTTY === true;
   const hasColour = (isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
+  const columns = stdout.columns ?? 80;
   const isOneScreen = isTerminal && stderr.isTTY === true;
   const isUnfinished = { stdout: false, stderr: false };
   const write = (text: string) => {
@@ -52,6 +55,8 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
   };
   return {
     line: (text = "") => write(`${text}\n`),
+    row: (text) =>
+      write(`${isTerminal && text.length > columns ? `${text.slice(0, Math.max(1, columns) - 1)}…` : text}\n`),
     write,
     json: (value) => write(`${JSON.stringify(value, null, 2)}\n`),
     note: (text) => {
@@ -65,6 +70,6 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     },
     style: (style, text) => (hasColour ? styleText([style].flat(), text, { validateStream: false }) : text),
     isTerminal,
-    columns: stdout.columns ?? 80,
+    columns,
   };
 }

@@ -57,11 +57,11 @@ async function newestReadable(gateway: GatewayClient, keys: OwnKeys, context: Co
     if (sealed > 0) context.out.note(`Passed over ${spellCount(sealed, "newer turn")}, sealed by their clients.`);
     return { turn, own };
   }
-  throw new MillraceError("invalid_request", "The gateway has no turn to show.", {
-    hint:
-      sealed === 0
-        ? "Ask it something first."
-        : `${spellCount(sealed, "turn")} of it were sealed by their clients, and their keys are not in ${context.settings.streamsFolder}.`,
+  if (sealed === 0)
+    throw new MillraceError("invalid_request", "The gateway has no turn to show.", { hint: "Ask it something first." });
+  const turns = sealed === 1 ? "The only turn there was" : `The newest ${sealed} turns were`;
+  throw new MillraceError("invalid_request", `${turns} sealed by the client: only its key opens them.`, {
+    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is of these.`,
   });
 }
 

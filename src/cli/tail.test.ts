@@ -124,7 +124,7 @@ describe("millrace tail", () => {
     const { home } = await begin();
     expect(await tail(home, "turn_unknown")).toMatchObject({
       code: 64,
-      stderr: expect.stringContaining("no such turn"),
+      stderr: expect.stringContaining("millrace tail --list"),
     });
     expect(await tail(home, "turn_x", "--last")).toMatchObject({ code: 64 });
   });

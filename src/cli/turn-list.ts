@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { shortened } from "./chat-streams.ts";
 import type { CommandContext } from "./command.ts";
 import { spellAge } from "./doctor/spell.ts";
@@ -29,10 +30,18 @@ export async function newestTurns(
   return listSchema.parse(await response.json()).data;
 }
 
-/** One turn. Throws the gateway's refusal for an unknown one. */
+/** One turn. Throws `invalid_request` for an unknown one. */
 export async function turnOf(gateway: GatewayClient, id: string, signal: AbortSignal): Promise<Turn> {
-  const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
-  return turnSchema.parse(await response.json());
+  try {
+    const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}`, { signal });
+    return turnSchema.parse(await response.json());
+  } catch (error) {
+    if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
+    throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
+      hint: "`millrace tail --list` shows which there are; old ones are forgotten.",
+      cause: error,
+    });
+  }
 }
 
 /** A line for each turn: what names it, how old it is, how it stands, and what can be told of what it is about. */
@@ -40,11 +49,16 @@ export function showTurns(
   turns: readonly { readonly turn: Turn; readonly own: OwnStream | undefined }[],
   { out, io }: CommandContext,
 ): void {
-  const width = Math.max(0, ...turns.map(({ turn }) => turn.status.length));
+  const widthOf = (text: (turn: Turn) => string) => Math.max(0, ...turns.map(({ turn }) => text(turn).length));
+  const [status, model, client] = [
+    widthOf((turn) => turn.status),
+    widthOf((turn) => turn.model),
+    widthOf((turn) => turn.client ?? ""),
+  ];
   for (const { turn, own } of turns) {
     const age = spellAge(io.clock.now() - Date.parse(turn.created_at)).padStart(9);
-    const about = own === undefined ? (turn.sealed === true ? "sealed by its client" : "") : shortened(own.question);
-    const words = [turn.model, turn.client ?? "", about].filter((word) => word !== "").join("  ");
-    out.line(`${turn.id}  ${age}  ${turn.status.padEnd(width)}  ${words}`);
+    const about = own === undefined ? (turn.sealed === true ? "(sealed)" : "") : shortened(own.question);
+    const who = `${turn.model.padEnd(model)}  ${(turn.client ?? "").padEnd(client)}`;
+    out.row(`${turn.id}  ${age}  ${turn.status.padEnd(status)}  ${who}  ${about}`.trimEnd());
   }
 }
