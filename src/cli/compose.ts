@@ -136,7 +136,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     turns,
     starts,
     ...(metered === undefined ? {} : { meter: metered.meter }),
-    rpc: openIdempotent(turns, streamQuotasOf(io.env)),
+    rpc: openIdempotent(turns, streamQuotasOf(io.env, options.retention.windowMs)),
     unmeteredBy,
     metrics,
     storeState: () => describeStore(degradedBy()),

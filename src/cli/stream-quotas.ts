@@ -4,8 +4,11 @@ import type { Io } from "./io.ts";
 
 const megabyte = 1024 * 1024;
 
-/** What one key may have of the stream protocol: the defaults, or what the variables say. @throws MillraceError `invalid_request`. */
-export function streamQuotasOf(env: Io["env"]): StreamQuotas {
+/**
+ * What one key may have of the stream protocol: the defaults, or what the variables say. `retainedMs`: how long the log keeps a
+ * message. @throws MillraceError `invalid_request`.
+ */
+export function streamQuotasOf(env: Io["env"], retainedMs: number): StreamQuotas {
   const numberOf = (name: string, initial: number) => {
     const text = env[name];
     if (text === undefined || text === "") return initial;
@@ -17,6 +20,7 @@ export function streamQuotasOf(env: Io["env"]): StreamQuotas {
   };
   return {
     ...defaultQuotas,
+    retainedMs,
     openStreams: numberOf("MILLRACE_STREAMS_OPEN", defaultQuotas.openStreams),
     attachesPerMinute: numberOf("MILLRACE_STREAMS_ATTACHES", defaultQuotas.attachesPerMinute),
     retainedBytes: numberOf("MILLRACE_STREAMS_MB", defaultQuotas.retainedBytes / megabyte) * megabyte,

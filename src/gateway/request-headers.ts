@@ -55,8 +55,8 @@ export function idempotencyKeyOf(headers: Headers): string | undefined {
 }
 
 /**
- * How long the turn goes on with nobody reading, in ms: `?detach=1` to its end, else `x-millrace-grace`, seconds or with a
- * unit (`90`, `500ms`, `2m`).
+ * How long the turn goes on with nobody reading, in ms: to its end with `?detach=1` or `x-millrace-grace: detach`, else as that
+ * header says, in seconds or with a unit (`90`, `500ms`, `2m`).
  *
  * @throws MillraceError `invalid_request` for anything else in that header.
  */
@@ -65,11 +65,16 @@ export function graceMsOf(headers: Headers, query: URLSearchParams): number | un
   if (detach !== null && detach !== "0" && detach !== "false") return Number.POSITIVE_INFINITY;
   const text = headers.get("x-millrace-grace")?.trim();
   if (text === undefined) return undefined;
+  if (text === "detach") return Number.POSITIVE_INFINITY;
   const match = /^(\d{1,9})(ms|s|m|h)?$/.exec(text);
   if (match === null) {
-    throw new MillraceError("invalid_request", "x-millrace-grace must be a time like `90`, `500ms` or `2m`.", {
-      param: "x-millrace-grace",
-    });
+    throw new MillraceError(
+      "invalid_request",
+      "x-millrace-grace must be a time like `90`, `500ms` or `2m`, or `detach`.",
+      {
+        param: "x-millrace-grace",
+      },
+    );
   }
   return Number(match[1]) * (graceUnits[match[2] ?? "s"] ?? 1000);
 }

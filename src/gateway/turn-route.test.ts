@@ -321,6 +321,7 @@ describe("bodies", { timeout: 60_000 }, () => {
     };
     await fake.request(path, { json: chat, headers });
     await fake.request(`${path}?detach=1`, { json: { ...chat, user: "2" } });
+    await fake.request(path, { json: { ...chat, user: "3" }, headers: { "x-millrace-grace": "detach" } });
     expect(fake.turns.started).toMatchObject([
       {
         session: "ses_1",
@@ -331,6 +332,7 @@ describe("bodies", { timeout: 60_000 }, () => {
         idempotencyKey: "k-1",
       },
       { graceMs: Number.POSITIVE_INFINITY, retry: false, idempotencyKey: undefined },
+      { graceMs: Number.POSITIVE_INFINITY },
     ]);
     expect((await fake.request(path, { json: chat, headers: { "x-millrace-grace": "soon" } })).status).toBe(400);
     expect(
