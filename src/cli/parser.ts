@@ -125,14 +125,21 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
 function readOptions(program: Program, options: Options, env: ParserPort["env"]): OptionValues<Options> {
   const values: Record<string, unknown> = {};
   for (const [name, spec] of Object.entries(options)) {
-    const source = program.getOptionValueSource(name);
+    const { key, isNegative } = keyOf(name, spec);
+    const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
-    if (source === "cli") values[name] = program.getOptionValue(name);
+    if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
     else values[name] = spec.initial;
   }
   return values;
+}
+
+/** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */
+function keyOf(name: string, spec: OptionSpec<unknown>): { readonly key: string; readonly isNegative: boolean } {
+  const option = toOption(name, spec);
+  return { key: option.attributeName(), isNegative: option.negate };
 }
 
 /** Says in an error about a value where that value came from. */

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { defineCommand } from "./command.ts";
+import { flag } from "./options.ts";
+import { buildProgram } from "./parser.ts";
+
+async function parsed(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<unknown> {
+  const command = defineCommand({
+    name: "try",
+    group: "Use",
+    summary: "Nothing",
+    options: { noRecord: flag("keep none", { env: "TRY_NO_RECORD" }), json: flag("print JSON") },
+    examples: [],
+    run: () => Promise.resolve(0),
+  });
+  let options: unknown;
+  const ignore = () => undefined;
+  const found = ({ input }: { readonly input: { readonly options: unknown } }) => {
+    options = input.options;
+    return Promise.resolve();
+  };
+  const port = { env, version: "1", write: ignore, writeError: ignore, found };
+  await buildProgram([command], port).parseAsync(["try", ...args], { from: "user" });
+  return options;
+}
+
+test("a flag whose name says no is on where it is given, or its variable is, and off otherwise", async () => {
+  expect(await parsed([])).toEqual({ noRecord: false, json: false });
+  expect(await parsed(["--no-record"])).toEqual({ noRecord: true, json: false });
+  expect(await parsed(["--json"], { TRY_NO_RECORD: "1" })).toEqual({ noRecord: true, json: true });
+  expect(await parsed(["--no-record"], { TRY_NO_RECORD: "0" })).toEqual({ noRecord: true, json: false });
+});
