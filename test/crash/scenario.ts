@@ -111,7 +111,7 @@ export class CrashWorld implements AsyncDisposable {
       }, progress.signal)
       .catch(() => this.#simulator.report());
     const open = report.cascades.filter(({ messages, archived }) => messages > 0 && !archived).length;
-    if (open > 0 && turns.every(({ stalled }) => stalled === undefined))
+    if (open > 0 && turns.every(({ failed, stalled }) => failed === undefined && stalled === undefined))
       broken.push(`${open} trajectories were not archived`);
     const log = await lives.stop();
     const writes = /writes to the store: (\d+)/.exec(log)?.[1];

@@ -1,0 +1,142 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { FakeClock } from "../base/clock.fake.ts";
+import { defaultBackoff } from "./backoff.ts";
+import { openBidiTier } from "./bidi-tier.ts";
+import { type GatewayLink, openLink } from "./gateway-link.ts";
+import type { StreamRequest } from "./messages.ts";
+import { transportTo } from "./routes.fake.ts";
+import { startReliableStream } from "./start-stream.ts";
+import { FakeStreamServer, says } from "./stream-server.fake.ts";
+import type { Tier } from "./tier.ts";
+
+const clients = 1_000;
+const outageMs = 60_000;
+const never = new AbortController().signal;
+const request: StreamRequest = { model: "any", messages: [{ role: "user", text: "Hello?" }] };
+
+/** A way to a gateway that goes down, with every connection, and comes back; remembers when somebody tried. */
+class Outage {
+  readonly triedAtMs: number[] = [];
+  readonly #clock: FakeClock;
+  #connections = new AbortController();
+  #isDown = false;
+
+  constructor(clock: FakeClock) {
+    this.#clock = clock;
+  }
+
+  goDown(): void {
+    this.#isDown = true;
+    this.#connections.abort();
+    this.#connections = new AbortController();
+  }
+
+  comeBack(): void {
+    this.#isDown = false;
+  }
+
+  /** The way of one client. */
+  over(inner: Tier): Tier {
+    const begin = () => {
+      this.triedAtMs.push(this.#clock.monotonic());
+      return { isDown: this.#isDown, cut: this.#connections.signal };
+    };
+    return {
+      name: inner.name,
+      async *attach(attach, signal) {
+        const { isDown, cut } = begin();
+        const gone = new ConnectError("nobody listens", Code.Unavailable);
+        if (isDown) throw gone;
+        try {
+          yield* inner.attach(attach, AbortSignal.any([signal, cut]));
+        } catch (error) {
+          throw cut.aborted ? gone : error;
+        }
+      },
+    };
+  }
+
+  /** The most tries in any second of a span. */
+  busiestSecond(fromMs: number, toMs: number): number {
+    const tried = this.triedAtMs.filter((atMs) => atMs >= fromMs && atMs < toMs);
+    return Math.max(0, ...tried.map((atMs, i) => tried.slice(i).filter((other) => other < atMs + 1_000).length));
+  }
+}
+
+/** All clients in the middle of an answer when the gateway goes down; what came of it, in virtual time. */
+async function outageOf(linkOf: (tier: Tier, clock: FakeClock, random: () => number) => GatewayLink) {
+  const clock = new FakeClock();
+  const servers = Array.from({ length: clients }, () => new FakeStreamServer([[says("Before. "), says("After.")]]));
+  for (const server of servers) server.holdFrom = 1;
+  const outage = new Outage(clock);
+  let seed = 1;
+  const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647; // Lehmer's; the same in every run
+  let [begun, ended] = [0, 0];
+  const all = Promise.all(
+    servers.map(async (server) => {
+      const tier = outage.over(openBidiTier(transportTo(server)));
+      const options = { gateway: linkOf(tier, clock, random), clock, random };
+      const stream = await startReliableStream(request, options, never);
+      let text = "";
+      for await (const event of stream.events) {
+        if (event.type !== "text") continue;
+        text += event.delta;
+        begun++;
+      }
+      ended++;
+      return text;
+    }),
+  );
+  const until = async (holds: () => boolean, stepMs: number) => {
+    for (let i = 0; i < 2_000 && !holds(); i++) {
+      await new Promise(setImmediate);
+      if (stepMs > 0) await clock.advance(stepMs);
+    }
+    expect(holds()).toBe(true);
+  };
+  await until(() => begun >= clients, 0);
+  const [downAtMs, triesBefore] = [clock.monotonic(), outage.triedAtMs.length];
+  outage.goDown();
+  await until(() => clock.monotonic() - downAtMs >= 20_000, 500);
+  const before = heap();
+  await until(() => clock.monotonic() - downAtMs >= outageMs, 500);
+  const grownBytes = heap() - before;
+  const [backAtMs, triesDown] = [clock.monotonic(), outage.triedAtMs.length - triesBefore];
+  for (const server of servers) {
+    server.holdFrom = Infinity;
+    server.changed();
+  }
+  outage.comeBack();
+  await until(() => ended === clients, 250);
+  expect(new Set(await all)).toEqual(new Set(["Before. After."]));
+  expect(servers.filter(({ prompts }) => prompts !== 1)).toEqual([]);
+  const endedAtMs = clock.monotonic();
+  const busiest = outage.busiestSecond(backAtMs, endedAtMs + 1);
+  return {
+    grownBytes,
+    triesDown,
+    busiest,
+    tookMs: endedAtMs - backAtMs,
+    triesAfter: outage.triedAtMs.length - triesBefore - triesDown,
+  };
+}
+
+test("a thousand streams whose gateway is down for a minute try a few times each, take no more memory, and come back spread over the longest wait (G15)", async () => {
+  const { triesDown, triesAfter, busiest, tookMs, grownBytes } = await outageOf((tier, clock, random) =>
+    openLink([tier], { clock, random }),
+  );
+  expect(triesDown / clients).toBeLessThan(15); // 2 in the first second, then every 7.5 s on average, and what the circuit lets through
+  expect(triesAfter).toBe(clients); // one attach each
+  expect(busiest).toBeLessThan(clients / 5); // of 67 on average over the longest wait
+  expect(tookMs).toBeLessThanOrEqual(defaultBackoff.capMs + 1_000);
+  expect(grownBytes / clients).toBeLessThan(500);
+});
+
+function heap(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
