@@ -43,7 +43,8 @@ export async function* serveAttach(
   const here = AbortSignal.any([signal, stop.signal]);
   const bell = new Bell();
   const ring = () => bell.ring();
-  for (const ends of [here, stopping, attachment.superseded]) ends.addEventListener("abort", ring, { once: true });
+  const ends = [here, stopping, attachment.superseded];
+  for (const end of ends) end.addEventListener("abort", ring, { once: true });
   session.tell(bell);
   const encoder = new StreamEncoder(chainDigest, () => state.unread);
   const observes = ask.intent === "observe";
@@ -101,6 +102,7 @@ export async function* serveAttach(
     throw encodeAny(parts, error, state.accepted > 0);
   } finally {
     stop.abort();
+    for (const end of ends) end.removeEventListener("abort", ring); // `stopping` lives on, and would keep the stream's key
     attach.close();
     metrics.streamEnded(outcome);
     parts.log.write("info", "stream attach", {

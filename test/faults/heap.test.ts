@@ -1,0 +1,66 @@
+import { once } from "node:events";
+import { mkdirSync, readFileSync, rmSync, watch } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { rawClient, say, tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { temporaryHome } from "../support/home.ts";
+import { gateway, model, simulator } from "../support/world.ts";
+
+const canaries = ["canary-of-the-prompt-6b1e", "canary-of-the-answer-6b1e", "canary-of-the-tool-6b1e"];
+
+/** A picture of what a process holds in its memory, taken by its own engine when the process is told to. */
+async function heapOf(pid: number, folder: string): Promise<string> {
+  const watching = watch(folder);
+  try {
+    const made = once(watching, "change") as Promise<[string, string]>;
+    process.kill(pid, "SIGUSR2");
+    const [, name] = await made;
+    const path = join(folder, name);
+    const whole = () => {
+      const text = readFileSync(path, "utf8");
+      return text.trimEnd().endsWith("}") && text.includes('"strings":[') ? text : undefined;
+    };
+    await expect.poll(() => whole() !== undefined, { timeout: 60_000, interval: 200 }).toBe(true);
+    return whole() ?? "";
+  } finally {
+    watching.close();
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder);
+  }
+}
+
+/** Windows knows no such signal. */
+test.skipIf(process.platform === "win32")(
+  "once a sealed stream has ended and its client is gone, the gateway's memory has no word of it, nor its key (G9)",
+  async () => {
+    const home = temporaryHome();
+    const dumps = join(home, "dumps");
+    mkdirSync(dumps);
+    await simulator({ home, turn: { rate: 200 } });
+    const env = { NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${dumps}` };
+    const served = await gateway({ home, args: ["--continuity", "off"], env });
+    const [prompt = "", answer = "", result = ""] = canaries;
+    const encryptionKey = Buffer.from("canary-of-the-key-6b1e-0123456789").subarray(0, 32).toString("base64url");
+    const said = `It is ${answer}, and more that takes a while to be said.`;
+    const script = ["[[agent", "say Let me look.", "call bash", "---", `say ${said}`, "]]"].join("\n");
+    let during = "";
+    for (const tier of tierNames) {
+      const attach = rawClient(served).attach(tier, {
+        "x-idempotency-key": `stream-over-${tier}`,
+        "x-idempotent-encryption-key": encryptionKey,
+      });
+      attach.send(say.request(`${prompt} ${script}`, 0, { model, tools: ["bash"] }));
+      const callOf = () => attach.chunks.find(({ response }) => response.case === "clientSideToolV2Call");
+      await attach.until(() => callOf() !== undefined);
+      const { toolCallId } = callOf()?.response.value as { readonly toolCallId: string }; // as `callOf` looked for
+      during ||= await heapOf(served.pid, dumps);
+      attach.send(say.result(toolCallId, result, 1)).endInput();
+      expect(await attach.ended).toBeUndefined();
+      expect(attach.text).toContain(answer);
+    }
+    const after = await heapOf(served.pid, dumps);
+    const found = (heap: string) => [...canaries, encryptionKey].filter((canary) => heap.includes(canary));
+    expect(found(during)).toEqual([prompt, answer, encryptionKey]); // the search finds what is there
+    expect(found(after)).toEqual([]);
+  },
+);
