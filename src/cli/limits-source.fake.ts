@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import { FakeClock } from "../base/clock.fake.ts";
 import type { UsageHistory } from "../usage/history/history.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
@@ -53,6 +54,7 @@ export async function runAt(
     readonly homeFolder: string;
     readonly clock: FakeClock;
     readonly columns?: number;
+    readonly terminal?: Writable;
     readonly signal?: AbortSignal;
   },
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
@@ -61,6 +63,7 @@ export async function runAt(
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   if (options.columns !== undefined) Object.assign(io.stdout, { isTTY: true, columns: options.columns });
-  const code = await run(argv, { ...io, env: { NO_COLOR: "1" }, clock: options.clock }, [command]);
+  const stdout = options.terminal ?? io.stdout;
+  const code = await run(argv, { ...io, stdout, env: { NO_COLOR: "1" }, clock: options.clock }, [command]);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }

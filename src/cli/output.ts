@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
+import { cutTo } from "./display-width.ts";
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -25,19 +26,26 @@ export interface Output {
   /** Styled for stdout. */
   style(style: Style | readonly Style[], text: string): string;
   readonly isTerminal: boolean;
-  /** Width of the terminal in columns; 80 where unknown. */
+  /** Whether what stands on the screen can be drawn anew: a terminal that moves its cursor. */
+  readonly canRedraw: boolean;
+  /** Width of the terminal in columns, as it is now; 80 where unknown. */
   readonly columns: number;
+  /** Height of the terminal in rows, as it is now; undefined where unknown. */
+  readonly rows: number | undefined;
+  /** Resolves when the terminal has another size, or the signal aborts. */
+  untilResized(signal: AbortSignal): Promise<void>;
 }
 
 interface Stream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<string, string | undefined>>): Output {
   const isTerminal = stdout.isTTY === true;
   const hasColour = (isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
-  const columns = stdout.columns ?? 80;
+  const columns = () => stdout.columns ?? 80;
   const isOneScreen = isTerminal && stderr.isTTY === true;
   const isUnfinished = { stdout: false, stderr: false };
   const write = (text: string) => {
@@ -55,8 +63,7 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
   };
   return {
     line: (text = "") => write(`${text}\n`),
-    row: (text) =>
-      write(`${isTerminal && text.length > columns ? `${text.slice(0, Math.max(1, columns) - 1)}…` : text}\n`),
+    row: (text) => write(`${isTerminal ? cutTo(text, columns()) : text}\n`),
     write,
     json: (value) => write(`${JSON.stringify(value, null, 2)}\n`),
     note: (text) => {
@@ -70,6 +77,23 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     },
     style: (style, text) => (hasColour ? styleText([style].flat(), text, { validateStream: false }) : text),
     isTerminal,
-    columns,
+    canRedraw: isTerminal && env["TERM"] !== "dumb",
+    get columns() {
+      return columns();
+    },
+    get rows() {
+      return stdout.rows;
+    },
+    untilResized: (signal) =>
+      new Promise((resolve) => {
+        const done = () => {
+          stdout.off("resize", done);
+          signal.removeEventListener("abort", done);
+          resolve();
+        };
+        if (signal.aborted) return resolve();
+        stdout.once("resize", done);
+        signal.addEventListener("abort", done, { once: true });
+      }),
   };
 }

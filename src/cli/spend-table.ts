@@ -1,4 +1,5 @@
 import type { SpendEnvelope, UsageEnvelope } from "../usage/envelope.ts";
+import { displayWidth, padEndTo, padStartTo } from "./display-width.ts";
 import type { Output } from "./output.ts";
 import { ideNames } from "./usage-table.ts";
 
@@ -8,11 +9,11 @@ export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): re
   const rows = usage.data.map((spend) => cellsOf(spend.name ?? "not told", spend));
   const total = cellsOf("total", sum(usage.data));
   const widths = header.map((name, column) =>
-    Math.max(name.length, ...[...rows, total].map((row) => row[column]?.length ?? 0)),
+    Math.max(displayWidth(name), ...[...rows, total].map((row) => displayWidth(row[column] ?? ""))),
   );
   const line = (row: readonly string[]) =>
     row
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .map((cell, column) => (column === 0 ? padEndTo(cell, widths[0] ?? 0) : padStartTo(cell, widths[column] ?? 0)))
       .join("  ")
       .trimEnd();
   return [

@@ -1,6 +1,7 @@
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope, PaceEnvelope } from "../usage/envelope.ts";
 import type { Pace } from "../usage/pace.ts";
 import { durationInWords, type FormatInstant, paceInWords } from "../usage/pace-words.ts";
+import { displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
 
 /** Products as people call them. */
@@ -10,38 +11,88 @@ export const ideNames: Readonly<Record<LimitsOfIde["ide"], string>> = {
   antigravity: "Antigravity",
 };
 
-/** Below this width the words about the pace move to a line of their own; below the narrow one the reset does too. */
-const wideColumns = 96;
+interface TableOptions {
+  readonly models: boolean;
+  readonly nowMs: number;
+  readonly formatInstant: FormatInstant;
+}
 
-/** The limits of every IDE as lines: name, bar with the even-pace tick (on a terminal), what is used, reset, pace. */
-export function limitsTable(
-  limits: LimitsEnvelope,
-  out: Pick<Output, "style" | "isTerminal" | "columns">,
-  options: { readonly models: boolean; readonly nowMs: number; readonly formatInstant: FormatInstant },
-): readonly string[] {
-  const lines: string[] = [];
-  for (const of of limits.data) {
-    if (lines.length > 0) lines.push("");
-    lines.push(heading(of, out, options.nowMs));
-    const windows = of.windows.filter((window) => options.models || window.scope !== "model");
-    if (windows.length === 0) lines.push("  The IDE told nothing of the plan's limits: unknown.");
-    const width = Math.max(0, ...windows.map((window) => window.label.length));
-    const amounts = windows.map((window) => amount(window));
-    const amountWidth = Math.max(0, ...amounts.map((text) => text.length));
-    for (const [index, window] of windows.entries()) {
-      const bar = out.isTerminal ? `${barOf(window, out)}  ` : "";
-      const head = `  ${window.label.padEnd(width)}  ${bar}${(amounts[index] ?? "").padStart(amountWidth)}`;
-      const [reset, pace] = [resetOf(window, options.nowMs), paceOf(window, out, options.formatInstant)];
-      const isNarrow = out.isTerminal && out.columns < wideColumns;
-      const below = `  ${" ".repeat(width)}  `;
-      if (out.isTerminal && out.columns < narrowColumns) {
-        const more = [reset, pace].filter((part) => part !== "").join(" · ");
-        lines.push(head, ...(more === "" ? [] : [`${below}${more}`]));
-      } else if (isNarrow && pace !== "") lines.push(`${head}  ${reset}`.trimEnd(), `${below}${pace}`);
-      else lines.push(`${head}  ${reset.padEnd(24)}  ${pace}`.trimEnd());
-    }
+type Screen = Pick<Output, "style" | "isTerminal" | "columns">;
+
+/** The limits of every IDE as lines: name, bar with the even-pace tick (on a terminal), what is used, reset, pace. No line is wider than the terminal. */
+export function limitsTable(limits: LimitsEnvelope, out: Screen, options: TableOptions): readonly string[] {
+  const blocks = limits.data.map((of) => [heading(of, out, options.nowMs), ...windowLines(of, out, options)]);
+  const lines = blocks.flatMap((block, index) => (index === 0 ? block : ["", ...block]));
+  return out.isTerminal ? lines.flatMap((line) => wrapLine(line, out.columns)) : lines;
+}
+
+function windowLines(of: LimitsOfIde, out: Screen, options: TableOptions): readonly string[] {
+  const windows = of.windows.filter((window) => options.models || window.scope !== "model");
+  if (windows.length === 0) return ["  The IDE told nothing of the plan's limits: unknown."];
+  const rowsWith = (cells: number) => windows.map((window) => rowOf(window, cells, out, options));
+  const wide = rowsWith(wideBar);
+  if (!out.isTerminal) return rowLines(wide, (head, { reset, pace }) => [spread(head, reset, pace)]);
+  const narrow = rowsWith(Math.max(1, Math.min(narrowBar, out.columns - 6)));
+  const layouts = [
+    () => rowLines(wide, (head, { reset, pace }) => [spread(head, reset, pace)]),
+    () => rowLines(wide, (head, { reset, pace }, below) => withLine(`${head}  ${reset}`.trimEnd(), below, [pace])),
+    () => rowLines(narrow, (head, { reset, pace }, below) => withLine(head, below, [reset, pace])),
+  ];
+  for (const layout of layouts) {
+    const lines = layout();
+    if (lines.every((line) => displayWidth(line) <= out.columns)) return lines;
   }
-  return lines;
+  return narrow.flatMap(stacked);
+}
+
+/** Windows as rows of one table: labels and amounts below each other; `below` is the indent of a line under the bar. */
+function rowLines(
+  rows: readonly Row[],
+  layout: (head: string, row: Row, below: string) => readonly string[],
+): readonly string[] {
+  const labelWidth = Math.max(...rows.map(({ label }) => displayWidth(label)));
+  const amountWidth = Math.max(...rows.map(({ amount: used }) => displayWidth(used)));
+  return rows.flatMap((row) => {
+    const head = `  ${padEndTo(row.label, labelWidth)}  ${row.bar}${padStartTo(row.amount, amountWidth)}`;
+    return layout(head, row, " ".repeat(labelWidth + 4));
+  });
+}
+
+function spread(head: string, reset: string, pace: string): string {
+  return `${head}  ${padEndTo(reset, 24)}  ${pace}`.trimEnd();
+}
+
+/** What is said of one window, styled for the terminal. */
+interface Row {
+  readonly label: string;
+  /** With the blanks after it; empty off a terminal. */
+  readonly bar: string;
+  readonly amount: string;
+  readonly reset: string;
+  readonly pace: string;
+}
+
+function rowOf(window: LimitsWindowEnvelope, cells: number, out: Screen, { nowMs, formatInstant }: TableOptions): Row {
+  return {
+    label: window.label,
+    bar: out.isTerminal ? `${barOf(window, cells, out)}  ` : "",
+    amount: amount(window),
+    reset: resetOf(window, nowMs),
+    pace: paceOf(window, out, formatInstant),
+  };
+}
+
+/** The parts of a window one below the other, for a terminal that is too narrow for rows. */
+function stacked({ label, bar, amount: used, reset, pace }: Row): readonly string[] {
+  const [lead, next] = ["  ", "    "];
+  const drawn = bar.trim() === "" ? "" : bar;
+  return [`${lead}${label}`, `${next}${drawn}${used}`, ...withLine("", next, [reset, pace]).slice(1)];
+}
+
+/** A line, and below it those of the parts that say anything. */
+function withLine(head: string, indent: string, parts: readonly string[]): readonly string[] {
+  const more = parts.filter((part) => part !== "").join(" · ");
+  return more === "" ? [head] : [head, `${indent}${more}`];
 }
 
 function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): string {
@@ -54,11 +105,9 @@ function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): st
 /** Cells of a bar; fewer where the line would be broken otherwise. */
 const wideBar = 20;
 const narrowBar = 10;
-const narrowColumns = 72;
 
 /** Filled as far as the limit is used; `│` stands where an even pace would be now. */
-function barOf(window: LimitsWindowEnvelope, out: Pick<Output, "style" | "columns">): string {
-  const cells = out.columns < narrowColumns ? narrowBar : wideBar;
+function barOf(window: LimitsWindowEnvelope, cells: number, out: Pick<Output, "style">): string {
   if (window.utilization === null) return " ".repeat(cells);
   const filled = window.utilization === 0 ? 0 : Math.max(1, Math.round(window.utilization * cells));
   const elapsed = window.pace?.elapsed ?? null;

@@ -9,6 +9,7 @@ import { turnFake } from "../usage/history/history.fake.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
 import type { PlanAnswer } from "../usage/plan-answer.ts";
 import { antigravityAnswer, fakeLimits, fixtureNowMs, runAt, windsurfAnswer } from "./limits-source.fake.ts";
+import { fakeTerminal } from "./terminal.fake.ts";
 import { usageCommand } from "./usage.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-usage-"));
@@ -81,8 +82,15 @@ describe("millrace usage", () => {
     expect(narrow.stdout).toMatch(/resets in 12 h\n {19}ahead, 24 % to spare\n/);
     expect(widest(narrow.stdout)).toBeLessThanOrEqual(80);
     const phone = await usage([], [windsurfAnswer("quota")], { columns: 50 });
-    expect(phone.stdout).toMatch(/38 % used\n {19}resets in 12 h · ahead, 24 % to spare\n/);
-    expect(widest(phone.stdout)).toBeLessThanOrEqual(60);
+    expect(phone.stdout).toMatch(
+      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · ahead, 24 % to spare\n/,
+    );
+    for (const columns of [100, 60, 50, 40, 24, 12]) {
+      const { stdout: any } = await usage(["--models"], [windsurfAnswer("quota"), antigravityAnswer("fractions")], {
+        columns,
+      });
+      expect(widest(any)).toBeLessThanOrEqual(columns);
+    }
   });
 
   it.each([
@@ -160,18 +168,51 @@ describe("millrace usage", () => {
   it("watches in place until it is stopped", async () => {
     const stop = new AbortController();
     const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
-    const running = runAt(["usage", "--watch"], usageCommand(source.open), {
+    let fails = false;
+    const open: typeof source.open = async (context) => {
+      const opened = await source.open(context);
+      const gone = () => Promise.reject(new MillraceError("upstream_failed", "The gateway does not answer."));
+      return { ...opened, limits: (signal) => (fails ? gone() : opened.limits(signal)) };
+    };
+    const screen = fakeTerminal(40, 12);
+    const running = runAt(["usage", "--watch"], usageCommand(open), {
       homeFolder,
       clock: source.clock,
-      columns: 120,
+      terminal: screen,
       signal: stop.signal,
     });
-    while (source.clock.sleeping === 0) await new Promise(setImmediate);
+    const drawn = async () => {
+      while (source.clock.sleeping === 0) await new Promise(setImmediate);
+      return screen.lines();
+    };
+    const first = await drawn();
+    expect(first.slice(0, 4)).toEqual([
+      "Windsurf 2.3.15  Pro · read just now",
+      "  Daily quota",
+      "    ████░│░░░░  38 % used",
+      "    resets in 12 h · ahead, 24 % to",
+    ]);
     await source.clock.advance(5_000);
-    while (source.clock.sleeping === 0) await new Promise(setImmediate);
+    const second = await drawn();
+    expect(second.slice(0, 3)).toEqual(first.slice(0, 3));
+    expect(second).toHaveLength(first.length);
+    screen.resize(20, 6);
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    const small = await drawn();
+    expect(small).toHaveLength(6);
+    expect(small.at(-1)).toMatch(/^… \d+ more$/);
+    screen.resize(120, 12);
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    expect((await drawn())[1]).toMatch(/Daily quota .* 38 % used {2}resets in .* ahead/);
+    fails = true;
+    await source.clock.advance(5_000);
+    await expect.poll(drawn).toContainEqual(expect.stringContaining("The gateway does not answer."));
+    fails = false;
+    await source.clock.advance(5_000);
+    await expect.poll(async () => (await drawn()).join()).not.toContain("does not answer");
     stop.abort();
-    const { code, stdout } = await running;
+    const { code } = await running;
     expect(code).toBe(0);
-    expect(stdout.split("\u001B[4A\u001B[J")).toHaveLength(2);
+    expect(screen.left()).toContain("Daily quota"); // the last picture stays where the prompt comes back
   });
 });

@@ -4,10 +4,12 @@ import { spendDimensions } from "../usage/history/history.ts";
 import { parseSince } from "../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "./command.ts";
 import { csv } from "./csv.ts";
+import { wrapLine } from "./display-width.ts";
 import type { LimitsSource, OpenLimitsSource } from "./limits-source.ts";
 import { choice, flag, text } from "./options.ts";
 import { spendTable } from "./spend-table.ts";
 import { limitsTable } from "./usage-table.ts";
+import { watchScreen } from "./watch-screen.ts";
 
 const watchEveryMs = 5_000;
 
@@ -43,10 +45,10 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
     ],
     async run({ options }, context) {
       checkOptions(options, context);
+      if (options.watch) return watch(options, openSource, context);
       const source = await openSource(context);
       try {
         if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
-        else if (options.watch) await watch(options, source, context);
         else show(options, await limitsOf(source, context), context);
       } finally {
         source.close();
@@ -61,8 +63,8 @@ function checkOptions(options: UsageOptions, { out }: CommandContext): void {
   if (!options.watch) return;
   if (options.since !== undefined || options.by !== undefined)
     throw clash("--watch shows limits; --since and --by report history.", "Leave --watch out.");
-  if (options.json || options.csv || !out.isTerminal)
-    throw clash("--watch needs a terminal.", "Run `millrace usage --json` now and then instead.");
+  if (options.json || options.csv || !out.canRedraw)
+    throw clash("--watch needs a terminal that can draw anew.", "Run `millrace usage --json` now and then instead.");
 }
 
 /** The limits; throws why there are none when there is nothing to show. */
@@ -86,18 +88,31 @@ function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandCon
   }
 }
 
-async function watch(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
-  const { out, io, signal } = context;
-  let drawn = 0;
-  while (!signal.aborted) {
-    const limits = await limitsOf(source, context);
-    const nowMs = io.clock.now();
-    const lines = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });
-    // Up to where the last picture began, and everything from there on away.
-    out.write(drawn === 0 ? "" : `\u001B[${drawn}A\u001B[J`);
-    for (const line of lines) out.line(line);
-    drawn = lines.length;
-    await io.clock.sleep(watchEveryMs, signal).catch(() => undefined); // Ctrl-C ends the watch, not in error
+/** Limits and what is wrong with them, as lines of the terminal's width. */
+function picture(options: UsageOptions, limits: LimitsEnvelope, { out, io }: CommandContext): readonly string[] {
+  const nowMs = io.clock.now();
+  const table = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });
+  const errors = limits.errors.map((error) => `${error.ide ?? "limits"}: ${error.message} ${error.hint}`);
+  return [...table, ...(errors.length === 0 ? [] : [""]), ...errors.flatMap((line) => wrapLine(line, out.columns))];
+}
+
+/** A source that fails is opened anew: the gateway may have come back elsewhere. */
+async function watch(options: UsageOptions, openSource: OpenLimitsSource, context: CommandContext): Promise<void> {
+  let source: LimitsSource | undefined;
+  const read = async () => {
+    source ??= await openSource(context);
+    try {
+      return await limitsOf(source, context);
+    } catch (error) {
+      source.close();
+      source = undefined;
+      throw error;
+    }
+  };
+  try {
+    await watchScreen({ read, draw: (limits) => picture(options, limits, context), everyMs: watchEveryMs }, context);
+  } finally {
+    source?.close();
   }
 }
 

@@ -1,0 +1,89 @@
+import { stripVTControlCharacters } from "node:util";
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** What no terminal shows: controls, joiners, marks that stand on another letter. */
+const invisible = /^[\p{Control}\p{Format}\p{Mark}\p{Surrogate}\p{Default_Ignorable_Code_Point}]+$/u;
+/** Scripts whose letters take two columns, and the full-width forms of others. Source: Unicode UAX 11, East Asian Width. */
+const wide =
+  /^(?:[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Bopomofo}\p{Script=Yi}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}|.\uFE0F)/u;
+/** Half-width forms of the scripts above. */
+const narrow = /^[\uFF61-\uFFDC]/;
+/** Styling, which takes no room. */
+const escape = new RegExp(String.raw`\u001B\[[\d;]*m`, "g");
+
+/** How many columns of a terminal a text takes: styling none, wide letters and emoji two. */
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const { segment } of graphemes.segment(stripVTControlCharacters(text))) width += widthOf(segment);
+  return width;
+}
+
+/** The text with blanks after it, up to `width` columns. */
+export function padEndTo(text: string, width: number): string {
+  return text + " ".repeat(Math.max(0, width - displayWidth(text)));
+}
+
+/** The text with blanks before it, up to `width` columns. */
+export function padStartTo(text: string, width: number): string {
+  return " ".repeat(Math.max(0, width - displayWidth(text))) + text;
+}
+
+/** A text without styling, cut to `width` columns (1 at least); `…` stands for what was left out. */
+export function cutTo(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let cut = "";
+  for (const letter of lettersOf(text)) {
+    if (displayWidth(cut + letter) >= width) break;
+    cut += letter;
+  }
+  return `${cut}…`;
+}
+
+/**
+ * A line in lines of at most `width` columns (1 at least), broken at blanks, and inside words that are longer. The ones after
+ * the first are indented like it, by as much as still leaves room. Styling goes on over a break.
+ */
+export function wrapLine(line: string, width: number): readonly string[] {
+  if (displayWidth(line) <= width) return [line];
+  const lead = / */.exec(line)?.[0] ?? "";
+  const indent = lead.slice(0, Math.max(0, Math.min(lead.length, width - 8)));
+  const room = Math.max(1, width - indent.length);
+  const lines: string[] = [];
+  let current = "";
+  const close = () => {
+    lines.push(indent + current.trimEnd());
+    current = "";
+  };
+  for (const word of line.slice(lead.length).split(/(?<= )(?! )/)) {
+    if (current !== "" && displayWidth(current + word.trimEnd()) > room) close();
+    for (const piece of piecesOf(word, room)) {
+      if (current !== "" && displayWidth(current + piece.trimEnd()) > room) close();
+      current += piece;
+    }
+  }
+  if (displayWidth(current) > 0) close();
+  else if (lines.length > 0) lines.push((lines.pop() ?? "") + current); // only styling is left
+  return lines;
+}
+
+/** A word as it is, or letter by letter where it is longer than a line. */
+function piecesOf(word: string, room: number): readonly string[] {
+  if (displayWidth(word.trimEnd()) <= room) return [word];
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { index, 0: style } of word.matchAll(escape)) {
+    pieces.push(...lettersOf(word.slice(at, index)), style);
+    at = index + style.length;
+  }
+  return [...pieces, ...lettersOf(word.slice(at))];
+}
+
+function lettersOf(text: string): readonly string[] {
+  return Array.from(graphemes.segment(text), ({ segment }) => segment);
+}
+
+function widthOf(grapheme: string): number {
+  if (invisible.test(grapheme)) return 0;
+  return wide.test(grapheme) && !narrow.test(grapheme) ? 2 : 1;
+}
