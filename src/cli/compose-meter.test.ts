@@ -22,7 +22,15 @@ function parts(env: Readonly<Record<string, string>> = {}) {
   return {
     fake,
     folder,
-    options: { io, finder: nobody, folder, storeFile: join(folder, "turns.db") },
+    options: {
+      io,
+      finder: nobody,
+      folder,
+      storeFile: join(folder, "turns.db"),
+      ownsFile: false,
+      onDegraded: () => {},
+      onSetAside: () => {},
+    },
   };
 }
 
@@ -31,7 +39,7 @@ describe("the meter of a gateway", () => {
     const { fake, folder, options } = parts();
     const ended: string[] = [];
     const meter = composeMeter({ ...options, onTurn: (turn) => ended.push(turn.turnId) });
-    const metered = startMeter({ meter, clock: fake.clock, turns: fake.turns, log: { write() {} } });
+    const metered = startMeter({ ...meter, clock: fake.clock, turns: fake.turns, log: { write() {} } });
     const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
     for (let i = 0; i < 1000 && fake.backend.answers.length === 0; i++) await new Promise(setImmediate);
     fake.backend.last.finish("Hi");

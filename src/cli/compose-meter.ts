@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { GatewayLog } from "../gateway/log.ts";
 import { announceTurns, type TurnStarts } from "../gateway/turn-starts.ts";
@@ -6,6 +7,7 @@ import type { IdeFinder } from "../ide/ide.ts";
 import type { StreamTurns } from "../turns/attachment.ts";
 import type { CallOutcome } from "../turns/tools/call-desk.ts";
 import { encodeLimits } from "../usage/envelope.ts";
+import { type FallbackHistory, openFallbackHistory } from "../usage/history/fallback-history.ts";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
 import type { UsageHistory } from "../usage/history/history.ts";
 import { type Meter, openMeter } from "../usage/meter.ts";
@@ -26,9 +28,29 @@ export interface MeterParts {
   readonly onTurn?: (turn: FinishedTurn) => void;
 }
 
-/** A meter over the running IDEs, with its history in the log's file. @throws MillraceError `degraded`, `invalid_request`. */
-export function composeMeter(parts: MeterParts): Meter {
-  return meterOver(openOwnHistory(parts.io.env, parts.storeFile), parts);
+export interface OwnMeterParts extends MeterParts {
+  /** Whether nothing else is in the file, so that a damaged one may be moved away. */
+  readonly ownsFile: boolean;
+  /** Told when the history cannot be used, with why, and when it can again. */
+  readonly onDegraded: (error: MillraceError | undefined) => void;
+  /** Told of the copy of a damaged file. */
+  readonly onSetAside: (copy: string) => void;
+}
+
+/** A lock of another program is waited for this long in a gateway, where everything waits with it; ms. */
+const openTimeoutMs = 250;
+
+/**
+ * A meter over the running IDEs, with its history in the log's file, or in memory as long as that cannot be used.
+ *
+ * @throws MillraceError `invalid_request` for settings that cannot be.
+ */
+export function composeMeter(parts: OwnMeterParts): { readonly meter: Meter; readonly history: FallbackHistory } {
+  const { io, storeFile, ownsFile, onDegraded, onSetAside } = parts;
+  const damaged = ownsFile && storeFile !== undefined ? { onDamaged: { clock: io.clock, onSetAside } } : {};
+  const open = () => openOwnHistory(io.env, storeFile, { openTimeoutMs, ...damaged });
+  const history = openFallbackHistory({ open, clock: io.clock, onDegraded });
+  return { meter: meterOver(history, parts), history };
 }
 
 /** The same over a history that is open; whoever opened it closes it. */
@@ -61,6 +83,7 @@ export interface GatewayMeter {
 /** Starts the meter of a gateway over its turns; closing it closes the meter's history. */
 export function startMeter(parts: {
   readonly meter: Meter;
+  readonly history: FallbackHistory;
   readonly clock: Clock;
   readonly turns: StreamTurns;
   readonly log: GatewayLog;
@@ -68,7 +91,7 @@ export function startMeter(parts: {
   const { meter, clock } = parts;
   const { turns, starts } = announceTurns(parts.turns);
   const stopping = new AbortController();
-  const running = meter.run(stopping.signal);
+  const running = Promise.all([meter.run(stopping.signal), parts.history.heal(stopping.signal)]);
   const recorder = openUsageRecorder({
     turns,
     meter,

@@ -33,17 +33,28 @@ export interface OpenedStore {
   readonly degradedBy: () => MillraceError | undefined;
 }
 
+/** A file that was locked is tried again every second: answers must not stand still for most of it. */
+const retryTimeoutMs = 100;
+
 /** The gateway's log, or memory while that fails; what is wrong is said once. */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { storeFile, redis, retention, clock, onDegraded } = options;
   let setAside: string | undefined;
+  let tries = 0;
   const openCodec = async () => sealedCodec(await openLogKey(options.logKeyFile));
   const opening =
     redis !== undefined
       ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec() })
       : storeFile !== undefined
         ? async () => {
-            const opened = await openSqliteLog({ path: storeFile, clock, retention, codec: await openCodec() });
+            const patience = tries++ === 0 ? {} : { openTimeoutMs: retryTimeoutMs };
+            const opened = await openSqliteLog({
+              ...patience,
+              path: storeFile,
+              clock,
+              retention,
+              codec: await openCodec(),
+            });
             setAside ??= opened.setAside;
             return opened.store;
           }

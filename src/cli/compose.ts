@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { openBackends } from "../backends/open-backend.ts";
-import { isMillraceError, type MillraceError } from "../base/errors.ts";
+import type { MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import { readDashboard } from "../gateway/dashboard-files.ts";
 import { openIdempotent } from "../gateway/idempotent/open-idempotent.ts";
@@ -11,7 +11,6 @@ import type { GatewayLog } from "../gateway/log.ts";
 import { GatewayMetrics } from "../gateway/metrics.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
 import type { StoreState } from "../gateway/options.ts";
-import { announceTurns } from "../gateway/turn-starts.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
 import type { Retention } from "../log/retention.ts";
@@ -22,9 +21,8 @@ import { estimateTokens } from "../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
-import type { Meter } from "../usage/meter.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
-import { composeMeter, type MeterParts, startMeter } from "./compose-meter.ts";
+import { composeMeter, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { Io } from "./io.ts";
@@ -106,7 +104,19 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { folder } = options;
   const metrics = new GatewayMetrics(version());
   const onTurn = (turn: FinishedTurn) => metrics.turnEnded(turn);
-  const { meter, unmeteredBy } = tryMeter({ io, finder, folder, storeFile, onTurn }, log);
+  const meter = composeMeter({
+    io,
+    finder,
+    folder,
+    storeFile,
+    onTurn,
+    ownsFile: redis !== undefined,
+    onDegraded: (error) => {
+      if (error === undefined) log.write("info", "usage_healed", { file: storeFile });
+      else log.write("error", "usage_degraded", { file: storeFile, why: error.message, hint: error.hint });
+    },
+    onSetAside: (copy) => log.write("warn", "usage_set_aside", { file: storeFile, copy }),
+  });
   const inner = openTurns({
     store,
     backends: openBackends({ ...servers, clock }),
@@ -123,21 +133,20 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       ).prompt,
     transforms: () => [],
     countTokens: estimateTokens,
-    onOutcomes: (turn, outcomes) => metered?.noteCalls(turn, outcomes),
+    onOutcomes: (turn, outcomes) => metered.noteCalls(turn, outcomes),
     keptNotes: keptNotes(openOwnJournal(readSettings(io))),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onPoll: () => metrics.pollAnswered(),
-    onAdopted: (turn) => metered?.noteAdopted(turn),
+    onAdopted: (turn) => metered.noteAdopted(turn),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
-  const metered = meter === undefined ? undefined : startMeter({ meter, clock, turns: inner, log });
-  const { turns, starts } = metered ?? announceTurns(inner);
+  const metered = startMeter({ ...meter, clock, turns: inner, log });
+  const { turns, starts } = metered;
   const gateway = openGateway({
     turns,
     starts,
-    ...(metered === undefined ? {} : { meter: metered.meter }),
+    meter: metered.meter,
     rpc: openIdempotent(turns, streamQuotasOf(io.env, options.retention.windowMs)),
-    unmeteredBy,
     metrics,
     storeState: () => describeStore(degradedBy()),
     // With a shared server the file holds the usage history alone.
@@ -166,7 +175,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     setAside: setAside(),
     degradedBy: degradedBy(),
     async close() {
-      await metered?.close();
+      await metered.close();
       await inner.stop();
       await store.close();
       finder.close();
@@ -176,20 +185,6 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 
 /** The dashboard as `npm run build` leaves it: beside the built command, or in `dist` when run from the sources. */
 const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
-
-/** The meter; a gateway whose history cannot be written serves without one, and says so. */
-function tryMeter(
-  parts: MeterParts,
-  log: GatewayLog,
-): { readonly meter: Meter | undefined; readonly unmeteredBy?: MillraceError } {
-  try {
-    return { meter: composeMeter(parts) };
-  } catch (error) {
-    if (!isMillraceError(error) || error.code !== "degraded") throw error;
-    log.write("error", "usage_not_metered", { why: error.message, hint: error.hint });
-    return { meter: undefined, unmeteredBy: error };
-  }
-}
 
 /** The IDEs of a discovery, for who has the key: plain JSON, no secrets. */
 function describeIdes({ ides, atMs }: DiscoveryResult): unknown {

@@ -1,5 +1,4 @@
 import type { Clock } from "../base/clock.ts";
-import type { MillraceError } from "../base/errors.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { Meter } from "../usage/meter.ts";
@@ -40,8 +39,6 @@ export interface GatewayOptions {
   readonly instance: string;
   /** What is left of the plans, for `/v1/limits` and `/v1/usage`, and who came back to a turn; without it those say so. */
   readonly meter?: GatewayMeter;
-  /** Why there is no meter, where there should be one: what its routes answer then. */
-  readonly unmeteredBy?: MillraceError | undefined;
   /** What this gateway counts, where other parts count into it too. */
   readonly metrics?: GatewayMetrics;
   /** Bytes that the event log takes on disk; undefined where it has no file. */

@@ -24,16 +24,14 @@ const defaultToolsSince = "30d";
 export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
   const { meter, clock, models } = gateway;
   const nameOf = (uid: string) => models.nameOf(uid);
-  app.get("/v1/limits", async (c) =>
-    meter === undefined ? notMetered(gateway, c) : jsonResponse(await limitsOf(meter, c)),
-  );
+  app.get("/v1/limits", async (c) => (meter === undefined ? notMetered(c) : jsonResponse(await limitsOf(meter, c))));
   app.get("/v1/limits/history", (c) => {
-    if (meter === undefined) return notMetered(gateway, c);
+    if (meter === undefined) return notMetered(c);
     const sinceMs = parseSince(c.req.query("since") ?? defaultSince, clock.now(), "since");
     return jsonResponse(encodeLimitsHistory(meter.readings(sinceMs, clock.now() + 1), sinceMs));
   });
   app.get("/v1/limits/:ide", async (c) => {
-    if (meter === undefined) return notMetered(gateway, c);
+    if (meter === undefined) return notMetered(c);
     const ide = ides.find((known) => known === c.req.param("ide"));
     if (ide === undefined) return notServed(c, 404, "There is no such IDE.", `There are: ${ides.join(", ")}.`);
     const { now, data, errors } = await limitsOf(meter, c);
@@ -44,7 +42,7 @@ export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
     return respondError(c, new MillraceError("ide_not_running", message));
   });
   app.get("/v1/usage", (c) => {
-    if (meter === undefined) return notMetered(gateway, c);
+    if (meter === undefined) return notMetered(c);
     if (!callerOf(c).owner) return ownersOnly(c);
     const now = clock.now();
     const until = c.req.query("until");
@@ -57,7 +55,7 @@ export function mountUsage(app: Hono<GatewayEnv>, gateway: Gateway): void {
     return jsonResponse(encodeUsage(meter.usage(query), nameOf));
   });
   app.get("/v1/usage/tools", (c) => {
-    if (meter === undefined) return notMetered(gateway, c);
+    if (meter === undefined) return notMetered(c);
     if (!callerOf(c).owner) return ownersOnly(c);
     const sinceMs = parseSince(c.req.query("since") ?? defaultToolsSince, clock.now(), "since");
     const untilMs = clock.now() + 1;
@@ -80,7 +78,6 @@ function dimensionOf(c: GatewayContext): (typeof spendDimensions)[number] {
   });
 }
 
-function notMetered({ unmeteredBy }: Gateway, c: GatewayContext): Response {
-  if (unmeteredBy !== undefined) return respondError(c, unmeteredBy);
+function notMetered(c: GatewayContext): Response {
   return notServed(c, 501, "This gateway runs without a meter.", "Start it with `millrace serve`.");
 }

@@ -158,7 +158,14 @@ export function openMeter(options: MeterOptions): Meter {
         expiresAtMs: snapshot.readAtMs + refreshMs,
         stale: isStale(snapshot, nowMs),
       }));
-    return { nowMs, readings, errors: historyError === undefined ? errors : [...errors, historyError] };
+    return { nowMs, readings, errors: [...errors, ...historyProblem(nowMs)] };
+  }
+
+  /** Why the history is not written, or only in memory for now. */
+  function historyProblem(nowMs: number): readonly ReadingError[] {
+    const { degradedBy } = history;
+    if (degradedBy !== undefined) return [{ ide: undefined, error: degradedBy.toRecord(), atMs: nowMs }];
+    return historyError === undefined ? [] : [historyError];
   }
 
   function notify(): void {

@@ -17,16 +17,21 @@ export interface OpenedDatabase {
 
 /**
  * Opens the log's file, makes it (0600, its folder 0700) or brings it up to this version. A damaged file is moved aside and
- * a fresh one made.
+ * a fresh one made. Another program's lock is waited for `openTimeoutMs`, and nothing else runs meanwhile.
  *
  * @throws MillraceError `degraded` when the file cannot be used, was made by a newer Millrace or by another program.
  */
-export async function openDatabase(path: string, stamp: string): Promise<OpenedDatabase> {
+export async function openDatabase(
+  path: string,
+  stamp: string,
+  openTimeoutMs = lockTimeoutMs,
+): Promise<OpenedDatabase> {
   const { DatabaseSync } = await loadSqlite();
   const open = (): DatabaseSync => {
     const database = new DatabaseSync(path);
     try {
-      prepare(database);
+      prepare(database, openTimeoutMs);
+      database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
       return database;
     } catch (error) {
       database.close();
@@ -38,15 +43,21 @@ export async function openDatabase(path: string, stamp: string): Promise<OpenedD
     makePrivate(path);
     const first = attempt(open);
     if (first.database !== undefined) return { database: first.database, setAside: undefined };
-    const setAside = `${path}.damaged-${stamp}`;
-    for (const suffix of ["", "-wal", "-shm"]) {
-      if (existsSync(path + suffix)) renameSync(path + suffix, setAside + suffix);
-    }
+    const setAside = setDatabaseAside(path, stamp);
     makePrivate(path);
     return { database: open(), setAside };
   } catch (error) {
     throw asDegraded(error, path);
   }
+}
+
+/** Moves a damaged file away with what SQLite keeps beside it, and answers where to. It is never deleted. */
+export function setDatabaseAside(path: string, stamp: string): string {
+  const copy = `${path}.damaged-${stamp}`;
+  for (const suffix of ["", "-wal", "-shm"]) {
+    if (existsSync(path + suffix)) renameSync(path + suffix, copy + suffix);
+  }
+  return copy;
 }
 
 /** An empty file that only its owner can read; SQLite gives its companions the same mode. */
@@ -63,8 +74,8 @@ function attempt(open: () => DatabaseSync): { readonly database: DatabaseSync | 
   }
 }
 
-function prepare(database: DatabaseSync): void {
-  database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`); // Node 22 before 22.16 takes no such option
+function prepare(database: DatabaseSync, openTimeoutMs: number): void {
+  database.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`); // Node 22 before 22.16 takes no such option
   // In this order: the usage history, which stands in the same file, marks it when it makes the first table.
   const empty = database.prepare("SELECT count(*) AS n FROM sqlite_schema").get()?.["n"] === 0;
   const version = numberOf(database, "user_version");

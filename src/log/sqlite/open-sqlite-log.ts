@@ -14,6 +14,8 @@ export interface SqliteLogOptions {
   readonly retention?: Retention;
   /** The file's largest size, in pages of 4 KiB; as large as the disk where not said. */
   readonly maxPages?: number;
+  /** How long opening waits for another program's lock, while nothing else runs; two seconds where not said. */
+  readonly openTimeoutMs?: number;
 }
 
 /**
@@ -27,8 +29,9 @@ export async function openSqliteLog({
   codec = clearCodec,
   retention = defaultRetention,
   maxPages,
+  openTimeoutMs,
 }: SqliteLogOptions): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
-  const { database, setAside } = await openDatabase(path, String(clock.now()));
+  const { database, setAside } = await openDatabase(path, String(clock.now()), openTimeoutMs);
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
   return { store: openLog({ medium: new SqliteMedium(database, clock), codec, clock, retention }), setAside };
 }

@@ -1,3 +1,4 @@
+import type { MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
@@ -62,6 +63,8 @@ export interface Explained {
  * IDE and time. Every method throws `degraded` when the store is full, locked or gone.
  */
 export interface UsageHistory {
+  /** Why what is added waits in memory for now, where it does. */
+  readonly degradedBy: MillraceError | undefined;
   addSnapshot(snapshot: LimitsSnapshot): void;
   /** False if this turn was there already: it is not counted twice. */
   addTurn(turn: FinishedTurn): boolean;

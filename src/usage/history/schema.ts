@@ -55,6 +55,17 @@ const migrations: readonly string[] = [
 /** Length of a rollup's bucket. */
 export const bucketMs = 15 * 60_000;
 
+/** Throws `degraded` for tables that a newer Millrace wrote. Only reads. */
+export function refuseNewer(db: DatabaseSync): void {
+  const there = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'usage_schema'").get();
+  const version = there === undefined ? 0 : versionOf(db);
+  if (version > migrations.length) throw newerStore(version);
+}
+
+function versionOf(db: DatabaseSync): number {
+  return Number(db.prepare("SELECT max(version) AS version FROM usage_schema").get()?.["version"] ?? 0);
+}
+
 /**
  * Brings the usage tables to this version, all or nothing.
  *
@@ -66,8 +77,7 @@ export function migrate(db: DatabaseSync): void {
   try {
     claimFile(db);
     db.exec("CREATE TABLE IF NOT EXISTS usage_schema (version INTEGER NOT NULL)");
-    const row = db.prepare("SELECT max(version) AS version FROM usage_schema").get();
-    const version = Number(row?.["version"] ?? 0);
+    const version = versionOf(db);
     if (version > migrations.length) throw newerStore(version);
     for (const [index, script] of migrations.entries()) {
       if (index < version) continue;

@@ -1,7 +1,9 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/endpoint.ts";
+import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { Explained, TurnUse, UsageHistory } from "./history.ts";
@@ -9,7 +11,7 @@ import { payingWindow, standingAfter } from "./plan-standing.ts";
 import { openResumptions } from "./resumption-rows.ts";
 import { sweepHistory } from "./retention.ts";
 import { openRollup } from "./rollup.ts";
-import { migrate } from "./schema.ts";
+import { migrate, refuseNewer } from "./schema.ts";
 import { openToolCalls } from "./tool-call-rows.ts";
 
 export interface HistoryOptions {
@@ -17,6 +19,10 @@ export interface HistoryOptions {
   readonly file: string;
   /** How many days turns and readings are kept. */
   readonly keepDays: number;
+  /** How long opening waits for another program's lock; ms. */
+  readonly openTimeoutMs?: number;
+  /** Moves a damaged file away, so that a new one can be opened; where not given, that fails. */
+  readonly setAside?: () => void;
 }
 
 type Row = Readonly<Record<string, string | number | null>>;
@@ -29,19 +35,9 @@ const busyTimeoutMs = 5_000;
  *
  * @throws MillraceError `degraded` when the file cannot be used or a newer Millrace wrote it.
  */
-export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
-  const db = translated(file, () => {
-    if (file !== ":memory:") closeSync(openSync(file, "a", 0o600));
-    const opened = new DatabaseSync(file, { timeout: busyTimeoutMs });
-    try {
-      opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-      migrate(opened);
-    } catch (error) {
-      opened.close();
-      throw error;
-    }
-    return opened;
-  });
+export function openHistory(options: HistoryOptions): UsageHistory {
+  const { file, keepDays } = options;
+  const db = translated(file, () => openFile(options));
   const statements = prepare(db);
   const rollup = openRollup(db);
   const toolCalls = openToolCalls(db);
@@ -96,6 +92,7 @@ export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
   }
 
   return {
+    degradedBy: undefined,
     addTurn: (turn) => guarded(() => atomic(() => addTurn(turn))),
     addSnapshot: (snapshot) => guarded(() => atomic(() => addSnapshot(snapshot))),
     addToolCalls: (calls) => guarded(() => toolCalls.add(calls)),
@@ -130,6 +127,27 @@ export function openHistory({ file, keepDays }: HistoryOptions): UsageHistory {
     sweep: (nowMs) => guarded(() => atomic(() => sweepHistory(db, nowMs, keepDays))),
     close: () => db.close(),
   };
+}
+
+function openFile({ file, openTimeoutMs = busyTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
+  if (file !== ":memory:") {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    closeSync(openSync(file, "a", 0o600));
+  }
+  const opened = new DatabaseSync(file);
+  try {
+    opened.exec(`PRAGMA busy_timeout = ${openTimeoutMs}`);
+    refuseNewer(opened); // before anything of the file is changed
+    opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    migrate(opened);
+    opened.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    return opened;
+  } catch (error) {
+    opened.close();
+    if (setAside === undefined || !isDamaged(error)) throw error;
+    setAside();
+    return openFile({ file, keepDays: 0, openTimeoutMs });
+  }
 }
 
 function prepare(db: DatabaseSync) {
@@ -224,9 +242,14 @@ function translated<T>(file: string, work: () => T): T {
     return work();
   } catch (cause) {
     if (isMillraceError(cause)) throw cause;
-    throw new MillraceError("degraded", `The usage history in ${file} cannot be used.`, {
-      hint: "Free disk space or repair the file; answers still flow, but what they use is not recorded.",
-      cause,
-    });
+    const why = translateSqliteError(cause, `The usage history (${file})`);
+    throw new MillraceError(
+      "degraded",
+      isMillraceError(why) ? why.message : `The usage history (${file}) cannot be used.`,
+      {
+        hint: "End what locks it, free disk space or repair the file; answers still flow, and a gateway keeps in memory what they use until then.",
+        cause,
+      },
+    );
   }
 }

@@ -1,0 +1,161 @@
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import type { MillraceError } from "../../base/errors.ts";
+import { snapshotOf } from "../snapshot.fake.ts";
+import { type FallbackHistory, openFallbackHistory } from "./fallback-history.ts";
+import { turnFake } from "./history.fake.ts";
+import { openHistory } from "./sqlite-history.ts";
+
+let folder: string;
+let file: string;
+let clock: FakeClock;
+let told: (MillraceError | undefined)[];
+let history: FallbackHistory | undefined;
+let healing: Promise<void> | undefined;
+let stop: AbortController;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "millrace-history-"));
+  file = join(folder, "turns.db");
+  clock = new FakeClock();
+  told = [];
+  stop = new AbortController();
+});
+
+afterEach(async () => {
+  stop.abort();
+  await healing;
+  history?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(setAside?: () => void): FallbackHistory {
+  history = openFallbackHistory({
+    open: () =>
+      openHistory({ file, keepDays: 400, openTimeoutMs: 10, ...(setAside === undefined ? {} : { setAside }) }),
+    clock,
+    onDegraded: (error) => told.push(error),
+  });
+  healing = history.heal(stop.signal);
+  return history;
+}
+
+async function tryAgain(): Promise<void> {
+  await clock.advance(5_000);
+  for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+}
+
+const now = 1_750_000_000_000;
+const turn = (n: number) => turnFake({ turnId: `turn_${n}`, endedAtMs: now + n });
+const all = { sinceMs: now - 1000, untilMs: now + 1000, by: "model", timeZone: "UTC" } as const;
+
+/** What is added while the file cannot be used: two turns, one of them told twice, a reading, a return and calls. */
+function addSome(to: FallbackHistory): void {
+  expect([to.addTurn(turn(1)), to.addTurn(turn(2)), to.addTurn(turn(2))]).toEqual([true, true, false]);
+  to.addSnapshot(snapshotOf({ readAtMs: now, usedFraction: 0.1, resetsAtMs: undefined }));
+  to.addResumption({ turnId: "turn_1", atMs: now, how: "cursor", after: "a1", client: "c/1" });
+  to.addToolCalls({ turnId: "turn_1", model: "m", atMs: now, firstTry: 1, repaired: 0, reasked: 0, failed: 0 });
+}
+
+function expectSome(of: FallbackHistory): void {
+  expect(of.spend(all)).toMatchObject([{ turns: 2 }]);
+  expect(of.turns({ sinceMs: 0, untilMs: now * 2, limit: 9 }).map(({ turnId }) => turnId)).toEqual([
+    "turn_2",
+    "turn_1",
+  ]);
+  expect(of.snapshots({ sinceMs: 0, untilMs: now * 2 })).toHaveLength(1);
+  expect(of.resumptions("turn_1")).toHaveLength(1);
+  expect(of.toolCalls(0, now * 2)).toMatchObject([{ firstTry: 1 }]);
+}
+
+describe("a history whose file cannot be used at the start", () => {
+  it("keeps what is added while the file is locked, tells no part for the whole, and heals by itself", async () => {
+    openHistory({ file, keepDays: 400 }).close();
+    const other = new DatabaseSync(file);
+    other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    const opened = open();
+    expect(opened.degradedBy?.message).toContain("is locked by another program");
+    addSome(opened);
+    await tryAgain();
+    const why = expect.objectContaining({ code: "degraded", message: expect.stringContaining("locked") });
+    for (const ask of [() => opened.spend(all), () => opened.resumptions("turn_1"), () => opened.toolCalls(0, now)])
+      expect(ask).toThrow(why);
+    expect(opened.turn("turn_1")).toMatchObject({ turnId: "turn_1" });
+    expect(opened.latestSnapshots(0)).toHaveLength(1);
+    expect(told).toHaveLength(1);
+    other.close();
+    await tryAgain();
+    expect(opened.degradedBy).toBeUndefined();
+    expect(told).toEqual([why, undefined]);
+    expectSome(opened);
+    opened.addTurn(turn(3));
+    expect(opened.spend(all)).toMatchObject([{ turns: 3 }]);
+  });
+
+  it("moves a damaged file aside where it may, never deletes it, and begins a new one", () => {
+    writeFileSync(file, "this was a database once, but no more: ".repeat(500));
+    const damaged = readFileSync(file);
+    const opened = open(() => renameSync(file, `${file}.damaged`));
+    expect(opened.degradedBy).toBeUndefined();
+    addSome(opened);
+    expectSome(opened);
+    expect(readFileSync(`${file}.damaged`)).toEqual(damaged);
+  });
+
+  it("leaves a damaged file that is not its own as it is, and goes on once somebody has moved it", async () => {
+    writeFileSync(file, "this was a database once, but no more: ".repeat(500));
+    const damaged = readFileSync(file);
+    const opened = open();
+    expect(opened.degradedBy?.message).toMatch(/is not a database|is damaged/);
+    addSome(opened);
+    await tryAgain();
+    expect(readFileSync(file)).toEqual(damaged);
+    renameSync(file, `${file}.away`);
+    await tryAgain();
+    expectSome(opened);
+  });
+
+  it("says which version wrote it, leaves every byte of it, and goes on once another file is there", async () => {
+    const newer = openHistory({ file, keepDays: 400 });
+    newer.addTurn(turn(9));
+    newer.close();
+    const database = new DatabaseSync(file);
+    database.exec("INSERT INTO usage_schema (version) VALUES (99)");
+    database.close();
+    const before = readFileSync(file);
+    const opened = open();
+    expect(opened.degradedBy).toMatchObject({
+      message: expect.stringContaining("newer Millrace (its version 99"),
+      hint: expect.stringContaining("Nothing was changed"),
+    });
+    addSome(opened);
+    await tryAgain();
+    await tryAgain();
+    expect(readFileSync(file)).toEqual(before);
+    expect(readdirSync(folder)).toEqual(["turns.db"]);
+    expect(told).toHaveLength(1);
+    renameSync(file, `${file}.newer`);
+    await tryAgain();
+    expectSome(opened);
+  });
+
+  it("keeps what comes when the file fails later, too", async () => {
+    const opened = open();
+    opened.addTurn(turn(1));
+    const other = new DatabaseSync(file);
+    other.exec("DROP TABLE usage_resumptions");
+    opened.addResumption({ turnId: "turn_1", atMs: now, how: "cursor", after: "a1", client: undefined });
+    expect(told).toHaveLength(1);
+    opened.addTurn(turn(2));
+    other.exec("CREATE TABLE usage_resumptions (turn_id TEXT, at_ms INTEGER, how TEXT, after_event TEXT, client TEXT)");
+    other.close();
+    await tryAgain();
+    expect(opened.degradedBy).toBeUndefined();
+    expect(opened.resumptions("turn_1")).toHaveLength(1);
+    expect(opened.spend(all)).toMatchObject([{ turns: 2 }]);
+  });
+});

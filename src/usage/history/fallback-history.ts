@@ -1,0 +1,111 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isMillraceError, type MillraceError } from "../../base/errors.ts";
+import type { UsageHistory } from "./history.ts";
+import { openHistory } from "./sqlite-history.ts";
+
+/** How often a history that failed is tried again; ms. A row of docs/retries.md. */
+const healEveryMs = 5_000;
+/** What is kept in memory for it, at most; the oldest is given up first. */
+const mostKept = 50_000;
+
+export interface FallbackHistoryOptions {
+  /** Opens the history; called again while it fails. Quick also then: nothing else runs meanwhile. Throws `degraded`. */
+  readonly open: () => UsageHistory;
+  readonly clock: Clock;
+  /** Told when the history begins to fail, with why, and when it is well again. */
+  readonly onDegraded: (error: MillraceError | undefined) => void;
+}
+
+/** A history that goes on when its file cannot be used: what is added waits in memory until it can. */
+export interface FallbackHistory extends UsageHistory {
+  /** Tries a history that failed again, until the signal aborts; never rejects. */
+  heal(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * The history that `open` opens, or memory while that fails. What is added then is put into it once it is well: each turn and
+ * reading counts once. What was there before cannot be told meanwhile: asking for it throws why, so that nobody takes a part
+ * for the whole. Throws what `open` throws beside `degraded`.
+ */
+export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistoryOptions): FallbackHistory {
+  const memory = openHistory({ file: ":memory:", keepDays: 400 });
+  const waiting: ((history: UsageHistory) => void)[] = [];
+  let primary: UsageHistory | undefined;
+  let degradedBy: MillraceError | undefined;
+
+  /** Whether the work could be done; a history that fails is not asked again until it heals. */
+  function attempt(work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      if (!isMillraceError(error) || error.code !== "degraded") throw error;
+      if (degradedBy?.message !== error.message) onDegraded(error);
+      degradedBy = error;
+      return false;
+    }
+  }
+
+  function add<T>(work: (history: UsageHistory) => T): T {
+    let result: { readonly value: T } | undefined;
+    if (degradedBy === undefined) attempt(() => (result = { value: work(whole()) }));
+    if (result !== undefined) return result.value;
+    waiting.push(work);
+    if (waiting.length > mostKept) waiting.shift();
+    return work(memory);
+  }
+
+  /** What knows everything; throws why there is nothing that does. */
+  function whole(): UsageHistory {
+    if (primary !== undefined) return primary;
+    throw degradedBy ?? new RangeError("not opened");
+  }
+
+  const tryOpen = () => {
+    primary ??= open();
+  };
+  attempt(tryOpen);
+  return {
+    get degradedBy() {
+      return degradedBy;
+    },
+    addTurn: (turn) => add((history) => history.addTurn(turn)),
+    addSnapshot: (snapshot) => add((history) => history.addSnapshot(snapshot)),
+    addToolCalls: (calls) => add((history) => history.addToolCalls(calls)),
+    addResumption: (resumption) => add((history) => history.addResumption(resumption)),
+    toolCalls: (...asked) => whole().toolCalls(...asked),
+    resumptions: (turnId) => whole().resumptions(turnId),
+    snapshots: (query) => whole().snapshots(query),
+    rawAnswer: (...asked) => whole().rawAnswer(...asked),
+    spend: (query) => whole().spend(query),
+    turns: (query) => whole().turns(query),
+    explained: (...asked) => whole().explained(...asked),
+    // These two are asked for what is new: memory knows it, and what is told twice counts once.
+    turn: (turnId) => (primary ?? memory).turn(turnId) ?? memory.turn(turnId),
+    latestSnapshots: (sinceMs) => (primary ?? memory).latestSnapshots(sinceMs),
+    sweep(nowMs) {
+      if (degradedBy === undefined) attempt(() => whole().sweep(nowMs));
+    },
+    async heal(signal) {
+      while (!signal.aborted) {
+        await bestEffort(clock.sleep(healEveryMs, signal));
+        if (signal.aborted || degradedBy === undefined) continue;
+        const isWell = attempt(() => {
+          tryOpen();
+          for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
+            next(whole());
+            waiting.shift(); // only now: what was not taken waits on
+          }
+        });
+        if (!isWell) continue;
+        degradedBy = undefined;
+        onDegraded(undefined);
+      }
+    },
+    close() {
+      primary?.close();
+      memory.close();
+    },
+  };
+}
