@@ -1,6 +1,22 @@
 import { describe, expect, it } from "vitest";
 import { corsHeaders, preflight } from "./cors.ts";
-import { clientOf } from "./request-headers.ts";
+import { clientOf, projectOf } from "./request-headers.ts";
+
+describe("what a request is for", () => {
+  it.each([
+    ["engine", "engine"],
+    ["  ", undefined],
+    ["项目", "项目"],
+    ["/home/ada/café", "/home/ada/café"],
+  ])("%j, in the bytes of UTF-8", (sent, project) => {
+    const bytes = Buffer.from(sent).toString("latin1"); // as Node hands over what came
+    expect(projectOf(new Headers({ "x-millrace-project": bytes }))).toBe(project);
+  });
+
+  it("is told in Latin-1 too", () => {
+    expect(projectOf(new Headers({ "x-millrace-project": "caf\u00e9" }))).toBe("café");
+  });
+});
 
 describe("who asks", () => {
   it.each([

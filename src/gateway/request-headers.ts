@@ -26,8 +26,18 @@ export function clientOf(headers: Headers): string | undefined {
 
 /** What the client says it works on; for the usage history. */
 export function projectOf(headers: Headers): string | undefined {
-  const project = headers.get("x-millrace-project")?.trim();
-  return project ? project.slice(0, longestKey) : undefined;
+  const project = textOf(headers.get("x-millrace-project")?.trim() ?? "");
+  return project === "" ? undefined : project.slice(0, longestKey);
+}
+
+/** A header as its sender wrote it: folders have names in UTF-8, which arrive byte by byte. Source: RFC 9110, 5.5. */
+function textOf(bytes: string): string {
+  if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes, (letter) => letter.charCodeAt(0)));
+  } catch {
+    return bytes; // Latin-1, as it came
+  }
 }
 
 /** Whether an SDK says that it sends this request again. */
