@@ -102,7 +102,8 @@ export async function pickLeftover(
   for (const stream of streams) if (stream !== picked) await stream.leave();
   if (picked !== undefined) return picked;
   if (first === undefined) throw nothingLeft(wanted, taken.length);
-  for (const { streamKey, label, createdAtMs } of found) {
+  const newestFirst = found.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  for (const { streamKey, label, createdAtMs } of newestFirst) {
     const age = spellAge(io.clock.now() - createdAtMs).padStart(9);
     out.row(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readNote(label).question)}`);
   }

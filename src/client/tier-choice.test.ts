@@ -49,6 +49,15 @@ describe("the choice of a tier", () => {
     expect(after("failed", "failed")).toBe("sse");
   });
 
+  test("does not leave a tier that carried events for a gateway that was slow once, and does the second time", () => {
+    const { choice, after } = begin();
+    after("welcomed");
+    choice.useful(choice.current);
+    expect(after("held_back")).toBe("sse");
+    expect(after("held_back", "welcomed")).toBe("bidi");
+    expect(after("held_back", "welcomed")).toBe("poll");
+  });
+
   test("gives a tier that failed only once where another worked a second chance", () => {
     const { after } = begin();
     expect(after("failed", "failed", "welcomed")).toBe("bidi");
