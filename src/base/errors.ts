@@ -17,6 +17,9 @@ export type ErrorCode =
   | "expired"
   | "internal";
 
+/** `details.reason` of an `upstream_failed`: the model was asked twice and never gave an answer that can be used. */
+export const unusableAnswer = "unusable_answer";
+
 /** What to do next when the thrower has nothing better to say. */
 const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running: "Start Windsurf and open a folder, then try again; `millrace doctor` shows what was looked at.",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { proves } from "../../test/support/proves.ts";
-import { MillraceError } from "../base/errors.ts";
+import { MillraceError, unusableAnswer } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import { fakeGateway } from "./gateway.fake.ts";
@@ -132,5 +132,29 @@ describe("what the wire promises, read event by event", () => {
     expect(await count("?beta=true", "claude-nobody-has")).toEqual([200, tokens]);
     fake.models.fails = new MillraceError("ide_not_running", "No IDE runs.");
     expect(await count("/?beta=true", "test-model")).toEqual([200, tokens]);
+  });
+
+  it("an answer that stayed unusable is not asked for again by the client: 422, and no overload in a stream", async () => {
+    proves("http.permanent-4xx");
+    const error = { code: "upstream_failed", message: "No.", hint: "", details: { reason: unusableAnswer } } as const;
+    const failed: TurnEventBody = { type: "failed", error };
+    for (const path of ["/v1/chat/completions", "/v1/messages", "/v1/responses"]) {
+      const fake = fakeGateway();
+      fake.turns.script = () => [started, failed];
+      const body = {
+        model: "test-model",
+        max_tokens: 9,
+        ...(path === "/v1/responses" ? { input: "x" } : { messages }),
+      };
+      const response = await fake.request(path, { json: body });
+      expect([response.status, response.headers.get("x-should-retry")]).toEqual([422, "false"]);
+      expect(await response.json()).toMatchObject({ error: { details: { reason: "unusable_answer" } } });
+    }
+    const { json } = await streamed("/v1/messages", { ...chat, max_tokens: 9 }, [
+      started,
+      { type: "text", delta: "Hal" },
+      failed,
+    ]);
+    expect(json.at(-1)).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
   });
 });

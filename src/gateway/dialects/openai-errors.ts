@@ -1,6 +1,12 @@
 import type { ErrorCode, ErrorRecord } from "../../base/errors.ts";
 import type { WireError } from "./dialect.ts";
-import { isRepeatedQuota, repeatedQuotaStatus, retryHeaders } from "./retry-headers.ts";
+import {
+  isRepeatedQuota,
+  isUnusableAnswer,
+  repeatedQuotaStatus,
+  retryHeaders,
+  unusableAnswerStatus,
+} from "./retry-headers.ts";
 
 interface OpenAiError {
   readonly status: number;
@@ -47,10 +53,15 @@ export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly
   };
 }
 
+function statusOf(error: ErrorRecord): number {
+  if (isRepeatedQuota(error)) return repeatedQuotaStatus;
+  return isUnusableAnswer(error) ? unusableAnswerStatus : openAiErrors[error.code].status;
+}
+
 /** An error as status, headers and body, for Chat Completions, Completions, Responses and everything that has no API of its own. */
 export function encodeOpenAiError(error: ErrorRecord, requestId: string): WireError {
   return {
-    status: isRepeatedQuota(error) ? repeatedQuotaStatus : openAiErrors[error.code].status,
+    status: statusOf(error),
     headers: retryHeaders(error),
     body: { error: openAiErrorBody(error, requestId) },
   };

@@ -1,4 +1,4 @@
-import type { ErrorCode, ErrorRecord } from "../../base/errors.ts";
+import { type ErrorCode, type ErrorRecord, unusableAnswer } from "../../base/errors.ts";
 
 /** Longest wait that is announced: clients ignore longer ones and retry by their own, much shorter plan. */
 const longestWaitSeconds = 60;
@@ -35,11 +35,23 @@ export function isRepeatedQuota({ code, repeated }: ErrorRecord): boolean {
 }
 
 /**
+ * The status of an answer that stayed unusable: each repetition costs two more prompts, and clients repeat every 5xx and
+ * every error event that sounds like overload (Claude Code three times), whatever the headers say. Source: client-contract row 58.
+ */
+export const unusableAnswerStatus = 422;
+
+/** Whether the model was asked twice already and gave nothing that can be used. */
+export function isUnusableAnswer({ code, details }: ErrorRecord): boolean {
+  const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
+  return code === "upstream_failed" && reason === unusableAnswer;
+}
+
+/**
  * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain. An exhausted quota says
  * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: client-contract row 57.
  */
 export function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
-  if (notWorthRepeating[error.code]) return { "x-should-retry": "false" };
+  if (notWorthRepeating[error.code] || isUnusableAnswer(error)) return { "x-should-retry": "false" };
   if (error.retryAfterMs === undefined) return {};
   const seconds = Math.min(longestWaitSeconds, Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   return { "retry-after": String(seconds) };

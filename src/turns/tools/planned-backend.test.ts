@@ -329,7 +329,11 @@ describe("an answer that has to be JSON", () => {
     const { last, report } = await told(new ScriptedBackend("no", "no again"), json());
     expect(last).toMatchObject({
       type: "failed",
-      error: { code: "upstream_failed", message: expect.stringContaining("not in the form asked for") },
+      error: {
+        code: "upstream_failed",
+        message: expect.stringContaining("not in the form asked for"),
+        details: { reason: "unusable_answer" },
+      },
     });
     expect(report?.outcomes).toEqual([]);
   });

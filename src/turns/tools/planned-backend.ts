@@ -1,6 +1,6 @@
 import type { Backend, Prompt, ResumePoint, RunOptions, StopReason } from "../../backends/backend.ts";
 import { bestEffort, deadline } from "../../base/async.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
@@ -190,6 +190,7 @@ function summed(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
 
 function unusable(problem: string, twice: boolean): MillraceError {
   return new MillraceError("upstream_failed", `The model gave ${problem}${twice ? " (it was asked twice)" : ""}.`, {
+    details: { reason: unusableAnswer },
     hint: "Send the request again, or pick a model that calls tools more reliably; `millrace models --tools` shows how each fares.",
   });
 }

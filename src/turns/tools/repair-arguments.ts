@@ -10,7 +10,8 @@ const maxRounds = 20;
 
 /**
  * Makes arguments fit their schema where that loses nothing: a number or boolean written as a string (and back), an
- * object or list written as a JSON string, one item where a list of such is wanted, null for an optional member.
+ * object or list written as a JSON string, one item where a list of such is wanted, null for an optional member, a required
+ * member left out whose schema says what it is then (`default`).
  * Everything else is left for the model to correct.
  */
 export function repairArguments(value: unknown, check: SchemaCheck): Repaired {
@@ -35,12 +36,13 @@ function isNothing(value: unknown): boolean {
 
 function firstImprovement(value: unknown, misfits: readonly Misfit[], check: SchemaCheck): unknown {
   for (const misfit of misfits) {
-    if (misfit.expected === undefined) continue;
     const steps = misfit.path
       .split("/")
       .slice(1)
       .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
-    for (const candidate of candidatesAt(value, steps, misfit.expected)) {
+    const { expected = [], byDefault } = misfit;
+    const completed = byDefault === undefined ? [] : completedAt(value, steps, byDefault);
+    for (const candidate of [...completed, ...candidatesAt(value, steps, expected)]) {
       if (check.misfits(candidate).length < misfits.length) return candidate;
     }
   }
@@ -49,10 +51,20 @@ function firstImprovement(value: unknown, misfits: readonly Misfit[], check: Sch
 
 const absent = Symbol("absent");
 
-function candidatesAt(root: unknown, steps: readonly string[], expected: readonly string[]): readonly unknown[] {
+function completedAt(root: unknown, steps: readonly string[], { key, value }: NonNullable<Misfit["byDefault"]>) {
+  const object = valueAt(root, steps);
+  return isObject(object) ? [replaced(root, steps, { ...object, [key]: value })] : [];
+}
+
+function valueAt(root: unknown, steps: readonly string[]): unknown {
   let value = root;
   for (const step of steps)
     value = isObject(value) || Array.isArray(value) ? (value as Record<string, unknown>)[step] : undefined; // lists are objects too
+  return value;
+}
+
+function candidatesAt(root: unknown, steps: readonly string[], expected: readonly string[]): readonly unknown[] {
+  const value = valueAt(root, steps);
   const replacements = expected.flatMap((type) => conversions(value, type));
   const removal = value === null && steps.length > 0 ? [absent] : [];
   return [...replacements, ...removal].map((replacement) => replaced(root, steps, replacement));

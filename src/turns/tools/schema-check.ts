@@ -4,11 +4,15 @@ import formatsPlugin from "ajv-formats";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One way in which a value does not fit. `path` is a JSON pointer; `expected` the types wanted, for a type error. */
+/**
+ * One way in which a value does not fit. `path` is a JSON pointer; `expected` the types wanted, for a type error; `byDefault`
+ * a member that is missing at `path`, with the value that its schema gives it when it is not there.
+ */
 export interface Misfit {
   readonly path: string;
   readonly text: string;
   readonly expected: readonly string[] | undefined;
+  readonly byDefault?: { readonly key: string; readonly value: unknown };
 }
 
 /** A JSON Schema ready to check values against. */
@@ -26,6 +30,7 @@ const formats = formatsPlugin.default;
 const options = {
   strict: false,
   allErrors: true,
+  verbose: true,
   validateSchema: false,
   addUsedSchema: false,
   unicodeRegExp: false,
@@ -116,7 +121,17 @@ function misfitOf(error: ErrorObject, what: string): Misfit {
   }
   const type = error.keyword === "type" ? params["type"] : undefined;
   const expected = typeof type === "string" ? type.split(",") : Array.isArray(type) ? type.map(String) : undefined;
-  return { path: error.instancePath, text: `${where} ${detail}`, expected };
+  const byDefault = error.keyword === "required" ? defaultOf(error.parentSchema, params["missingProperty"]) : undefined;
+  return { path: error.instancePath, text: `${where} ${detail}`, expected, ...(byDefault && { byDefault }) };
+}
+
+/** The default of a member that its schema both requires and has a value for. */
+function defaultOf(schema: unknown, key: unknown): Misfit["byDefault"] {
+  const properties = isObject(schema) ? schema["properties"] : undefined;
+  const member = isObject(properties) && typeof key === "string" ? properties[key] : undefined;
+  return isObject(member) && Object.hasOwn(member, "default")
+    ? { key: String(key), value: member["default"] }
+    : undefined;
 }
 
 export function isObject(value: unknown): value is Json {

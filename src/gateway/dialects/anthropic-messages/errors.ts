@@ -1,6 +1,12 @@
 import type { ErrorCode, ErrorRecord } from "../../../base/errors.ts";
 import type { WireError } from "../dialect.ts";
-import { isRepeatedQuota, repeatedQuotaStatus, retryHeaders } from "../retry-headers.ts";
+import {
+  isRepeatedQuota,
+  isUnusableAnswer,
+  repeatedQuotaStatus,
+  retryHeaders,
+  unusableAnswerStatus,
+} from "../retry-headers.ts";
 
 interface AnthropicError {
   readonly status: number;
@@ -29,6 +35,7 @@ const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
 
 function wireOf(error: ErrorRecord): AnthropicError {
   if (isRepeatedQuota(error)) return { status: repeatedQuotaStatus, type: "billing_error" };
+  if (isUnusableAnswer(error)) return { status: unusableAnswerStatus, type: "invalid_request_error" };
   return anthropicErrors[error.code];
 }
 
