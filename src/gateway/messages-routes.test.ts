@@ -241,6 +241,26 @@ describe("messages", () => {
     ]);
   });
 
+  it("read what a search found: the names of tools, and passages with their source", async () => {
+    const content = [
+      { type: "tool_reference", tool_name: "WebSearch" },
+      { type: "search_result", source: "a.md", title: "A", content: [{ type: "text", text: "It rains." }] },
+    ];
+    const request = await parsed({
+      tools,
+      messages: [
+        ...messages,
+        { role: "assistant", content: [{ type: "tool_use", id: "a", name: "weather", input: {} }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content }] },
+      ],
+    });
+    expect(request?.messages.at(-1)?.parts).toEqual([
+      { type: "text", text: "The tool WebSearch can be called now." },
+      { type: "text", text: "A, a.md" },
+      { type: "text", text: "It rains." },
+    ]);
+  });
+
   it("read text documents and ignore blocks of types that they do not know", async () => {
     const document = {
       type: "document",

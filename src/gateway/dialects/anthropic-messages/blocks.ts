@@ -28,12 +28,28 @@ const documentBlock = z.object({
   title: z.string().nullish(),
   context: z.string().nullish(),
 });
-const known = { text: textBlock, image: imageBlock, document: documentBlock };
+const searchResultBlock = z.object({
+  type: z.literal("search_result"),
+  source: z.string().nullish(),
+  title: z.string().nullish(),
+  content: z.array(z.looseObject({ type: z.string() })).nullish(),
+});
+const toolReferenceBlock = z.object({ type: z.literal("tool_reference"), tool_name: z.string() });
+const known = {
+  text: textBlock,
+  image: imageBlock,
+  document: documentBlock,
+  searchResult: searchResultBlock,
+  toolReference: toolReferenceBlock,
+};
 
 /** A block of a type that this API may know and we do not: kept out of the prompt, never refused. Source: client-contract row 40. */
 export const anyBlock = z.looseObject({ type: z.string() });
 
-/** Text, images and text documents as parts; blocks of other types are nothing. Throws `invalid_request` with the path. */
+/**
+ * Text, images, text documents, search results, and the names of tools that a client's search found (Claude Code's ToolSearch),
+ * as parts; blocks of other types are nothing. Throws `invalid_request` with the path.
+ */
 export function parsePartBlock(block: z.infer<typeof anyBlock>, path: string): Part[] {
   switch (block.type) {
     case "text":
@@ -42,6 +58,14 @@ export function parsePartBlock(block: z.infer<typeof anyBlock>, path: string): P
       return [parseImage(parseAt(known.image, block, path).source, `${path}.source`)];
     case "document":
       return parseDocument(parseAt(known.document, block, path), path);
+    case "search_result": {
+      const { source, title, content } = parseAt(known.searchResult, block, path);
+      const heading = [title, source].filter((text) => text).join(", ");
+      const parts = (content ?? []).flatMap((inner, i) => parsePartBlock(inner, `${path}.content[${i}]`));
+      return [...textParts([heading]), ...parts];
+    }
+    case "tool_reference":
+      return textParts([`The tool ${parseAt(known.toolReference, block, path).tool_name} can be called now.`]);
     default:
       return [];
   }
