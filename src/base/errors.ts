@@ -17,7 +17,7 @@ export type ErrorCode =
   | "expired"
   | "internal";
 
-/** `details.reason` of an `upstream_failed`: the model was asked twice and never gave an answer that can be used. */
+/** `details.reason` of an `upstream_failed` whose answer cannot be used, and would hardly be better if it were asked for again. */
 export const unusableAnswer = "unusable_answer";
 
 /** What to do next when the thrower has nothing better to say. */

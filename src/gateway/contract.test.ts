@@ -156,5 +156,8 @@ describe("what the wire promises, read event by event", () => {
       failed,
     ]);
     expect(json.at(-1)).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
+    const chunks = (await streamed("/v1/chat/completions", chat, [started, { type: "text", delta: "Hal" }, failed]))
+      .json;
+    expect(chunks.at(-1)).toMatchObject({ error: { type: "invalid_request_error", code: "upstream_failed" } });
   });
 });

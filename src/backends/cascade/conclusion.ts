@@ -1,4 +1,4 @@
-import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
+import { type ErrorRecord, MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
@@ -23,8 +23,8 @@ const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> 
  * names its cause, the termination reason does not. Source: facts/language-server.md, 1.5 and 9.5.
  */
 export function conclude(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): TurnEventBody {
-  if (view.tool !== undefined) return failed(toolMessage(view.tool), toolHint);
-  if (view.cut) return failed(cutMessage, cutHint);
+  if (view.tool !== undefined) return failed(toolMessage(view.tool), toolHint, { reason: unusableAnswer });
+  if (view.cut) return failed(cutMessage, cutHint, { reason: unusableAnswer });
   if (view.error?.details !== undefined) return { type: "failed", error: errorOf(view.error.details).toRecord() };
   if (view.error !== undefined) return failed("The IDE reports an error for this turn and does not say which.");
   const { raw, ending } = endingOf(run);
@@ -72,7 +72,12 @@ function unansweredMessage(view: TurnView, run: RunSnapshot | undefined): string
     : "The IDE's server took the prompt but never began to work on it.";
 }
 
-function failed(message: string, hint?: string): { readonly type: "failed"; readonly error: ErrorRecord } {
-  const error = new MillraceError("upstream_failed", message, hint === undefined ? {} : { hint });
+function failed(
+  message: string,
+  hint?: string,
+  details?: unknown,
+): { readonly type: "failed"; readonly error: ErrorRecord } {
+  const more = { ...(hint === undefined ? {} : { hint }), ...(details === undefined ? {} : { details }) };
+  const error = new MillraceError("upstream_failed", message, more);
   return { type: "failed", error: error.toRecord() };
 }

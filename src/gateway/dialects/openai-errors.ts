@@ -42,7 +42,7 @@ export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly
   const { type, code } = openAiErrors[error.code];
   return {
     message: `${error.message} ${error.hint}`,
-    type,
+    type: isUnusableAnswer(error) ? "invalid_request_error" : type,
     param: error.param ?? null,
     code,
     request_id: requestId,
