@@ -120,7 +120,12 @@ class Engine implements StreamTurns {
     const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
     const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
     const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);
-    if (intent !== "observe") await this.#store.keepTogether(turnIds);
+    if (intent !== "observe") {
+      const last = turnIds.at(-1);
+      // the expiry slides now, so that what the attach is told of it is true; one that has expired is told so when it is read
+      if (last !== undefined) await bestEffort(this.#store.noteAttached(last, this.#clock.now()));
+      await this.#store.keepTogether(turnIds);
+    }
     return {
       epoch,
       accepted,
@@ -238,9 +243,10 @@ class Engine implements StreamTurns {
     return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
   }
 
-  #joined(record: TurnRecord, asked: JoinTurn, signal: AbortSignal): StartedTurn {
-    refuseConflict(asked, record);
-    this.#presence.expect(record.turnId, signal);
+  async #joined(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
+    refuseConflict(asked, twin);
+    this.#presence.expect(twin.turnId, signal);
+    const record = await this.#kept(twin);
     return {
       turnId: record.turnId,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
@@ -248,6 +254,16 @@ class Engine implements StreamTurns {
       degraded: record.degraded,
       expiresAtMs: record.expiresAtMs,
     };
+  }
+
+  /** The turn as its reader who is there now keeps it: its expiry has moved on. */
+  async #kept(record: TurnRecord): Promise<TurnRecord> {
+    try {
+      await this.#store.noteAttached(record.turnId, this.#clock.now());
+      return (await this.#store.get(record.turnId)) ?? record;
+    } catch {
+      return record; // reading it will say what is wrong
+    }
   }
 
   /** The client asked something else in the same session: what it left behind is ended, unless it was to go on to its end. */

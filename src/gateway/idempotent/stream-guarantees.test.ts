@@ -129,6 +129,25 @@ describe("a stream", { timeout: 60_000 }, () => {
     for (const text of [...(await told()), feed.bytes, later.bytes]) expect(text).not.toContain(secret);
   });
 
+  test("says at each attach until when it is kept by that very attach, and never past the cap", async () => {
+    const hourMs = 3_600_000;
+    const clock = new SettableClock(1_750_000_000_000);
+    const retention = { windowMs: hourMs, capMs: 1.75 * hourMs, tombstoneMs: 24 * hourMs };
+    const store = openLog({ medium: new MemoryMedium(), codec: testCodec(), clock, retention });
+    const { world, names, first } = await begun({ clock, store });
+    world.backend.last.finish("");
+    await first.ended;
+    const kept: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      clock.move(0.5 * hourMs);
+      const later = await attach(world, "bidi", names).until(({ welcome }) => welcome !== undefined);
+      const { expiresAtUnixMs = 0n, serverNowUnixMs = 0n } = later.welcome?.facts ?? {};
+      kept.push(Number(expiresAtUnixMs - serverNowUnixMs) / hourMs);
+      await later.cut();
+    }
+    expect(kept).toEqual([1, 0.75, 0.25]);
+  });
+
   test("R13: is kept for two hours, and then `expired`, never begun again", async () => {
     const clock = new SettableClock(1_750_000_000_000);
     const { world, names, first } = await begun({ clock });
