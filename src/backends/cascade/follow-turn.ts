@@ -1,12 +1,20 @@
 import type { Clock } from "../../base/clock.ts";
-import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
+import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/call-failure.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Reach } from "../reach.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
-import { afterAnswer, afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
+import {
+  afterAnswer,
+  afterFailure,
+  isOutage,
+  noPolls,
+  type PollFailure,
+  type PollHistory,
+  type PollPace,
+} from "./poll-schedule.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { wantsRun } from "./turn-progress.ts";
 
@@ -67,7 +75,7 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
         return;
       }
     } else {
-      const retry = afterFailure(history, callFailure(failure), now(), pace);
+      const retry = afterFailure(history, pollFailure(failure), now(), pace);
       if (retry === undefined) {
         yield { type: "failed", error: lostError(failure, reach) };
         return;
@@ -99,6 +107,16 @@ async function readRun(
     if (callFailure(error) !== "unimplemented") throw error;
     return { kind: "run", atMs: now(), status: undefined, executors: [], restarted };
   }
+}
+
+/**
+ * Polls change nothing, so one without an answer may be made again, whatever became of it. `cancelled`, while the turn is not: the
+ * way to the server was closed while it is looked for again.
+ */
+function pollFailure(error: unknown): PollFailure {
+  if (!isMillraceError(error)) return callFailure(error);
+  if (error.code === "upstream_timeout") return "silent";
+  return error.code === "cancelled" ? "not_sent" : callFailure(error);
 }
 
 /** A server that cannot be found yet is no failure of its own: the next poll fails, and its budget counts. */

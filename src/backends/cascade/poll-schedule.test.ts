@@ -60,18 +60,21 @@ describe("afterFailure", () => {
     expect(afterFailure(history, "refused", 0, defaultPace)).toBeDefined();
   });
 
-  test("a server out of reach is waited for as long as a restart may take", () => {
-    let history: PollHistory = noPolls;
-    let atMs = 0;
-    for (;;) {
-      const retry = afterFailure(history, "not_sent", atMs, defaultPace);
-      if (retry === undefined) break;
-      history = retry.history;
-      atMs += retry.waitMs;
-    }
-    expect(atMs).toBeGreaterThanOrEqual(defaultPace.outageMs);
-    expect(atMs).toBeLessThan(defaultPace.outageMs + 2_001);
-  });
+  test.each(["not_sent", "silent"] as const)(
+    "a server that is %s is waited for as long as a restart may take",
+    (kind) => {
+      let history: PollHistory = noPolls;
+      let atMs = 0;
+      for (;;) {
+        const retry = afterFailure(history, kind, atMs, defaultPace);
+        if (retry === undefined) break;
+        history = retry.history;
+        atMs += retry.waitMs;
+      }
+      expect(atMs).toBeGreaterThanOrEqual(defaultPace.outageMs);
+      expect(atMs).toBeLessThan(defaultPace.outageMs + 2_001);
+    },
+  );
 
   test.each(["trajectory_missing", "unimplemented"] as const)("%s is final", (kind) => {
     expect(afterFailure(noPolls, kind, 0, defaultPace)).toBeUndefined();

@@ -1,5 +1,8 @@
 import type { CallFailureKind } from "../../language-server/call-failure.ts";
 
+/** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */
+export type PollFailure = CallFailureKind | "silent";
+
 /** How often a turn is polled. All of it can be configured; the defaults are what `bench/` found. */
 export interface PollPace {
   /** While text flows. */
@@ -10,7 +13,7 @@ export interface PollPace {
   readonly growth: number;
   /** The part of the time, at most, that one turn spends waiting for answers: a slow server is asked less often. */
   readonly busyFraction: number;
-  /** How long a server may be out of reach, as it is while the IDE restarts it. */
+  /** How long a server may be out of reach, as it is while the IDE restarts it, or silent. */
   readonly outageMs: number;
 }
 
@@ -63,13 +66,13 @@ export function afterAnswer(
 }
 
 /**
- * How long to wait after a poll that failed; `undefined` when there is no use in another. A server out of reach is waited for
- * as long as an IDE may take to restart it; one that answers with errors, or breaks off, gets fewer than 3 in a row and fewer
+ * How long to wait after a poll that failed; `undefined` when there is no use in another. A server out of reach, or silent, is
+ * waited for as long as an IDE may take to restart it; one that answers with errors, or breaks off, gets fewer than 3 in a row and fewer
  * than 5 of 15. Source: facts/language-server.md, 9.2.
  */
 export function afterFailure(
   history: PollHistory,
-  kind: CallFailureKind,
+  kind: PollFailure,
   atMs: number,
   pace: PollPace,
 ): { readonly history: PollHistory; readonly waitMs: number } | undefined {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
@@ -221,6 +222,23 @@ describe("a server that fails while it is polled", () => {
     });
     expect(events.at(-1)).toMatchObject({ type: "failed", error: { message: expect.stringContaining("restarted") } });
     expect(clock.monotonic()).toBeLessThan(20_000);
+  });
+
+  test("a server that hangs for a while, and was forgotten meanwhile, costs nothing", async () => {
+    const { server, run } = setUp();
+    let hangs = 0;
+    server.onCall = (call) => {
+      if (call !== "getSteps" || hangs === 0) return;
+      hangs--;
+      // the first poll gets no answer in time; those after it find the way to the server closed
+      throw new MillraceError(hangs === 6 ? "upstream_timeout" : "cancelled", "No answer.");
+    };
+    const events = await run(false, (event) => {
+      if (event.type === "text" && event.delta === "Hel") hangs = 7;
+    });
+    expect(events.at(-1)).toEqual(finished);
+    expect(replay(events).text).toBe("Hello");
+    expect(server.accepted).toHaveLength(1);
   });
 
   test("a server that stays away ends the turn after the time that a restart may take", async () => {
