@@ -132,9 +132,9 @@ test("the programs of docs/client.md run as they stand", async () => {
   const page = readFileSync(join(import.meta.dirname, "../../docs/client.md"), "utf8");
   const source = (module: string) => pathToFileURL(join(import.meta.dirname, "../../src/client", module)).href;
   const env = { ...process.env, GATEWAY_URL: served.url, GATEWAY_KEY: served.key, MODEL: model };
-  const cwd = newFolder();
-  const printed: string[] = [];
-  for (const [, program = ""] of page.matchAll(/```ts\n([\s\S]*?)```/g)) {
+  const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)];
+  const running = programs.map(async ([, program = ""]) => {
+    const cwd = newFolder();
     const linked = program
       .replace('"millrace/client/node"', JSON.stringify(source("node/index.ts")))
       .replace('"millrace/client"', JSON.stringify(source("index.ts")));
@@ -143,9 +143,9 @@ test("the programs of docs/client.md run as they stand", async () => {
     let stdout = "";
     child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
     expect(await once(child, "close")).toEqual([0, null]);
-    printed.push(stdout);
-  }
-  const [smallest, withTool, inBrowser, lookingOn] = printed;
+    return stdout;
+  });
+  const [smallest, withTool, inBrowser, lookingOn] = await Promise.all(running);
   expect(smallest).toContain("What is a millrace?");
   expect(withTool).toMatch(/It is sunny there\.[\s\S]*finished: stop\n$/);
   expect([inBrowser, lookingOn]).toEqual(["", ""]); // a function, and nobody left a stream
