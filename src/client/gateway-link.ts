@@ -14,12 +14,17 @@ export interface GatewayLink {
 export interface GatewayAddress {
   /** Its origin: `http://127.0.0.1:42100`. */
   readonly url: string;
-  /** What `millrace key` prints. */
+  /** What `millrace key --value` prints. */
   readonly key: string;
 }
 
-/** Its origin, as the transports want it. Throws `invalid_request` for what is none. */
-export function baseUrlOf({ url }: GatewayAddress): string {
+/** Its origin, as the transports want it. Throws `invalid_request` for what is none, and where the key is missing. */
+export function baseUrlOf({ url, key }: GatewayAddress): string {
+  if (key.trim() === "")
+    throw new MillraceError("invalid_request", "The gateway's key is empty.", {
+      param: "key",
+      hint: "`millrace key --value` prints it.",
+    });
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed !== undefined && /^https?:$/.test(parsed.protocol)) return url;
   throw new MillraceError("invalid_request", `The gateway's address is not a URL: ${JSON.stringify(url)}.`, {

@@ -1,0 +1,71 @@
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { observe } from "../observe.ts";
+import { webLink } from "../web-link.ts";
+import { nodeLink } from "./node-link.ts";
+
+const pass = { streamKey: "a-stream", encryptionKey: "A".repeat(43) };
+const backoff = { baseMs: 1, capMs: 1, budget: 8 };
+
+/** A server that speaks HTTP/1.1 only, and its address. */
+async function listen(handler: RequestListener) {
+  const server = createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => server.close().closeAllConnections());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }; // it listens on TCP
+}
+
+/** What comes of looking on at a gateway that is none. */
+async function errorAt(url: string): Promise<unknown> {
+  try {
+    for await (const _ of observe(pass, { gateway: nodeLink({ url, key: "a-key" }), backoff }));
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe("a link to what is no gateway", () => {
+  test.each(["", "127.0.0.1:42100", "file:///tmp/x"])("is refused at once where the address is %j", (url) => {
+    for (const open of [nodeLink, webLink])
+      expect(() => open({ url, key: "a-key" })).toThrow(
+        expect.objectContaining({ code: "invalid_request", param: "url" }),
+      );
+  });
+
+  test("is refused at once without a key", () => {
+    for (const open of [nodeLink, webLink])
+      expect(() => open({ url: "http://127.0.0.1:1", key: "" })).toThrow(expect.objectContaining({ param: "key" }));
+  });
+
+  test("says what the system said where nobody answers", async () => {
+    const { url, server } = await listen(() => undefined);
+    await new Promise((resolve) => server.close(resolve));
+    expect(await errorAt(url)).toMatchObject({
+      code: "upstream_failed",
+      message: expect.stringContaining(`ECONNREFUSED ${new URL(url).host}`),
+    });
+  });
+
+  test("says so where somebody answers who knows no such call, and cannot even be asked over HTTP/2", async () => {
+    let asked = 0;
+    const { url } = await listen((_, response) => {
+      asked++;
+      response.writeHead(404, { "content-type": "application/json" }).end("{}");
+    });
+    expect(await errorAt(url)).toMatchObject({
+      code: "upstream_failed",
+      message: expect.stringContaining("does not speak the stream protocol"),
+    });
+    expect(asked).toBeLessThan(backoff.budget);
+  });
+
+  test("passes on that a key is turned away", async () => {
+    const { url } = await listen((_, response) => void response.writeHead(401).end());
+    expect(await errorAt(url)).toMatchObject({
+      code: "unauthenticated",
+      hint: expect.stringContaining("millrace key"),
+    });
+  });
+});
