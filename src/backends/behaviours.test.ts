@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../base/clock.ts";
+import { unusableAnswer } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../log/event.ts";
 import type { TurnPlan } from "../simulator/faults/turn-plan.ts";
@@ -37,6 +38,11 @@ const fails =
       error: { code, message: expect.stringMatching(message) },
     });
   };
+/** Fails in a way that clients are told not to repeat by themselves. */
+const unusable = (message: RegExp) => (events: readonly TurnEventBody[]) => {
+  fails("upstream_failed", message)(events);
+  expect(events.at(-1)).toMatchObject({ error: { details: { reason: unusableAnswer } } });
+};
 const exactly = (expected: string) => (events: readonly TurnEventBody[]) => {
   whole(/^/)(events);
   expect(replay(events).text).toBe(expected);
@@ -97,11 +103,11 @@ const behaviours: readonly Behaviour[] = [
     by: "steps",
     expect: fails("rate_limited"),
   },
-  { name: "the IDE's tools", plan: { text, tools: 2 }, expect: fails("upstream_failed", /tool of its own/) },
+  { name: "the IDE's tools", plan: { text, tools: 2 }, expect: unusable(/tool of its own/) },
   {
     name: "nothing but the IDE's tools",
     plan: { toolOnly: true },
-    expect: fails("upstream_failed", /tool of its own/),
+    expect: unusable(/tool of its own/),
   },
   { name: "a decision that nobody takes", plan: { waiting: true }, expect: fails("upstream_failed", /RUN_COMMAND/) },
 ];
