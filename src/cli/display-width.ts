@@ -1,6 +1,9 @@
 import { stripVTControlCharacters } from "node:util";
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** Made once it is needed: that takes ten milliseconds, and most texts are plain. */
+let graphemes: Intl.Segmenter | undefined;
+/** Letters of one column each: Latin, and what tables and bars are drawn with. */
+const plain = /^[\x20-\x7E\xA0-\xAC\xAE-\xFF\u2010-\u2027\u2500-\u259F]*$/;
 
 /** What no terminal shows: controls, joiners, marks that stand on another letter. */
 const invisible = /^[\p{Control}\p{Format}\p{Mark}\p{Surrogate}\p{Default_Ignorable_Code_Point}]+$/u;
@@ -14,9 +17,9 @@ const escape = new RegExp(String.raw`\u001B\[[\d;]*m`, "g");
 
 /** How many columns of a terminal a text takes: styling none, wide letters and emoji two. */
 export function displayWidth(text: string): number {
-  let width = 0;
-  for (const { segment } of graphemes.segment(stripVTControlCharacters(text))) width += widthOf(segment);
-  return width;
+  const shown = stripVTControlCharacters(text);
+  if (plain.test(shown)) return shown.length;
+  return lettersOf(shown).reduce((width, letter) => width + widthOf(letter), 0);
 }
 
 /** The text with blanks after it, up to `width` columns. */
@@ -80,6 +83,8 @@ function piecesOf(word: string, room: number): readonly string[] {
 }
 
 function lettersOf(text: string): readonly string[] {
+  if (plain.test(text)) return [...text];
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   return Array.from(graphemes.segment(text), ({ segment }) => segment);
 }
 

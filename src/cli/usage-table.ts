@@ -125,7 +125,10 @@ function colourOf(window: LimitsWindowEnvelope): "green" | "yellow" | "red" {
 
 function amount(window: LimitsWindowEnvelope): string {
   if (window.state === "unknown") return "unknown";
-  if (window.kind === "balance") return `${(window.remaining ?? 0).toFixed(2)} ${window.unit.toUpperCase()} left`;
+  if (window.kind === "balance") {
+    const left = window.remaining ?? 0;
+    return `${Math.abs(left).toFixed(2)} ${window.unit.toUpperCase()} ${left < 0 ? "owed" : "left"}`;
+  }
   if (window.state === "unlimited") return `${number(window.used ?? 0)} ${window.unit} used, unlimited`;
   if (window.unit === "percent") return `${number(window.used ?? 0)} % used`;
   return `${number(window.used ?? 0)} of ${number(window.limit ?? 0)} ${window.unit} used`;

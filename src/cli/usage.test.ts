@@ -51,9 +51,9 @@ describe("millrace usage", () => {
     expect(stdout).toBe(
       [
         "Windsurf 2.3.15  Pro · read just now",
-        "  Daily quota           38 % used  resets in 12 h            ahead, 24 % to spare",
-        "  Weekly quota          19 % used  resets in 2 d 12 h        ahead, 70 % to spare",
-        "  Overage balance  -1.20 USD left",
+        "  Daily quota          38 % used  resets in 12 h            ahead, 24 % to spare",
+        "  Weekly quota         19 % used  resets in 2 d 12 h        ahead, 70 % to spare",
+        "  Overage balance  1.20 USD owed",
         "",
         "Antigravity 1.14.2  Google AI Pro · read just now",
         "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        ahead, 24 % to spare",
@@ -71,7 +71,7 @@ describe("millrace usage", () => {
 
   it("draws bars with the even-pace tick on a terminal, and puts the pace below where it is narrow", async () => {
     const { stdout } = await usage([], [windsurfAnswer("quota")], { columns: 120 });
-    expect(stdout).toContain("Daily quota      ████████░░│░░░░░░░░░       38 % used  resets in 12 h            ahead");
+    expect(stdout).toContain("Daily quota      ████████░░│░░░░░░░░░      38 % used  resets in 12 h            ahead");
     const widest = (text: string) =>
       Math.max(
         ...stripVTControlCharacters(text)
