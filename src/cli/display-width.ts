@@ -83,7 +83,7 @@ function piecesOf(word: string, room: number): readonly string[] {
 }
 
 function lettersOf(text: string): readonly string[] {
-  if (plain.test(text)) return [...text];
+  if (plain.test(text)) return text.split("");
   graphemes ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   return Array.from(graphemes.segment(text), ({ segment }) => segment);
 }
