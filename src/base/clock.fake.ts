@@ -62,7 +62,9 @@ export class FakeClock implements Clock {
     const target = this.#now + ms;
     await settle();
     for (;;) {
-      const due = [...this.#sleepers].filter((s) => s.wakesAt <= target).sort((a, b) => a.wakesAt - b.wakesAt)[0];
+      let due: Sleeper | undefined;
+      for (const sleeper of this.#sleepers)
+        if (sleeper.wakesAt <= target && sleeper.wakesAt < (due?.wakesAt ?? Infinity)) due = sleeper;
       if (due === undefined) break;
       this.#sleepers.delete(due);
       this.#now = Math.max(this.#now, due.wakesAt);

@@ -17,7 +17,7 @@ import { calls, FakeStreamServer, type Script, says } from "./stream-server.fake
 import type { Tier } from "./tier.ts";
 
 /** How many worlds are tried; thousands take a minute. */
-const seeds = Number(process.env["MILLRACE_LOSSY_SEEDS"] ?? 150);
+const seeds = Number(process.env["MILLRACE_LOSSY_SEEDS"] ?? 80);
 const request: StreamRequest = { model: "any", messages: [{ role: "user", text: "Hello?" }] };
 const script: Script = [
   [says("Let me look. "), calls("call-1"), says("and "), calls("call-2"), says("wait. ")],

@@ -124,7 +124,9 @@ async function outageOf(linkOf: (tier: Tier, clock: FakeClock, random: () => num
   };
 }
 
-test("a thousand streams whose gateway is down for a minute try a few times each, take no more memory, and come back spread over the longest wait (G15)", async () => {
+test("a thousand streams whose gateway is down for a minute try a few times each, take no more memory, and come back spread over the longest wait (G15)", {
+  timeout: 300_000,
+}, async () => {
   const { triesDown, triesAfter, busiest, tookMs, grownBytes } = await outageOf((tier, clock, random) =>
     openLink([tier], { clock, random }),
   );
