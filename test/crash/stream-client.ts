@@ -36,7 +36,8 @@ export const toolResult = "a-file b-file";
 
 /** A question whose answer has two halves with a call of `bash` between them. */
 export function toolRequest({ name, answer }: Pick<Question, "name" | "answer">) {
-  const half = answer.indexOf("; ", answer.length / 2) + 1;
+  const middle = answer.indexOf("; ", answer.length / 2);
+  const half = (middle < 0 ? answer.lastIndexOf("; ") : middle) + 1;
   const script = `[[agent\nsay ${answer.slice(0, half)}\ncall bash\n---\nsay ${answer.slice(half + 1)}\n]]`;
   const parameters = { type: "object", properties: { command: { type: "string" } }, required: ["command"] };
   return {
