@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { Backend } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
@@ -544,6 +545,36 @@ describe("a stop of the gateway", () => {
     expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
     expect(backend.answers).toHaveLength(1);
     expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
+  });
+
+  test("is ended by a cancel once its backend has cleaned up, a second later if that takes longer", async () => {
+    for (const cleanUpMs of [300, 5_000]) {
+      const clock = new FakeClock();
+      const store = openMemoryLog({ clock });
+      const inner = new FakeBackend();
+      const slow: Backend = {
+        kind: "cascade",
+        resume: (...asked) => inner.resume(...asked),
+        archive: () => Promise.resolve(),
+        async *run(prompt, options, signal) {
+          try {
+            yield* inner.run(prompt, options, signal);
+          } finally {
+            await clock.sleep(cleanUpMs, never);
+          }
+        },
+      };
+      const { turns } = begin({ store, clock, backends: { current: () => Promise.resolve(slow) } });
+      const { turnId } = await turns.start(asking(), never);
+      await settle();
+      const cancelled = turns.cancel(turnId, "client");
+      await clock.advance(Math.min(cleanUpMs, 1_000) - 1);
+      expect(await turns.get(turnId)).toMatchObject({ ended: false, cancelRequested: "client" }); // so a crash loses nothing
+      await clock.advance(1);
+      await cancelled;
+      expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
+      await clock.advance(5_000);
+    }
   });
 
   test("takes a cancel that comes while it looks for the IDE, and has the backend stop once it is found", async () => {

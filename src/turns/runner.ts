@@ -12,6 +12,9 @@ import { Upstream } from "./upstream.ts";
 /** Events of one transaction, at most; keeps a torrent from holding readers back. */
 const largestBatch = 256;
 
+/** How long a cancel waits for the backend before the turn ends; ms. */
+const cancelFirstMs = 1_000;
+
 export interface RunnerOptions {
   readonly writer: LogWriter;
   /** Where the log stands; `created` for a new turn. */
@@ -65,7 +68,11 @@ export class Runner {
     let upstream: Upstream | undefined;
     try {
       upstream = await this.#open();
-      while (!isOver(this.#state)) await this.#step(await this.#gather(upstream));
+      while (!isOver(this.#state)) {
+        const inputs = await this.#gather(upstream);
+        if (inputs.some(wasAskedFor)) await this.#cancelUpstream(upstream);
+        await this.#step(inputs);
+      }
     } finally {
       this.#over.resolve();
       if (!isOver(this.#state)) this.#stopUpstream.abort("cancel" satisfies StopReason); // the log failed for good
@@ -90,6 +97,19 @@ export class Runner {
     this.#over.resolve();
     const late = await opening;
     return late instanceof Upstream ? late : undefined; // opened all the same: it is closed, and so cancelled upstream
+  }
+
+  /**
+   * Before the terminal event, for as long as that may take: once the log has it nobody comes back to this turn, not even after a
+   * crash. Whoever takes the turn over meanwhile finds the request to cancel, and does the same.
+   */
+  async #cancelUpstream(upstream: Upstream | undefined): Promise<void> {
+    if (upstream === undefined) return;
+    this.#stopUpstream.abort("cancel" satisfies StopReason);
+    const stop = new AbortController();
+    const longEnough = bestEffort(this.#options.clock.sleep(cancelFirstMs, stop.signal));
+    await Promise.race([bestEffort(upstream.close({ ended: false })), longEnough]);
+    stop.abort();
   }
 
   /** One input, and with it all that the backend had ready: what one poll answered is one transaction. */
@@ -132,6 +152,11 @@ export class Runner {
     for (const transform of this.#options.transforms) bodies = bodies.flatMap((body) => transform.push(body));
     return bodies.map((body) => ({ type: "event", body }));
   }
+}
+
+/** A cancel that is stored with the turn; any other may be this process's own mistake, if another one has the turn by now. */
+function wasAskedFor(input: TurnInput): boolean {
+  return input.type === "cancel" && (input.by === "client" || input.by === "superseded");
 }
 
 /** Not past `started`, which must be stored first, nor past an end. */
