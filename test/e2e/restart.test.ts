@@ -28,6 +28,8 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     if (seen.length === 3) break;
   }
 
+  // What dies before its cascade's id is stored leaves that cascade behind: so all three are under way.
+  await ide.until(({ messages }) => messages.length === 3, patience());
   await expect(
     (async () => {
       let received = 0;
