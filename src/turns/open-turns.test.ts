@@ -547,8 +547,16 @@ describe("a stop of the gateway", () => {
     expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
   });
 
-  test("is ended by a cancel once its backend has cleaned up, a second later if that takes longer", async () => {
-    for (const cleanUpMs of [300, 5_000]) {
+  test.each([
+    { by: "client", cleanUpMs: 300 },
+    { by: "client", cleanUpMs: 5_000 },
+    { by: "superseded", cleanUpMs: 300 },
+    { by: "superseded", cleanUpMs: 5_000 },
+    { by: "abandoned", cleanUpMs: 300 },
+    { by: "abandoned", cleanUpMs: 5_000 },
+  ] as const)(
+    "is ended as $by once its backend has cleaned up ($cleanUpMs ms), or after a second, and a crash meanwhile loses nothing",
+    async ({ by, cleanUpMs }) => {
       const clock = new FakeClock();
       const store = openMemoryLog({ clock });
       const inner = new FakeBackend();
@@ -565,16 +573,36 @@ describe("a stop of the gateway", () => {
         },
       };
       const { turns } = begin({ store, clock, backends: { current: () => Promise.resolve(slow) } });
-      const { turnId } = await turns.start(asking(), never);
+      const client = new AbortController();
+      const { turnId } = await turns.start(asking({ session: "s", graceMs: 10_000 }), client.signal);
+      client.abort();
       await settle();
-      const cancelled = turns.cancel(turnId, "client");
+      if (by === "client") void turns.cancel(turnId, by);
+      if (by === "superseded") void turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
+      if (by === "abandoned") await clock.advance(10_000);
       await clock.advance(Math.min(cleanUpMs, 1_000) - 1);
-      expect(await turns.get(turnId)).toMatchObject({ ended: false, cancelRequested: "client" }); // so a crash loses nothing
+      expect(inner.answers[0]?.stoppedBy).toBe("cancel");
+      expect(await turns.get(turnId)).toMatchObject({ ended: false, cancelRequested: by });
       await clock.advance(1);
-      await cancelled;
       expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
-      await clock.advance(5_000);
-    }
+      const stopped = turns.stop();
+      await clock.advance(10_000);
+      await stopped;
+    },
+  );
+
+  test("that was taken over by another process is not ended by the one that finds nobody reading it", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { turns, backend } = begin({ store, clock });
+    const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
+    const reader = new FakeReader(turns, turnId);
+    await settle();
+    await reader.leave();
+    await store.claim(turnId, "owner-2");
+    await clock.advance(1_000);
+    expect(backend.last).toMatchObject({ stoppedBy: "detach", closed: true });
+    expect(await store.get(turnId)).toMatchObject({ ended: false, cancelRequested: undefined });
   });
 
   test("takes a cancel that comes while it looks for the IDE, and has the backend stop once it is found", async () => {

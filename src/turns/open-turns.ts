@@ -81,7 +81,7 @@ class Engine implements StreamTurns {
     const { continuity, keptNotes: notes } = options;
     const archive = archiverOf(options.backends);
     this.#continuity = continuity && new Continuity({ clock, ...continuity, archive, notes });
-    this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem });
+    this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem, owner });
     const adoption = {
       ...options,
       running: this.#running,

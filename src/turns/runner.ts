@@ -154,9 +154,9 @@ export class Runner {
   }
 }
 
-/** A cancel that is stored with the turn; any other may be this process's own mistake, if another one has the turn by now. */
+/** A cancel that is stored with the turn, as a request; a stop's is not, and an IDE's own needs none. */
 function wasAskedFor(input: TurnInput): boolean {
-  return input.type === "cancel" && (input.by === "client" || input.by === "superseded");
+  return input.type === "cancel" && input.by !== "shutdown" && input.by !== "ide";
 }
 
 /** Not past `started`, which must be stored first, nor past an end. */

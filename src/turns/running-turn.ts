@@ -13,6 +13,8 @@ export interface RunningTurnOptions {
   readonly graceMs: number;
   readonly store: LogStore;
   readonly clock: Clock;
+  /** Names this process in the store. */
+  readonly owner: string;
 }
 
 /** A turn that this process runs: its runner, and what may end it early (a cancel request, nobody reading). */
@@ -22,22 +24,30 @@ export class RunningTurn {
   readonly done: Promise<void>;
   readonly #runner: Runner;
 
-  constructor({ turnId, runner, attendance, graceMs, store, clock }: RunningTurnOptions) {
+  constructor({ turnId, runner, attendance, graceMs, store, clock, owner }: RunningTurnOptions) {
     this.graceMs = graceMs;
     this.#runner = runner;
     const watching = new AbortController();
+    let isElsewhere = false;
     const seenElsewhere = async () => {
       try {
-        return (await store.get(turnId))?.attachedAtMs ?? clock.now();
+        const record = await store.get(turnId);
+        isElsewhere = record !== undefined && record.owner !== owner;
+        return record?.attachedAtMs ?? clock.now();
       } catch {
         return 0; // a store that cannot be asked knows of nobody
       }
     };
     const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
+    const abandon = async () => {
+      if (isElsewhere) return runner.stop({ type: "detach" }); // who runs it now knows who reads it
+      await bestEffort(store.requestCancel(turnId, "abandoned")); // stored first: a crash from here on does not undo it
+      cancel("abandoned");
+    };
     // both end with the run; a store that cannot be asked only costs what other processes would have told
     const watches = [
       bestEffort(store.untilCancelRequested(turnId, watching.signal).then(cancel)),
-      bestEffort(attendance.untilAbandoned(graceMs, seenElsewhere, watching.signal).then(() => cancel("abandoned"))),
+      bestEffort(attendance.untilAbandoned(graceMs, seenElsewhere, watching.signal).then(abandon)),
     ];
     void runner.over.then(() => watching.abort());
     this.done = (async () => {

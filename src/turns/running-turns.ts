@@ -21,6 +21,8 @@ export interface RunningTurnsOptions {
   readonly presence: Presence;
   readonly clock: Clock;
   readonly onProblem: (problem: TurnProblem) => void;
+  /** Names this process in the store. */
+  readonly owner: string;
 }
 
 /** Every turn that this process runs: owns their background work, names it, and awaits it at the end. */
@@ -48,8 +50,8 @@ export class RunningTurns {
 
   /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is let go. */
   add(turnId: TurnId, runner: Runner, graceMs: number, afterwards: () => Promise<void> = async () => {}): RunningTurn {
-    const { store, presence, clock } = this.#options;
-    const turn = new RunningTurn({ turnId, runner, attendance: presence.of(turnId), graceMs, store, clock });
+    const { store, presence, clock, owner } = this.#options;
+    const turn = new RunningTurn({ turnId, runner, attendance: presence.of(turnId), graceMs, store, clock, owner });
     this.#turns.set(turnId, turn);
     void this.#untilDone(turnId, turn, afterwards);
     return turn;
