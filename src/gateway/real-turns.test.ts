@@ -154,6 +154,25 @@ describe("the gateway over the real turns", () => {
     expect(real.backend.answers).toHaveLength(1);
   });
 
+  it("joins it too when it comes before the broken line was noticed, and pays one prompt", async () => {
+    const real = over();
+    const body = { model: "test-model", stream: true, messages };
+    const first = real.request("/v1/chat/completions", body);
+    const answer = await asked(real);
+    answer.text("Hel");
+    const cut = new SseReader(await meanwhile(real, first));
+    await cut.next();
+    const repeated = real.request("/v1/chat/completions", body);
+    await real.clock.advance(100);
+    await cut.cancel();
+    answer.text("lo");
+    answer.finish("Hello");
+    const again = await meanwhile(real, repeated);
+    expect(again.headers.get("x-millrace-joined")).toBe("implicit");
+    expect((await meanwhile(real, new SseReader(again).rest())).at(-1)?.data).toBe("[DONE]");
+    expect(real.backend.answers).toHaveLength(1);
+  });
+
   it("gives an answer again, or the rest of it, although no IDE runs any more", async () => {
     const real = over();
     const body = { model: "test-model", messages };

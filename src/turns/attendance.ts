@@ -33,6 +33,11 @@ export class Attendance {
     };
   }
 
+  /** Resolves once nobody is here (at once if so). Rejects with the signal's reason. */
+  async untilEmpty(signal: AbortSignal): Promise<void> {
+    while (this.#present > 0) await this.#changed(signal);
+  }
+
   /**
    * Resolves once nobody has been here for `graceMs`, nor anywhere else: `seenElsewhereAtMs` (epoch ms) is asked at that moment
    * and moves the end on. Never with `Infinity`. Rejects with the signal's reason.

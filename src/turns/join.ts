@@ -31,3 +31,10 @@ export function implicitTwin(
     return record.cancelRequested === undefined && (!attended || asked.retry === true);
   })?.record;
 }
+
+/** Running turns that the request would join, were it not that somebody seems to read them. */
+export function attendedTwins(asked: Pick<StartTurn, "session">, twins: readonly Twin[]): readonly TurnRecord[] {
+  return twins
+    .filter(({ record, attended }) => attended && !record.ended && implicitTwin(asked, [{ record, attended: false }]))
+    .map(({ record }) => record);
+}

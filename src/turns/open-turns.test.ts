@@ -373,7 +373,7 @@ describe("the same request again without a key", () => {
   });
 
   test("is a new turn where the answer was delivered whole, failed, or is being read", async () => {
-    const { turns, backend } = begin();
+    const { turns, backend, clock } = begin();
     const delivered = await turns.start(asking(), never);
     await settle();
     backend.last.finish("x");
@@ -387,7 +387,71 @@ describe("the same request again without a key", () => {
     expect(read.joined).toBe("no");
     const reader = new FakeReader(turns, read.turnId);
     await settle();
-    expect((await turns.start(asking(), never)).joined).toBe("no");
+    const again = turns.start(asking(), never);
+    await clock.advance(250);
+    expect((await again).joined).toBe("no");
+    await reader.leave();
+  });
+
+  test("waits a quarter of a second for the reader of its twin to leave, and joins as soon as it does", async () => {
+    const { turns, clock, backend } = begin();
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    const again = turns.start(asking(), never);
+    await clock.advance(249);
+    expect(await turns.list({ limit: 5 })).toHaveLength(1);
+    await reader.leave();
+    expect(await again).toMatchObject({ turnId: first.turnId, joined: "implicit" });
+    await clock.advance(1_000);
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("waits for a client too that vanishes before its first read, whichever of several twins it left", async () => {
+    const { turns, clock, backend } = begin();
+    const client = new AbortController();
+    const left = await turns.start(asking(), client.signal);
+    const second = turns.start(asking(), never);
+    await clock.advance(250);
+    expect(await second).toMatchObject({ joined: "no" });
+    const again = turns.start(asking(), never);
+    await clock.advance(100);
+    client.abort();
+    await settle();
+    expect(await again).toMatchObject({ turnId: left.turnId, joined: "implicit" });
+    expect(backend.answers).toHaveLength(2);
+  });
+
+  test("waits no longer than its own client does, and starts nothing then", async () => {
+    const { turns, clock, backend } = begin();
+    await turns.start(asking(), never);
+    const client = new AbortController();
+    const again = turns.start(asking(), client.signal);
+    await clock.advance(100);
+    client.abort(new Error("gone"));
+    await expect(again).rejects.toThrow("gone");
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test.each([
+    ["whose implicit joins are off", { implicitJoins: false }, asking()],
+    ["that has a key of its own", {}, asking({ idempotencyKey: "k" })],
+    ["of another session", {}, asking({ session: "s2" })],
+  ])("waits for nobody in a request %s", async (_, options, other) => {
+    const { turns } = begin(options);
+    await turns.start(asking(), never);
+    expect((await turns.start(other, never)).joined).toBe("no"); // the clock stands still
+  });
+
+  test("waits for no reader of a turn that another process runs", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const one = begin({ store, clock, owner: "one" });
+    const first = await one.turns.start(asking(), never);
+    const two = begin({ store, clock, owner: "two" });
+    const reader = new FakeReader(two.turns, first.turnId);
+    await settle();
+    expect((await two.turns.start(asking(), never)).joined).toBe("no");
     await reader.leave();
   });
 

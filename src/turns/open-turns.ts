@@ -13,7 +13,7 @@ import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
 import { archiveLeftBehind, type KeptNotes } from "./continuity/kept-notes.ts";
-import { implicitTwin, refuseConflict } from "./join.ts";
+import { attendedTwins, implicitTwin, refuseConflict } from "./join.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
@@ -100,8 +100,9 @@ class Engine implements StreamTurns {
   }
 
   async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
-    const joined = await this.join(asked, signal);
-    if (joined !== undefined) return joined;
+    signal.throwIfAborted();
+    const twin = await this.#twinOnceLeft(asked, signal);
+    if (twin !== undefined) return this.#joined(twin, asked, signal);
     const { prompt, backend } = await this.#readied(asked, signal);
     const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
     const { record, writer } = await this.#store.create(turn, this.#options.owner);
@@ -111,7 +112,7 @@ class Engine implements StreamTurns {
 
   async join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
     signal.throwIfAborted();
-    const twin = await this.#twinOf(asked);
+    const { twin } = await this.#twinsOf(asked);
     return twin === undefined ? undefined : this.#joined(twin, asked, signal);
   }
 
@@ -225,15 +226,32 @@ class Engine implements StreamTurns {
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
   }
 
-  async #twinOf(asked: JoinTurn): Promise<TurnRecord | undefined> {
+  /**
+   * The turn that the request joins. A client that repeats its request in the instant in which its connection broke may be
+   * worked on before that connection: where only a reader here is in the way, it gets a moment to leave.
+   */
+  async #twinOnceLeft(asked: JoinTurn, signal: AbortSignal): Promise<TurnRecord | undefined> {
+    const { twin, attended } = await this.#twinsOf(asked);
+    if (twin !== undefined || attended.length === 0) return twin;
+    await this.#presence.untilOneIsLeft(attended, signal);
+    return (await this.#twinsOf(asked)).twin;
+  }
+
+  /** The turn that the request joins, and those that it would join if their readers in this process left. */
+  async #twinsOf(asked: JoinTurn): Promise<{ readonly twin?: TurnRecord; readonly attended: readonly TurnId[] }> {
     const { caller, fingerprint, idempotencyKey } = asked;
-    if (idempotencyKey !== undefined) return (await this.#store.list({ caller, idempotencyKey, limit: 1 }))[0];
-    if (!this.#options.implicitJoins) return undefined;
+    if (idempotencyKey !== undefined) {
+      const [twin] = await this.#store.list({ caller, idempotencyKey, limit: 1 });
+      return { ...(twin && { twin }), attended: [] };
+    }
+    if (!this.#options.implicitJoins) return { attended: [] };
     const records = await this.#store.list({ caller, fingerprint, limit: twinsLookedAt });
-    return implicitTwin(
-      asked,
-      records.map((record) => ({ record, attended: this.#isAttended(record) })),
-    );
+    const twins = records.map((record) => ({ record, attended: this.#isAttended(record) }));
+    const twin = implicitTwin(asked, twins);
+    const attended = attendedTwins(asked, twins)
+      .filter(({ turnId, owner }) => owner === this.#options.owner && this.#presence.isAttended(turnId))
+      .map(({ turnId }) => turnId);
+    return { ...(twin && { twin }), attended };
   }
 
   /** Readers here are known; one in another process says so every few seconds. */

@@ -6,6 +6,10 @@ import { Attendance } from "./attendance.ts";
 /** How long a client that started a turn counts as present before its first read. */
 const firstReadMs = 30_000;
 
+/** How long a request waits for the reader of its twin to leave, ms; and in how many parts: after each, what the sockets brought is known. */
+const leavingMs = 250;
+const looks = 5;
+
 /** Who is present at which turn in this process: readers, and clients that started a turn and are about to read. */
 export class Presence {
   readonly #clock: Clock;
@@ -52,6 +56,26 @@ export class Presence {
     const leave = this.of(turnId).enter();
     for (const arrived of this.#expected.get(turnId) ?? []) arrived.abort();
     return leave;
+  }
+
+  /** Resolves once nobody is present at one of the turns, or when that takes too long. Rejects with the signal's reason. */
+  async untilOneIsLeft(turnIds: readonly TurnId[], signal: AbortSignal): Promise<void> {
+    const left = new AbortController();
+    const watching = new AbortController();
+    const either = AbortSignal.any([signal, watching.signal]);
+    const watches = turnIds.map((turnId) =>
+      bestEffort(
+        this.of(turnId)
+          .untilEmpty(either)
+          .then(() => left.abort()),
+      ),
+    );
+    const over = AbortSignal.any([left.signal, signal]);
+    for (let look = 0; look < looks && !over.aborted; look++)
+      await bestEffort(this.#clock.sleep(leavingMs / looks, over));
+    watching.abort();
+    await Promise.all(watches);
+    signal.throwIfAborted();
   }
 
   /** Never rejects. */

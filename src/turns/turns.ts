@@ -54,7 +54,10 @@ export interface Turns {
    * an answer that was given is given again when both are gone. Throws `idempotency_conflict`, `expired`.
    */
   join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined>;
-  /** Throws `idempotency_conflict`, `expired`, and whatever finding a backend throws. Resolves once the turn is stored. */
+  /**
+   * Throws `idempotency_conflict`, `expired`, and whatever finding a backend throws. Resolves once the turn is stored. Where a reader
+   * is all that is between the request and its twin, that reader gets a quarter of a second to leave first.
+   */
   start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
   /**
    * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels
