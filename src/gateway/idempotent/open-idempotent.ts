@@ -7,7 +7,6 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import {
@@ -29,6 +28,7 @@ import { openAttach, type StreamParts } from "./open-attach.ts";
 import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
 import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { Rendezvous } from "./rendezvous.ts";
+import { rpcServer, tooLarge, unreadable } from "./rpc-server.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 import type { StreamSession } from "./stream-session.ts";
 import { endWith, writeRefusal } from "./write-refusal.ts";
@@ -58,18 +58,15 @@ class Idempotent implements RpcHandler {
   readonly #open = new Set<Promise<void>>();
   readonly #rendezvous: Rendezvous;
   readonly #polled = new Map<string, PolledAttach>();
-  readonly #serve: ReturnType<typeof connectNodeAdapter>;
+  readonly #serve: ReturnType<typeof rpcServer>;
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
     this.#rendezvous = new Rendezvous(parts.clock, this.#stopping.signal);
-    this.#serve = connectNodeAdapter({
+    this.#serve = rpcServer({
       routes: (router) => this.#routes(router),
-      contextValues: (request: RpcRequest) => createContextValues().set(callerKey, this.#callers.get(request)),
-      grpc: false,
-      grpcWeb: false,
-      readMaxBytes: parts.limits.maxBodyBytes,
-      compressMinBytes: Number.MAX_SAFE_INTEGER, // an answer is never held back to be compressed
+      contextValues: (request) => createContextValues().set(callerKey, this.#callers.get(request)),
+      mostBytes: parts.limits.maxBodyBytes,
     });
   }
 
@@ -196,7 +193,7 @@ class Idempotent implements RpcHandler {
     try {
       const ask = parseAttach(await headers(), caller);
       const attach = await openAttach(this.#parts, ask, { waitsForGaps }, signal);
-      void feedAll(attach.session, messages(), signal); // never rejects, and ends with the connection
+      void feedAll(attach.session, messages(), this.#parts.limits.maxBodyBytes, signal); // never rejects, and ends with the connection
       yield* serveAttach(this.#parts, attach, this.#stopping.signal, signal);
     } catch (error) {
       if (signal.aborted) return; // the client went away: there is nobody to tell
@@ -214,8 +211,7 @@ function refusalOf({ url = "", headers }: RpcRequest, mostBytes: number): Connec
     return encodeRefusal(error.toRecord(), false);
   }
   if (Number(headers["content-length"] ?? 0) <= mostBytes) return undefined;
-  const message = `The message is larger than ${mostBytes} bytes.`;
-  return encodeRefusal(refusal("invalid_request", "too_large", message, "Send less.").toRecord(), false);
+  return encodeRefusal(tooLarge(mostBytes).toRecord(), false);
 }
 
 /** @throws MillraceError `invalid_request`. */
@@ -239,7 +235,7 @@ function readMessage(bytes: Uint8Array): ClientMessage {
   try {
     return fromBinary(ClientMessageSchema, bytes);
   } catch (error) {
-    throw unreadable(error);
+    throw unreadable(error, Number.POSITIVE_INFINITY);
   }
 }
 
@@ -247,19 +243,21 @@ function readMessage(bytes: Uint8Array): ClientMessage {
 async function feedAll(
   session: StreamSession,
   messages: AsyncIterable<ClientMessage>,
+  mostBytes: number,
   signal: AbortSignal,
 ): Promise<void> {
   try {
     for await (const message of messages) await session.feed(message, signal);
   } catch (error) {
-    const { code } = ConnectError.from(error);
-    if (code === Code.InvalidArgument || code === Code.ResourceExhausted) session.fail(unreadable(error));
+    if (!signal.aborted && isOfMessage(error)) session.fail(unreadable(error, mostBytes));
   }
   session.endInput();
 }
 
-function unreadable(cause: unknown): MillraceError {
-  return new MillraceError("invalid_request", "A message of the stream cannot be read, or is too large.", { cause });
+/** Whether what came cannot be a message, and not: the connection broke. */
+function isOfMessage(error: unknown): boolean {
+  if (!(error instanceof ConnectError)) return false;
+  return [Code.InvalidArgument, Code.ResourceExhausted, Code.Internal].includes(error.code);
 }
 
 function callerOf({ values }: HandlerContext): Caller {
