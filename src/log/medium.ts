@@ -1,6 +1,7 @@
 import type { TurnId } from "../base/ids.ts";
 import type { AttachIntent } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEventBody } from "./event.ts";
+import type { PageLimit, Taken } from "./page-limit.ts";
 import type { StoreCapabilities } from "./store.ts";
 
 /** A turn as a medium keeps it: what it must look up or change in the open, and sealed bytes that it cannot read. */
@@ -45,6 +46,13 @@ export interface EventRow {
   readonly mac: Uint8Array;
   /** What the gateway itself keeps of an event that its client sealed, sealed by the gateway; empty for any other. */
   readonly outline: Uint8Array;
+}
+
+/** A turn and the records after one of its places. */
+export interface Page extends Taken<EventRow> {
+  readonly row: TurnRow;
+  /** Of the record at that place; undefined at the start. */
+  readonly previousMac: Uint8Array | undefined;
 }
 
 /** What the end of a turn changes in its row. */
@@ -141,15 +149,8 @@ export interface LogMedium extends StreamMedium {
   /** Raises the epoch of a running turn and names its owner; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined>;
   append(turnId: TurnId, rows: AppendRows): Promise<"appended" | "fenced" | "ended" | "removed">;
-  /** The turn, the record at `afterSeq` (for its MAC), and those after it, from one state of the medium. */
-  read(
-    turnId: TurnId,
-    afterSeq: number,
-    limit: number,
-  ): Promise<
-    | { readonly row: TurnRow; readonly previousMac: Uint8Array | undefined; readonly events: readonly EventRow[] }
-    | undefined
-  >;
+  /** The turn, and the records after `afterSeq` that the limit has room for, from one state of the medium. */
+  read(turnId: TurnId, afterSeq: number, limit: PageLimit): Promise<Page | undefined>;
   /** Resolves once the turn's version differs from `seenVersion` (at once if it does) or it is gone. */
   untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void>;
   mark(turnId: TurnId, change: RowChange): Promise<void>;

@@ -9,10 +9,11 @@ import { eventIdOf, seqOf } from "./event-id.ts";
 import { decodeHeader, encodeHeader, type TurnHeader } from "./header.ts";
 import { decodeLabel, encodeLabel } from "./label.ts";
 import { MediumWriter } from "./log-writer.ts";
-import type { LogMedium, TurnRow } from "./medium.ts";
+import type { LogMedium, Page, TurnRow } from "./medium.ts";
 import { Streams } from "./open-streams.ts";
 import { type OutlinedEvent, outlineEvent } from "./outline.ts";
-import { type Opened, openOutline, openPage, type Page, type PageAsk } from "./read-page.ts";
+import { pageBytes } from "./page-limit.ts";
+import { type Opened, openOutline, openPage, type PageAsk } from "./read-page.ts";
 import { expiryOf, hasExpired, type Retention } from "./retention.ts";
 import type {
   Admitted,
@@ -119,7 +120,7 @@ class Log implements LogStore {
   }
 
   async #pageOf(turnId: TurnId, { afterSeq, limit }: PageAsk, access: Access): Promise<Page> {
-    const page = await this.#medium.read(turnId, afterSeq, limit);
+    const page = await this.#medium.read(turnId, afterSeq, { events: limit, bytes: pageBytes });
     if (page === undefined) throw this.#unknownTurn(access);
     await this.#refuseExpired(page.row);
     return page;

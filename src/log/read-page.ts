@@ -2,18 +2,11 @@ import { MillraceError } from "../base/errors.ts";
 import type { OutlineCodec, TurnCodec } from "./codec.ts";
 import type { TurnEvent } from "./event.ts";
 import { eventIdOf } from "./event-id.ts";
-import type { EventRow, TurnRow } from "./medium.ts";
+import type { EventRow, Page } from "./medium.ts";
 import { decodeOutline, type OutlinedEvent } from "./outline.ts";
 import { damagedLog, decodeRecord } from "./record-text.ts";
 
-/** A turn and the records after one of its places, as a medium answered them. */
-export interface Page {
-  readonly row: TurnRow;
-  readonly previousMac: Uint8Array | undefined;
-  readonly events: readonly EventRow[];
-}
-
-/** Where a page begins, and how many records it may have. */
+/** Where a page begins, and how many records it may have; the medium may have had room for fewer. */
 export interface PageAsk {
   readonly afterSeq: number;
   readonly limit: number;
@@ -52,13 +45,15 @@ function checkPlace({ row, previousMac }: Page, { afterSeq }: PageAsk): void {
   if (afterSeq > 0 && previousMac === undefined) throw damagedLog();
 }
 
-/** Every record of the page, none of which may be missing. */
+/** Every record of the page, none of which may be missing: it is shorter than was asked only where it is full. */
 function inOrder<E>(
-  { row, events: records }: Page,
+  { row, events: records, full }: Page,
   { afterSeq, limit }: PageAsk,
   open: (record: EventRow, seq: number) => E,
 ): Opened<E> {
-  if (records.length !== Math.min(limit, row.lastSeq - afterSeq)) throw damagedLog();
+  const asked = Math.min(limit, row.lastSeq - afterSeq);
+  const isWhole = records.length === asked || (full && records.length > 0 && records.length < asked);
+  if (!isWhole) throw damagedLog();
   const events = records.map((record, index) => {
     const seq = afterSeq + index + 1;
     if (record.seq !== seq) throw damagedLog();

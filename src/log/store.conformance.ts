@@ -113,8 +113,39 @@ export function describeLogStore(
         const { turnId, writer } = await begin();
         const deltas = ['"\\\n\r\0\u2028', "\ud83d", "\ude00", "é".repeat(1 << 20)];
         await writer.append(deltas.map(text), 1);
-        const { events } = await store.readAfter(turnId, startOfLog, { limit: 10 });
+        const events: TurnEvent[] = [];
+        for (let cursor = startOfLog; events.length < deltas.length; cursor = events.at(-1)?.eventId ?? cursor) {
+          events.push(...(await store.readAfter(turnId, cursor, { limit: 10 })).events);
+        }
         expect(events.map((event) => (event.type === "text" ? event.delta : ""))).toEqual(deltas);
+      });
+
+      test("come in pages of at most 256 KiB as they are stored, whole and in order, however many are asked for", async () => {
+        const { turnId, writer } = await begin();
+        const some = (count: number, size: number) => Array.from({ length: count }, () => size);
+        const sizes = [...some(20, 50_000), 10, 700_000, 10, ...some(9, 40_000)];
+        const bodies = [...sizes.map((size, i) => text(String(i % 10).repeat(size))), finished];
+        for (const body of bodies) await writer.append([body], 1);
+        const pages: (readonly TurnEvent[])[] = [];
+        let cursor = startOfLog;
+        for (let done = false; !done; ) {
+          const { events, ended } = await store.readAfter(turnId, cursor, { limit: 1_000 });
+          pages.push(events);
+          cursor = events.at(-1)?.eventId ?? cursor;
+          done = ended || events.length === 0;
+        }
+        expect(pages.map((page) => page.length)).toEqual([5, 5, 5, 6, 1, 7, 4]);
+        expect(bodiesOf(pages.flat())).toEqual(JSON.parse(JSON.stringify(bodies)));
+        expect(await collect(turnId)).toEqual(pages.flat());
+      });
+
+      test("that are large are as many as were asked for, up to what a page holds", async () => {
+        const { turnId, writer } = await begin();
+        for (let i = 0; i < 6; i++) await writer.append([text(String(i).repeat(60_000))], 1);
+        await writer.append([finished], 1);
+        const read = async (limit: number) => (await store.readAfter(turnId, startOfLog, { limit })).events.length;
+        expect([await read(1), await read(3), await read(4), await read(5), await read(7)]).toEqual([1, 3, 4, 4, 4]);
+        expect((await store.readAfter(turnId, startOfLog, { limit: 7 })).ended).toBe(false);
       });
 
       test("beyond the limit come with the next read", async () => {

@@ -155,7 +155,8 @@ export interface LogStore extends StreamStore {
   /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
   /**
-   * Events strictly after the cursor, at most `limit`; `ended` when nothing can follow the last of them. Throws
+   * Events strictly after the cursor, at most `limit`, and of large ones only as many as 256 KiB of stored records hold, but
+   * one at least where there is any; `ended` when nothing can follow the last of them. Throws
    * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
    */
   readAfter(

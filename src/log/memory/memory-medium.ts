@@ -1,5 +1,6 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { Admission, AppendRows, EventRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { MemoryStreams } from "./memory-streams.ts";
@@ -54,17 +55,13 @@ export class MemoryMedium implements LogMedium {
     return "appended";
   }
 
-  async read(
-    turnId: TurnId,
-    afterSeq: number,
-    limit: number,
-  ): Promise<{ row: TurnRow; previousMac: Uint8Array | undefined; events: readonly EventRow[] } | undefined> {
+  async read(turnId: TurnId, afterSeq: number, limit: PageLimit): Promise<Page | undefined> {
     const entry = this.#entries.get(turnId);
     if (entry === undefined) return undefined;
     return {
       row: entry.row,
       previousMac: entry.events[afterSeq - 1]?.mac,
-      events: entry.events.slice(afterSeq, afterSeq + limit),
+      ...takePage(entry.events.slice(afterSeq, afterSeq + limit.events), limit),
     };
   }
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { Admission, AppendRows, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { PageLimit } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
 import { translateRedisError } from "./redis-errors.ts";
@@ -73,17 +74,10 @@ export class RedisMedium implements LogMedium {
     return "removed";
   }
 
-  async read(
-    turnId: TurnId,
-    afterSeq: number,
-    limit: number,
-  ): Promise<{ row: TurnRow; previousMac: Uint8Array | undefined; events: readonly EventRow[] } | undefined> {
-    const [flat = [], previous = [], entries = []] = await this.#run<[Flat?, Entries?, Entries?]>(
-      "read",
-      turnId,
-      afterSeq,
-      limit,
-    );
+  async read(turnId: TurnId, afterSeq: number, { events, bytes }: PageLimit): Promise<Page | undefined> {
+    type Answer = [Flat?, Entries?, Entries?, number?];
+    const answer = await this.#run<Answer>("read", turnId, afterSeq, events, bytes);
+    const [flat = [], previous = [], entries = [], full = 0] = answer;
     const row = turnRowOf(flat);
     if (row === undefined) return undefined;
     const before = previous[0];
@@ -91,6 +85,7 @@ export class RedisMedium implements LogMedium {
       row,
       previousMac: before === undefined ? undefined : eventRowOf(before).mac,
       events: entries.map(eventRowOf),
+      full: full === 1,
     };
   }
 

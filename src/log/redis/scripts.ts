@@ -99,7 +99,10 @@ end
 changed(id)
 return 'appended'`),
 
-  /** id, after seq, limit. The row, the record at the cursor, the records after it. */
+  /**
+   * id, after seq, most records, most bytes of payloads and outlines. The row, the record at the cursor, the records after
+   * it, and 1 when one more had no room. Each piece of the stream is as long as records like those before would fit.
+   */
   read: script(`
 local row = redis.call('HGETALL', p .. 'turn:' .. ARGV[1])
 if #row == 0 then return {} end
@@ -107,7 +110,24 @@ local e = p .. 'events:' .. ARGV[1]
 local at = ARGV[2] .. '-0'
 local previous = {}
 if ARGV[2] ~= '0' then previous = redis.call('XRANGE', e, at, at) end
-return { row, previous, redis.call('XRANGE', e, '(' .. at, '+', 'COUNT', ARGV[3]) }`),
+local most, room = tonumber(ARGV[3]), tonumber(ARGV[4])
+local records, bytes, piece = {}, 0, 1
+while #records < most do
+  local count = string.format('%d', math.min(piece, most - #records))
+  local some = redis.call('XRANGE', e, '(' .. at, '+', 'COUNT', count)
+  if #some == 0 then break end
+  for _, record in ipairs(some) do
+    local fields = record[2]
+    for i = 1, #fields, 2 do
+      if fields[i] == 'payload' or fields[i] == 'outline' then bytes = bytes + #fields[i + 1] end
+    end
+    if #records > 0 and bytes > room then return { row, previous, records, 1 } end
+    records[#records + 1] = record
+    at = record[1]
+  end
+  piece = math.max(1, math.floor((room - bytes) * #records / (bytes + 1)))
+end
+return { row, previous, records, 0 }`),
 
   /** id, attached at or '', expires at or '', delivered or '', who asks for a cancel or ''. */
   mark: script(`

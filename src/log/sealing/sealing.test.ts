@@ -171,7 +171,7 @@ describe("a sealed log", () => {
     const { clock, store, tamperWith, inner } = tamperable();
     const turnId = await smallLog(store, clock.now());
     const other = await smallLog(store, clock.now());
-    const foreign = (await inner.read(other, 0, 10))?.events ?? [];
+    const foreign = (await inner.read(other, 0, { events: 10, bytes: 1_000 }))?.events ?? [];
     tamperWith(() => foreign);
     await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
   });

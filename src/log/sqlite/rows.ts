@@ -82,7 +82,12 @@ export function turnRowOf(columns: Columns): TurnRow {
   };
 }
 
-export function eventRowOf(columns: Columns): EventRow {
+/** One at a time, as they are asked for. */
+export function* eventRowsOf(rows: Iterable<Columns>): Generator<EventRow, void> {
+  for (const row of rows) yield eventRowOf(row);
+}
+
+function eventRowOf(columns: Columns): EventRow {
   return {
     seq: number(columns, "seq"),
     epoch: number(columns, "epoch"),

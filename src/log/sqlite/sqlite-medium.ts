@@ -2,11 +2,12 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AppendRows, EventRow, LogMedium, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { Admission, AppendRows, EventRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { eventRowOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
+import { eventRowsOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { admitMessage, attachStream, type Statements, sweepStreams } from "./sqlite-streams.ts";
 
@@ -98,11 +99,7 @@ export class SqliteMedium implements LogMedium {
     return outcome;
   }
 
-  async read(
-    turnId: TurnId,
-    afterSeq: number,
-    limit: number,
-  ): Promise<{ row: TurnRow; previousMac: Uint8Array | undefined; events: readonly EventRow[] } | undefined> {
+  async read(turnId: TurnId, afterSeq: number, limit: PageLimit): Promise<Page | undefined> {
     return this.#translated(() => {
       this.#statement("BEGIN").run();
       try {
@@ -110,9 +107,9 @@ export class SqliteMedium implements LogMedium {
         if (row === undefined) return undefined;
         const previous = this.#one("SELECT mac FROM events WHERE turn_id = ? AND seq = ?", turnId, afterSeq);
         const sql = "SELECT * FROM events WHERE turn_id = ? AND seq > ? ORDER BY seq LIMIT ?";
-        const events = this.#statement(sql).all(turnId, afterSeq, limit).map(eventRowOf);
+        const taken = takePage(eventRowsOf(this.#statement(sql).iterate(turnId, afterSeq, limit.events)), limit);
         const mac = previous?.["mac"];
-        return { row: turnRowOf(row), previousMac: mac instanceof Uint8Array ? mac : undefined, events };
+        return { row: turnRowOf(row), previousMac: mac instanceof Uint8Array ? mac : undefined, ...taken };
       } finally {
         this.#statement("COMMIT").run();
       }

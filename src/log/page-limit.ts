@@ -1,0 +1,35 @@
+/** How much of a turn one read may take out of a medium. */
+export interface PageLimit {
+  readonly events: number;
+  /** Of payloads and outlines as they are stored. The first record is taken even if it alone is larger. */
+  readonly bytes: number;
+}
+
+/** What a reader holds at most at a time, whatever the size of the deltas: so slow readers cost memory of this order only. */
+export const pageBytes = 256 * 1024;
+
+/** What of a record is large. */
+interface Boxes {
+  readonly payload: Uint8Array;
+  readonly outline: Uint8Array;
+}
+
+/** Records of a turn; `full` when one more is there, within the number asked for, that had no room. */
+export interface Taken<Record> {
+  readonly events: readonly Record[];
+  readonly full: boolean;
+}
+
+/** The first of the records, as many as have room. Asks for at most one more than it takes, and then lets go of the source. */
+export function takePage<Record extends Boxes>(records: Iterable<Record>, limit: PageLimit): Taken<Record> {
+  const events: Record[] = [];
+  let bytes = 0;
+  if (limit.events <= 0) return { events, full: false };
+  for (const record of records) {
+    bytes += record.payload.length + record.outline.length;
+    if (events.length > 0 && bytes > limit.bytes) return { events, full: true };
+    events.push(record);
+    if (events.length === limit.events) break;
+  }
+  return { events, full: false };
+}
