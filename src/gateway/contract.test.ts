@@ -78,9 +78,10 @@ describe("what the wire promises, read event by event", () => {
     const reader = new SseReader(await fake.request("/v1/messages", { json: { ...chat, max_tokens: 100 } }));
     for (const name of ["message_start", "content_block_start", "content_block_delta"])
       expect((await reader.next())?.event).toBe(name);
-    fake.turns.alive(fake.turns.turnId(0));
     const beat = reader.next();
-    await fake.clock.advance(15_000);
+    await fake.clock.advance(9_500);
+    fake.turns.alive(fake.turns.turnId(0));
+    await fake.clock.advance(5_500);
     expect(await beat).toMatchObject({ event: "ping", data: '{"type":"ping"}' });
     await reader.cancel();
   });

@@ -173,8 +173,9 @@ describe("the real OpenAI SDK on responses", () => {
       });
     });
     await new Promise<void>((resolve) => stream.on("response.output_text.delta", () => resolve()));
+    await fake.clock.advance(9_500);
     fake.turns.alive(fake.turns.turnId(0));
-    await fake.clock.advance(11_000);
+    await fake.clock.advance(1_500);
     await beaten;
     fake.turns.emit(fake.turns.turnId(0), text(" two"), finished("one two"));
     expect((await stream.finalResponse()).output_text).toBe("one two");

@@ -35,16 +35,30 @@ class Listener {
   }
 }
 
-/** A second at a time, for as long; what was heard in each of the 15 s of it. */
-async function hear(fake: FakeGateway, listener: Listener, seconds: number, alive: boolean) {
+/** A chat that has begun, whose answer is heard from now on. */
+async function listening(): Promise<{ readonly fake: FakeGateway; readonly listener: Listener }> {
+  const fake = fakeGateway();
+  fake.turns.script = () => [begun];
+  const listener = new Listener(
+    await fake.request("/v1/chat/completions", { json: { model, stream: true, messages } }),
+  );
+  await fake.clock.advance(0);
+  listener.take();
+  return { fake, listener };
+}
+
+/** Half a second at a time, for as long, with an answer to a poll every so often; what was heard in each of the 15 s of it. */
+async function hear(fake: FakeGateway, listener: Listener, seconds: number, answersEveryMs: number) {
   const spans: (readonly string[])[] = [];
-  for (let second = 1; second <= seconds; second++) {
-    if (alive) fake.turns.alive(fake.turns.turnId(0));
-    await fake.clock.advance(1_000);
-    if (second % 15 === 0) spans.push(listener.take());
+  for (let ms = 500; ms <= seconds * 1_000; ms += 500) {
+    await fake.clock.advance(500);
+    if (ms % answersEveryMs === 0) fake.turns.alive(fake.turns.turnId(0));
+    if (ms % 15_000 === 0) spans.push(listener.take());
   }
   return spans;
 }
+
+const never = Number.POSITIVE_INFINITY;
 
 describe("320 s without a word from the model", () => {
   it.each(surfaces)(
@@ -58,22 +72,57 @@ describe("320 s without a word from the model", () => {
       await fake.clock.advance(0);
       listener.take();
 
-      const alive = await hear(fake, listener, 330, true);
+      const alive = await hear(fake, listener, 330, 500);
       expect(alive).toHaveLength(22);
       for (const events of alive) {
         expect(events.length).toBeGreaterThan(0);
         for (const event of events) expect(event).toMatch(beat);
         for (const event of events) expect(event).toContain(" no id "); // it moves no cursor
       }
-      const [soon, , ...later] = await hear(fake, listener, 330, false);
-      expect(soon).toBeDefined();
-      expect(later.slice(1).flat()).toEqual([]);
+      expect((await hear(fake, listener, 330, never)).flat()).toEqual([]);
 
       fake.turns.emit(fake.turns.turnId(0), end);
       await listener.done;
       expect(listener.take().join("\n")).toMatch(last);
     },
   );
+
+  it.each([
+    ["an answer just before its deadline to every poll", 10_500],
+    ["an answer to every poll after 7 s", 7_500],
+  ])("is never 15 s of silence with %s", async (_, everyMs) => {
+    const { fake, listener } = await listening();
+    fake.turns.alive(fake.turns.turnId(0));
+    let heard = 0;
+    let [quietMs, longestMs] = [0, 0];
+    for (let ms = 500; ms <= 330_000; ms += 500) {
+      await fake.clock.advance(500);
+      if (ms % everyMs === 0) fake.turns.alive(fake.turns.turnId(0));
+      const events = listener.take();
+      heard += events.length;
+      quietMs = events.length > 0 ? 0 : quietMs + 500;
+      longestMs = Math.max(longestMs, quietMs);
+    }
+    expect(longestMs).toBeLessThan(15_000);
+    expect(heard).toBeGreaterThanOrEqual(22);
+  });
+
+  it.each([
+    ["at once", 0, 0],
+    ["2 s after the last word", 2_000, 0],
+    ["a moment before the beat", 9_500, 1],
+  ])("of an IDE that hangs %s: a beat only where it answered in the last 7 s", async (_, aliveMs, beats) => {
+    const { fake, listener } = await listening();
+    for (let ms = 0; ms < aliveMs; ms += 500) {
+      fake.turns.alive(fake.turns.turnId(0));
+      await fake.clock.advance(500);
+    }
+    fake.turns.alive(fake.turns.turnId(0));
+    expect((await hear(fake, listener, 330, never)).flat()).toHaveLength(beats);
+    fake.turns.alive(fake.turns.turnId(0)); // it answers again: the beat that is due comes within the next look
+    await fake.clock.advance(1_000);
+    expect(listener.take()).toHaveLength(1);
+  });
 
   it("in /v1/turns/{id}/events too", async () => {
     const fake = fakeGateway();
@@ -83,7 +132,7 @@ describe("320 s without a word from the model", () => {
     const listener = new Listener(await fake.request(`/v1/turns/${turnId}/events`));
     await fake.clock.advance(0);
     listener.take();
-    for (const events of await hear(fake, listener, 330, true)) {
+    for (const events of await hear(fake, listener, 330, 500)) {
       expect(events.length).toBeGreaterThan(0);
       for (const event of events) expect(event).toBe("alive no id {}");
     }

@@ -8,7 +8,7 @@ import type { Encoder, WireEvent } from "./dialects/dialect.ts";
 import type { GatewayMetrics, StreamOutcome } from "./metrics.ts";
 import type { PatientReader } from "./patient-reader.ts";
 import { writeSse } from "./sse-body.ts";
-import type { Timing } from "./timing.ts";
+import { isAnswering, lookAgainMs, type Timing } from "./timing.ts";
 
 /** What a log that stops without a terminal event means to a client: not a complete answer. */
 export function endedEarly(): ErrorRecord {
@@ -50,7 +50,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
     return text;
   };
   const plain = (events: readonly WireEvent[]) => events.map((event) => writeSse(event)).join("");
-  let sentAt = clock.monotonic();
+  let beatAt = clock.monotonic() + timing.heartbeatMs;
   let outcome: StreamOutcome = "left";
   options.metrics.streamOpened();
   try {
@@ -69,7 +69,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
       }
     }
     for (;;) {
-      const reading = await reader.next(Math.max(0, timing.heartbeatMs - (clock.monotonic() - sentAt)));
+      const reading = await reader.next(Math.max(0, beatAt - clock.monotonic()));
       let text = "";
       if (reading.type === "ended") {
         outcome = "failed";
@@ -77,17 +77,15 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
         return;
       }
       if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
-      else {
-        if (isAlive(options)) {
-          text = plain(encoder.heartbeat());
-          options.metrics.heartbeat();
-        }
-        sentAt = clock.monotonic();
-      }
+      else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
+        text = plain(encoder.heartbeat());
+        options.metrics.heartbeat();
+        beatAt = clock.monotonic() + timing.heartbeatMs;
+      } else beatAt = clock.monotonic() + lookAgainMs;
       if (text !== "") {
         if (reading.type === "event") countLag(options, reading.event);
         yield text;
-        sentAt = clock.monotonic();
+        beatAt = clock.monotonic() + timing.heartbeatMs;
       }
       if (reading.type === "event" && isTerminal(reading.event)) {
         outcome = reading.event.type;
@@ -110,9 +108,4 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
 function countLag({ metrics, clock, sinceMs }: StreamTurn, event: TurnEvent): void {
   const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
   if (isDelta && event.atMs >= sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
-}
-
-function isAlive({ turns, turnId, clock, timing }: StreamTurn): boolean {
-  const aliveAtMs = turns.lastAliveAtMs(turnId);
-  return aliveAtMs !== undefined && Math.abs(clock.now() - aliveAtMs) <= timing.aliveMs; // a clock set back proves nothing
 }

@@ -53,10 +53,11 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
       const followed = follower.follow(state, await follower.read(reach.server, cascadeId, state, now, signal));
       events.push(...followed.events);
       state = followed.state;
+      onAlive();
       if (!state.astray && wantsRun(state.progress, now())) {
         state = follower.follow(state, await readRun(from, cascadeId, reach, now, signal)).state;
+        onAlive();
       }
-      onAlive();
     } catch (error) {
       signal.throwIfAborted();
       failure = error;

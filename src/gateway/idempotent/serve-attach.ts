@@ -13,6 +13,7 @@ import type { Attachment } from "../../turns/attachment.ts";
 import { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { StreamOutcome } from "../metrics.ts";
+import { isAnswering, lookAgainMs } from "../timing.ts";
 import { superseded } from "./attach-order.ts";
 import { Bell } from "./bell.ts";
 import { chainDigest } from "./chain.ts";
@@ -60,14 +61,15 @@ export async function* serveAttach(
       })
     : session.run(here);
   let outcome: StreamOutcome = "left";
-  let sentAt = clock.monotonic();
+  const nextBeatAt = () => clock.monotonic() + waits.heartbeatMs;
+  let beatAt = nextBeatAt();
   metrics.streamOpened();
   try {
     yield message({ case: "welcomeMessage", value: welcomeOf(attach) });
     for (;;) {
       for (const seqno of session.takeAcks()) {
         yield message({ case: "seqnoAck", value: seqno });
-        sentAt = clock.monotonic();
+        beatAt = nextBeatAt();
       }
       if (session.failure !== undefined) throw session.failure;
       if (attachment.superseded.aborted) throw superseded();
@@ -77,19 +79,16 @@ export async function* serveAttach(
       if (next === "ended") break;
       if (next !== undefined) {
         yield message({ case: "serverChunk", value: next });
-        sentAt = clock.monotonic();
+        beatAt = nextBeatAt();
         continue;
       }
-      const quietMs = clock.monotonic() - sentAt;
-      if (quietMs >= waits.heartbeatMs) {
-        sentAt = clock.monotonic();
-        if (state.accepted > 0 && isAlive(parts, state.turns, encoder)) {
-          metrics.heartbeat();
-          yield message({ case: "seqnoAck", value: state.accepted - 1 });
-        }
-        continue;
-      }
-      await waitFor(bell, clock, waits.heartbeatMs - quietMs);
+      const leftMs = beatAt - clock.monotonic();
+      if (leftMs > 0) await waitFor(bell, clock, leftMs);
+      else if (state.accepted > 0 && isAlive(parts, state.turns, encoder)) {
+        metrics.heartbeat();
+        yield message({ case: "seqnoAck", value: state.accepted - 1 });
+        beatAt = nextBeatAt();
+      } else beatAt = clock.monotonic() + lookAgainMs;
     }
     await lastWords(attach, stored.ended, bell, clock, here);
     if (session.failure !== undefined) throw session.failure;
@@ -150,8 +149,7 @@ function welcomeOf({ attachment, state, stored, turnId }: OpenAttach) {
 function isAlive({ turns, clock, waits }: StreamParts, ids: readonly TurnId[], encoder: StreamEncoder): boolean {
   const turnId = ids.at(-1);
   if (turnId === undefined || (encoder.segment === ids.length && encoder.turnEnd !== undefined)) return true;
-  const aliveAtMs = turns.lastAliveAtMs(turnId);
-  return aliveAtMs !== undefined && clock.now() - aliveAtMs <= waits.aliveMs;
+  return isAnswering(turns.lastAliveAtMs(turnId), clock, waits);
 }
 
 /** Messages that are there are accepted before the call ends; to a stream that had ended before, a late one may still come. */

@@ -211,14 +211,15 @@ describe("a stream", { timeout: 60_000 }, () => {
 
   test("gives a sign of life in silence while the model's server answers, and none when it does not", async () => {
     const clock = new FakeClock();
-    const world = await streamWorld({ clock, gateway: { timing: { aliveMs: 25_000 } } });
+    const world = await streamWorld({ clock });
     const first = attach(world, "bidi", newNames()).send(say.request("Hello", 0, { tools: ["look"] }));
     await first.until(({ chunks }) => chunks.length > 0);
-    world.backend.last.options.onAlive();
-    await clock.advance(10_000);
-    await first.until(({ acks }) => acks.length === 2);
-    await clock.advance(10_000);
-    await first.until(({ acks }) => acks.length === 3);
+    for (let acks = 2; acks <= 3; acks++) {
+      await clock.advance(9_500);
+      world.backend.last.options.onAlive();
+      await clock.advance(500);
+      await first.until((seen) => seen.acks.length === acks);
+    }
     await clock.advance(60_000); // nothing was heard from upstream all the while
     const call: TurnEventBody = { type: "tool_call", callId: "c1", name: "look", argumentsDelta: "{}", done: true };
     world.backend.last.emit(call, { type: "finished", reason: { unified: "tool_calls", raw: undefined }, text: "" });
