@@ -16,7 +16,7 @@ async function restartedInTheMiddle(meanwhile: (cascades: string) => void) {
   const { client, ide, served } = await world({ args: ["--continuity", "off"] });
   const before = [ide.port, ide.csrfToken.reveal()];
   const { data: stream, response } = await client.chat.completions
-    .create({ ...ask(`[[sim: size=${size} rate=300 thinking=0]] write`), stream: true })
+    .create({ ...ask(`[[sim: size=${size} rate=120 thinking=0]] write`), stream: true })
     .withResponse();
   let text = "";
   let atRestart = "";
