@@ -89,6 +89,27 @@ describe("a store that fails", () => {
     },
   );
 
+  test("when a turn has just ended costs those who still read it nothing, and nothing of it is left here once they have", async () => {
+    const { clock, failing, primary, log } = await begin();
+    const { writer, turnId } = await created(log);
+    const reader = readTurn(log, turnId, startOfLog, never);
+    await writer.append([text("a")], now);
+    expect((await reader.next()).value).toMatchObject({ eventId: "a1" });
+    await writer.append([text("b"), finished], now);
+    failing.fault = "gone";
+    const rest: string[] = [];
+    for await (const { eventId } of reader) rest.push(eventId);
+    expect(rest).toEqual(["a2", "a3"]);
+    failing.fault = "none";
+    await clock.advance(2_000);
+    await settle();
+    expect((await readAll(primary, turnId)).map(({ eventId }) => eventId)).toEqual(["a1", "a2", "a3"]);
+    await log.noteDelivered(turnId);
+    failing.fault = "gone";
+    await expect(readAll(log, turnId)).rejects.toMatchObject({ code: "degraded" });
+    await log.close().catch(() => undefined);
+  });
+
   test("and is well again takes back every turn, running or ended, under the same ids", async () => {
     const { clock, failing, primary, log, said } = await begin();
     const before = await created(log);

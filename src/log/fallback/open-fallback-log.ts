@@ -26,6 +26,7 @@ import type {
 import { Waiters } from "../waiters.ts";
 import { BoundedSet } from "./bounded-set.ts";
 import { FallbackWriter } from "./fallback-writer.ts";
+import { JustEnded } from "./just-ended.ts";
 
 /** How often a store that failed is tried again; ms. */
 const healEveryMs = 1_000;
@@ -65,6 +66,7 @@ class Fallback implements FallbackLog {
   readonly #inMemory = new Set<TurnId>();
   /** Streams that the store was seen to hold: digests of their names. */
   readonly #storedStreams = new BoundedSet(mostRemembered);
+  readonly #justEnded: JustEnded;
   /** Wakes readers when a turn moves. */
   readonly #moves = new Waiters<TurnId>();
   readonly #closing = new AbortController();
@@ -77,6 +79,7 @@ class Fallback implements FallbackLog {
     this.#options = options;
     const { clock, codec = clearCodec, retention = defaultRetention } = options;
     this.#memory = openMemoryLog({ clock, codec, retention });
+    this.#justEnded = new JustEnded(clock);
   }
 
   get degradedBy(): MillraceError | undefined {
@@ -156,6 +159,7 @@ class Fallback implements FallbackLog {
 
   async noteDelivered(turnId: TurnId): Promise<void> {
     await this.#orDegraded(() => this.#home(turnId).noteDelivered(turnId));
+    this.#letGo(turnId);
   }
 
   async get(turnId: TurnId, opening: Opening = {}): Promise<TurnRecord | undefined> {
@@ -237,6 +241,7 @@ class Fallback implements FallbackLog {
 
   async sweep(nowMs: number): Promise<void> {
     await this.#memory.sweep(nowMs);
+    for (const turnId of this.#justEnded.longAgo()) this.#letGo(turnId);
     for (const [turnId, writer] of this.#writers)
       if (writer.inMemory && writer.ended) await this.#forgetExpired(turnId);
     await this.#orDegraded(() => this.#store().sweep(nowMs));
@@ -291,11 +296,17 @@ class Fallback implements FallbackLog {
       primary: () => this.#store(),
       onMoved: (inMemory, cause) => this.#moved(turnId, inMemory, cause),
       onEnded: () => {
-        if (!this.#inMemory.has(turnId)) this.#writers.delete(turnId);
+        const tooMany = this.#inMemory.has(turnId) ? undefined : this.#justEnded.add(turnId);
+        if (tooMany !== undefined) this.#letGo(tooMany);
       },
     });
     this.#writers.set(turnId, made);
     return made;
+  }
+
+  /** A turn that ended in the store and was read, or that nobody reads, needs nothing here. */
+  #letGo(turnId: TurnId): void {
+    if (this.#justEnded.delete(turnId) && !this.#inMemory.has(turnId)) this.#writers.delete(turnId);
   }
 
   #moved(turnId: TurnId, inMemory: boolean, cause: unknown): void {
@@ -362,12 +373,14 @@ class Fallback implements FallbackLog {
     for (;;) {
       const here = new AbortController();
       const either = AbortSignal.any([signal, here.signal]);
+      const wasInMemory = this.#inMemory.has(turnId);
       void bestEffort(this.#moves.wait(turnId, either).then(() => here.abort(over)));
       try {
         return await work(this.#home(turnId), either);
       } catch (error) {
         if (signal.aborted) throw error;
-        if (!here.signal.aborted && !(await this.#retreated(turnId, error))) throw error;
+        const hasMoved = this.#inMemory.has(turnId) !== wasInMemory; // known at once; `here` only follows
+        if (!hasMoved && !here.signal.aborted && !(await this.#retreated(turnId, error))) throw error;
       } finally {
         here.abort(over);
       }
