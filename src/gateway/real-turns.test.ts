@@ -68,10 +68,7 @@ describe("the gateway over the real turns", () => {
     answer.text("One", "\n", "\nE", "ND", "Two");
     const reader = new SseReader(await meanwhile(real, pending));
     const events = await meanwhile(real, reader.rest());
-    const text = events
-      .map((event) => (event.data === "[DONE]" ? "" : (JSON.parse(event.data).choices[0].delta.content ?? "")))
-      .join("");
-    expect(text).toBe("One");
+    expect(textOf(events)).toBe("One");
     expect(events.at(-1)?.data).toBe("[DONE]");
   });
 
@@ -146,11 +143,7 @@ describe("the gateway over the real turns", () => {
     answer.finish("Hello");
     const again = await meanwhile(real, real.request("/v1/chat/completions", body));
     expect(again.headers.get("x-millrace-joined")).toBe("implicit");
-    const events = await meanwhile(real, new SseReader(again).rest());
-    const text = events
-      .map((event) => (event.data === "[DONE]" ? "" : (JSON.parse(event.data).choices[0].delta.content ?? "")))
-      .join("");
-    expect(text).toBe("Hello");
+    expect(textOf(await meanwhile(real, new SseReader(again).rest()))).toBe("Hello");
     expect(real.backend.answers).toHaveLength(1);
   });
 
@@ -209,3 +202,10 @@ describe("the gateway over the real turns", () => {
     expect(real.backend.answers).toHaveLength(2);
   });
 });
+
+/** The text of a Chat Completions stream. */
+function textOf(events: readonly { readonly data: string }[]): string {
+  return events
+    .map((event) => (event.data === "[DONE]" ? "" : (JSON.parse(event.data).choices[0].delta.content ?? "")))
+    .join("");
+}
