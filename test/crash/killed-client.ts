@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { StreamEvent } from "../../src/client/stream-event.ts";
+import { compileCache } from "../support/gateway-process.ts";
 import { type CrashClient, type Question, type Received, RuleBroken } from "./crash-client.ts";
 import { Door } from "./door.ts";
 import type { Lives } from "./lives.ts";
@@ -35,6 +36,7 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
       stdio: ["ignore", "ignore", "pipe"],
       env: {
         PATH: process.env["PATH"] ?? "",
+        ...compileCache,
         ...(death?.kind === "record" ? { MILLRACE_TEST_DIE_AT: `${death.when}:${death.step}` } : {}),
       },
     });

@@ -5,6 +5,9 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
+/** Where Node keeps what it compiled of the sources: half of the time a process takes to start from them. */
+export const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/millrace-compiled") };
+
 /** A real gateway in a process of its own. */
 export interface GatewayProcess {
   readonly url: string;
@@ -76,6 +79,7 @@ export function spawnMillrace(args: readonly string[], options: Omit<GatewayProc
       NO_COLOR: "1",
       // Other tests run stand-ins of their own on this machine at the same time.
       MILLRACE_IDE_ONLY_HOME: options.home,
+      ...compileCache,
       ...options.env,
     },
   });
