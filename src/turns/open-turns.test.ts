@@ -422,6 +422,66 @@ describe("the same request again without a key", () => {
     expect(backend.answers).toHaveLength(2);
   });
 
+  test("joins one that was not even stored when its client vanished", async () => {
+    const found = Promise.withResolvers<void>();
+    const backend = new FakeBackend();
+    const { turns } = begin({ backends: { current: () => found.promise.then(() => backend) } });
+    const client = new AbortController();
+    const first = turns.start(asking(), client.signal);
+    await settle();
+    const again = turns.start(asking(), never);
+    await settle();
+    client.abort();
+    await settle();
+    expect(await turns.list({ limit: 5 })).toHaveLength(0);
+    found.resolve();
+    expect(await again).toMatchObject({ turnId: (await first).turnId, joined: "implicit" });
+    await settle();
+    expect(backend.answers).toHaveLength(1);
+  });
+
+  test("is not held up by one that failed before it was stored", async () => {
+    const found = Promise.withResolvers<Backend>();
+    const backend = new FakeBackend();
+    let looks = 0;
+    const { turns } = begin({
+      backends: { current: () => (++looks === 1 ? found.promise : Promise.resolve(backend)) },
+    });
+    const first = turns.start(asking(), never);
+    await settle();
+    const again = turns.start(asking(), never);
+    await settle();
+    expect(looks).toBe(1);
+    found.reject(new MillraceError("ide_not_running", "No IDE runs."));
+    await expect(first).rejects.toMatchObject({ code: "ide_not_running" });
+    expect(await again).toMatchObject({ joined: "no" });
+  });
+
+  test("that says it is a retry waits for the first one to be stored, however long that takes", async () => {
+    const found = Promise.withResolvers<void>();
+    const backend = new FakeBackend();
+    const { turns, clock } = begin({ backends: { current: () => found.promise.then(() => backend) } });
+    const first = turns.start(asking(), never);
+    await settle();
+    const again = turns.start(asking({ retry: true }), never);
+    await clock.advance(10_000);
+    found.resolve();
+    expect(await again).toMatchObject({ turnId: (await first).turnId, joined: "implicit" });
+  });
+
+  test("is another turn where both clients are there: each in its own time", async () => {
+    const found = Promise.withResolvers<void>();
+    const backend = new FakeBackend();
+    const { turns, clock } = begin({ backends: { current: () => found.promise.then(() => backend) } });
+    const asked = [turns.start(asking(), never), turns.start(asking(), never), turns.start(asking(), never)];
+    await clock.advance(250);
+    found.resolve();
+    await clock.advance(500);
+    const started = await Promise.all(asked);
+    expect(started.map(({ joined }) => joined)).toEqual(["no", "no", "no"]);
+    expect(new Set(started.map(({ turnId }) => turnId)).size).toBe(3);
+  });
+
   test("waits no longer than its own client does, and starts nothing then", async () => {
     const { turns, clock, backend } = begin();
     await turns.start(asking(), never);
@@ -669,24 +729,37 @@ describe("a stop of the gateway", () => {
     expect(await store.get(turnId)).toMatchObject({ ended: false, cancelRequested: undefined });
   });
 
-  test("takes a cancel that comes while it looks for the IDE, and has the backend stop once it is found", async () => {
-    const clock = new FakeClock();
-    const store = durable(openMemoryLog({ clock }));
-    const { writer } = await store.create(record(clock), "gone");
-    if (writer === undefined) throw new Error("not created");
-    const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
-    await writer.append([started], clock.now());
-    const backend = new FakeBackend();
-    backend.missing = new MillraceError("ide_not_running", "Not yet.");
-    const { turns } = begin({ store, clock, backends: backend });
-    await clock.advance(2_500);
-    await turns.cancel(writer.turnId, "client");
-    expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
-    expect(backend.answers).toHaveLength(0);
-    backend.missing = undefined;
-    await clock.advance(2_000);
-    expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
-  });
+  test.each([{ found: "within a second" }, { found: "later" }])(
+    "takes a cancel that comes while it looks for the IDE, which is told when it is found $found",
+    async ({ found }) => {
+      const clock = new FakeClock();
+      const store = durable(openMemoryLog({ clock }));
+      const { writer } = await store.create(record(clock), "gone");
+      if (writer === undefined) throw new Error("not created");
+      const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+      await writer.append([started], clock.now());
+      const backend = new FakeBackend();
+      backend.missing = new MillraceError("ide_not_running", "Not yet.");
+      const { turns } = begin({ store, clock, backends: backend });
+      await clock.advance(2_500);
+      const cancelled = turns.cancel(writer.turnId, "client");
+      if (found === "within a second") backend.missing = undefined;
+      await clock.advance(499);
+      expect(await turns.get(writer.turnId)).toMatchObject({ ended: false, cancelRequested: "client" });
+      await clock.advance(501);
+      await cancelled;
+      expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
+      expect(backend.answers).toHaveLength(found === "later" ? 0 : 1);
+      backend.missing = undefined;
+      await clock.advance(2_000);
+      expect(backend.answers).toHaveLength(1);
+      expect(backend.last).toMatchObject({
+        resumedFrom: { cascadeId: fakeCascade },
+        stoppedBy: "cancel",
+        closed: true,
+      });
+    },
+  );
 
   test("with a log that was changed since leaves a turn that ends as failed, once", async () => {
     const clock = new FakeClock();

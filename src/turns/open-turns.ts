@@ -21,6 +21,7 @@ import { Refusals } from "./refusals.ts";
 import { archiverOf, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
+import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "./turns.ts";
 import { upkeep } from "./upkeep.ts";
@@ -67,6 +68,7 @@ class Engine implements StreamTurns {
   readonly #running: RunningTurns;
   readonly #continuity: Continuity | undefined;
   readonly #refusals: Refusals;
+  readonly #inFlight: StartsInFlight;
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
   readonly #cleaning: Promise<void>;
@@ -74,6 +76,7 @@ class Engine implements StreamTurns {
   constructor(options: TurnsOptions) {
     const { store, clock, owner, onProblem = () => {}, onAdopted = () => {} } = options;
     this.#refusals = new Refusals(clock);
+    this.#inFlight = new StartsInFlight(clock);
     this.#options = options;
     this.#store = store;
     this.#clock = clock;
@@ -101,13 +104,18 @@ class Engine implements StreamTurns {
 
   async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     signal.throwIfAborted();
-    const twin = await this.#twinOnceLeft(asked, signal);
-    if (twin !== undefined) return this.#joined(twin, asked, signal);
-    const { prompt, backend } = await this.#readied(asked, signal);
-    const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
-    const { record, writer } = await this.#store.create(turn, this.#options.owner);
-    if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
-    return this.#begin(record, writer, backend, prompt, signal);
+    const { earlier, leave } = this.#inFlight.enter(asked, signal);
+    try {
+      const twin = await this.#twinOnceLeft(asked, earlier, signal);
+      if (twin !== undefined) return await this.#joined(twin, asked, signal);
+      const { prompt, backend } = await this.#readied(asked, signal);
+      const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
+      const { record, writer } = await this.#store.create(turn, this.#options.owner);
+      if (writer === undefined) return await this.#joined(record, asked, signal); // another request with this key was faster
+      return this.#begin(record, writer, backend, prompt, signal);
+    } finally {
+      leave();
+    }
   }
 
   async join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
@@ -228,9 +236,15 @@ class Engine implements StreamTurns {
 
   /**
    * The turn that the request joins. A client that repeats its request in the instant in which its connection broke may be
-   * worked on before that connection: where only a reader here is in the way, it gets a moment to leave.
+   * worked on before that connection, even before the first request is stored: where only that, or a reader here, is in the way,
+   * it gets a moment.
    */
-  async #twinOnceLeft(asked: JoinTurn, signal: AbortSignal): Promise<TurnRecord | undefined> {
+  async #twinOnceLeft(
+    asked: JoinTurn,
+    earlier: Entered["earlier"],
+    signal: AbortSignal,
+  ): Promise<TurnRecord | undefined> {
+    if (this.#options.implicitJoins && earlier.length > 0) await this.#inFlight.untilStored(earlier, asked, signal);
     const { twin, attended } = await this.#twinsOf(asked);
     if (twin !== undefined || attended.length === 0) return twin;
     await this.#presence.untilOneIsLeft(attended, signal);

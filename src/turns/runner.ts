@@ -12,7 +12,7 @@ import { Upstream } from "./upstream.ts";
 /** Events of one transaction, at most; keeps a torrent from holding readers back. */
 const largestBatch = 256;
 
-/** How long a cancel waits for the backend before the turn ends; ms. */
+/** How long a cancel waits for the backend, to be found and then to be told, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
 
 export interface RunnerOptions {
@@ -82,7 +82,7 @@ export class Runner {
   }
 
   async #open(): Promise<Upstream | undefined> {
-    if (this.#stopping !== undefined) {
+    if (this.#stopping !== undefined && !wasAskedFor(this.#stopping)) {
       await this.#step([this.#stopping]);
       return undefined; // the turn is over before it went on
     }
@@ -92,6 +92,8 @@ export class Runner {
     );
     const opened = await Promise.race([this.#stopped, opening]);
     if (opened instanceof Upstream) return opened;
+    const soon = wasAskedFor(opened) ? await this.#within(cancelFirstMs, opening) : undefined;
+    if (soon instanceof Upstream) return soon; // the backend is told first, as that of any other turn
     await this.#step([opened]); // the turn is over
     if (opened.type !== "cancel") return undefined;
     this.#over.resolve();
@@ -106,10 +108,16 @@ export class Runner {
   async #cancelUpstream(upstream: Upstream | undefined): Promise<void> {
     if (upstream === undefined) return;
     this.#stopUpstream.abort("cancel" satisfies StopReason);
+    await this.#within(cancelFirstMs, bestEffort(upstream.close({ ended: false })));
+  }
+
+  /** What the work answers, if it does within so many ms. */
+  async #within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
     const stop = new AbortController();
-    const longEnough = bestEffort(this.#options.clock.sleep(cancelFirstMs, stop.signal));
-    await Promise.race([bestEffort(upstream.close({ ended: false })), longEnough]);
+    const longEnough = bestEffort(this.#options.clock.sleep(ms, stop.signal)).then(() => undefined);
+    const answered = await Promise.race([work, longEnough]);
     stop.abort();
+    return answered;
   }
 
   /** One input, and with it all that the backend had ready: what one poll answered is one transaction. */
