@@ -27,6 +27,9 @@ export interface Lost {
   readonly error: unknown;
 }
 
+/** Reasons that say nothing of the stream: this way of carrying it is none, as where something in between speaks only HTTP/1.1. */
+const ofTheWay: ReadonlySet<string> = new Set(["no_such_method", "needs_http2"]);
+
 /**
  * Sorts a failed call. A refusal is told apart by its details. Source: docs/stream-protocol.md, "Refusals";
  * facts/idempotent-streams.md, A7 row 15, R15.
@@ -50,6 +53,7 @@ export function failureOf(error: unknown): Failure {
   }
   if (details.details?.isRetryable === true) return lost(failure, error);
   const { code, hint, reason } = details.details?.additionalInfo ?? {};
+  if (reason !== undefined && ofTheWay.has(reason)) return { kind: "no_such_tier", error };
   // The gateway writes its own codes; one from a newer gateway is passed on as it is.
   const known = new MillraceError(
     (code ?? "upstream_failed") as ErrorCode,

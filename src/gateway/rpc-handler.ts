@@ -15,7 +15,7 @@ export type RpcResponse = ServerResponse | Http2ServerResponse;
 
 /** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It handles only what the guard let pass. */
 export interface RpcHandler {
-  /** Whether this path is its own (`/aiserver.v1.ChatService/...`). */
+  /** Whether this path is of the form of its own (`/aiserver.v1.ChatService/...`); what is not served it refuses itself. */
   takes(path: string): boolean;
   handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
   /** Tells who was turned away why, as this protocol writes errors. */

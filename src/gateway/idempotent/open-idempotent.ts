@@ -19,25 +19,24 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attachment.ts";
-import { encodeInterruption, encodeRefusal, refusal } from "../dialects/idempotent/errors.ts";
+import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { Caller } from "../guard.ts";
-import type { OpenRpc, RpcHandler, RpcRequest } from "../rpc-handler.ts";
+import type { OpenRpc, RpcHandler } from "../rpc-handler.ts";
 import { namesStream, parseAttach } from "./attach-headers.ts";
 import { AttachOrder } from "./attach-order.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
 import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
 import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { Rendezvous } from "./rendezvous.ts";
-import { rpcServer, tooLarge, unreadable } from "./rpc-server.ts";
+import { rpcServer } from "./rpc-server.ts";
 import { encodeAny, serveAttach } from "./serve-attach.ts";
 import type { StreamSession } from "./stream-session.ts";
-import { endWith, writeRefusal } from "./write-refusal.ts";
+import { unreadable } from "./unreadable.ts";
+import { writeRefusal } from "./write-refusal.ts";
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
-const prefixes = [ChatService, BidiService].map(({ typeName }) => `/${typeName}/`);
-const paths = new Set(
-  [ChatService, BidiService].flatMap(({ typeName, methods }) => methods.map(({ name }) => `/${typeName}/${name}`)),
-);
+/** A path as remote calls have it: a service of a package, and a method. No other route has a dot in its first part. */
+const callPath = /^\/[A-Za-z]\w*(?:\.\w+)+\/[^/?]*(?:$|\?)/;
 
 /** How long a gateway that stops waits until its streams have said so; ms. */
 const goodbyeMs = 1_000;
@@ -71,7 +70,7 @@ class Idempotent implements RpcHandler {
   }
 
   takes(path: string): boolean {
-    return prefixes.some((prefix) => path.startsWith(prefix));
+    return callPath.test(path);
   }
 
   handle(...[request, response, caller]: Parameters<RpcHandler["handle"]>): void {
@@ -82,18 +81,12 @@ class Idempotent implements RpcHandler {
       this.#open.delete(promise);
       resolve();
     });
-    const refusal = refusalOf(request, this.#parts.limits.maxBodyBytes);
-    if (refusal !== undefined) {
-      writeRefusal(request, response, refusal);
-      return;
-    }
-    endWith(response);
     this.#serve(request, response);
   }
 
   refuse(...[request, response, { status, error }]: Parameters<RpcHandler["refuse"]>): void {
     const record = status === 403 ? { ...error, details: { reason: "foreign" } } : error;
-    writeRefusal(request, response, encodeRefusal(record, false), status);
+    writeRefusal(request, response, { error: encodeRefusal(record, false), status });
   }
 
   async close(): Promise<void> {
@@ -200,18 +193,6 @@ class Idempotent implements RpcHandler {
       throw encodeAny(this.#parts, error, false);
     }
   }
-}
-
-/** What no repetition mends, and what the calls themselves would be refused for without any details. */
-function refusalOf({ url = "", headers }: RpcRequest, mostBytes: number): ConnectError | undefined {
-  const path = url.split("?", 1)[0] ?? url;
-  if (!paths.has(path)) {
-    const hint = "Use the methods whose names end in Idempotent, IdempotentSSE or IdempotentPoll, and BidiAppend.";
-    const error = refusal("invalid_request", "no_such_method", `${path.slice(0, 200)} is not served here.`, hint);
-    return encodeRefusal(error.toRecord(), false);
-  }
-  if (Number(headers["content-length"] ?? 0) <= mostBytes) return undefined;
-  return encodeRefusal(tooLarge(mostBytes).toRecord(), false);
 }
 
 /** @throws MillraceError `invalid_request`. */

@@ -1,4 +1,7 @@
-import { connect } from "node:http2";
+import { once } from "node:events";
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
+import { connect, type IncomingHttpHeaders } from "node:http2";
+import { buffer } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { endStreamFlag } from "@connectrpc/connect/protocol-connect";
@@ -15,37 +18,53 @@ const garbage = Uint8Array.of(0x0a, 0xff, 0x01);
 const maxBodyBytes = 100;
 const large = new Uint8Array(1024 * 1024); // more than one packet: the rest is under way when the refusal is written
 
-/** Posts bytes of unknown length over HTTP/1.1 or HTTP/2, and takes the answer whole. */
-async function post({ listening }: StreamWorld, path: string, type: string, bytes: Uint8Array, version: "1.1" | "2") {
-  const headers = { "x-api-key": fakeKey, "content-type": type, ...headersOf(newNames()) };
-  if (version === "1.1") {
-    const body = new ReadableStream({
-      start(controller) {
-        controller.enqueue(bytes);
-        controller.close();
-      },
-    });
-    const response = await fetch(listening.url + path, { method: "POST", headers, body, duplex: "half" });
-    return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
-  }
-  const session = connect(listening.url);
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly type: string | undefined;
+  readonly bytes: Uint8Array;
+  readonly version: "1.1" | "2";
+}
+
+/** What came back, whole. */
+interface Answer {
+  readonly status: number;
+  readonly body: Buffer;
+  readonly allow: string | undefined;
+  readonly connection: string | undefined;
+}
+
+/** Sends bytes of unknown length over HTTP/1.1 or HTTP/2. */
+async function send({ listening: { url } }: StreamWorld, call: Call): Promise<Answer> {
+  const typed = call.type === undefined ? {} : { "content-type": call.type };
+  const headers = { "x-api-key": fakeKey, ...typed, ...headersOf(newNames()) };
+  return call.version === "2" ? sendHttp2(url, call, headers) : sendHttp1(url, call, headers);
+}
+
+async function sendHttp1(url: string, { method, path, bytes }: Call, headers: OutgoingHttpHeaders): Promise<Answer> {
+  const sent = request(url + path, { method, headers }).end(bytes);
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  const { allow, connection } = answer.headers;
+  return { status: answer.statusCode ?? 0, body: await buffer(answer), allow, connection };
+}
+
+async function sendHttp2(url: string, { method, path, bytes }: Call, headers: OutgoingHttpHeaders): Promise<Answer> {
+  const session = connect(url);
   try {
-    const stream = session.request({ ":method": "POST", ":path": path, ...headers });
-    let status = 0;
-    stream.on("response", (told) => {
-      status = told[":status"] ?? 0;
-    });
-    stream.end(bytes);
-    const pieces: Buffer[] = [];
-    for await (const piece of stream) pieces.push(piece);
-    return { status, body: Buffer.concat(pieces) };
+    const sent = session.request({ ":method": method, ":path": path, ...headers }).end(bytes);
+    const [{ ":status": status, allow }] = (await once(sent, "response")) as [IncomingHttpHeaders];
+    return { status: Number(status), body: await buffer(sent), allow, connection: undefined };
   } finally {
     session.close();
   }
 }
 
+function post(world: StreamWorld, path: string, type: string, bytes: Uint8Array, version: "1.1" | "2") {
+  return send(world, { method: "POST", path, type, bytes, version });
+}
+
 /** The error that ends a stream's answer, or is a call's, as an original client looks at it. */
-function errorOf({ status, body }: { readonly status: number; readonly body: Buffer }) {
+function errorOf({ status, body }: Answer) {
   const error = status === 200 ? JSON.parse(endOf(body)).error : JSON.parse(body.toString());
   const [first] = error.details ?? [];
   const found = first && fromBinary(ErrorDetailsSchema, Buffer.from(first.value, "base64"));
@@ -107,6 +126,60 @@ describe("a message that is too large is refused with details though its length 
     const answer = await post(world, append, "application/proto", large, version);
     const info = { reason: "too_large" };
     expect(errorOf(answer)).toMatchObject({ ...bad, status: 429, code: "resource_exhausted", info });
+  });
+});
+
+describe("a call that is none of ours is refused with details, as a stream where it speaks of one (R15)", () => {
+  const type = "application/json";
+
+  /** The answer to a call with this method, content type and path, over both versions of HTTP. */
+  async function refusals(method: string, path: string, type: string | undefined) {
+    const world = await streamWorld();
+    const call = (version: "1.1" | "2") =>
+      send(world, { method, path, type, bytes: encodeEnvelope(0, garbage), version });
+    return { http1: await call("1.1"), http2: await call("2") };
+  }
+
+  test.each([
+    [chat("SSE"), "text/plain", 415],
+    [chat("SSE"), undefined, 415],
+    [chat("Poll"), type, 415],
+    [chat("SSE"), "application/grpc", 415],
+    [chat("SSE"), "application/connect+xml", 415],
+    [append, "text/plain", 415],
+    [append, streamType, 200],
+  ])("%s as %s", async (path, given, status) => {
+    const info = { code: "invalid_request", reason: "wrong_content_type" };
+    for (const answer of Object.values(await refusals("POST", path, given)))
+      expect(errorOf(answer)).toMatchObject({ ...bad, status, code: "invalid_argument", info });
+  });
+
+  test.each([
+    ["PUT", chat("SSE"), type, 405],
+    ["PATCH", append, type, 405],
+    ["PUT", chat(""), streamType, 200],
+  ])("%s of %s as %s", async (method, path, given, status) => {
+    const { http1, http2 } = await refusals(method, path, given);
+    const info = { reason: path === chat("") ? "needs_http2" : "wrong_method" };
+    expect(errorOf(http1)).toMatchObject({ status, code: "unimplemented", isRetryable: false, info });
+    expect(errorOf(http2)).toMatchObject({ ...bad, status, code: "unimplemented", info: { reason: "wrong_method" } });
+    expect(http2.allow).toBe(status === 405 ? "POST" : undefined);
+  });
+
+  test("a method of another service, the same over both versions", async () => {
+    for (const path of ["/agent.v1.AgentService/Run", "/aiserver.v1.HealthService/Ping", `/${ChatService.typeName}/`])
+      for (const answer of Object.values(await refusals("POST", path, streamType)))
+        expect(errorOf(answer)).toMatchObject({
+          status: 200,
+          code: "unimplemented",
+          info: { reason: "no_such_method" },
+        });
+  });
+
+  test("both ways over HTTP/1.1, and its connection is closed: who sends on until the end would not get to one", async () => {
+    const { http1 } = await refusals("POST", chat(""), streamType);
+    expect(errorOf(http1)).toMatchObject({ status: 200, code: "unimplemented", info: { reason: "needs_http2" } });
+    expect(http1.connection).toBe("close");
   });
 });
 

@@ -7,7 +7,7 @@ import {
   createContextKey,
   type Interceptor,
 } from "@connectrpc/connect";
-import { createAsyncIterable, type UniversalServerResponse } from "@connectrpc/connect/protocol";
+import { createAsyncIterable, type UniversalHandler, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorFromJsonBytes, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import {
   compressionBrotli,
@@ -15,9 +15,11 @@ import {
   universalRequestFromNodeRequest,
   universalResponseToNodeResponse,
 } from "@connectrpc/connect-node";
-import { MillraceError } from "../../base/errors.ts";
-import { encodeRefusal, refusal } from "../dialects/idempotent/errors.ts";
+import { encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { RpcRequest, RpcResponse } from "../rpc-handler.ts";
+import { findCall } from "./find-call.ts";
+import { unreadable } from "./unreadable.ts";
+import { endWith, writeRefusal } from "./write-refusal.ts";
 
 export interface RpcServerOptions {
   readonly routes: (router: ConnectRouter) => void;
@@ -26,7 +28,7 @@ export interface RpcServerOptions {
   readonly mostBytes: number;
 }
 
-/** Answers calls whose paths are known to be routes. What a call fails for before its method gets to it has details too (R15). */
+/** Answers calls. What a call fails for before its method gets to it has details too (R15). */
 export function rpcServer(options: RpcServerOptions): (request: RpcRequest, response: RpcResponse) => void {
   const { routes, contextValues, mostBytes } = options;
   const router = createConnectRouter({
@@ -40,12 +42,13 @@ export function rpcServer(options: RpcServerOptions): (request: RpcRequest, resp
   routes(router);
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
   return (request, response) => {
-    void answer(request, response).catch(() => response.destroy()); // the connection is gone, or is of no more use
+    const found = findCall(request, handlers, mostBytes);
+    if ("refused" in found) return writeRefusal(request, response, found.refused);
+    endWith(response);
+    void answer(found.handle, request, response).catch(() => response.destroy()); // the connection is gone, or is of no more use
   };
 
-  async function answer(request: RpcRequest, response: RpcResponse): Promise<void> {
-    const handle = handlers.get((request.url ?? "").split("?", 1)[0] ?? "");
-    if (handle === undefined) throw new MillraceError("internal", "A path that is no route reached the calls.");
+  async function answer(handle: UniversalHandler, request: RpcRequest, response: RpcResponse): Promise<void> {
     const progress = { isRead: false };
     const values = contextValues(request).set(progressKey, progress);
     const call = universalRequestFromNodeRequest(request, response, undefined, values);
@@ -58,22 +61,6 @@ export function rpcServer(options: RpcServerOptions): (request: RpcRequest, resp
 }
 
 const progressKey = createContextKey({ isRead: false }, { description: "how far the call has come" });
-
-/** What went wrong with a message on its way in, as connect tells it. */
-export function unreadable(cause: unknown, mostBytes: number): MillraceError {
-  const { code, rawMessage } = ConnectError.from(cause);
-  if (code === Code.ResourceExhausted) return tooLarge(mostBytes);
-  const hint = "Send the message as protobuf, or as its JSON, as the content type says.";
-  return new MillraceError("invalid_request", `A message cannot be read: ${rawMessage.slice(0, 200)}.`, {
-    cause,
-    hint,
-  });
-}
-
-/** The refusal of a message that is larger than the gateway takes. */
-export function tooLarge(mostBytes: number): MillraceError {
-  return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, "Send less.");
-}
 
 /** Methods that stream their answer reject here only for what they were asked; what becomes of the answer comes later. */
 function detailing(mostBytes: number): Interceptor {

@@ -1,21 +1,27 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import type { ConnectError } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, endStreamFlag, endStreamToJson, errorToJson } from "@connectrpc/connect/protocol-connect";
 import type { RpcRequest, RpcResponse } from "../rpc-handler.ts";
+import type { RefusedCall } from "./find-call.ts";
 
 /**
  * Refuses a call before its body is read, with all that the error carries: a stream is answered 200 and an end that says why,
  * since clients read no details from another status; any other call gets the status and JSON. Source: facts/idempotent-streams.md, A4.
  */
-export function writeRefusal(request: RpcRequest, response: RpcResponse, error: ConnectError, status?: number): void {
+export function writeRefusal(
+  request: RpcRequest,
+  response: RpcResponse,
+  { error, status, headers, closes = false }: RefusedCall,
+): void {
   const contentType = /^application\/connect\+(?:proto|json)\b/.exec(request.headers["content-type"] ?? "")?.[0];
   const text = new TextEncoder();
   const plain = response as ServerResponse; // both response classes have these methods, but no common type
   endWith(response);
+  if (closes) plain.setHeader("connection", "close");
   if (contentType === undefined) {
-    plain.writeHead(status ?? codeToHttpStatus(error.code), { "content-type": "application/json" });
+    const told = { ...headers, "content-type": "application/json" };
+    plain.writeHead(status ?? codeToHttpStatus(error.code), told);
     plain.end(JSON.stringify(errorToJson(error, undefined)));
     return;
   }

@@ -15,6 +15,9 @@ export type Reason =
   | "too_many_bytes"
   | "foreign"
   | "no_such_method"
+  | "needs_http2"
+  | "wrong_method"
+  | "wrong_content_type"
   | "too_large";
 
 /**
@@ -61,6 +64,9 @@ const reasons = {
   too_many_bytes: { connect: Code.ResourceExhausted, error: E.RESOURCE_EXHAUSTED, passes: "never" },
   foreign: { connect: Code.PermissionDenied, error: E.UNAUTHORIZED, passes: "never" },
   no_such_method: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },
+  needs_http2: { connect: Code.Unimplemented, error: E.CUSTOM_MESSAGE, passes: "never" },
+  wrong_method: { connect: Code.Unimplemented, error: E.BAD_REQUEST, passes: "never" },
+  wrong_content_type: { connect: Code.InvalidArgument, error: E.BAD_REQUEST, passes: "never" },
   too_large: { connect: Code.ResourceExhausted, error: E.BAD_REQUEST, passes: "never" },
 } as const satisfies Record<Reason, Meaning>;
 
