@@ -219,6 +219,22 @@ export function describeBackend(
     );
 
     test.skipIf(!capabilities.trajectories)(
+      "a trajectory whose turn is lost is stopped where it still works, and archived",
+      async () => {
+        await harness.answer({ text: "Going on and on", holds: true });
+        const { events, stop, backend } = await start();
+        const cascadeId = cascadeOf((await untilText(events))[0]);
+        const pending = rest(events);
+        stop("detach");
+        await pending;
+        for (const _ of ["works", "is idle"]) await backend.archive(cascadeId, new AbortController().signal);
+        const { cancels, archives } = await harness.counts();
+        expect(cancels.filter((id) => id === cascadeId)).toHaveLength(1);
+        expect(archives.filter((id) => id === cascadeId)).toHaveLength(2);
+      },
+    );
+
+    test.skipIf(!capabilities.trajectories)(
       "a turn whose prompt was never sent is resumed by sending it, once",
       async () => {
         await harness.answer({ text: "Late but whole." });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { withCascadeJournal } from "../ide/cascade-journal.ts";
@@ -15,6 +15,7 @@ import { probePort } from "../language-server/probe.ts";
 import { openSchemas, type Schemas } from "../schema/open-schemas.ts";
 import type { Io } from "./io.ts";
 import { openOwnJournal } from "./own-cascades.ts";
+import { ownerName } from "./owner.ts";
 import { readSettings } from "./settings.ts";
 
 /** The schemas of builds, kept in Millrace's own folder once they are read. */
@@ -22,8 +23,12 @@ export function composeSchemas(io: Io): Schemas {
   return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
 }
 
-/** The finder of the IDEs that run on this machine, with the clients that it hands out. */
-export function composeIdeFinder(io: Io, overrides: IdeOverrides, schemas = composeSchemas(io)): IdeFinder {
+/** The finder of the IDEs that run on this machine, with the clients that it hands out. `owner` names who begins conversations there. */
+export function composeIdeFinder(
+  io: Io,
+  overrides: IdeOverrides,
+  { schemas = composeSchemas(io), owner = ownerName(randomUUID()) }: { schemas?: Schemas; owner?: string } = {},
+): IdeFinder {
   const { clock } = io;
   const ids = createWireIds(clock);
   const machine = describeMachine(io);
@@ -48,6 +53,7 @@ export function composeIdeFinder(io: Io, overrides: IdeOverrides, schemas = comp
     probe: probePort,
     connect: (endpoint, identity) =>
       withCascadeJournal(open(endpoint, identity), journal, {
+        owner,
         now: () => clock.now(),
         onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more
       }),

@@ -26,7 +26,7 @@ import { composeMeter, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { Io } from "./io.ts";
-import { keptNotes, openOwnJournal } from "./own-cascades.ts";
+import { openOwnJournal, trajectoryNotes } from "./own-cascades.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { promptServers } from "./servers.ts";
@@ -80,7 +80,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { clock } = io;
   const instance = randomUUID();
   const schemas = composeSchemas(io);
-  const finder = composeIdeFinder(io, options.overrides, schemas);
+  const owner = ownerName(instance);
+  const finder = composeIdeFinder(io, options.overrides, { owner, schemas });
   const servers = promptServers(finder);
   const contextTokens = new Map<string, number | undefined>();
   const models = noting(
@@ -100,7 +101,6 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       else log.write("error", "store_degraded", { store: where, why: error.message, hint: error.hint });
     },
   });
-  const owner = ownerName(instance);
   const { folder } = options;
   const metrics = new GatewayMetrics(version());
   const onTurn = (turn: FinishedTurn) => metrics.turnEnded(turn);
@@ -134,7 +134,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     transforms: () => [],
     countTokens: estimateTokens,
     onOutcomes: (turn, outcomes) => metered.noteCalls(turn, outcomes),
-    keptNotes: keptNotes(openOwnJournal(readSettings(io))),
+    trajectoryNotes: trajectoryNotes(openOwnJournal(readSettings(io)), owner, clock),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onPoll: () => metrics.pollAnswered(),
     onAdopted: (turn) => metered.noteAdopted(turn),

@@ -78,7 +78,7 @@ async function examine(
   const { io, settings, signal } = context;
   const overrides = overridesOf(io, options);
   const schemas = composeSchemas(io);
-  const finder = composeIdeFinder(io, overrides, schemas);
+  const finder = composeIdeFinder(io, overrides, { schemas });
   try {
     const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
     const found = await finder.find(signal);

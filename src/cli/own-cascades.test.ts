@@ -3,11 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
-import { MillraceError } from "../base/errors.ts";
 import { type CascadeJournal, openCascadeJournal } from "../ide/cascade-journal.ts";
 import { FakeBackend, fakeCascade } from "../turns/backend.fake.ts";
 import { asking, FakeReader, fakeTurns } from "../turns/turns.fake.ts";
-import { keptNotes } from "./own-cascades.ts";
+import { trajectoryNotes } from "./own-cascades.ts";
 
 const signal = new AbortController().signal;
 const idleMs = 60_000;
@@ -19,8 +18,15 @@ function journalFile(): string {
 }
 
 /** A gateway's turns over a journal, with a clock that processes share. */
-function process(journal: CascadeJournal, clock: FakeClock, backend = new FakeBackend()) {
-  const fake = fakeTurns({ clock, backends: backend, keptNotes: keptNotes(journal), continuity: { idleMs } });
+function process(owner: string, journal: CascadeJournal, clock: FakeClock, backend = new FakeBackend()) {
+  const fake = fakeTurns({
+    clock,
+    backends: backend,
+    owner,
+    ownerIsGone: (other) => other !== owner,
+    trajectoryNotes: trajectoryNotes(journal, owner, clock),
+    continuity: { idleMs },
+  });
   onTestFinished(() => fake.turns.stop());
   const answer = async () => {
     const { turnId } = await fake.turns.start(asking(), signal);
@@ -37,31 +43,20 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 test("what a process kept open when it died is archived by the next one, when its time has passed", async () => {
-  const [journal, clock] = [openCascadeJournal(journalFile()), new FakeClock()];
+  const [file, clock] = [journalFile(), new FakeClock()];
+  const journal = openCascadeJournal(file);
   const untilMs = clock.now() + idleMs;
-  await process(journal, clock).answer(); // and then it is killed: nothing stops it in good order
-  await until(async () => (await journal.kept()).length === 1);
-  expect(await journal.kept()).toEqual([{ cascadeId: fakeCascade, untilMs }]);
+  await journal.note({ cascadeId: fakeCascade, atMs: clock.now(), owner: "one" });
+  await process("one", journal, clock).answer(); // and then it is killed: nothing stops it in good order
+  await until(async () => (await journal.left()).some((each) => each.untilMs === untilMs));
 
   const later = new FakeClock(untilMs - 5_000);
-  const { backend } = process(journal, later);
+  const another = openCascadeJournal(file);
+  const { backend } = process("two", another, later);
   await until(async () => later.sleeping === 3); // the lease, the sweep, and what was left behind
   await later.advance(4_999);
   expect(backend.archived).toEqual([]);
   await later.advance(1);
-  await until(async () => (await journal.kept()).length === 0);
+  await until(async () => (await another.left()).length === 0);
   expect(backend.archived).toEqual([fakeCascade]);
-});
-
-test("it is left for the next start while no IDE runs, and given up where the IDE does not know it", async () => {
-  const journal = openCascadeJournal(journalFile());
-  await journal.noteKept(fakeCascade, 1);
-  const backend = new FakeBackend();
-  backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
-  await process(journal, new FakeClock(), backend).turns.stop();
-  expect(await journal.kept()).toHaveLength(1);
-
-  backend.missing = new MillraceError("upstream_failed", "No such conversation.");
-  process(journal, new FakeClock(), backend);
-  await until(async () => (await journal.kept()).length === 0);
 });

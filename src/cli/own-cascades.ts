@@ -4,7 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../ide/cascade-files.ts";
 import { type CascadeJournal, openCascadeJournal } from "../ide/cascade-journal.ts";
 import type { Ide } from "../ide/ide.ts";
-import type { KeptNotes } from "../turns/continuity/kept-notes.ts";
+import type { TrajectoryNotes } from "../turns/left-behind.ts";
 import type { Settings } from "./settings.ts";
 
 /** A conversation in an IDE that Millrace began. */
@@ -26,19 +26,22 @@ export function openOwnJournal(settings: Settings): CascadeJournal {
   return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
 }
 
-/** The journal as the turns note what they keep open: line after line in their order; a line that fails is only missing. */
-export function keptNotes(journal: CascadeJournal): KeptNotes {
+/**
+ * The journal as the turns of one process note what becomes of their trajectories: line after line in their order; a line that fails is
+ * only missing. `owner` names the process.
+ */
+export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: Clock): TrajectoryNotes {
   let writing: Promise<void> = Promise.resolve();
   const queue = (write: () => Promise<void>) => {
     writing = writing.then(() => bestEffort(write()));
   };
   return {
-    kept: ({ cascadeId, untilMs }) => queue(() => journal.noteKept(cascadeId, untilMs)),
-    taken: (cascadeId) => queue(() => journal.noteTaken(cascadeId)),
+    kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),
+    taken: (cascadeId) => queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
     archived: (cascadeId) => queue(() => journal.noteArchived(cascadeId)),
     async left() {
       await writing;
-      return journal.kept();
+      return journal.left();
     },
   };
 }

@@ -40,16 +40,49 @@ describe("the journal of conversations", () => {
     ]);
   });
 
-  it("knows what is kept open: not what is in use, archived or forgotten since", async () => {
+  it("knows what is left: begun, kept open or in use again, not archived or forgotten since", async () => {
     const journal = openCascadeJournal(file());
-    for (const n of [1, 2, 3, 4]) await journal.noteKept(id(n), 100 - n);
-    await journal.noteTaken(id(1));
-    await journal.noteArchived(id(2));
-    await journal.forget([id(3)]);
-    await journal.noteTaken(id(4));
-    await journal.noteKept(id(4), 7);
-    expect(await openCascadeJournal(file()).kept()).toEqual([{ cascadeId: id(4), untilMs: 7 }]);
-    expect(await journal.entries()).toEqual([]);
+    expect(await journal.left()).toEqual([]);
+    for (const n of [1, 2, 3, 4, 5]) await journal.note({ cascadeId: id(n), atMs: n, owner: "one" });
+    await journal.noteArchived(id(1));
+    await journal.forget([id(2)]);
+    await journal.noteKept(id(3), 100);
+    await journal.noteKept(id(4), 100);
+    await journal.noteTaken({ cascadeId: id(4), atMs: 50, owner: "two" });
+    const left = [
+      { cascadeId: id(3), owner: "one", atMs: 3, untilMs: 100 },
+      { cascadeId: id(4), owner: "two", atMs: 50, untilMs: undefined },
+      { cascadeId: id(5), owner: "one", atMs: 5, untilMs: undefined },
+    ];
+    expect((await journal.left()).toSorted((a, b) => a.cascadeId.localeCompare(b.cascadeId))).toEqual(left);
+    expect(await openCascadeJournal(file()).left()).toHaveLength(3);
+    expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([1, 3, 4, 5].map(id));
+  });
+
+  it("of an older build tells what it kept open, and nothing of the rest", async () => {
+    const lines = [
+      { cascadeId: id(1), atMs: 1 },
+      { kept: id(2), untilMs: 9 },
+      { kept: id(3), untilMs: 9 },
+      { taken: id(3) },
+    ];
+    await mkdir(join(folder, "sub"));
+    await writeFile(file(), lines.map((line) => `\n${JSON.stringify(line)}\n`).join(""));
+    const left = [{ cascadeId: id(2), owner: undefined, atMs: 9, untilMs: 9 }];
+    expect(await openCascadeJournal(file()).left()).toEqual(left);
+  });
+
+  it("is read on from where it was read to, whoever writes and however much of a line is there", async () => {
+    const [journal, other] = [openCascadeJournal(file()), openCascadeJournal(file())];
+    await other.note({ cascadeId: id(1), atMs: 1, owner: "ö" });
+    expect(await journal.left()).toHaveLength(1);
+    const [line, half] = [`${JSON.stringify({ cascadeId: id(2), atMs: 2, owner: "ö" })}\n`, 40];
+    await appendFile(file(), line.slice(0, half));
+    expect(await journal.left()).toHaveLength(1);
+    await appendFile(file(), line.slice(half));
+    await other.noteArchived(id(1));
+    const asked = [journal.left(), journal.left()];
+    for (const left of await Promise.all(asked)) expect(left.map(({ cascadeId }) => cascadeId)).toEqual([id(2)]);
   });
 
   it("survives half a line and foreign lines", async () => {
@@ -68,12 +101,16 @@ describe("a server that keeps the journal", () => {
     async startCascade(): Promise<CascadeId> {
       return this.#id;
     }
+    async archive(): Promise<void> {
+      if (this.#id !== id(7)) throw new Error("called on something else");
+    }
     async ping(): Promise<string> {
       return this.#id;
     }
   }
   const wrap = (journal: ReturnType<typeof openCascadeJournal>, problems: unknown[] = []) =>
     withCascadeJournal(new Server() as unknown as LanguageServer, journal, {
+      owner: "one",
       now: () => 77,
       onProblem: (error) => problems.push(error),
     });
@@ -83,6 +120,9 @@ describe("a server that keeps the journal", () => {
     const server = wrap(journal);
     const cascadeId = await server.startCascade(signal);
     expect(await journal.entries()).toEqual([{ cascadeId, atMs: 77 }]);
+    expect(await journal.left()).toEqual([{ cascadeId, atMs: 77, owner: "one", untilMs: undefined }]);
+    await server.archive(cascadeId, signal);
+    expect(await journal.left()).toEqual([]);
     expect(server.endpoint.port).toBe(1);
     expect(await server.ping(signal)).toBe(id(7));
   });

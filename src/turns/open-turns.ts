@@ -12,8 +12,8 @@ import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
-import { archiveLeftBehind, type KeptNotes } from "./continuity/kept-notes.ts";
 import { attendedTwins, implicitTwin, refuseConflict } from "./join.ts";
+import { archiveLeftBehind, type TrajectoryNotes } from "./left-behind.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
@@ -46,8 +46,8 @@ export interface TurnsOptions extends Planning {
   readonly onPoll?: () => void;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
-  /** Where kept trajectories are noted; what an earlier process left there is archived when its time has passed. */
-  readonly keptNotes?: KeptNotes;
+  /** Where trajectories are noted; what is left behind there is archived. */
+  readonly trajectoryNotes?: TrajectoryNotes;
 }
 
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
@@ -81,7 +81,7 @@ class Engine implements StreamTurns {
     this.#store = store;
     this.#clock = clock;
     this.#presence = new Presence(clock);
-    const { continuity, keptNotes: notes } = options;
+    const { continuity, trajectoryNotes: notes, ownerIsGone = () => false } = options;
     const archive = archiverOf(options.backends);
     this.#continuity = continuity && new Continuity({ clock, ...continuity, archive, notes });
     this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem, owner });
@@ -98,8 +98,8 @@ class Engine implements StreamTurns {
       { store, clock, owner, adoptOrphans: () => adoptOrphans(adoption, this.#stopping.signal), onProblem: failed },
       this.#stopping.signal,
     );
-    const cleaning = notes && archiveLeftBehind({ notes, clock, archive }, this.#stopping.signal);
-    this.#cleaning = bestEffort(cleaning ?? Promise.resolve(), failed);
+    const leftBehind = notes && { notes, store, clock, owner, ownerIsGone, archive };
+    this.#cleaning = leftBehind ? archiveLeftBehind(leftBehind, this.#stopping.signal) : Promise.resolve();
   }
 
   async start(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {

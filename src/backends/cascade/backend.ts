@@ -1,5 +1,7 @@
+import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
+import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Backend, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import type { ServerSource } from "../reach.ts";
 import { resumeCascade, runCascade } from "./run.ts";
@@ -28,6 +30,18 @@ export function cascadeBackend(
       capabilities.steps
         ? resumeCascade(stepsFollower, parts, prompt, from, options, signal)
         : resumeCascade(transcriptFollower, parts, prompt, from, options, signal),
-    archive: (cascadeId: CascadeId, signal: AbortSignal) => server.archive(cascadeId, signal),
+    archive: (cascadeId: CascadeId, signal: AbortSignal) => stopAndArchive(server, cascadeId, signal),
   };
+}
+
+/** The turn of this trajectory may have been lost while the model still wrote its answer. */
+async function stopAndArchive(server: LanguageServer, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
+  await bestEffort(stopIfBusy(server, cascadeId, signal));
+  await server.archive(cascadeId, signal);
+}
+
+async function stopIfBusy(server: LanguageServer, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
+  const { status } = await server.getStatus(cascadeId, signal);
+  const isBusy = status === CascadeRunStatus.RUNNING || status === CascadeRunStatus.BUSY;
+  if (isBusy) await server.cancel(cascadeId, signal);
 }

@@ -2,7 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { KeptNotes } from "./kept-notes.ts";
+import type { TrajectoryNotes } from "../left-behind.ts";
 import { type Choice, drop, expire, give, type LiveTrajectories, noTrajectories, take } from "./live-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
 
@@ -15,7 +15,7 @@ export interface ContinuityOptions {
   /** Cleans up a trajectory that nobody will continue. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
   /** Told of every trajectory that is kept, and what becomes of it. */
-  readonly notes?: KeptNotes | undefined;
+  readonly notes?: TrajectoryNotes | undefined;
 }
 
 /** Whose request it is: trajectories never cross callers, nor the sessions that clients name. */
@@ -63,7 +63,7 @@ export class Continuity {
     const trajectory = { cascadeId, history, owner: ownerOf(asker), idleSinceMs };
     const { state, dropped } = give(this.#state, trajectory, this.#options.limit ?? defaultLimit);
     this.#state = state;
-    this.#options.notes?.kept({ cascadeId, untilMs: idleSinceMs + this.#options.idleMs });
+    this.#options.notes?.kept(cascadeId, idleSinceMs + this.#options.idleMs);
     this.#archive(dropped);
   }
 
@@ -105,7 +105,7 @@ export class Continuity {
     for (const cascadeId of cascadeIds) void this.#archived(cascadeId);
   }
 
-  /** One that could not be archived stays noted, for the next start. */
+  /** One that could not be archived stays noted, and is archived later. */
   async #archived(cascadeId: CascadeId): Promise<void> {
     const { archive, notes } = this.#options;
     await bestEffort(archive(cascadeId).then(() => notes?.archived(cascadeId)));
