@@ -148,7 +148,12 @@ describe("the real OpenAI SDK on responses", () => {
     turns.emit(turns.turnId(0), { type: "thinking", delta: "hm" }, text("three"), usage, finished("one two three"));
     const whole = await client.responses.stream({ response_id: created.id }).finalResponse();
     expect(whole.output_text).toBe("one two three");
-    for (let after = 0; after < 14; after++) {
+    const { headers } = await client.responses
+      .retrieve(created.id, { stream: true, starting_after: 3 })
+      .withResponse()
+      .then(({ response }) => response);
+    expect(headers.get("x-millrace-expires")).not.toBeNull();
+    for (let after = 0; after < 22; after++) {
       const events = await client.responses.retrieve(created.id, { stream: true, starting_after: after });
       const [read, folded] = events.tee();
       const numbers: number[] = [];
@@ -349,5 +354,42 @@ describe("responses", () => {
     const rest = await new SseReader(await fake.request(`${path}/${id}?stream=true`, { headers })).rest();
     expect(rest).toEqual(whole.slice(4));
     expect((await fake.request(`${path}/${id}?stream=true&starting_after=x`)).status).toBe(400);
+    const done = { "last-event-id": whole.at(-1)?.id ?? "" };
+    expect((await fake.request(`${path}/${id}?stream=true`, { headers: done })).status).toBe(204);
+    const [turnId] = (whole[0]?.id ?? "").split(":");
+    for (const cursor of ["junk", "turn_01jxt21q00nbyn9mxr69rx7kqd:a1:0", `${turnId}:b99:0`]) {
+      const response = await fake.request(`${path}/${id}?stream=true`, { headers: { "last-event-id": cursor } });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ error: { param: "last-event-id" } });
+    }
+  });
+
+  it("have the ids of the whole stream from any starting_after on, and go on from those", async () => {
+    const fake = withSdk([started, text("one "), text("two"), finished("one two")]);
+    const { id } = (await (await create(fake, { input: "x" })).json()) as { id: string };
+    const url = `${path}/${id}?stream=true`;
+    const whole = await new SseReader(await fake.request(url)).rest();
+    for (let after = 0; after < whole.length - 1; after++) {
+      const from = `${url}&starting_after=${after}`;
+      const [snapshot, ...rest] = await new SseReader(await fake.request(from)).rest();
+      expect(snapshot).toMatchObject({ event: "response.created", id: whole[after]?.id });
+      expect(rest).toEqual(whole.slice(after + 1));
+      const headers = { "last-event-id": whole[after]?.id ?? "" }; // as one that reconnects by itself asks again
+      expect(await new SseReader(await fake.request(from, { headers })).rest()).toEqual(rest);
+    }
+  });
+
+  it("refuse a starting_after that no event has had yet, and say so before the stream", async () => {
+    const fake = withSdk([started, text("Hal")]);
+    const { id } = (await (await create(fake, { input: "x", background: true })).json()) as { id: string };
+    for (const after of [5, 99]) {
+      const response = await fake.request(`${path}/${id}?stream=true&starting_after=${after}`);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ error: { param: "starting_after" } });
+    }
+    const reader = new SseReader(await fake.request(`${path}/${id}?stream=true&starting_after=4`));
+    expect(await reader.next()).toMatchObject({ event: "response.created" }); // at once, though nothing new has come
+    fake.turns.emit(fake.turns.turnId(0), finished("Hal"));
+    expect((await reader.rest()).at(-2)?.event).toBe("response.completed");
   });
 });

@@ -12,6 +12,7 @@ import { parseResponsesRequest, previousIdOf, type ResponsesWire } from "./diale
 import { responseObject, responsePrefix } from "./dialects/openai-responses/response-object.ts";
 import { turnIdOf } from "./dialects/wire-id.ts";
 import { followResponse } from "./follow-response.ts";
+import { keptHeaders } from "./kept-headers.ts";
 import { contextOf, sizeOf, startTurn } from "./start-turn.ts";
 import { answerOpenTurn, bodyTooLarge } from "./turn-route.ts";
 import { ownTurn } from "./turns-routes.ts";
@@ -22,7 +23,7 @@ export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/responses/:id", (c) =>
     withStored(gateway, c, async (record) => {
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
-      return jsonResponse(await responseNow(gateway, c, record));
+      return jsonResponse(await responseNow(gateway, c, record), 200, keptHeaders(record));
     }),
   );
   app.delete("/v1/responses/:id", (c) =>
@@ -34,11 +35,12 @@ export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.post("/v1/responses/:id/cancel", (c) =>
     withStored(gateway, c, async (record) => {
       await gateway.turns.cancel(record.turnId, "client");
-      return jsonResponse(await responseNow(gateway, c, (await gateway.turns.get(record.turnId)) ?? record));
+      const ended = (await gateway.turns.get(record.turnId)) ?? record;
+      return jsonResponse(await responseNow(gateway, c, ended), 200, keptHeaders(ended));
     }),
   );
   app.get("/v1/responses/:id/input_items", (c) =>
-    withStored(gateway, c, async (record) => jsonResponse(listInput(c, record))),
+    withStored(gateway, c, async (record) => jsonResponse(listInput(c, record), 200, keptHeaders(record))),
   );
 }
 

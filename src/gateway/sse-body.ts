@@ -17,17 +17,39 @@ export function writeSse(event: WireEvent, id?: string): string {
 }
 
 /**
- * A body that is produced only as fast as it is read: nothing is asked of `texts` before the reader wants it. A reader
- * that goes away aborts `controller` first, then frees the producer. Source: style.md 2.5.
+ * The rest of a stream whose turn has ended. Where nothing is left of it: 204, which stops a client that reconnects by
+ * itself, as an empty stream does not. Source: WHATWG HTML, 9.2.
+ */
+export async function restOfStream(
+  texts: AsyncGenerator<string, void>,
+  controller: AbortController,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const { done, value } = await texts.next();
+  if (done !== true) return new Response(pulledBody(texts, controller, value), { headers });
+  const { "content-type": _none, ...others } = headers;
+  return new Response(null, { status: 204, headers: others });
+}
+
+/**
+ * A body that is produced only as fast as it is read: nothing is asked of `texts` before the reader wants it, but for
+ * `first`, which was. A reader that goes away aborts `controller` first, then frees the producer. Source: style.md 2.5.
  */
 export function pulledBody(
   texts: AsyncGenerator<string, void>,
   controller: AbortController,
+  first?: string,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  let taken = first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(stream) {
+        if (taken !== undefined) {
+          stream.enqueue(encoder.encode(taken));
+          taken = undefined;
+          return;
+        }
         const { done, value } = await texts.next();
         if (done === true) stream.close();
         else stream.enqueue(encoder.encode(value));

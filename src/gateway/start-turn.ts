@@ -6,9 +6,10 @@ import { estimateTokens } from "../turns/prompt/estimate.ts";
 import type { JoinTurn, StartedTurn } from "../turns/turns.ts";
 import { callerOf, type Gateway, type GatewayContext } from "./context.ts";
 import { type PromptSize, sizeOfAccepted } from "./count-tokens.ts";
-import { parseCursor, type WireCursor } from "./cursor.ts";
+import { handedOut, parseCursor, type WireCursor } from "./cursor.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
 import { fingerprintOf } from "./fingerprint.ts";
+import { keptHeaders } from "./kept-headers.ts";
 import { noteResumption } from "./note-resumption.ts";
 import { clientOf, graceMsOf, headerSafe, idempotencyKeyOf, isRetry, projectOf, sessionOf } from "./request-headers.ts";
 
@@ -19,9 +20,15 @@ export interface OpenTurn {
   readonly record: TurnRecord | undefined;
   readonly resumeAfter: WireCursor | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  readonly joined: StartedTurn["joined"];
+  readonly joined: JoinedBy;
   readonly continuity: Promise<string>;
 }
+
+/** How a request came to its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
+type JoinedBy = StartedTurn["joined"] | "last_event_id";
+
+/** What a started turn and one that is resumed have in common. */
+type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy };
 
 /**
  * The turn of a request: a new one, the one that it joins, or the one whose `Last-Event-ID` it brings.
@@ -41,6 +48,7 @@ export async function startTurn(
   if (resumed !== undefined) {
     const { record, started, cursor } = resumed;
     noteResumption(gateway, headers, record.turnId, "last_event_id", cursor.eventId);
+    gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, modelHeaders(record, undefined));
   }
   const asked: JoinTurn = {
@@ -109,10 +117,11 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
       hint: "Resume with the body that started the turn, or leave the header out.",
     });
   }
-  const started: StartedTurn = {
+  handedOut(cursor.eventId, record, "last-event-id");
+  const started: CameTo = {
     turnId: record.turnId,
-    joined: "key",
-    continuity: Promise.resolve("reused"),
+    joined: "last_event_id",
+    continuity: Promise.resolve("joined"),
     degraded: record.degraded,
     expiresAtMs: record.expiresAtMs,
   };
@@ -124,12 +133,12 @@ function openTurn(
   c: GatewayContext,
   parsed: ParsedTurn,
   record: TurnRecord | undefined,
-  started: StartedTurn,
+  started: CameTo,
   resumeAfter: WireCursor | undefined,
   modelUid: string,
   headers: Readonly<Record<string, string>>,
 ): OpenTurn {
-  const { turnId, joined, degraded, expiresAtMs } = started;
+  const { turnId, joined } = started;
   const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request, modelUid };
   const size = sizeOf(gateway, shown);
   Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
@@ -141,11 +150,9 @@ function openTurn(
     continuity: started.continuity,
     context: contextOf(c, shown, parsed, size),
     headers: {
-      "x-millrace-turn": turnId,
+      ...keptHeaders(started),
       "x-millrace-joined": joined,
-      "x-millrace-degraded": String(degraded),
       ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
-      "x-millrace-expires": new Date(expiresAtMs).toISOString(),
       ...(parsed.ignoredTools?.length
         ? { "x-millrace-ignored-tools": parsed.ignoredTools.map(headerSafe).join(", ") }
         : {}),

@@ -23,10 +23,12 @@ export interface StreamTurn {
   readonly early: readonly TurnEvent[];
   readonly encoder: Encoder;
   readonly resumeAfter: WireCursor | undefined;
+  /** Sent first, under the cursor's own id: what a reader that goes on from there has to know. */
+  readonly snapshot?: WireEvent;
   /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
   readonly sinceMs: number;
   /** The `id:` of each wire event; a dialect's cursor by default. */
-  readonly writeId?: (eventId: EventId | undefined, part: number) => string | undefined;
+  readonly writeId?: (eventId: EventId | undefined, part: number) => string;
   readonly timing: Timing;
   readonly clock: Clock;
   readonly metrics: GatewayMetrics;
@@ -34,27 +36,30 @@ export interface StreamTurn {
 }
 
 /**
- * A turn as server-sent events of its dialect, one text per log event, each wire event with its cursor as `id:`. In
- * silence the dialect's no-op event is sent while the upstream is known alive, and none when it is not. Ends after the
- * terminal event, or with an error of the dialect when the log cannot be read to it. Source: design.md, decision 11.
+ * A turn as server-sent events of its dialect, one text per log event, each wire event with its cursor as `id:`; what no
+ * log holds has the id of what came before, so that it moves no cursor. In silence the dialect's no-op event is sent while
+ * the upstream is known alive, and none when it is not. Ends after the terminal event, or with an error of the dialect
+ * when the log cannot be read to it. Source: design.md, decision 11.
  */
 export async function* streamTurn(options: StreamTurn, signal: AbortSignal): AsyncGenerator<string, void> {
   const { reader, encoder, turnId, timing, clock } = options;
-  const { resumeAfter, writeId = (eventId, part) => writeCursor(turnId, eventId, part) } = options;
+  const { resumeAfter, snapshot, writeId = (eventId, part) => writeCursor(turnId, eventId, part) } = options;
+  let lastId = writeId(resumeAfter?.eventId, resumeAfter?.part ?? 0);
   const write = (events: readonly WireEvent[], eventId: EventId | undefined) => {
     let text = "";
     for (const [part, event] of events.entries()) {
       if (resumeAfter !== undefined && isBefore(eventId, part, resumeAfter)) continue;
-      text += writeSse(event, writeId(eventId, part));
+      lastId = writeId(eventId, part);
+      text += writeSse(event, lastId);
     }
     return text;
   };
-  const plain = (events: readonly WireEvent[]) => events.map((event) => writeSse(event)).join("");
+  const repeat = (events: readonly WireEvent[]) => events.map((event) => writeSse(event, lastId)).join("");
   let beatAt = clock.monotonic() + timing.heartbeatMs;
   let outcome: StreamOutcome = "left";
   options.metrics.streamOpened();
   try {
-    const opening = write(encoder.open(), undefined);
+    const opening = (snapshot === undefined ? "" : repeat([snapshot])) + write(encoder.open(), undefined);
     if (opening !== "") yield opening;
     for (const event of options.early) {
       const text = write(encoder.encode(event), event.eventId);
@@ -73,12 +78,12 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
       let text = "";
       if (reading.type === "ended") {
         outcome = "failed";
-        yield plain(encoder.broken(endedEarly()));
+        yield repeat(encoder.broken(endedEarly()));
         return;
       }
       if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
       else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
-        text = plain(encoder.heartbeat());
+        text = repeat(encoder.heartbeat());
         options.metrics.heartbeat();
         beatAt = clock.monotonic() + timing.heartbeatMs;
       } else beatAt = clock.monotonic() + lookAgainMs;
@@ -98,7 +103,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
     const ours = toMillraceError(error);
     outcome = "failed";
     options.onError(ours);
-    yield plain(encoder.broken(ours.toRecord()));
+    yield repeat(encoder.broken(ours.toRecord()));
   } finally {
     options.metrics.streamEnded(outcome);
     await reader.close();

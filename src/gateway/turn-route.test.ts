@@ -193,7 +193,7 @@ describe("silence", () => {
       const event = await whileTimePasses(fake, next, () => fake.turns.alive(turnId));
       expect(fake.clock.now() - before).toBeLessThanOrEqual(15_000);
       expect(JSON.parse(event?.data ?? "")).toMatchObject({ choices: [{ delta: {}, finish_reason: null }] });
-      expect(event?.id).toBeUndefined();
+      expect(event?.id).toBe(`${turnId}:0:0`);
     }
     fake.turns.emit(turnId, started, text("late"), finished("late"));
     const rest = await reader.rest();
@@ -410,11 +410,40 @@ describe("resuming", () => {
     fake.turns.script = () => [started, text("Hi"), { type: "rewritten", text: "Ho" }, call, finished("Ho")];
     const whole = await (await openStream(fake, { "idempotency-key": "k" }, body)).reader.rest();
     expect(whole.length).toBeGreaterThan(6);
-    for (let cut = 0; cut < whole.length; cut++) {
-      const { reader } = await openStream(fake, { "last-event-id": whole[cut]?.id ?? "" }, body);
+    for (let cut = 0; cut < whole.length - 1; cut++) {
+      const { reader, response } = await openStream(fake, { "last-event-id": whole[cut]?.id ?? "" }, body);
+      expect(response.headers.get("x-millrace-joined")).toBe("last_event_id");
       expect(await reader.rest()).toEqual(whole.slice(cut + 1));
     }
     expect(fake.turns.started).toHaveLength(1);
+  });
+
+  it("says politely that nothing is left: 204, which is no stream that could pass for one that broke", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    const whole = await (await openStream(fake)).reader.rest();
+    const headers = { "last-event-id": whole.at(-1)?.id ?? "" };
+    const response = await fake.request(path, { json: streamed, headers });
+    expect(response.status).toBe(204);
+    expect(response.headers.get("content-type")).toBeNull();
+    expect(response.headers.get("x-millrace-joined")).toBe("last_event_id");
+  });
+
+  it("refuses a cursor past the end, running or ended, instead of ending without a word", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [started, text("Hi")];
+    const { reader } = await openStream(fake);
+    const [first] = [await reader.next()];
+    const [turnId] = (first?.id ?? "").split(":");
+    const ask = (eventId: string) =>
+      fake.request(path, { json: streamed, headers: { "last-event-id": `${turnId}:${eventId}:0` } });
+    for (const eventId of ["a3", "b10", "zzz"]) expect((await ask(eventId)).status).toBe(400);
+    fake.turns.emit(fake.turns.turnId(0), finished("Hi"));
+    await reader.rest();
+    const refused = await ask("a4");
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { param: "last-event-id" } });
+    expect((await ask("a3")).status).toBe(200);
   });
 
   it("refuses a cursor that is not ours, of another caller, or of another request", async () => {

@@ -8,7 +8,7 @@ import { cancelledError } from "./dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "./dialects/dialect.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { headerSafe } from "./request-headers.ts";
-import { pulledBody, sseHeaders } from "./sse-body.ts";
+import { pulledBody, restOfStream, sseHeaders } from "./sse-body.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
 
@@ -100,7 +100,9 @@ async function streamedAnswer(
     },
     signal,
   );
-  return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, ...(await headersOf(turn)) } });
+  const headers = { ...sseHeaders, ...(await headersOf(turn)) };
+  if (turn.resumeAfter !== undefined && turn.record?.ended === true) return restOfStream(texts, controller, headers);
+  return new Response(pulledBody(texts, controller), { headers });
 }
 
 /** Events up to the first that says how the turn goes, within `commitMs`. */

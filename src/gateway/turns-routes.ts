@@ -2,7 +2,6 @@ import type { Hono } from "hono";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "../log/event.ts";
-import { eventIdOf, seqOf } from "../log/event-id.ts";
 import type { TurnRecord } from "../log/store.ts";
 import {
   callerOf,
@@ -13,7 +12,9 @@ import {
   notServed,
   respondError,
 } from "./context.ts";
+import { handedOut } from "./cursor.ts";
 import type { Encoder } from "./dialects/dialect.ts";
+import { keptHeaders } from "./kept-headers.ts";
 import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { pulledBody, sseHeaders } from "./sse-body.ts";
@@ -26,7 +27,7 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/turns", async (c) => jsonResponse(await listTurns(gateway, c)));
   app.get("/v1/turns/:id", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
-    return turn === undefined ? turnNotFound(c) : jsonResponse(describeNow(gateway, turn));
+    return turn === undefined ? turnNotFound(c) : describeNow(gateway, turn);
   });
   app.get("/v1/turns/:id/events", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
@@ -37,7 +38,7 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return turnNotFound(c);
     await gateway.turns.cancel(turn.turnId, "client");
-    return jsonResponse(describeNow(gateway, (await gateway.turns.get(turn.turnId)) ?? turn));
+    return describeNow(gateway, (await gateway.turns.get(turn.turnId)) ?? turn);
   });
 }
 
@@ -58,12 +59,16 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
     limit: caller.owner ? limit : mostListed,
   });
   const seen = turns.filter((turn) => caller.owner || turn.caller === caller.digest).slice(0, limit);
-  return { object: "list", data: seen.map(describeTurn) };
+  return { object: "list", data: seen.map(describeTurn), server_now: serverNow(gateway) };
 }
 
 /** A turn, and what time it is by the clock that its times are told by. */
-function describeNow(gateway: Gateway, turn: TurnRecord): unknown {
-  return { ...describeTurn(turn), server_now: new Date(gateway.clock.now()).toISOString() };
+function describeNow(gateway: Gateway, turn: TurnRecord): Response {
+  return jsonResponse({ ...describeTurn(turn), server_now: serverNow(gateway) }, 200, keptHeaders(turn));
+}
+
+function serverNow(gateway: Gateway): string {
+  return new Date(gateway.clock.now()).toISOString();
 }
 
 /** What a list shows of a turn: never its prompt. */
@@ -103,7 +108,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
   const early: TurnEvent[] = [];
   if (turn.ended) {
     const first = await reader.next(gateway.waits.commitMs);
-    if (first.type === "ended") return new Response(null, { status: 204 });
+    if (first.type === "ended") return new Response(null, { status: 204, headers: keptHeaders(turn) });
     if (first.type === "event") early.push(first.event);
   }
   const texts = streamTurn(
@@ -115,7 +120,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
       encoder: ownEvents,
       resumeAfter: undefined,
       sinceMs: gateway.clock.now(),
-      writeId: (eventId) => eventId ?? startOfLog,
+      writeId: (eventId) => eventId ?? cursor,
       timing: gateway.waits,
       clock: gateway.clock,
       metrics: gateway.metrics,
@@ -123,7 +128,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord)
     },
     signal,
   );
-  return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, "x-millrace-turn": turn.turnId } });
+  return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, ...keptHeaders(turn) } });
 }
 
 /** The log's events as they are. */
@@ -136,13 +141,9 @@ const ownEvents: Encoder = {
 
 /** @throws MillraceError `invalid_request` for a cursor that this turn's log has not handed out. */
 function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
-  const text = c.req.header("last-event-id")?.trim() || c.req.query("after") || startOfLog;
-  const cursor = eventIdOf(seqOf(text));
-  if (cursor <= turn.lastEventId) return cursor;
-  throw new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", {
-    param: "after",
-    hint: "Send the `id` of the last event that you have applied, or 0 for all.",
-  });
+  const resumed = c.req.header("last-event-id")?.trim();
+  if (resumed) return handedOut(resumed, turn, "last-event-id");
+  return handedOut(c.req.query("after") || startOfLog, turn, "after");
 }
 
 /**

@@ -1,4 +1,6 @@
 import * as fc from "fast-check";
+import { accumulateResponse } from "openai/lib/responses/ResponseAccumulator";
+import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
 import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
@@ -9,7 +11,7 @@ import { legalLog } from "./legal-logs.fake.ts";
 import { openAiChat } from "./openai-chat/dialect.ts";
 import { openAiCompletions } from "./openai-completions/dialect.ts";
 import { openAiResponses } from "./openai-responses/dialect.ts";
-import { accumulate, SuffixEncoder } from "./openai-responses/snapshot.ts";
+import { accumulate, ResponseSnapshot } from "./openai-responses/snapshot.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- wire JSON of four APIs, looked into freely by these tests
 type Json = Record<string, any>;
@@ -344,24 +346,50 @@ describe.each(surfaces)("%s", { timeout: 30_000 }, (_name, surface) => {
   });
 });
 
+/** What a client knows of a response after these events. */
+function fold(events: readonly Json[]): Json | undefined {
+  let response: Json | undefined;
+  for (const event of events) response = accumulate(response, event);
+  return response;
+}
+
 describe("openai-responses from a cursor", () => {
   it("gives an accumulator that starts anywhere the same response as one that saw everything", () => {
     fc.assert(
       fc.property(legalLog, fc.nat(), (bodies, at) => {
         const log = asLog(bodies);
         const all = stream(responses, log);
-        const after = at % (all.length - 2);
-        const encoder = new SuffixEncoder(openAiResponses.encoder(recordedContext({ wire: responsesWire })), after);
-        const suffix = [...encoder.open(), ...log.flatMap((event) => encoder.encode(event))];
-        expect(suffix.slice(1)).toEqual(all.slice(after + 1));
-        const [snapshot, ...rest] = parsed(suffix);
-        const fold = (events: readonly Json[]) => {
-          let response: Json | undefined;
-          for (const event of events.slice(0, -1)) response = accumulate(response, event);
-          return response;
-        };
+        const after = at % (all.length - 1); // the last one is [DONE]
+        const found = new ResponseSnapshot(after);
+        expect(found.take(all)).toBe(after);
+        const rest = parsed(all.slice(after + 1));
+        const [snapshot] = parsed([found.event()]);
         expect(snapshot).toMatchObject({ type: "response.created", sequence_number: after });
-        expect(fold([snapshot ?? {}, ...rest])).toEqual(fold(parsed(all)));
+        expect(fold([snapshot ?? {}, ...rest.slice(0, -1)])).toEqual(
+          fold(parsed(all).slice(0, rest.length === 0 ? undefined : -1)),
+        );
+      }),
+    );
+  });
+
+  it("takes no number that no event has had", () => {
+    expect(new ResponseSnapshot(99).take(stream(responses, asLog([])))).toBeUndefined();
+  });
+
+  it("gives the SDK's accumulator the same response with a heartbeat after any event", () => {
+    fc.assert(
+      fc.property(legalLog, fc.nat(), (bodies, at) => {
+        const log = asLog(bodies);
+        const beaten = at % log.length;
+        const encoder = openAiResponses.encoder(recordedContext({ wire: responsesWire }));
+        const events = [...encoder.open()];
+        for (const [i, event] of log.entries()) {
+          events.push(...encoder.encode(event));
+          if (i === beaten && i < log.length - 1) events.push(...encoder.heartbeat());
+        }
+        let response: Response | undefined;
+        for (const event of parsed(events)) response = accumulateResponse(event as ResponseStreamEvent, response);
+        expect(response).toMatchObject(fold(parsed(stream(responses, log))) ?? {});
       }),
     );
   });

@@ -6,7 +6,8 @@ import { itemId, itemOf, type Json, responseObject, summaryPart, textPart } from
 
 /**
  * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then
- * `[DONE]`. `sequence_number` counts from 0 and is the same for every reader; a heartbeat repeats the last one. Thinking
+ * `[DONE]`. `sequence_number` counts from 0 and is the same for every reader; what no log holds (a heartbeat, the failure
+ * of a log that cannot be read) repeats the last one. Thinking
  * is a reasoning item with a summary. Source: client-contract rows 44-51.
  *
  * Text that was rewritten: the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and
@@ -33,15 +34,16 @@ export class ResponsesEncoder implements Encoder {
     return this.#fold.push(event).flatMap((step) => this.#step(step));
   }
 
+  /** The response as it stands, with its items: an accumulator takes it for the whole of what it knows. */
   heartbeat(): readonly WireEvent[] {
-    const response = { ...responseObject(this.#context, this.#fold.answer, []), status: "in_progress" };
-    const data = { type: "response.in_progress", sequence_number: Math.max(0, this.#sequence - 1), response };
-    return [{ name: data.type, data: JSON.stringify(data) }];
+    const response = { ...responseObject(this.#context, this.#fold.answer), status: "in_progress" };
+    return [this.#repeat("response.in_progress", { response })];
   }
 
   broken(error: ErrorRecord): readonly WireEvent[] {
     const { blocks, usage } = this.#fold.answer;
-    return this.#end({ type: "failed", error }, { blocks, usage, end: { type: "failed", error } });
+    const response = responseObject(this.#context, { blocks, usage, end: { type: "failed", error } });
+    return [this.#repeat("response.failed", { response }), { data: "[DONE]" }];
   }
 
   #step(step: AnswerStep): readonly WireEvent[] {
@@ -132,6 +134,14 @@ export class ResponsesEncoder implements Encoder {
 
   #write(type: string, members: Json): WireEvent {
     return { name: type, data: JSON.stringify({ type, sequence_number: this.#sequence++, ...members }) };
+  }
+
+  /** An event that no log holds: with a number of its own, a client that goes on after it would miss one that is stored. */
+  #repeat(type: string, members: Json): WireEvent {
+    return {
+      name: type,
+      data: JSON.stringify({ type, sequence_number: Math.max(0, this.#sequence - 1), ...members }),
+    };
   }
 }
 

@@ -14,8 +14,8 @@ export type ItemStatus = "in_progress" | "completed" | "incomplete";
 /** What every response id begins with. */
 export const responsePrefix = "resp_";
 
-/** The `response` object of an answer as far as it goes. Its output holds `items`, or every block of the answer. */
-export function responseObject(context: EncodeContext, answer: Answer, items?: readonly Json[]): Json {
+/** The `response` object of an answer as far as it goes. */
+export function responseObject(context: EncodeContext, answer: Answer): Json {
   const wire = context.parsed.wire as ResponsesWire; // set by this dialect's own parser
   const { status, error, incomplete } = outcomeOf(answer, context.requestId);
   const ended = answer.end !== undefined;
@@ -31,7 +31,7 @@ export function responseObject(context: EncodeContext, answer: Answer, items?: r
     max_output_tokens: null,
     metadata: {},
     model: context.parsed.request.model,
-    output: items ?? answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block))),
+    output: answer.blocks.map((block) => itemOf(context, block, itemStatus(answer, block))),
     parallel_tool_calls: context.parsed.request.parallelToolCalls,
     previous_response_id: wire.previousResponseId,
     reasoning: { effort: null, summary: null },

@@ -1,57 +1,35 @@
-import type { ErrorRecord } from "../../../base/errors.ts";
-import type { TurnEvent } from "../../../log/event.ts";
-import type { Encoder, WireEvent } from "../dialect.ts";
+import type { WireEvent } from "../dialect.ts";
 
 type Json = Record<string, unknown>;
 
 /**
- * A response's events after a cursor. Where events are left out, the first thing sent is `response.created` with the
- * cursor's own number and the response as it stood there, items and text included: so an accumulator that starts here
- * ends with the same response as one that saw everything. Source: facts/idempotent-streams.md, B1 ("snapshot-plus-suffix").
+ * The response as it stood at one event of its stream, items and text included: so that a client whose accumulator starts
+ * there ends with the same response as one that saw everything. Source: facts/idempotent-streams.md, B1 ("snapshot-plus-suffix").
  */
-export class SuffixEncoder implements Encoder {
-  readonly #inner: Encoder;
-  readonly #after: number;
-  #snapshot: Json | undefined;
+export class ResponseSnapshot {
+  readonly #at: number;
+  #response: Json | undefined;
 
-  /** `after`: the `sequence_number` of the last event that the reader has. */
-  constructor(inner: Encoder, after: number) {
-    this.#inner = inner;
-    this.#after = after;
+  /** `at`: the `sequence_number` of the event. */
+  constructor(at: number) {
+    this.#at = at;
   }
 
-  open(): readonly WireEvent[] {
-    return this.#rest(this.#inner.open());
+  /** Takes what one event of the log became, in order; answers the place of the event that is looked for, once it is among them. */
+  take(events: readonly WireEvent[]): number | undefined {
+    for (const [part, { data }] of events.entries()) {
+      if (!data.startsWith("{")) continue;
+      const event = JSON.parse(data) as Json; // the encoder wrote it
+      this.#response = accumulate(this.#response, event);
+      if (event.sequence_number === this.#at) return part;
+    }
+    return undefined;
   }
 
-  encode(event: TurnEvent): readonly WireEvent[] {
-    return this.#rest(this.#inner.encode(event));
-  }
-
-  heartbeat(): readonly WireEvent[] {
-    return [...this.#flush(), ...this.#inner.heartbeat()];
-  }
-
-  broken(error: ErrorRecord): readonly WireEvent[] {
-    return this.#rest(this.#inner.broken(error));
-  }
-
-  #rest(events: readonly WireEvent[]): readonly WireEvent[] {
-    return events.flatMap((event) => {
-      if (!event.data.startsWith("{")) return [event];
-      const data = JSON.parse(event.data) as Json; // the inner encoder wrote it
-      if (Number(data.sequence_number) > this.#after) return [...this.#flush(), event];
-      this.#snapshot = accumulate(this.#snapshot, data);
-      return [];
-    });
-  }
-
-  #flush(): readonly WireEvent[] {
-    const response = this.#snapshot;
-    if (response === undefined) return [];
-    this.#snapshot = undefined;
-    const data = { type: "response.created", sequence_number: this.#after, response };
-    return [{ name: data.type, data: JSON.stringify(data) }];
+  /** `response.created` with the event's own number and the response as it stood there. */
+  event(): WireEvent {
+    const data = { type: "response.created", sequence_number: this.#at, response: this.#response };
+    return { name: data.type, data: JSON.stringify(data) };
   }
 }
 
