@@ -48,3 +48,10 @@ it("prints them as the gateway answers them, and says when there are none", asyn
   expect(toolCallsSchema.parse(JSON.parse(stdout)).data).toHaveLength(2);
   expect((await tools(["--since", "1d"])).stderr).toContain("No model called a tool");
 });
+
+it("says what --since is for where it counts nothing", async () => {
+  const { open, clock } = fakeLimits({ answers: () => Promise.resolve([]) });
+  const { code, stderr } = await runAt(["models", "--since", "7d"], modelsCommand(open), { homeFolder, clock });
+  expect(code).not.toBe(0);
+  expect(stderr).toContain("Add --tools");
+});

@@ -1,4 +1,4 @@
-import { isMillraceError } from "../base/errors.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { Model, Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import type { ModelCallsEnvelope } from "../usage/envelope.ts";
@@ -40,6 +40,11 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
     ],
     async run({ options }, context) {
       const { io, out, settings, signal } = context;
+      if (options.since !== undefined && !options.tools) {
+        throw new MillraceError("invalid_request", "--since counts calls of tools; the list of models has no time.", {
+          hint: "Add --tools, or leave --since out.",
+        });
+      }
       if (options.tools) return showToolCalls(options, await openSource(context), context);
       const finder = composeIdeFinder(io, overridesOf(io, options));
       try {
