@@ -49,7 +49,7 @@ export function decide(state: StreamState, input: Input): Decision {
 
 function welcome(state: StreamState, input: Welcome): Decision {
   const { record, received } = state;
-  if (input.highestSeqno !== undefined && input.highestSeqno >= record.nextSeqno)
+  if (input.highestSeqno !== undefined && input.highestSeqno >= (record.sentBelow ?? record.nextSeqno))
     return diverge(state, "the gateway has accepted messages that this record does not know: it is an older copy");
   if (input.tailEventId !== undefined && isAfter(record.applied.eventId, input.tailEventId))
     return diverge(state, "the gateway's log ends before what was read from it: it was restored from an older copy");
@@ -60,6 +60,7 @@ function welcome(state: StreamState, input: Welcome): Decision {
   const next: StreamRecord = {
     ...record,
     created: true,
+    sentBelow: record.nextSeqno,
     epoch: input.epoch ?? record.epoch,
     ...(input.ticket === undefined ? {} : { ticket: input.ticket, ticketBefore: state.ticket }),
     expiresAtMs: input.expiresAtMs ?? record.expiresAtMs,
@@ -99,12 +100,15 @@ function given(state: StreamState, input: Extract<Input, { type: "given" }>): De
   const before = callId === undefined ? state.record : withCall(state.record, callId, "finished");
   if (before === undefined) return { state, effects: [] }; // the result is there already: one call has one result
   const message: Outgoing = { seqno: before.nextSeqno, kind, payload };
+  const nextSeqno = before.nextSeqno + 1;
+  const isSent = state.phase === "attached";
   const record = settle({
     ...before,
-    nextSeqno: before.nextSeqno + 1,
+    nextSeqno,
+    sentBelow: isSent ? nextSeqno : before.sentBelow,
     unacked: [...before.unacked, message],
   });
-  const send = state.phase === "attached" ? [{ type: "send", message } as const] : [];
+  const send = isSent ? [{ type: "send", message } as const] : [];
   return { state: { ...state, record }, effects: [{ type: "store" }, ...send] };
 }
 

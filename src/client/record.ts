@@ -49,6 +49,11 @@ export interface StreamRecord {
   /** The last event that was applied; later than `cursor` while a tool call holds that back. */
   readonly applied: Mark;
   readonly nextSeqno: number;
+  /**
+   * Numbers from here on were given while nothing was connected, and no server can have them. One that does knows a later record
+   * than this. Undefined in a record of an older build: `nextSeqno` then.
+   */
+  readonly sentBelow: number | undefined;
   readonly unacked: readonly Outgoing[];
   /** Calls after `cursor`, in order. */
   readonly calls: readonly KnownCall[];
@@ -81,6 +86,7 @@ export function newRecord(
     cursor: startMark,
     applied: startMark,
     nextSeqno: 0,
+    sentBelow: 0,
     unacked: [],
     calls: [],
     ticket: undefined,

@@ -57,6 +57,8 @@ export class FakeStreamServer {
   #beats = 0;
   #line: Promise<void> = Promise.resolve();
   #wake: () => void = () => undefined;
+  /** Messages that came, accepted or not. */
+  taken = 0;
   /** What each attach said of itself, in the order in which they came: its client's life and a number. */
   readonly attaches: (string | null)[] = [];
   #change = new Promise<void>((resolve) => (this.#wake = resolve));
@@ -145,6 +147,7 @@ export class FakeStreamServer {
 
   /** Takes a message of a client, one after another. Throws what it refuses. */
   take(headers: Headers, message: ClientMessage): Promise<void> {
+    this.taken++;
     const taken = this.#line.then(() => this.#take(headers, message));
     this.#line = taken.catch(() => undefined);
     return taken;

@@ -488,6 +488,32 @@ describe("a log that is not the one that was read", () => {
     }
   });
 
+  test.each([[["cancel"]], [["close"]], [["close", "cancel"]]] as const)(
+    "because this side went back in time, though it gives as much (%j) as was lost before it hears of that: no number is used again",
+    async (gives) => {
+      const server = new FakeStreamServer(withTools);
+      const disk = new Map<string, StreamRecord>();
+      const options = { ...optionsFor(server), store: new DyingStore(disk) };
+      const stream = await startReliableStream(request, options, never);
+      let older: StreamRecord | undefined;
+      const results: string[] = [];
+      for await (const event of stream.events) {
+        if (event.type !== "tool_call") continue;
+        older ??= disk.get(stream.streamKey);
+        results.push(event.callId);
+        await stream.runTool(event, () => Promise.resolve({ text: "found" }));
+        if (results.length === gives.length) break;
+      }
+      await until(() => server.only.accepted.length === 1 + gives.length);
+      if (older !== undefined) disk.set(stream.streamKey, older); // as it was when the first call came
+      const { taken } = server;
+      const again = await resume(stream.streamKey, options, never);
+      for (const give of gives) await again[give]();
+      await expect(readAll(again)).rejects.toMatchObject({ code: "internal", details: { reason: "damaged_record" } });
+      expect(server.taken).toBe(taken);
+    },
+  );
+
   test("because this side went back in time: the record is an older copy", async () => {
     const server = new FakeStreamServer(withTools);
     const disk = new Map<string, StreamRecord>();
