@@ -195,7 +195,9 @@ export class Stream implements ReliableStream {
     if (lookbackMs === undefined || serverNowMs === undefined || heardAtMs === undefined) return;
     if (serverNowMs - heardAtMs <= lookbackMs) return;
     await this.#step({ type: "refused", record: "forget" });
-    throw new MillraceError("expired", "This stream was left too long ago to go on with it.");
+    throw new MillraceError("expired", "This stream was left too long ago to go on with it.", {
+      hint: "Start a new stream, or give `autoResume` a longer `lookbackMs`.",
+    });
   }
 
   /** Decides one input and performs what follows, after every earlier step is done. */

@@ -99,8 +99,17 @@ describe("records in files", () => {
     const file = join(newFolder(), "file");
     writeFileSync(file, "");
     await expect(openFileRecordStore({ folder: join(file, "sub") })).rejects.toMatchObject({ code: "degraded" });
+  });
+
+  test("say that it is the key where that is damaged, and do not tell to make the folder writable", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "records.key"), "short");
-    await expect(openFileRecordStore({ folder })).rejects.toMatchObject({ code: "degraded" });
+    await expect(openFileRecordStore({ folder })).rejects.toMatchObject({
+      code: "degraded",
+      message: expect.stringContaining("records.key"),
+      hint: expect.stringContaining("Put it back"),
+    });
+    const key = new Uint8Array(16);
+    await expect(openFileRecordStore({ folder, key })).rejects.toMatchObject({ code: "invalid_request", param: "key" });
   });
 });

@@ -8,7 +8,7 @@ import type { RecordKey } from "../web-platform.ts";
 import { readIfThere } from "./durable-file.ts";
 import { FileRecord, recordPath } from "./file-record.ts";
 import { OwnerFile } from "./owner-file.ts";
-import { readOrMakeRecordKey } from "./record-key.ts";
+import { NoRecordKey, readOrMakeRecordKey, recordKeyBytes } from "./record-key.ts";
 
 export interface FileStoreOptions {
   /** Made with mode 0700 where it is missing. Processes that share it share their streams. */
@@ -23,7 +23,7 @@ export interface FileStoreOptions {
  * cut. The name of an empty file `<stream key>.<n>.mark` beside it holds the generation that was saved last, so that an older
  * copy of a record shows; a whole folder put back from a copy shows at the gateway, by its counts.
  *
- * @throws MillraceError `degraded` where the folder or its key cannot be read or made.
+ * @throws MillraceError `degraded` where the folder or its key cannot be read or made, `invalid_request` for a key of another length.
  */
 export async function openFileRecordStore(options: FileStoreOptions): Promise<RecordStore> {
   const { folder, clock = systemClock } = options;
@@ -55,10 +55,21 @@ function requireFileName(streamKey: string): void {
 }
 
 async function openKey({ folder, key }: FileStoreOptions): Promise<RecordKey> {
+  if (key !== undefined && key.length !== recordKeyBytes)
+    throw new MillraceError("invalid_request", `A key for records has ${recordKeyBytes} bytes, not ${key.length}.`, {
+      param: "key",
+      hint: "Give the one that the records of this folder were sealed with, or none, and one is made.",
+    });
+  const path = join(folder, "records.key");
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return await importRecordKey(key ?? (await readOrMakeRecordKey(join(folder, "records.key"))));
+    return await importRecordKey(key ?? (await readOrMakeRecordKey(path)));
   } catch (error) {
+    if (error instanceof NoRecordKey)
+      throw new MillraceError("degraded", `The file is no key for the records of streams: ${path}.`, {
+        hint: "Put it back as it was. If it is lost, move the whole folder away: nothing else opens the records in it.",
+        cause: error,
+      });
     throw new MillraceError("degraded", `The folder for the records of streams cannot be used: ${folder}.`, {
       hint: "Make it writable for you, or pick another one.",
       cause: error,

@@ -2,11 +2,17 @@ import { constants } from "node:fs";
 import { link, open, readFile, unlink } from "node:fs/promises";
 import { bestEffort } from "../../base/async.ts";
 
-const keyBytes = 32;
+/** How long a key is. */
+export const recordKeyBytes = 32;
+
+/** A file that holds something else than a key. */
+export class NoRecordKey extends Error {
+  override readonly name = "NoRecordKey";
+}
 
 /**
  * The key that seals the records of a folder: 32 random bytes in a file of mode 0600, made at first. Processes that start at once
- * agree on one. Rejects for a file of another length, and with what the file system says.
+ * agree on one. Throws `NoRecordKey` for a file of another length, and what the file system says.
  */
 export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<ArrayBuffer>> {
   const there = await readKey(path);
@@ -14,7 +20,7 @@ export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<Arra
   const draft = `${path}.${crypto.randomUUID()}.new`;
   const file = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600);
   try {
-    await file.writeFile(crypto.getRandomValues(new Uint8Array(keyBytes)));
+    await file.writeFile(crypto.getRandomValues(new Uint8Array(recordKeyBytes)));
     await file.sync();
   } finally {
     await file.close();
@@ -34,7 +40,8 @@ export async function readOrMakeRecordKey(path: string): Promise<Uint8Array<Arra
 async function readKey(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     const bytes = new Uint8Array(await readFile(path));
-    if (bytes.length !== keyBytes) throw new RangeError(`${path} does not hold a key of ${keyBytes} bytes`);
+    if (bytes.length !== recordKeyBytes)
+      throw new NoRecordKey(`it has ${bytes.length} bytes instead of ${recordKeyBytes}`);
     return bytes;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
