@@ -11,6 +11,13 @@ export interface StreamName {
   readonly clientKey: Secret | undefined;
 }
 
+/** Which attach this is of one life of a client: it counts them, and makes one at a time. */
+export interface AttachNumber {
+  /** Names the client's process, or window, as long as that lives. */
+  readonly life: string;
+  readonly number: number;
+}
+
 /** `create` makes the stream where there is none, `resume` never does; `observe` reads and takes nothing from who writes. */
 export type AttachIntent = "create" | "resume" | "observe";
 

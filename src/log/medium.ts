@@ -101,6 +101,9 @@ export interface StreamRow {
   /** Digests of the ticket that was handed out last, and of the one that was spent for it; "" is no ticket. */
   readonly ticket: string;
   readonly ticketBefore: string;
+  /** Which attach the newest was that its client counted: a digest of the client's life, and its number; "" and 0 for none. */
+  readonly life: string;
+  readonly attachNumber: number;
   readonly expiresAtMs: number;
   readonly erasedAtMs: number | undefined;
 }
@@ -120,14 +123,15 @@ export interface StreamMedium {
   /**
    * Raises the epoch of a stream, moves its expiry and hands out the row's ticket for the given one, unless the expiry has
    * passed: then it is erased. Makes it from the row where there is none and the intent is `create`. `observe` only looks.
-   * `spent`: the given ticket is neither of the two; the epoch is raised all the same.
+   * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that
+   * of the newest attach of the same life, and nothing is changed.
    */
   attachStream(
     row: StreamRow,
     intent: AttachIntent,
     given: string,
     nowMs: number,
-  ): Promise<{ readonly row: StreamRow; readonly messages: readonly MessageRow[] } | "spent" | undefined>;
+  ): Promise<{ readonly row: StreamRow; readonly messages: readonly MessageRow[] } | "spent" | "late" | undefined>;
   /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
   admit(
     streamId: string,

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
+import type { AttachedStream } from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
@@ -186,8 +186,8 @@ class Log implements LogStore {
     return this.#recordsOf(rows, keyless);
   }
 
-  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream> {
-    return this.#streams.attach(name, intent, ticket);
+  attachStream(...attach: Parameters<LogStore["attachStream"]>): Promise<AttachedStream> {
+    return this.#streams.attach(...attach);
   }
 
   async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {

@@ -3,14 +3,17 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
-import type { AcceptedMessage, AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
+import type { AcceptedMessage, AttachedStream, AttachIntent, AttachNumber, StreamName } from "./client-stream.ts";
 import type { LogCodec, TurnCodec } from "./codec.ts";
 import type { Admission, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
 import { damagedLog } from "./record-text.ts";
 import type { Retention } from "./retention.ts";
+import { superseded } from "./superseded.ts";
 
 /** What stands for an attach without a ticket. */
 const noTicket = "";
+/** What stands for the life of a client that does not count its attaches. */
+const notCounted = "";
 
 interface Payload {
   readonly seqno: number;
@@ -33,7 +36,12 @@ export class Streams {
     this.#retention = retention;
   }
 
-  async attach(name: StreamName, intent: AttachIntent, ticket: Secret | undefined): Promise<AttachedStream> {
+  async attach(
+    name: StreamName,
+    intent: AttachIntent,
+    ticket: Secret | undefined,
+    number?: AttachNumber,
+  ): Promise<AttachedStream> {
     const streamId = this.#idOf(name);
     const asTurn = streamId as TurnId; // a codec only binds it to what it seals
     const next = new Secret(randomBytes(32).toString("base64url"));
@@ -46,12 +54,15 @@ export class Streams {
       accepted: 0,
       ticket: this.#ticketIndex(streamId, next),
       ticketBefore: noTicket,
+      life: number === undefined ? notCounted : this.#codec.index(`life:${streamId}:${number.life}`),
+      attachNumber: number?.number ?? 0,
       expiresAtMs: nowMs + this.#retention.windowMs,
       erasedAtMs: undefined,
     };
     const given = ticket === undefined ? noTicket : this.#ticketIndex(streamId, ticket);
     const attached = await this.#medium.attachStream(fresh, intent, given, nowMs);
     if (attached === "spent") throw spent();
+    if (attached === "late") throw superseded();
     if (attached === undefined || attached.row.erasedAtMs !== undefined) throw expired();
     const { row, messages } = attached;
     const codec = this.#codec.openTurn({ turnId: asTurn, wrappedKey: row.wrappedKey }, name);

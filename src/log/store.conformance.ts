@@ -562,6 +562,15 @@ export function describeLogStore(
         await superseded;
       });
 
+      test("an attach that the other works on late takes nothing from the one that followed it", async () => {
+        const name = { caller: "caller-1", name: "late stream", clientKey: undefined };
+        const stream = await store.attachStream(name, "create", undefined, { life: "a", number: 2 });
+        const late = other.attachStream(name, "create", undefined, { life: "a", number: 1 });
+        await expect(late).rejects.toMatchObject({ code: "cancelled", details: { reason: "superseded" } });
+        const sent = await store.admit(stream, { seqno: 0, payload: new Uint8Array([1]) });
+        expect(sent.outcome).toBe("admitted");
+      });
+
       test("a cancel at one reaches the writer at the other", async () => {
         const { turnId } = await begin();
         const waiting = store.untilCancelRequested(turnId, never);

@@ -1,6 +1,6 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, AttachIntent, StreamName } from "./client-stream.ts";
+import type { AttachedStream, AttachIntent, AttachNumber, StreamName } from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { OutlinedEvent } from "./outline.ts";
 import type { TurnRequest } from "./request.ts";
@@ -128,8 +128,11 @@ export interface StreamStore {
    * Each attach spends a ticket and gets the next. Accepted are the newest and, until that is used, the one it was given
    * for, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` whose
    * details say `ticket_spent`, and fences whoever is attached. Source: facts/idempotent-streams.md, A12, G11.
+   *
+   * An attach that its client counted, with a lower number than one of the same life before it, throws `cancelled` whose details
+   * say `superseded`, and takes nothing from anybody: it was worked on late.
    */
-  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream>;
+  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret, number?: AttachNumber): Promise<AttachedStream>;
   /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
   admit(
     stream: Pick<AttachedStream, "name" | "epoch" | "degraded">,

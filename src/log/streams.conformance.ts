@@ -92,6 +92,24 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(await send(sixth, 0)).toMatchObject({ outcome: "admitted" });
     });
 
+    test("is not attached to late: where a client counts, the lower number of a life takes nothing from the higher", async () => {
+      const name = named();
+      const late = { code: "cancelled", details: { reason: "superseded" } };
+      const as = (life: string, number: number) => ({ life, number });
+      const first = await storeOf().attachStream(name, "create", undefined, as("a", 3));
+      await expect(storeOf().attachStream(name, "create", undefined, as("a", 2))).rejects.toMatchObject(late);
+      expect(await send(first, 0)).toMatchObject({ outcome: "admitted" }); // and its ticket is still the newest
+      const second = await storeOf().attachStream(name, "resume", first.nextTicket, as("a", 5));
+      expect(second.epoch).toBe(first.epoch + 1);
+      await expect(storeOf().attachStream(name, "resume", first.nextTicket, as("a", 4))).rejects.toMatchObject(late);
+      await storeOf().attachStream(name, "observe", undefined, as("a", 1)); // who takes nothing over may come late
+      const uncounted = await storeOf().attachStream(name, "resume", second.nextTicket);
+      await expect(storeOf().attachStream(name, "resume", second.nextTicket, as("a", 4))).rejects.toMatchObject(late);
+      const other = await storeOf().attachStream(name, "resume", uncounted.nextTicket, as("b", 1));
+      const back = await storeOf().attachStream(name, "resume", other.nextTicket, as("a", 1)); // lives are not compared
+      expect(await send(back, 1)).toMatchObject({ outcome: "admitted" });
+    });
+
     test("shows itself to an observer, who takes nothing from the one who writes and needs no ticket", async () => {
       const name = named();
       await expect(storeOf().attachStream(name, "observe")).rejects.toMatchObject({ code: "expired" });

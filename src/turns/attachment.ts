@@ -1,10 +1,10 @@
 import { bestEffort } from "../base/async.ts";
-import { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AcceptedMessage, AttachedStream, AttachIntent, StreamName } from "../log/client-stream.ts";
+import type { AcceptedMessage, AttachedStream, AttachIntent, AttachNumber, StreamName } from "../log/client-stream.ts";
 import type { TurnEvent } from "../log/event.ts";
 import type { Admitted, StreamStore, TurnRecord } from "../log/store.ts";
+import { superseded } from "../log/superseded.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
 
 /** What became of a message (see `Admitted`), and the turn that it started. */
@@ -53,7 +53,7 @@ export interface Attachment extends StreamReading {
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
   /** Throws what `StreamStore.attachStream` throws, `invalid_request` for a malformed key. */
-  attach(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<Attachment>;
+  attach(name: StreamName, intent: AttachIntent, ticket?: Secret, number?: AttachNumber): Promise<Attachment>;
 }
 
 interface WatchedStream {
@@ -64,18 +64,11 @@ interface WatchedStream {
 /** A signal that aborts when a newer attach has the stream, until `stop` is called. */
 export function watchSuperseded(store: Pick<StreamStore, "untilSuperseded">, stream: AttachedStream): WatchedStream {
   const watching = new AbortController();
-  const superseded = new AbortController();
-  const newer = store.untilSuperseded(stream, watching.signal).then(() => superseded.abort(supersededError()));
-  void bestEffort(newer); // ends with `stop`; a store that cannot be asked fences the next message anyway
-  return { superseded: superseded.signal, stop: () => watching.abort() };
+  const newer = new AbortController();
+  const told = store.untilSuperseded(stream, watching.signal).then(() => newer.abort(superseded()));
+  void bestEffort(told); // ends with `stop`; a store that cannot be asked fences the next message anyway
+  return { superseded: newer.signal, stop: () => watching.abort() };
 }
 
 /** Who only observes takes nothing over, and nobody takes anything from him. */
 export const neverSuperseded: WatchedStream = { superseded: new AbortController().signal, stop: () => {} };
-
-function supersededError(): MillraceError {
-  return new MillraceError("cancelled", "A newer connection has taken this stream over.", {
-    hint: "Go on there; this connection can only read.",
-    details: { reason: "superseded" },
-  });
-}

@@ -3,8 +3,7 @@ import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
-import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, AttachIntent, StreamName } from "../log/client-stream.ts";
+import type { AttachedStream } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import { readOutline, readTurn } from "../log/read-turn.ts";
@@ -124,8 +123,9 @@ class Engine implements StreamTurns {
     return twin === undefined ? undefined : this.#joined(twin, asked, signal);
   }
 
-  async attach(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<Attachment> {
-    const stream = await this.#store.attachStream(name, intent, ticket);
+  async attach(...attach: Parameters<StreamTurns["attach"]>): Promise<Attachment> {
+    const [name, intent] = attach;
+    const stream = await this.#store.attachStream(...attach);
     const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
     const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
     const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);

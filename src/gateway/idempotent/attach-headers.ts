@@ -1,10 +1,9 @@
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
-import type { StreamName } from "../../log/client-stream.ts";
+import type { AttachNumber, StreamName } from "../../log/client-stream.ts";
 import { parseKey } from "../../log/sealing/keys.ts";
 import { beforeFirst, parseCursor } from "../dialects/idempotent/event-id.ts";
 import { clientOf, graceMsOf, projectOf, sessionOf } from "../request-headers.ts";
-import type { AttachNumber } from "./attach-order.ts";
 
 /** What an attach asks for, as its headers say. */
 export interface AttachAsk {

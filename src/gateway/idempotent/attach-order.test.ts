@@ -68,32 +68,22 @@ describe("an attach", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test("that is older than one of the same life is told that it was superseded, whether that one is there or has left", async () => {
-    const { order } = open();
-    const leave = await order.enter(name, { life: "a", number: 2 }, never);
-    const older = () => order.enter(name, { life: "a", number: 1 }, never);
-    await expect(older()).rejects.toMatchObject({ code: "cancelled", details: { reason: "superseded" } });
-    leave();
-    await expect(older()).rejects.toMatchObject({ code: "cancelled", details: { reason: "superseded" } });
-  });
-
-  test("of the same life waits for no older one, and has those that wait told", async () => {
+  test("of a client that counts waits for no other one of its own life: which is the older is the log's to say", async () => {
     const { order, clock } = open();
-    const leave = await order.enter(name, { life: "b", number: 7 }, never);
-    const first = watched(order.enter(name, { life: "a", number: 1 }, never));
-    const second = watched(order.enter(name, { life: "a", number: 2 }, never));
-    await clock.advance(250);
-    expect(first).toMatchObject({ state: "out", why: { details: { reason: "superseded" } } });
-    expect(second.state).toBe("in");
-    leave();
-    await order.enter(name, { life: "a", number: 3 }, never);
+    await order.enter(name, "a", never);
+    await order.enter(name, "a", never);
     expect(clock.sleeping).toBe(0);
   });
 
-  test("of another life is not compared by number", async () => {
-    const { order } = open();
-    const leave = await order.enter(name, { life: "a", number: 9 }, never);
+  test("of another life waits, whoever counts", async () => {
+    const { order, clock } = open();
+    const leave = await order.enter(name, "a", never);
+    const other = watched(order.enter(name, "b", never));
+    const unknown = watched(order.enter(name, undefined, never));
+    await clock.advance(100);
+    expect([other.state, unknown.state]).toEqual(["waits", "waits"]);
     leave();
-    await expect(order.enter(name, { life: "b", number: 1 }, never)).resolves.toBeTypeOf("function");
+    await clock.advance(0);
+    expect(other.state).toBe("in");
   });
 });

@@ -51,8 +51,8 @@ export async function openAttach(
     attachment?.close();
   };
   try {
-    if (ask.intent !== "observe") leaveOrder = await parts.order.enter(ask.name, ask.number, signal);
-    attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket);
+    if (ask.intent !== "observe") leaveOrder = await parts.order.enter(ask.name, ask.number?.life, signal);
+    attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket, ask.number);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, signal);
     noteReturn(parts, ask, state);

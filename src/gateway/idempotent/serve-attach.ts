@@ -4,6 +4,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { toMillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { superseded } from "../../log/superseded.ts";
 import {
   type StreamUnifiedChatResponseWithTools as ServerChunk,
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
@@ -14,7 +15,6 @@ import { StreamEncoder } from "../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { StreamOutcome } from "../metrics.ts";
 import { isAnswering, lookAgainMs } from "../timing.ts";
-import { superseded } from "./attach-order.ts";
 import { Bell } from "./bell.ts";
 import { chainDigest } from "./chain.ts";
 import { liveChunks } from "./live-chunks.ts";

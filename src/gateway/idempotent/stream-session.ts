@@ -1,6 +1,7 @@
 import { bestEffort } from "../../base/async.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { superseded } from "../../log/superseded.ts";
 import type { Models } from "../../models/model.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, Sent } from "../../turns/attachment.ts";
@@ -13,7 +14,6 @@ import {
 } from "../dialects/idempotent/client-message.ts";
 import { refusal } from "../dialects/idempotent/errors.ts";
 import type { AttachAsk } from "./attach-headers.ts";
-import { superseded } from "./attach-order.ts";
 import { Bell } from "./bell.ts";
 import { firstTurn, nextTurn } from "./next-turn.ts";
 import { type EndedAnswer, readAnswer } from "./read-answer.ts";

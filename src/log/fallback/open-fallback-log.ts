@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { AttachedStream, AttachIntent, StreamName } from "../client-stream.ts";
+import type { AttachedStream, StreamName } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
@@ -179,19 +179,20 @@ class Fallback implements FallbackLog {
    * A stream stays where it was made. While the store fails, a new one is made in memory; one that the store holds, or may
    * hold, is not there for now: `degraded`, never a second one in its place.
    */
-  async attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret): Promise<AttachedStream> {
-    if (await this.#holdsStream(name)) return this.#attachHere(name, intent, ticket);
+  async attachStream(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
+    const [name, intent] = attach;
+    if (await this.#holdsStream(name)) return this.#attachHere(...attach);
     const id = idOf(name);
     const ask = this.#degradedBy === undefined || intent !== "create" || this.#storedStreams.has(id);
     if (ask) {
-      const stored = await this.#orDegraded(() => this.#store().attachStream(name, intent, ticket));
+      const stored = await this.#orDegraded(() => this.#store().attachStream(...attach));
       if (stored !== undefined) {
         this.#storedStreams.add(id);
         return stored;
       }
       if (intent !== "create" || this.#storedStreams.has(id)) throw this.#degradedBy ?? notOpen();
     }
-    return this.#attachHere(name, intent, ticket);
+    return this.#attachHere(...attach);
   }
 
   async #attachHere(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {

@@ -28,9 +28,11 @@ export class MemoryStreams {
       return { row, messages: [] };
     }
     if (entry.row.erasedAtMs === undefined && intent !== "observe") {
+      if (row.life !== "" && row.life === entry.row.life && row.attachNumber < entry.row.attachNumber) return "late";
       const isSpent = given !== entry.row.ticket && given !== entry.row.ticketBefore;
       const moved = isSpent ? {} : { expiresAtMs: row.expiresAtMs, ticket: row.ticket, ticketBefore: given };
-      entry.row = { ...entry.row, epoch: entry.row.epoch + 1, ...moved };
+      const counted = row.life === "" ? {} : { life: row.life, attachNumber: row.attachNumber };
+      entry.row = { ...entry.row, epoch: entry.row.epoch + 1, ...moved, ...counted };
       this.#waiters.wake(`stream:${row.streamId}`);
       if (isSpent) return "spent";
     }

@@ -129,12 +129,19 @@ export class RedisMedium implements LogMedium {
   async attachStream(
     ...[row, intent, given, nowMs]: Parameters<LogMedium["attachStream"]>
   ): ReturnType<LogMedium["attachStream"]> {
-    const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, expiresAtMs } = row;
-    const asked = [streamId, intent, expiresAtMs, nowMs, given, ticket];
+    const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
+    const asked = [streamId, intent, expiresAtMs, nowMs, given, ticket, life, attachNumber];
     const fields = ["stream_id", streamId, "wrapped_key", wrappedKey, "epoch", epoch, "accepted", accepted];
-    const more = ["ticket", ticket, "ticket_before", ticketBefore, "expires_at_ms", expiresAtMs];
-    const answer = await this.#run<[Flat?, Flat[]?] | Buffer>("attachStream", ...asked, ...fields, ...more);
-    if (!Array.isArray(answer)) return "spent";
+    const tickets = ["ticket", ticket, "ticket_before", ticketBefore, "expires_at_ms", expiresAtMs];
+    const counted = ["life", life, "attach_number", attachNumber];
+    const answer = await this.#run<[Flat?, Flat[]?] | Buffer>(
+      "attachStream",
+      ...asked,
+      ...fields,
+      ...tickets,
+      ...counted,
+    );
+    if (!Array.isArray(answer)) return String(answer) as "spent" | "late"; // the script answers from this union
     const [flat = [], messages = []] = answer;
     const held = streamRowOf(flat);
     return held === undefined ? undefined : { row: held, messages: messages.map(messageRowOf) };

@@ -88,6 +88,8 @@ export function streamRowOf(flat: Flat): StreamRow | undefined {
     accepted: number("accepted"),
     ticket: fields.get("ticket")?.toString() ?? "",
     ticketBefore: fields.get("ticket_before")?.toString() ?? "",
+    life: fields.get("life")?.toString() ?? "",
+    attachNumber: Number(fields.get("attach_number")?.toString() ?? "0"),
     expiresAtMs: number("expires_at_ms"),
     erasedAtMs: fields.has("erased_at_ms") ? number("erased_at_ms") : undefined,
   };

@@ -185,18 +185,21 @@ for i = 1, #owners, 2 do
 end`),
 
   /**
-   * Stream, intent, expires at, now, ticket given, next ticket, then field, value, …. The row, and its messages one after
-   * the other; or `spent`.
+   * Stream, intent, expires at, now, ticket given, next ticket, life or '', number, then field, value, …. The row, and its
+   * messages one after the other; or `spent`, or `late`.
    */
   attachStream: script(`
 local s = p .. 'stream:' .. ARGV[1]
 if redis.call('EXISTS', s) == 0 then
   if ARGV[2] ~= 'create' then return {} end
-  for i = 7, #ARGV, 2 do redis.call('HSET', s, ARGV[i], ARGV[i + 1]) end
+  for i = 9, #ARGV, 2 do redis.call('HSET', s, ARGV[i], ARGV[i + 1]) end
 elseif tonumber(redis.call('HGET', s, 'expires_at_ms')) <= tonumber(ARGV[4]) then
   eraseStream(ARGV[1], ARGV[4])
 elseif redis.call('HEXISTS', s, 'erased_at_ms') == 0 and ARGV[2] ~= 'observe' then
+  local newest = redis.call('HMGET', s, 'life', 'attach_number')
+  if ARGV[7] ~= '' and ARGV[7] == newest[1] and tonumber(ARGV[8]) < tonumber(newest[2]) then return 'late' end
   redis.call('HINCRBY', s, 'epoch', 1)
+  if ARGV[7] ~= '' then redis.call('HSET', s, 'life', ARGV[7], 'attach_number', ARGV[8]) end
   wake('stream:' .. ARGV[1])
   local tickets = redis.call('HMGET', s, 'ticket', 'ticket_before')
   if ARGV[5] ~= (tickets[1] or '') and ARGV[5] ~= (tickets[2] or '') then return 'spent' end

@@ -75,4 +75,8 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE events ADD COLUMN outline BLOB NOT NULL DEFAULT x'';
   `,
+  `
+  ALTER TABLE streams ADD COLUMN life TEXT NOT NULL DEFAULT '';
+  ALTER TABLE streams ADD COLUMN attach_number INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

@@ -15,14 +15,18 @@ export function attachStream(
   statements: Statements,
   ...[row, intent, given, nowMs]: Parameters<StreamMedium["attachStream"]>
 ): Awaited<ReturnType<StreamMedium["attachStream"]>> {
-  const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, expiresAtMs } = row;
+  const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
   sweepStreams(statements, nowMs, -1);
   const select = "SELECT * FROM streams WHERE stream_id = ?";
   if (intent !== "observe") {
-    const raise = "UPDATE streams SET epoch = epoch + 1 WHERE stream_id = ? AND erased_at_ms IS NULL";
-    statements.run(raise, streamId);
     const before = statements.one(select, streamId);
     const isOver = before === undefined || before["erased_at_ms"] !== null;
+    const counts = !isOver && life !== "" && life === before["life"];
+    if (counts && attachNumber < Number(before["attach_number"])) return "late";
+    const raise = "UPDATE streams SET epoch = epoch + 1 WHERE stream_id = ? AND erased_at_ms IS NULL";
+    statements.run(raise, streamId);
+    const count = "UPDATE streams SET life = ?, attach_number = ? WHERE stream_id = ? AND erased_at_ms IS NULL";
+    if (life !== "") statements.run(count, life, attachNumber, streamId);
     if (!isOver && given !== before["ticket"] && given !== before["ticket_before"]) return "spent";
     const move = `UPDATE streams SET expires_at_ms = ?, ticket = ?, ticket_before = ?
       WHERE stream_id = ? AND erased_at_ms IS NULL`;
@@ -34,9 +38,11 @@ export function attachStream(
     return { row: streamRowOf(held), messages: messages.map(messageRowOf) };
   }
   if (intent !== "create") return undefined;
-  const insert = `INSERT INTO streams (stream_id, wrapped_key, epoch, accepted, ticket, ticket_before, expires_at_ms)
-    VALUES (?, ?, ?, ?, ?, ?, ?)`;
-  statements.run(insert, streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, expiresAtMs);
+  const insert = `INSERT INTO streams
+    (stream_id, wrapped_key, epoch, accepted, ticket, ticket_before, life, attach_number, expires_at_ms)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  const tickets = [ticket, ticketBefore, life, attachNumber];
+  statements.run(insert, streamId, wrappedKey, epoch, accepted, ...tickets, expiresAtMs);
   return { row, messages: [] };
 }
 
@@ -82,6 +88,8 @@ function streamRowOf(columns: Columns): StreamRow {
     accepted: Number(columns["accepted"]),
     ticket: String(columns["ticket"]),
     ticketBefore: String(columns["ticket_before"]),
+    life: String(columns["life"]),
+    attachNumber: Number(columns["attach_number"]),
     expiresAtMs: Number(columns["expires_at_ms"]),
     erasedAtMs: typeof erased === "number" ? erased : undefined,
   };
