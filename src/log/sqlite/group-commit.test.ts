@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, it } from "vitest";
 import { GroupCommit } from "./group-commit.ts";
+import { LockPatience } from "./lock-patience.ts";
 
 let database: DatabaseSync;
 let commits: GroupCommit;
@@ -9,10 +10,11 @@ beforeEach(() => {
   statements = [];
   database = new DatabaseSync(":memory:");
   database.exec("CREATE TABLE words (word TEXT PRIMARY KEY)");
-  commits = new GroupCommit(database, (sql) => {
+  const statement = (sql: string) => {
     statements.push(sql);
     return database.prepare(sql);
-  });
+  };
+  commits = new GroupCommit(database, statement, new LockPatience(database));
 });
 
 const add = (word: string) => () => {

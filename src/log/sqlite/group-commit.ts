@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { LockPatience } from "./lock-patience.ts";
 
 interface Write {
   /** On the disk when it resolves, with everything before it. */
@@ -16,12 +17,14 @@ interface Write {
 export class GroupCommit {
   readonly #database: DatabaseSync;
   readonly #statement: (sql: string) => StatementSync;
+  readonly #patience: LockPatience;
   #waiting: Write[] = [];
   #flushed: boolean | undefined;
 
-  constructor(database: DatabaseSync, statement: (sql: string) => StatementSync) {
+  constructor(database: DatabaseSync, statement: (sql: string) => StatementSync, patience: LockPatience) {
     this.#database = database;
     this.#statement = statement;
+    this.#patience = patience;
   }
 
   /** Resolves once committed; rejects with what `work`, or the commit, threw, and then nothing was written. */
@@ -59,8 +62,10 @@ export class GroupCommit {
       this.#statement("BEGIN IMMEDIATE").run();
       for (const { work } of group) this.#apart(work, group.length > 1);
       this.#statement("COMMIT").run();
+      this.#patience.wrote();
     } catch (error) {
       this.#tryTo("ROLLBACK");
+      this.#patience.failed(error);
       failure = { error };
     }
     for (const { over } of group) over(failure);

@@ -3,11 +3,9 @@ import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../../base/errors.ts";
 import { loadSqlite } from "./load-sqlite.ts";
+import { lockTimeoutMs } from "./lock-patience.ts";
 import { applicationId, migrations } from "./schema.ts";
 import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
-
-/** How long a statement waits for another process's lock. */
-const lockTimeoutMs = 2_000;
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;

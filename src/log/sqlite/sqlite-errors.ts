@@ -15,6 +15,7 @@ const mediumFaults: ReadonlyMap<number, string> = new Map([
 ]);
 
 const damaged = new Set([11, 26]);
+const locked = new Set([5, 6, 15]);
 
 /** What SQLite threw, as ours: `degraded` when the file is at fault; everything else is a bug and passes as it is. */
 export function translateSqliteError(error: unknown, what: string): unknown {
@@ -27,6 +28,11 @@ export function translateSqliteError(error: unknown, what: string): unknown {
 /** Whether the file itself is broken, so that no later try can succeed. */
 export function isDamaged(error: unknown): boolean {
   return damaged.has(primaryCode(error) ?? -1);
+}
+
+/** Whether another program's lock was in the way for as long as the statement waits. */
+export function isLocked(error: unknown): boolean {
+  return locked.has(primaryCode(error) ?? -1);
 }
 
 function primaryCode(error: unknown): number | undefined {

@@ -7,6 +7,7 @@ import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { LockPatience } from "./lock-patience.ts";
 import { eventRowsOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { admitMessage, attachStream, type Statements, sweepStreams } from "./sqlite-streams.ts";
@@ -32,11 +33,13 @@ export class SqliteMedium implements LogMedium {
   readonly #waiters = new Waiters<string>();
   readonly #closing = new AbortController();
   #looking: Promise<void> | undefined;
+  readonly #patience: LockPatience;
   readonly #commits: GroupCommit;
 
   constructor(database: DatabaseSync, clock: Clock) {
     this.#database = database;
-    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql));
+    this.#patience = new LockPatience(database);
+    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql), this.#patience);
     this.#clock = clock;
   }
 
@@ -253,6 +256,7 @@ export class SqliteMedium implements LogMedium {
     try {
       return work();
     } catch (error) {
+      this.#patience.failed(error);
       throw translateSqliteError(error, "The log's file");
     }
   }

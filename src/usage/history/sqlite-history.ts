@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/endpoint.ts";
+import { LockPatience, lockTimeoutMs } from "../../log/sqlite/lock-patience.ts";
 import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
@@ -27,9 +28,6 @@ export interface HistoryOptions {
 
 type Row = Readonly<Record<string, string | number | null>>;
 
-/** How long another connection's write is waited for. */
-const busyTimeoutMs = 5_000;
-
 /**
  * Opens the usage history in the event log's file, over a connection of its own.
  *
@@ -42,7 +40,22 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   const rollup = openRollup(db);
   const toolCalls = openToolCalls(db);
   const resumptions = openResumptions(db);
-  const guarded = <T>(work: () => T) => translated(file, work);
+  const patience = new LockPatience(db);
+  const guarded = <T>(work: () => T) =>
+    translated(file, () => {
+      try {
+        return work();
+      } catch (error) {
+        patience.failed(error);
+        throw error;
+      }
+    });
+  const written = <T>(work: () => T) =>
+    guarded(() => {
+      const result = work();
+      patience.wrote();
+      return result;
+    });
   const atomic = <T>(work: () => T): T => {
     db.exec("BEGIN IMMEDIATE");
     try {
@@ -93,11 +106,11 @@ export function openHistory(options: HistoryOptions): UsageHistory {
 
   return {
     degradedBy: undefined,
-    addTurn: (turn) => guarded(() => atomic(() => addTurn(turn))),
-    addSnapshot: (snapshot) => guarded(() => atomic(() => addSnapshot(snapshot))),
-    addToolCalls: (calls) => guarded(() => toolCalls.add(calls)),
+    addTurn: (turn) => written(() => atomic(() => addTurn(turn))),
+    addSnapshot: (snapshot) => written(() => atomic(() => addSnapshot(snapshot))),
+    addToolCalls: (calls) => written(() => toolCalls.add(calls)),
     toolCalls: (sinceMs, untilMs) => guarded(() => toolCalls.byModel(sinceMs, untilMs)),
-    addResumption: (resumption) => guarded(() => resumptions.add(resumption)),
+    addResumption: (resumption) => written(() => resumptions.add(resumption)),
     resumptions: (turnId) => guarded(() => resumptions.of(turnId)),
     latestSnapshots: (sinceMs) => guarded(() => (statements.latest.all(sinceMs) as Row[]).map(snapshotOf)),
     snapshots: ({ ide, sinceMs, untilMs }) =>
@@ -124,12 +137,12 @@ export function openHistory(options: HistoryOptions): UsageHistory {
           unknownTurns: Number(row?.["unknown"] ?? 0),
         };
       }),
-    sweep: (nowMs) => guarded(() => atomic(() => sweepHistory(db, nowMs, keepDays))),
+    sweep: (nowMs) => written(() => atomic(() => sweepHistory(db, nowMs, keepDays))),
     close: () => db.close(),
   };
 }
 
-function openFile({ file, openTimeoutMs = busyTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
+function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
   if (file !== ":memory:") {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, "a", 0o600));
@@ -140,7 +153,7 @@ function openFile({ file, openTimeoutMs = busyTimeoutMs, setAside }: HistoryOpti
     refuseNewer(opened); // before anything of the file is changed
     opened.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     migrate(opened);
-    opened.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    opened.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
     return opened;
   } catch (error) {
     opened.close();
