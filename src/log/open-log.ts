@@ -21,6 +21,7 @@ import type {
   Created,
   LogStore,
   LogWriter,
+  Looking,
   NewTurn,
   Opening,
   StoreCapabilities,
@@ -168,10 +169,11 @@ class Log implements LogStore {
     await this.#medium.mark(turnId, { delivered: true });
   }
 
-  async get(turnId: TurnId, opening: Opening = {}): Promise<TurnRecord | undefined> {
-    const row = await this.#medium.get(turnId);
+  async get(turnId: TurnId, { clientKey, caller }: Looking = {}): Promise<TurnRecord | undefined> {
+    const there = await this.#medium.get(turnId);
+    const row = caller === undefined || there?.caller === caller ? there : undefined;
     if (row !== undefined) await this.#refuseExpired(row);
-    const access = { clientKey: opening.clientKey };
+    const access = { clientKey };
     const codec = this.#codec.openTurn(row, access);
     return row === undefined ? undefined : this.#shown(row, codec, access);
   }

@@ -489,6 +489,8 @@ export function describeLogStore(
         clock.move(3 * hourMs);
         await store.sweep(clock.now());
         await expect(store.get(turnId)).rejects.toMatchObject({ code: "expired" });
+        await expect(store.get(turnId, { caller: "caller-1" })).rejects.toMatchObject({ code: "expired" });
+        expect(await store.get(turnId, { caller: "somebody else" })).toBeUndefined();
         clock.move(25 * hourMs);
         await store.sweep(clock.now());
         expect(await store.get(turnId)).toBeUndefined();

@@ -108,6 +108,11 @@ export interface Opening {
   readonly clientKey?: Secret | undefined;
 }
 
+/** Who looks for a turn, where not everybody may: one of another caller is unknown, also once it has expired. */
+export interface Looking extends Opening {
+  readonly caller?: string | undefined;
+}
+
 /**
  * What became of a message. `admitted` and `repeated` are acknowledged; `conflict`: that number was used for another
  * payload; `gap`: an earlier number is missing; `fenced`: a newer attach has the stream.
@@ -189,7 +194,7 @@ export interface LogStore extends StreamStore {
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Undefined when unknown. */
-  get(turnId: TurnId, opening?: Opening): Promise<TurnRecord | undefined>;
+  get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
   /** Newest first, without the expired ones; those that a client sealed as `sealed`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */

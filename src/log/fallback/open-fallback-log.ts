@@ -16,6 +16,7 @@ import type {
   Created,
   LogStore,
   LogWriter,
+  Looking,
   NewTurn,
   Opening,
   StoreCapabilities,
@@ -162,8 +163,8 @@ class Fallback implements FallbackLog {
     this.#letGo(turnId);
   }
 
-  async get(turnId: TurnId, opening: Opening = {}): Promise<TurnRecord | undefined> {
-    const record = await this.#home(turnId).get(turnId, opening);
+  async get(turnId: TurnId, looking: Looking = {}): Promise<TurnRecord | undefined> {
+    const record = await this.#home(turnId).get(turnId, looking);
     return record === undefined ? undefined : this.#marked(record);
   }
 
