@@ -129,6 +129,35 @@ describe("the real OpenAI SDK on responses", () => {
     expect(data).toMatchObject([{ type: "function_call_output", call_id: "c1", output: "rain" }]);
   });
 
+  it("gives the same background question twice two responses, and is one turn only where the first answer was lost", async () => {
+    const fake = withSdk([started, text("Hal")]);
+    const json = { model: "test-model", input: "Hi", background: true };
+    const lost = await fake.request(path, { json });
+    await lost.body?.cancel();
+    const first = await fake.request(path, { json });
+    expect(first.headers.get("x-millrace-joined")).toBe("implicit");
+    const { id } = (await first.json()) as { id: string };
+    expect(fake.turns.started).toHaveLength(1);
+    const second = await fake.client.responses.create({ model: "test-model", input: "Hi", background: true });
+    expect(second.id).not.toBe(id);
+    expect(fake.turns.started).toHaveLength(2);
+  });
+
+  it("never repeats an answer that was retrieved whole", async () => {
+    const fake = withSdk([started, text("one")]);
+    const json = { model: "test-model", input: "Hi", stream: true };
+    const stream = await fake.request(path, { json });
+    const turnId = fake.turns.turnId(0);
+    await stream.body?.cancel();
+    const url = `${path}/${turnId.replace("turn_", "resp_")}`;
+    expect(await (await fake.request(url)).json()).toMatchObject({ status: "in_progress" });
+    expect(fake.turns.delivered(turnId)).toBe(false);
+    fake.turns.emit(turnId, finished("one"));
+    expect(await (await fake.request(url)).json()).toMatchObject({ status: "completed" });
+    expect(fake.turns.delivered(turnId)).toBe(true);
+    expect((await fake.request(path, { json })).headers.get("x-millrace-joined")).toBe("no");
+  });
+
   it("retrieves, cancels and deletes", async () => {
     const { client, turns } = withSdk([started, text("Hal")]);
     const created = await client.responses.create({ model: "test-model", input: "Hi", background: true });

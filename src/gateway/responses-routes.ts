@@ -5,6 +5,7 @@ import type { Message } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, respondError } from "./context.ts";
+import { deliveredJson } from "./delivered-json.ts";
 import { type Answer, AnswerFold } from "./dialects/answer.ts";
 import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
 import { answerMessage, inputItems } from "./dialects/openai-responses/items.ts";
@@ -23,7 +24,10 @@ export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/responses/:id", (c) =>
     withStored(gateway, c, async (record) => {
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
-      return jsonResponse(await responseNow(gateway, c, record), 200, keptHeaders(record));
+      const answer = await answerNow(gateway, c, record);
+      const body = responseNow(gateway, c, record, answer);
+      if (answer.end === undefined) return jsonResponse(body, 200, keptHeaders(record));
+      return deliveredJson(gateway, record.turnId, body, keptHeaders(record));
     }),
   );
   app.delete("/v1/responses/:id", (c) =>
@@ -36,7 +40,8 @@ export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
     withStored(gateway, c, async (record) => {
       await gateway.turns.cancel(record.turnId, "client");
       const ended = (await gateway.turns.get(record.turnId)) ?? record;
-      return jsonResponse(await responseNow(gateway, c, ended), 200, keptHeaders(ended));
+      const body = responseNow(gateway, c, ended, await answerNow(gateway, c, ended));
+      return jsonResponse(body, 200, keptHeaders(ended));
     }),
   );
   app.get("/v1/responses/:id/input_items", (c) =>
@@ -60,7 +65,7 @@ async function createResponse(gateway: Gateway, c: GatewayContext): Promise<Resp
   const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, body.json);
   if (detached && !parsed.stream) {
     const answer = turn.record === undefined ? nothingYet : await answerNow(gateway, c, turn.record);
-    return jsonResponse(responseObject(turn.context, answer), 200, turn.headers);
+    return deliveredJson(gateway, turn.turnId, responseObject(turn.context, answer), turn.headers);
   }
   return answerOpenTurn(gateway, c, openAiResponses, turn);
 }
@@ -104,10 +109,10 @@ async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecor
   return [...record.request.messages.slice(instructions ? 1 : 0), answerMessage(answer)];
 }
 
-async function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<unknown> {
+function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord, answer: Answer): unknown {
   return responseObject(
     contextOf(c, record, { request: record.request, stream: false, wire: record.wire }, sizeOf(gateway, record)),
-    await answerNow(gateway, c, record),
+    answer,
   );
 }
 

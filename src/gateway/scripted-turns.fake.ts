@@ -144,12 +144,20 @@ export class ScriptedTurns implements Turns {
     return this.#turns.get(turnId)?.aliveAtMs;
   }
 
+  async noteDelivered(turnId: TurnId): Promise<void> {
+    const turn = this.#turns.get(turnId);
+    if (turn !== undefined) turn.record = { ...turn.record, delivered: true };
+  }
+
   async cancel(turnId: TurnId, by: CancelledBy): Promise<void> {
     if (this.#turns.get(turnId)?.record.ended === false) this.emit(turnId, { type: "cancelled", by });
   }
 
-  async get(turnId: TurnId): Promise<TurnRecord | undefined> {
-    return this.#turns.get(turnId)?.record;
+  async get(turnId: TurnId, caller?: string): Promise<TurnRecord | undefined> {
+    const record = this.#turns.get(turnId)?.record;
+    if (record === undefined || (caller !== undefined && record.caller !== caller)) return undefined;
+    if (record.expiresAtMs <= this.#clock.now()) throw new MillraceError("expired", "No longer kept.");
+    return record;
   }
 
   async remove(turnId: TurnId): Promise<void> {
@@ -157,9 +165,11 @@ export class ScriptedTurns implements Turns {
     this.#turns.delete(turnId);
   }
 
-  async list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]> {
+  async list({ open, caller, limit }: Parameters<Turns["list"]>[0]): Promise<readonly TurnRecord[]> {
     const records = [...this.#turns.values()].map((turn) => turn.record).reverse();
-    return records.filter(({ ended }) => filter.open === undefined || ended !== filter.open).slice(0, filter.limit);
+    const asked = (record: TurnRecord) =>
+      (open === undefined || record.ended !== open) && (caller === undefined || record.caller === caller);
+    return records.filter(asked).slice(0, limit);
   }
 
   async stop(): Promise<void> {

@@ -104,8 +104,8 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   const text = c.req.header("last-event-id");
   if (text === undefined || text.trim() === "") return undefined;
   const cursor = parseCursor(text);
-  const record = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId);
-  if (cursor === undefined || record === undefined || record.caller !== callerOf(c).digest) {
+  const record = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
+  if (cursor === undefined || record === undefined) {
     throw new MillraceError("invalid_request", "Last-Event-ID names no turn that can be resumed.", {
       param: "last-event-id",
       hint: "Send the request without it to start a new turn.",

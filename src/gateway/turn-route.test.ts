@@ -458,6 +458,32 @@ describe("resuming", () => {
     expect(await status({}, { ...streamed, temperature: 0 })).toBe(422);
     expect(fake.turns.started).toHaveLength(1);
   });
+
+  it("tells a caller nothing of somebody else's turn, not even that it has expired", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    const [first] = await (await openStream(fake)).reader.rest();
+    const turnId = fake.turns.turnId(0);
+    const never = `turn_${"0".repeat(26)}`;
+    await fake.clock.advance(3 * 3_600_000);
+    const asked = async (id: string, authorization?: string) => {
+      const headers = authorization === undefined ? {} : { authorization };
+      const cursor = (first?.id ?? "").replace(turnId, id);
+      const responses = [
+        await fake.request(path, { json: streamed, headers: { ...headers, "last-event-id": cursor } }),
+        await fake.request(`/v1/turns/${id}`, { headers }),
+        await fake.request(`/v1/turns/${id}/events`, { headers }),
+        await fake.request(`/v1/turns/${id}/cancel`, { method: "POST", headers }),
+        await fake.request(`/v1/turns/${id}/timeline`, { headers }),
+      ];
+      const said = async (response: Response) =>
+        (await response.text()).replaceAll(/req_\w+/g, "req").replaceAll(id, "id");
+      return Promise.all(responses.map(async (response) => [response.status, await said(response)]));
+    };
+    const guest = `Bearer ${guestKey}`;
+    expect(await asked(turnId, guest)).toEqual(await asked(never, guest));
+    expect((await asked(turnId)).map(([status]) => status)).toEqual([410, 410, 410, 410, 410]);
+  });
 });
 
 describe("/v1/turns", () => {

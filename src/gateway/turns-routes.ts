@@ -44,22 +44,26 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
 
 /** The turn, if there is one and the caller may see it: somebody else's is like none. */
 export async function ownTurn(gateway: Gateway, c: GatewayContext, id: string): Promise<TurnRecord | undefined> {
-  const record = await gateway.turns.get(id as TurnId); // looked up as given: an id of another form is unknown
-  const caller = callerOf(c);
-  return record !== undefined && (caller.owner || record.caller === caller.digest) ? record : undefined;
+  return gateway.turns.get(id as TurnId, onlyOf(c)); // looked up as given: an id of another form is unknown
+}
+
+/** Whose turns the caller may see: the owner's key everybody's. */
+function onlyOf(c: GatewayContext): string | undefined {
+  const { owner, digest } = callerOf(c);
+  return owner ? undefined : digest;
 }
 
 async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> {
   const query = new URL(c.req.url).searchParams;
   const limit = Math.min(mostListed, Math.max(1, Number.parseInt(query.get("limit") ?? "", 10) || 50));
   const open = query.get("open");
-  const caller = callerOf(c);
+  const caller = onlyOf(c);
   const turns = await gateway.turns.list({
     ...(open === null ? {} : { open: open === "true" || open === "1" }),
-    limit: caller.owner ? limit : mostListed,
+    ...(caller === undefined ? {} : { caller }),
+    limit,
   });
-  const seen = turns.filter((turn) => caller.owner || turn.caller === caller.digest).slice(0, limit);
-  return { object: "list", data: seen.map(describeTurn), server_now: serverNow(gateway) };
+  return { object: "list", data: turns.map(describeTurn), server_now: serverNow(gateway) };
 }
 
 /** A turn, and what time it is by the clock that its times are told by. */

@@ -174,13 +174,17 @@ class Engine implements StreamTurns {
     return this.#running.lastAliveAtMs(turnId);
   }
 
+  noteDelivered(turnId: TurnId): Promise<void> {
+    return this.#store.noteDelivered(turnId);
+  }
+
   async cancel(turnId: TurnId, by: CancelledBy): Promise<void> {
     await this.#store.requestCancel(turnId, by);
     await this.#running.get(turnId)?.cancel(by);
   }
 
-  get(turnId: TurnId): Promise<TurnRecord | undefined> {
-    return this.#store.get(turnId);
+  get(turnId: TurnId, caller?: string): Promise<TurnRecord | undefined> {
+    return this.#store.get(turnId, { caller });
   }
 
   async remove(turnId: TurnId): Promise<void> {
@@ -188,7 +192,7 @@ class Engine implements StreamTurns {
     await this.#store.remove(turnId);
   }
 
-  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]> {
+  list(filter: Parameters<StreamTurns["list"]>[0]): Promise<readonly TurnRecord[]> {
     return this.#store.list(filter);
   }
 

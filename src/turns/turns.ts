@@ -72,13 +72,25 @@ export interface Turns {
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
+  /**
+   * The client that asked has all that it asked for, by another way than `read`: no repetition of its request joins the turn.
+   * Throws what the store throws.
+   */
+  noteDelivered(turnId: TurnId): Promise<void>;
   /** Ends the turn, durably; nothing happens if it has ended. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<void>;
-  /** Throws `expired` while the tombstone of a turn that is no longer kept remains. */
-  get(turnId: TurnId): Promise<TurnRecord | undefined>;
+  /**
+   * Throws `expired` while the tombstone of a turn that is no longer kept remains. With a caller, a turn of another one is
+   * unknown, kept or not.
+   */
+  get(turnId: TurnId, caller?: string): Promise<TurnRecord | undefined>;
   /** Ends the turn if it runs, then forgets it and its events; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;
-  list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
+  list(filter: {
+    readonly open?: boolean;
+    readonly caller?: string;
+    readonly limit: number;
+  }): Promise<readonly TurnRecord[]>;
   /** Ends or hands over what runs, then resolves. */
   stop(): Promise<void>;
 }
