@@ -224,6 +224,33 @@ export function describeStream(tier: TierName): void {
       expect(first.acks).toEqual([0, 1, 2]);
     });
 
+    test("R9: takes the result of a call that was shown again, under a new number, and goes on as if it had not come", async () => {
+      const { world, names, first } = await begun(tier);
+      const callsOf = ({ chunks }: RawAttach) =>
+        chunks.filter((c) => c.response.case === "clientSideToolV2Call").length;
+      world.backend.last.emit({ type: "text", delta: "Let me look." }, call("c1"), calls);
+      world.backend.last.end();
+      await first.until((it) => callsOf(it) === 1);
+      const cursor = first.chunks.find(({ response }) => response.case === "streamUnifiedChatResponse")?.eventId ?? "";
+      first.send(say.result("c1", "seen", 1));
+      await first.until(({ acks }) => acks.includes(1));
+      await first.cut();
+      // An original client's cursor waits at the text, so that it is shown the call again: it has kept the result, and gives it again.
+      const second = await again(world, names, cursor).until((it) => callsOf(it) === 1);
+      second.send(say.result("c1", "seen", 2));
+      await second.until(({ acks }) => acks.includes(2)); // while the next answer runs
+      await asked(world, 2);
+      world.backend.last.emit(call("c2"), calls);
+      world.backend.last.end();
+      await second.until((it) => callsOf(it) === 2);
+      second.send(say.result("c1", "something else", 3), say.result("c2", "seen too", 4));
+      await asked(world, 3);
+      world.backend.last.finish("Done");
+      expect(await second.ended).toBeUndefined();
+      expect(second.acks).toEqual([2, 3, 4]);
+      expect(second.text).toBe("Done");
+    });
+
     test("holds a result that comes before its answer is complete; an abort behind it does not wait", async () => {
       const { world, first } = await begun(tier);
       world.backend.last.emit(call("c1"));

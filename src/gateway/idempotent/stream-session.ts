@@ -212,6 +212,7 @@ export class StreamSession {
       throw misplaced("A stream has one request, which is its message 0.", "Start a new stream.");
     }
     if (input.type !== "tool_result" || over) return undefined;
+    if (state.hasAnswered(input.callId)) return undefined; // an original client answers a call that it is shown again, again
     return this.#afterResult(input, signal);
   }
 

@@ -14,6 +14,8 @@ export class StreamState {
   #results = new Map<string, ToolResult>();
   /** The first of the two that was accepted. */
   #endAsked: "close" | "abort" | undefined;
+  /** Calls of any turn that have a result. */
+  readonly #answered = new Set<string>();
   readonly #kinds = new Set<ClientInput["type"]>();
   #unread: readonly string[] = [];
 
@@ -41,6 +43,11 @@ export class StreamState {
     return this.#unread;
   }
 
+  /** Whether a result for the call was accepted, for an earlier turn too. */
+  hasAnswered(callId: string): boolean {
+    return this.#answered.has(callId);
+  }
+
   has(kind: ClientInput["type"]): boolean {
     return this.#kinds.has(kind);
   }
@@ -51,7 +58,10 @@ export class StreamState {
     this.#kinds.add(input.type);
     if (input.type === "request") this.#unread = unreadFields(input.chat);
     if (input.type === "close" || input.type === "abort") this.#endAsked ??= input.type;
-    if (input.type === "tool_result" && !this.#results.has(input.callId)) this.#results.set(input.callId, input);
+    if (input.type === "tool_result" && !this.#answered.has(input.callId)) {
+      this.#answered.add(input.callId);
+      this.#results.set(input.callId, input);
+    }
     if (turnId === undefined) return;
     this.#turns.push(turnId);
     this.#results = new Map();
