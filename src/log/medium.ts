@@ -81,6 +81,12 @@ export interface RowFilter {
   readonly limit: number;
 }
 
+/** An attach of a stream. */
+export interface HolderRow {
+  readonly streamId: string;
+  readonly epoch: number;
+}
+
 /** What `mark` changes; a cancel request only if there was none and the turn runs. */
 export interface RowChange {
   readonly attachedAtMs?: number;
@@ -157,7 +163,8 @@ export interface LogMedium extends StreamMedium {
   read(turnId: TurnId, afterSeq: number, limit: PageLimit): Promise<Page | undefined>;
   /** Resolves once the turn's version differs from `seenVersion` (at once if it does) or it is gone. */
   untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void>;
-  mark(turnId: TurnId, change: RowChange): Promise<void>;
+  /** False, and nothing changed, where a newer attach than the given one has its stream. */
+  mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean>;
   get(turnId: TurnId): Promise<TurnRow | undefined>;
   /** Newest first, without tombstones. */
   list(filter: RowFilter): Promise<readonly TurnRow[]>;

@@ -136,9 +136,10 @@ class Log implements LogStore {
     }
   }
 
-  async requestCancel(turnId: TurnId, by: CancelledBy): Promise<void> {
+  async requestCancel(...[turnId, by, stream]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
     await this.#rowOf(turnId);
-    await this.#medium.mark(turnId, { cancelRequested: by });
+    const holder = stream && this.#streams.holderOf(stream);
+    return this.#medium.mark(turnId, { cancelRequested: by }, holder);
   }
 
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {

@@ -5,7 +5,7 @@ import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import type { AcceptedMessage, AttachedStream, AttachIntent, AttachNumber, StreamName } from "./client-stream.ts";
 import type { LogCodec, TurnCodec } from "./codec.ts";
-import type { Admission, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
+import type { Admission, HolderRow, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
 import { damagedLog } from "./record-text.ts";
 import type { Retention } from "./retention.ts";
 import { superseded } from "./superseded.ts";
@@ -97,6 +97,11 @@ export class Streams {
     const admission = await this.#medium.admit(streamId, message, turn);
     if (admission === "unknown") throw expired();
     return admission;
+  }
+
+  /** The attach as the medium knows it. */
+  holderOf({ name, epoch }: Pick<AttachedStream, "name" | "epoch">): HolderRow {
+    return { streamId: this.#idOf(name), epoch };
   }
 
   async untilSuperseded({ name, epoch }: Pick<AttachedStream, "name" | "epoch">, signal: AbortSignal): Promise<void> {

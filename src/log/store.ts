@@ -183,8 +183,15 @@ export interface LogStore extends StreamStore {
   ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
   /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
-  /** Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. */
-  requestCancel(turnId: TurnId, by: CancelledBy): Promise<void>;
+  /**
+   * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
+   * and nothing is asked, where it is for a stream that a newer attach has.
+   */
+  requestCancel(
+    turnId: TurnId,
+    by: CancelledBy,
+    stream?: Pick<AttachedStream, "name" | "epoch" | "degraded">,
+  ): Promise<boolean>;
   /** Resolves once somebody asked for the turn's end (at once if so). Rejects with the signal's reason. */
   untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
   /** A reader attached at `atMs`, or still is: the expiry slides. */

@@ -57,6 +57,19 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(await send(newer, 0)).toMatchObject({ outcome: "admitted" });
     });
 
+    test("has its turns ended by its newest attach only", async () => {
+      const name = named();
+      const older = await storeOf().attachStream(name, "create");
+      const turn = newTurn();
+      const { turnId } = turn;
+      await storeOf().admit(older, { seqno: 0, payload: bytes("ask") }, { turn, owner: "o" });
+      const newer = await storeOf().attachStream(name, "create");
+      expect(await storeOf().requestCancel(turnId, "client", older)).toBe(false);
+      expect((await storeOf().listRunning()).find((held) => held.turnId === turnId)?.cancelRequested).toBeUndefined();
+      expect(await storeOf().requestCancel(turnId, "client", newer)).toBe(true);
+      expect(await storeOf().untilCancelRequested(turnId, never)).toBe("client");
+    });
+
     test("creates the turn of a message together with it, and only then", async () => {
       const name = named();
       const stream = await storeOf().attachStream(name, "create");

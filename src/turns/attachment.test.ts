@@ -53,6 +53,23 @@ describe("a message on a client's stream", () => {
     await turns.stop();
   });
 
+  test("that comes late ends nothing: neither as a request of the same session, nor as a cancel", async () => {
+    const { turns, backend } = begin();
+    const older = await turns.attach(name, "create");
+    const newer = await turns.attach(name, "resume");
+    const left = new AbortController();
+    const { turn } = await newer.send(ask, asking({ session: "a conversation" }), left.signal);
+    if (turn === undefined) throw new Error("no turn was started");
+    left.abort(); // nobody reads it now
+    await settle();
+    expect(await older.send(ask, asking({ session: "a conversation" }), never)).toMatchObject({ outcome: "fenced" });
+    expect(await older.cancel(turn.turnId, "client")).toBe(false);
+    expect(backend.last.closed).toBe(false);
+    expect(await newer.cancel(turn.turnId, "client")).toBe(true);
+    expect(backend.last.closed).toBe(true);
+    await turns.stop();
+  });
+
   test("that cannot be carried out is not accepted, and may be sent again", async () => {
     const { turns, backend } = begin();
     const stream = await turns.attach(name, "create");

@@ -2,7 +2,7 @@ import { bestEffort } from "../base/async.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import type { AcceptedMessage, AttachedStream, AttachIntent, AttachNumber, StreamName } from "../log/client-stream.ts";
-import type { TurnEvent } from "../log/event.ts";
+import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { Admitted, StreamStore, TurnRecord } from "../log/store.ts";
 import { superseded } from "../log/superseded.ts";
 import type { StartedTurn, StartTurn, Turns } from "./turns.ts";
@@ -44,6 +44,8 @@ export interface Attachment extends StreamReading {
     start: StartTurn | undefined,
     signal: AbortSignal,
   ): Promise<Sent>;
+  /** As `Turns.cancel`, for a turn of this stream; false, and nothing happens, where a newer attach has the stream. */
+  cancel(turnId: TurnId, by: CancelledBy): Promise<boolean>;
   /** As `Turns.read`, with the client's key. */
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** Stops watching for a newer attach. The turns go on. */

@@ -111,7 +111,9 @@ class Engine implements StreamTurns {
       const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
       const { record, writer } = await this.#store.create(turn, this.#options.owner);
       if (writer === undefined) return await this.#joined(record, asked, signal); // another request with this key was faster
-      return this.#begin(record, writer, backend, prompt, signal);
+      const begun = this.#begin(record, writer, backend, prompt, signal);
+      await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
+      return begun;
     } finally {
       leave();
     }
@@ -151,6 +153,7 @@ class Engine implements StreamTurns {
         }
         return sent;
       },
+      cancel: (turnId, by) => this.#cancel(turnId, by, stream),
       read: (turnId, after, signal) => this.#readAsClient(turnId, after, signal, name),
       get: (turnId) => this.#store.get(turnId, name),
       follow: (turnId, after, signal) => this.#readUntilStopped(turnId, after, signal, name),
@@ -179,8 +182,7 @@ class Engine implements StreamTurns {
   }
 
   async cancel(turnId: TurnId, by: CancelledBy): Promise<void> {
-    await this.#store.requestCancel(turnId, by);
-    await this.#running.get(turnId)?.cancel(by);
+    await this.#cancel(turnId, by);
   }
 
   get(turnId: TurnId, caller?: string): Promise<TurnRecord | undefined> {
@@ -206,6 +208,12 @@ class Engine implements StreamTurns {
     if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
   }
 
+  async #cancel(turnId: TurnId, by: CancelledBy, stream?: AttachedStream): Promise<boolean> {
+    if (!(await this.#store.requestCancel(turnId, by, stream))) return false;
+    await this.#running.get(turnId)?.cancel(by);
+    return true;
+  }
+
   async #send(...[stream, message, start, signal]: SendWords): Promise<Sent> {
     if (start === undefined) return { outcome: (await this.#store.admit(stream, message)).outcome, turn: undefined };
     const { prompt, backend } = await this.#readied(start, signal);
@@ -214,7 +222,9 @@ class Engine implements StreamTurns {
     if (admitted.outcome !== "admitted" || admitted.turn === undefined)
       return { outcome: admitted.outcome, turn: undefined };
     const { record, writer } = admitted.turn;
-    return { outcome: "admitted", turn: this.#begin(record, writer, backend, prompt, signal) };
+    const begun = this.#begin(record, writer, backend, prompt, signal);
+    await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
+    return { outcome: "admitted", turn: begun };
   }
 
   /** Whatever may fail before anything is stored. */
@@ -225,7 +235,6 @@ class Engine implements StreamTurns {
     const prompt = promptOf(this.#options, asked);
     this.#refusals.check(asked.modelUid);
     const backend = await this.#options.backends.current(signal);
-    if (asked.session !== undefined) await this.#supersede(asked.caller, asked.session);
     return { prompt, backend };
   }
 
@@ -302,9 +311,14 @@ class Engine implements StreamTurns {
     }
   }
 
-  /** The client asked something else in the same session: what it left behind is ended, unless it was to go on to its end. */
-  async #supersede(caller: string, session: string): Promise<void> {
+  /**
+   * The client asked something else in the same session: what it left behind is ended, unless it was to go on to its end. Only once
+   * its own turn is stored: what is refused, or is there already, leaves nothing behind.
+   */
+  async #supersede({ turnId, createdAtMs, caller, session }: TurnRecord): Promise<void> {
+    if (session === undefined) return;
     for (const record of await this.#store.list({ caller, session, open: true, limit: 64 })) {
+      if (record.turnId === turnId || record.createdAtMs > createdAtMs) continue;
       if (record.graceMs === Infinity || this.#isAttended(record)) continue;
       await this.cancel(record.turnId, "superseded");
     }

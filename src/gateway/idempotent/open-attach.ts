@@ -56,10 +56,10 @@ export async function openAttach(
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, signal);
     noteReturn(parts, ask, state);
-    const { turns, models, quotas, metrics } = parts;
+    const { models, quotas, metrics } = parts;
     const keep = (bytes: number) => quotas.keep(ask.name.caller, bytes);
     const onTurn = ({ joined, degraded }: StartedTurn) => metrics.turn("idempotent", joined, degraded);
-    const session = new StreamSession({ attachment, state, ask, turns, models, keep, onTurn, ...options });
+    const session = new StreamSession({ attachment, state, ask, models, keep, onTurn, ...options });
     return { ask, attachment, state, stored, session, turnId: state.turns.at(-1), close };
   } catch (error) {
     close();

@@ -5,7 +5,7 @@ import { superseded } from "../../log/superseded.ts";
 import type { Models } from "../../models/model.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, Sent } from "../../turns/attachment.ts";
-import type { StartedTurn, StartTurn, Turns } from "../../turns/turns.ts";
+import type { StartedTurn, StartTurn } from "../../turns/turns.ts";
 import {
   type ClientInput,
   type ParsedMessage,
@@ -23,7 +23,6 @@ export interface SessionOptions {
   readonly attachment: Attachment;
   readonly state: StreamState;
   readonly ask: AttachAsk;
-  readonly turns: Pick<Turns, "cancel">;
   readonly models: Pick<Models, "resolve">;
   /** Told of each new message before it is stored, in bytes; throws where that is too much. */
   readonly keep: (bytes: number) => void;
@@ -172,11 +171,11 @@ export class StreamSession {
   #abortNow(): void {
     this.#aborting = true;
     const running = this.#options.state.turns.at(-1);
-    if (running !== undefined) void bestEffort(this.#options.turns.cancel(running, "client")); // and once more below
+    if (running !== undefined) void bestEffort(this.#options.attachment.cancel(running, "client")); // and once more below
   }
 
   async #accept({ seqno, input, payload }: ParsedMessage, signal: AbortSignal): Promise<void> {
-    const { state, attachment, turns, keep, onTurn } = this.#options;
+    const { state, attachment, keep, onTurn } = this.#options;
     if (seqno === undefined && state.has(input.type)) return; // an original client says it again at every attach
     const number = seqno ?? state.accepted;
     if (number < state.accepted) {
@@ -186,7 +185,8 @@ export class StreamSession {
     const start = await this.#startOf(input, number, signal);
     keep(payload.length);
     const running = state.turns.at(-1);
-    if (input.type === "abort" && running !== undefined) await turns.cancel(running, "client");
+    if (input.type === "abort" && running !== undefined && !(await attachment.cancel(running, "client")))
+      throw superseded();
     const sent = await attachment.send({ seqno: number, payload }, start, signal);
     if (sent.outcome === "admitted") state.accept(input, sent.turn?.turnId);
     if (sent.turn !== undefined) onTurn(sent.turn);

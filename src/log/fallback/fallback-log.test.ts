@@ -156,7 +156,7 @@ describe("a store that fails", () => {
     const { failing, log } = await begin();
     const { turnId } = await created(log);
     failing.fault = "full";
-    await expect(log.requestCancel(turnId, "client")).resolves.toBeUndefined();
+    await expect(log.requestCancel(turnId, "client")).resolves.toBe(true);
     await log.close();
   });
 

@@ -136,12 +136,13 @@ class Fallback implements FallbackLog {
     return this.#whereverItIs(turnId, signal, (store, here) => store.untilPast(turnId, cursor, here));
   }
 
-  async requestCancel(turnId: TurnId, by: CancelledBy): Promise<void> {
+  async requestCancel(...[turnId, ...asked]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
     try {
-      await this.#home(turnId).requestCancel(turnId, by);
+      return await this.#home(turnId).requestCancel(turnId, ...asked);
     } catch (error) {
       // its writer is in this process, which ends it whether that can be stored or not
       if (!isDegraded(error) || !this.#writers.has(turnId)) throw error;
+      return true;
     }
   }
 

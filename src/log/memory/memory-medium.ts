@@ -1,5 +1,15 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AppendRows, EventRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type {
+  Admission,
+  AppendRows,
+  EventRow,
+  HolderRow,
+  LogMedium,
+  Page,
+  RowChange,
+  RowFilter,
+  TurnRow,
+} from "../medium.ts";
 import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
@@ -71,7 +81,13 @@ export class MemoryMedium implements LogMedium {
     await this.#waiters.wait(turnId, signal);
   }
 
-  async mark(turnId: TurnId, change: RowChange): Promise<void> {
+  async mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean> {
+    if (holder !== undefined && this.#streams.isTakenFrom(holder)) return false;
+    this.#mark(turnId, change);
+    return true;
+  }
+
+  #mark(turnId: TurnId, change: RowChange): void {
     const entry = this.#entries.get(turnId);
     if (entry === undefined) return;
     const { cancelRequested, ...rest } = change;

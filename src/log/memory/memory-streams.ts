@@ -1,4 +1,4 @@
-import type { Admission, MessageRow, StreamMedium, StreamRow, TurnRow } from "../medium.ts";
+import type { Admission, HolderRow, MessageRow, StreamMedium, StreamRow, TurnRow } from "../medium.ts";
 import type { Waiters } from "../waiters.ts";
 
 interface Entry {
@@ -54,6 +54,12 @@ export class MemoryStreams {
     entry.messages.push({ ...message, turnId: turn?.turnId });
     entry.row = { ...entry.row, accepted: entry.row.accepted + 1, expiresAtMs };
     return "admitted";
+  }
+
+  /** Whether a newer attach has the stream. */
+  isTakenFrom({ streamId, epoch }: HolderRow): boolean {
+    const entry = this.#streams.get(streamId);
+    return entry !== undefined && entry.row.epoch !== epoch;
   }
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {

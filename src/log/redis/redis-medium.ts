@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AppendRows, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type { Admission, AppendRows, HolderRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { PageLimit } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
@@ -93,9 +93,10 @@ export class RedisMedium implements LogMedium {
     await this.#untilOther(turnId, async () => (await this.get(turnId))?.version, seenVersion, signal);
   }
 
-  async mark(turnId: TurnId, change: RowChange): Promise<void> {
+  async mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean> {
     const { attachedAtMs = "", expiresAtMs = "", delivered = false, cancelRequested = "" } = change;
-    await this.#run("mark", turnId, attachedAtMs, expiresAtMs, delivered ? 1 : "", cancelRequested);
+    const words = [turnId, attachedAtMs, expiresAtMs, delivered ? 1 : "", cancelRequested];
+    return (await this.#run("mark", ...words, holder?.streamId ?? "", holder?.epoch ?? "")) === null;
   }
 
   async get(turnId: TurnId): Promise<TurnRow | undefined> {

@@ -129,9 +129,16 @@ while #records < most do
 end
 return { row, previous, records, 0 }`),
 
-  /** id, attached at or '', expires at or '', delivered or '', who asks for a cancel or ''. */
+  /**
+   * id, attached at or '', expires at or '', delivered or '', who asks for a cancel or '', stream or '', its epoch. 'fenced'
+   * where the stream has another one.
+   */
   mark: script(`
-local id, attached, expires, delivered, cancel = unpack(ARGV, 1, 5)
+local id, attached, expires, delivered, cancel, stream, epoch = unpack(ARGV, 1, 7)
+if stream ~= '' then
+  local now = redis.call('HGET', p .. 'stream:' .. stream, 'epoch')
+  if now and now ~= epoch then return 'fenced' end
+end
 local t = p .. 'turn:' .. id
 if redis.call('EXISTS', t) == 0 then return end
 if attached ~= '' then redis.call('HSET', t, 'attached_at_ms', attached) end

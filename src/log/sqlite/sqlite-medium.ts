@@ -2,7 +2,17 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AppendRows, EventRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type {
+  Admission,
+  AppendRows,
+  EventRow,
+  HolderRow,
+  LogMedium,
+  Page,
+  RowChange,
+  RowFilter,
+  TurnRow,
+} from "../medium.ts";
 import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
@@ -10,7 +20,7 @@ import { GroupCommit } from "./group-commit.ts";
 import { LockPatience } from "./lock-patience.ts";
 import { eventRowsOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
-import { admitMessage, attachStream, type Statements, sweepStreams } from "./sqlite-streams.ts";
+import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams } from "./sqlite-streams.ts";
 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
@@ -124,22 +134,29 @@ export class SqliteMedium implements LogMedium {
     await this.#untilOther(turnId, () => this.#one(sql, turnId)?.["version"], seenVersion, signal);
   }
 
-  async mark(turnId: TurnId, { attachedAtMs, expiresAtMs, delivered, cancelRequested }: RowChange): Promise<void> {
-    await this.#write(cancelRequested !== undefined, () => {
+  async mark(
+    turnId: TurnId,
+    { attachedAtMs, expiresAtMs, delivered, cancelRequested }: RowChange,
+    holder?: HolderRow,
+  ): Promise<boolean> {
+    const marked = await this.#write(cancelRequested !== undefined, () => {
+      if (holder !== undefined && isTakenFrom(this.#statements, holder)) return false;
       if (attachedAtMs !== undefined)
         this.#run("UPDATE turns SET attached_at_ms = ? WHERE turn_id = ?", attachedAtMs, turnId);
       if (expiresAtMs !== undefined)
         this.#run("UPDATE turns SET expires_at_ms = ? WHERE turn_id = ?", expiresAtMs, turnId);
       if (delivered === true) this.#run("UPDATE turns SET delivered = 1 WHERE turn_id = ?", turnId);
-      if (cancelRequested === undefined) return;
+      if (cancelRequested === undefined) return true;
       this.#run(
         `UPDATE turns SET cancel_requested = ?, version = version + 1
           WHERE turn_id = ? AND outcome IS NULL AND cancel_requested IS NULL`,
         cancelRequested,
         turnId,
       );
+      return true;
     });
     if (cancelRequested !== undefined) this.#waiters.wake(turnId);
+    return marked;
   }
 
   async get(turnId: TurnId): Promise<TurnRow | undefined> {

@@ -1,6 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, MessageRow, StreamMedium, StreamRow } from "../medium.ts";
+import type { Admission, HolderRow, MessageRow, StreamMedium, StreamRow } from "../medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
@@ -64,6 +64,12 @@ export function admitMessage(
   const update = "UPDATE streams SET accepted = accepted + 1, expires_at_ms = ? WHERE stream_id = ?";
   statements.run(update, expiresAtMs, streamId);
   return "admitted";
+}
+
+/** Whether a newer attach has the stream. */
+export function isTakenFrom(statements: Statements, { streamId, epoch }: HolderRow): boolean {
+  const row = statements.one("SELECT epoch FROM streams WHERE stream_id = ?", streamId);
+  return row !== undefined && row["epoch"] !== epoch;
 }
 
 export function sweepStreams(statements: Statements, nowMs: number, tombstonesUpToMs: number): void {

@@ -1,0 +1,124 @@
+import { create } from "@bufbuild/protobuf";
+import type { TurnId } from "../../base/ids.ts";
+import { startOfLog } from "../../base/ids.ts";
+import type { AttachedStream } from "../../log/client-stream.ts";
+import { isTerminal } from "../../log/event.ts";
+import type { Done } from "../../log/held-store.fake.ts";
+import type { Admitted, LogStore, Opening } from "../../log/store.ts";
+import {
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
+  StreamEnd_Outcome,
+} from "../../proto/aiserver/v1/chat_pb.ts";
+import { parseMessage } from "../dialects/idempotent/client-message.ts";
+import type { AttachAsk } from "./attach-headers.ts";
+import type { MessageInit, RawAttach } from "./raw-client.fake.ts";
+
+/** What one client sent, and what it got to know. */
+export interface Heard {
+  readonly name: string;
+  readonly sent: readonly MessageInit[];
+  readonly acks: readonly number[];
+  readonly left: boolean;
+  /** Why its connection was ended, if it was. */
+  readonly refused: string | undefined;
+  readonly end: RawAttach["end"];
+}
+
+export interface Played {
+  readonly store: LogStore;
+  readonly ask: AttachAsk;
+  readonly opening: Opening;
+  /** What was done to the store, in the order in which it was. */
+  readonly done: readonly Done[];
+  readonly heard: readonly Heard[];
+  /** How often the model was asked. */
+  readonly prompts: number;
+}
+
+/** Which of the promises to clients that share a stream do not hold (G1, G5, G6, G8). */
+export async function brokenPromises(played: Played): Promise<readonly string[]> {
+  const { done, heard, prompts } = played;
+  const turns = done.flatMap(({ result }) => turnOf(result) ?? []);
+  return [
+    ...lateWrites(done),
+    ...notTold(done, heard),
+    ...(await wronglyAcknowledged(played)),
+    ...(await wrongEnds(played, turns)),
+    ...(prompts === turns.length ? [] : [`${prompts} prompts for ${turns.length} turns`]),
+    ...(turns.length <= 2 ? [] : [`${turns.length} turns`]),
+  ];
+}
+
+/** G8: what an attach did after a newer one had the stream. */
+function lateWrites(done: readonly Done[]): readonly string[] {
+  const epochs = new Map<string, number>();
+  let newest = 0;
+  const broken: string[] = [];
+  for (const { actor, method, args, result } of done) {
+    if (method === "attachStream" && isAttached(result)) {
+      newest = result.epoch;
+      epochs.set(actor, newest);
+    }
+    const isLate = (epochs.get(actor) ?? newest) < newest;
+    if (!isLate) continue;
+    if (method === "admit" && (result as Admitted).outcome === "admitted") broken.push(`${actor} wrote late`);
+    if (method === "requestCancel" && result === true) broken.push(`${actor} ended a turn late (${String(args[1])})`);
+  }
+  return broken;
+}
+
+/** G8: whoever is there while a newer attach is made learns it, unless the stream ends first. */
+function notTold(done: readonly Done[], heard: readonly Heard[]): readonly string[] {
+  const attached = done.filter(({ method, result }) => method === "attachStream" && isAttached(result));
+  const newest = attached.at(-1)?.actor;
+  return heard.flatMap(({ name, left, refused, end }) => {
+    if (name === newest && refused === "superseded") return [`${name} has the stream, and was told that it has not`];
+    const isOlder = name !== newest && attached.some(({ actor }) => actor === name);
+    return isOlder && !left && refused === undefined && end === undefined ? [`${name} was told nothing`] : [];
+  });
+}
+
+/** G1, G5: each number stands for one message, and what was acknowledged is that one. */
+async function wronglyAcknowledged({ store, ask, heard }: Played): Promise<readonly string[]> {
+  const { accepted } = await store.attachStream(ask.name, "observe");
+  const broken = accepted.flatMap(({ seqno }, at) => (seqno === at ? [] : [`number ${seqno} is at place ${at}`]));
+  for (const { name, sent, acks } of heard) {
+    for (const seqno of acks) {
+      const mine = sent.find((message) => message.seqno === seqno);
+      const held = accepted[seqno];
+      if (held === undefined) broken.push(`${name} was acknowledged ${seqno}, which is not there`);
+      else if (mine !== undefined && !isSame(mine, held.payload))
+        broken.push(`${name} was acknowledged ${seqno}, which is another client's`);
+    }
+  }
+  return broken;
+}
+
+/** G6: one end at most; G7: cancelled by nobody who did not say so. */
+async function wrongEnds({ store, opening, heard }: Played, turns: readonly TurnId[]): Promise<readonly string[]> {
+  const broken: string[] = [];
+  const aborts = heard.some(({ sent }) => sent.some(({ request }) => request?.case === "abort"));
+  for (const turnId of turns) {
+    const { events } = await store.readAfter(turnId, startOfLog, { limit: 100, ...opening });
+    const ends = events.filter(isTerminal);
+    if (ends.length > 1) broken.push(`${ends.length} ends`);
+    if (ends.some(({ type }) => type === "cancelled") && !aborts) broken.push("cancelled, and nobody asked for it");
+  }
+  for (const { name, end } of heard)
+    if (end?.outcome === StreamEnd_Outcome.CANCELLED && !aborts) broken.push(`${name} was told of a cancel`);
+  return broken;
+}
+
+function isSame(init: MessageInit, payload: Uint8Array): boolean {
+  const mine = parseMessage(create(ClientMessageSchema, init)).payload;
+  return Buffer.from(mine).equals(Buffer.from(payload));
+}
+
+function isAttached(result: unknown): result is AttachedStream {
+  return typeof result === "object" && result !== null && "epoch" in result && "accepted" in result;
+}
+
+function turnOf(result: unknown): TurnId | undefined {
+  if (typeof result !== "object" || result === null || !("turn" in result)) return undefined;
+  return (result as Extract<Admitted, { outcome: "admitted" }>).turn?.record.turnId;
+}
