@@ -28,6 +28,8 @@ interface Held {
   /** The server may be working on the prompt. */
   prompted: boolean;
   ended: "no" | "finished" | "otherwise";
+  /** Nobody will come back to it: its id was never told. */
+  untold?: boolean;
   cleaned: boolean;
 }
 
@@ -128,18 +130,22 @@ async function begin(
     held.cascadeId = continues;
     return { cascadeId: continues, fromStep: totalSteps };
   }
+  const whole = new AbortController().signal; // a call that is cut leaves a trajectory behind whose id nobody got
   const start = async (server: LanguageServer) => {
+    signal.throwIfAborted();
     await server.ensurePanelState({ force: false }, signal);
     try {
-      return await server.startCascade(signal);
+      return await server.startCascade(whole);
     } catch (error) {
       if (callFailure(error) !== "panel_state_missing") throw error;
       await server.ensurePanelState({ force: true }, signal);
-      return await server.startCascade(signal);
+      return await server.startCascade(whole);
     }
   };
   const cascadeId = await reach.twice(start, signal);
   held.cascadeId = cascadeId;
+  if (signal.aborted) held.untold = true;
+  signal.throwIfAborted();
   return { cascadeId, fromStep: 0 };
 }
 
@@ -184,8 +190,9 @@ async function readUsage(reach: Reach, cascadeId: CascadeId, fromStep: number, s
 }
 
 async function cleanUp(held: Held, reach: Reach, options: RunOptions, signal: AbortSignal): Promise<void> {
-  const { cascadeId, prompted, ended, cleaned } = held;
-  if (cleaned || cascadeId === undefined || (signal.aborted && signal.reason === "detach")) return;
+  const { cascadeId, prompted, ended, untold, cleaned } = held;
+  if (cleaned || cascadeId === undefined) return;
+  if (signal.aborted && signal.reason === "detach" && untold !== true) return;
   if (options.keep && ended === "finished") return;
   held.cleaned = true;
   const cleaning = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted

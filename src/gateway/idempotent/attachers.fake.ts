@@ -36,8 +36,17 @@ export interface Scenario {
 
 /** What only reads, and what only says that somebody is there: another order of these is another order of nothing. */
 const passing = [
-  ...["readAfter", "readOutlineAfter", "untilPast", "get", "listRunning", "owners", "sweep", "renewOwner"],
-  ...["noteAttached", "noteDelivered", "keepTogether"],
+  "readAfter",
+  "readOutlineAfter",
+  "untilPast",
+  "get",
+  "listRunning",
+  "owners",
+  "sweep",
+  "renewOwner",
+  "noteAttached",
+  "noteDelivered",
+  "keepTogether",
 ];
 
 /**
@@ -89,10 +98,12 @@ class ScheduledBackend extends FakeBackend {
     const events = super.run(prompt, options, signal);
     const answer = this.last;
     const bodies = this.#answers[this.answers.length - 1] ?? [];
-    void this.#schedule.step("answers", "model", "the model").then(() => {
+    const respond = async () => {
+      await this.#schedule.step("answers", "model", "the model");
       answer.emit(...bodies);
       if (bodies.some(isTerminal)) answer.end();
-    });
+    };
+    void respond();
     return events;
   }
 }
@@ -120,9 +131,7 @@ class Attacher {
       await step("attaches");
       const attach = new RawAttach(this.#connect);
       this.attach = attach;
-      void attach.ended.then((error) => {
-        this.#refused = error === undefined ? undefined : (detailsOf(error).info["reason"] ?? error.message);
-      });
+      void this.#learn(attach);
       for (const doing of this.#doings) {
         await step(doing === "leaves" ? doing : `sends ${doing.request?.case} ${doing.seqno ?? "without a number"}`);
         if (doing !== "leaves") {
@@ -133,6 +142,11 @@ class Attacher {
         void attach.cut(); // what it waits for are steps too
       }
     });
+  }
+
+  async #learn(attach: RawAttach): Promise<void> {
+    const error = await attach.ended;
+    this.#refused = error === undefined ? undefined : (detailsOf(error).info["reason"] ?? error.message);
   }
 
   /** What it knows now. */
