@@ -372,6 +372,24 @@ describe("the same request again without a key", () => {
     expect(replay.text).toBe("answer");
   });
 
+  test.each([
+    ["joins it too where the process that ran it is known to be gone: nobody reads there any more", true, "implicit"],
+    ["is a new turn while a process that may live had a reader a moment ago", false, "no"],
+  ])("%s", async (_, gone, joined) => {
+    const clock = new FakeClock();
+    const store = openMemoryLog({ clock });
+    const { turns, backend } = begin({ store, clock });
+    const first = await turns.start(asking(), never);
+    const reader = new FakeReader(turns, first.turnId);
+    await settle();
+    await reader.leave();
+    backend.last.text("answer");
+    backend.last.finish("answer");
+    await settle();
+    const next = begin({ store, clock, owner: "owner-2", ownerIsGone: () => gone });
+    expect(await next.turns.start(asking(), never)).toMatchObject({ joined });
+  });
+
   test("is a new turn where the answer was delivered whole, failed, or is being read", async () => {
     const { turns, backend, clock } = begin();
     const delivered = await turns.start(asking(), never);

@@ -284,7 +284,7 @@ class Engine implements StreamTurns {
   /** Readers here are known; one in another process says so every few seconds. */
   #isAttended(record: TurnRecord): boolean {
     if (this.#presence.isAttended(record.turnId)) return true;
-    if (record.owner === this.#options.owner) return false;
+    if (record.owner === this.#options.owner || this.#options.ownerIsGone?.(record.owner) === true) return false;
     return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
   }
 
