@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { corsHeaders, preflight } from "./cors.ts";
-import { clientOf, projectOf } from "./request-headers.ts";
+import { clientOf, graceMsOf, idempotencyKeyOf, projectOf } from "./request-headers.ts";
 
 describe("what a request is for", () => {
   it.each([
@@ -34,5 +34,51 @@ describe("who asks", () => {
     const asked = { origin, "access-control-request-headers": "authorization, x-millrace-client" };
     expect(preflight(new Headers(asked)).headers.get("access-control-allow-headers")).toContain("x-millrace-client");
     expect(corsHeaders(origin)).toMatchObject({ "access-control-allow-origin": origin });
+  });
+});
+
+describe("how long a turn goes on with nobody reading", () => {
+  it.each([
+    [{}, "", undefined],
+    [{ "x-millrace-grace": "90" }, "", 90_000],
+    [{ "x-millrace-grace": "500ms" }, "grace=2m", 500],
+    [{}, "grace=2m", 120_000],
+    [{}, "grace=0", 0],
+    [{}, "grace=detach", Infinity],
+    [{ "x-millrace-grace": "detach" }, "", Infinity],
+    [{ "x-millrace-grace": "90" }, "detach=1", Infinity],
+    [{ "x-millrace-grace": "90" }, "detach=0", 90_000],
+  ])("is said by %j and ?%s: %d", (headers, query, ms) => {
+    expect(graceMsOf(new Headers(headers as Record<string, string>), new URLSearchParams(query))).toBe(ms);
+  });
+
+  it.each([
+    [{ "x-millrace-grace": "1.5" }, "", "x-millrace-grace"],
+    [{ "x-millrace-grace": "" }, "grace=2m", "x-millrace-grace"],
+    [{}, "grace=soon", "grace"],
+  ])("is refused as %j and ?%s, by the name of what said it", (headers, query, param) => {
+    const parse = () => graceMsOf(new Headers(headers), new URLSearchParams(query));
+    expect(parse).toThrow(expect.objectContaining({ code: "invalid_request", param }));
+  });
+});
+
+describe("an idempotency key", () => {
+  it.each([
+    [{ "idempotency-key": "a b" }, "a b"],
+    [{ "idempotency-key": '"a"', "x-idempotency-key": "a" }, "a"],
+    [{ "x-idempotency-key": "k".repeat(255) }, "k".repeat(255)],
+    [{}, undefined],
+  ])("is read from %j", (headers, key) => {
+    expect(idempotencyKeyOf(new Headers(headers as Record<string, string>))).toBe(key);
+  });
+
+  it.each([
+    [{ "idempotency-key": "" }, /1 to 255 printable/],
+    [{ "idempotency-key": '""' }, /1 to 255 printable/],
+    [{ "idempotency-key": "k".repeat(256) }, /1 to 255 printable/],
+    [{ "idempotency-key": "k\u00e9y" }, /1 to 255 printable/],
+    [{ "idempotency-key": "a", "x-idempotency-key": "b" }, /two different keys/],
+  ])("is refused as %j, in words that say why", (headers, why) => {
+    expect(() => idempotencyKeyOf(new Headers(headers as Record<string, string>))).toThrow(why);
   });
 });

@@ -55,7 +55,13 @@ export function idempotencyKeyOf(headers: Headers): string | undefined {
   const keys = new Set(given.map((text) => /^"(.*)"$/.exec(text.trim())?.[1] ?? text.trim()));
   if (keys.size === 0) return undefined;
   const [key = ""] = keys;
-  if (keys.size > 1 || key === "" || key.length > longestKey || !/^[\x21-\x7e ]+$/.test(key)) {
+  if (keys.size > 1) {
+    throw new MillraceError("invalid_request", "Idempotency-Key and x-idempotency-key name two different keys.", {
+      param: "idempotency-key",
+      hint: "Send one of them, or the same key in both.",
+    });
+  }
+  if (key === "" || key.length > longestKey || !/^[\x21-\x7e ]+$/.test(key)) {
     throw new MillraceError("invalid_request", `The idempotency key must be 1 to ${longestKey} printable characters.`, {
       param: "idempotency-key",
       hint: "A UUID is a good one.",
@@ -65,24 +71,27 @@ export function idempotencyKeyOf(headers: Headers): string | undefined {
 }
 
 /**
- * How long the turn goes on with nobody reading, in ms: to its end with `?detach=1` or `x-millrace-grace: detach`, else as that
- * header says, in seconds or with a unit (`90`, `500ms`, `2m`).
+ * How long the turn goes on with nobody reading, in ms: to its end with `?detach=1` or where `x-millrace-grace` or `?grace=` is
+ * `detach`, else as these say, in seconds or with a unit (`90`, `500ms`, `2m`). The header counts before the query.
  *
- * @throws MillraceError `invalid_request` for anything else in that header.
+ * @throws MillraceError `invalid_request` for anything else in one of them.
  */
 export function graceMsOf(headers: Headers, query: URLSearchParams): number | undefined {
   const detach = query.get("detach");
   if (detach !== null && detach !== "0" && detach !== "false") return Number.POSITIVE_INFINITY;
-  const text = headers.get("x-millrace-grace")?.trim();
+  const [name, given] = headers.has("x-millrace-grace")
+    ? (["x-millrace-grace", headers.get("x-millrace-grace")] as const)
+    : (["grace", query.get("grace")] as const);
+  const text = given?.trim();
   if (text === undefined) return undefined;
   if (text === "detach") return Number.POSITIVE_INFINITY;
   const match = /^(\d{1,9})(ms|s|m|h)?$/.exec(text);
   if (match === null) {
     throw new MillraceError(
       "invalid_request",
-      "x-millrace-grace must be a time like `90`, `500ms` or `2m`, or `detach`.",
+      `${name} must be a time like \`90\`, \`500ms\` or \`2m\`, or \`detach\`.`,
       {
-        param: "x-millrace-grace",
+        param: name,
       },
     );
   }
