@@ -136,6 +136,24 @@ describe("a store that fails", () => {
     await log.close();
   });
 
+  test("keeps in mind what was delivered meanwhile, from memory or from the store, and tells it once it is well", async () => {
+    const { clock, failing, primary, log } = await begin();
+    const stored = await created(log);
+    await stored.writer.append([finished], now);
+    failing.fault = "gone";
+    const kept = await created(log);
+    await kept.writer.append([finished], now);
+    for (const { turnId } of [stored, kept]) await log.noteDelivered(turnId);
+    expect(await log.get(kept.turnId)).toMatchObject({ delivered: true });
+    failing.fault = "none";
+    expect(await log.get(stored.turnId)).toMatchObject({ delivered: true }); // not told yet
+    await clock.advance(2_000);
+    await settle();
+    expect(log.degradedBy).toBeUndefined();
+    for (const { turnId } of [stored, kept]) expect(await primary.get(turnId)).toMatchObject({ delivered: true });
+    await log.close().catch(() => undefined);
+  });
+
   test("while a reader waits wakes it when the turn moves", async () => {
     const { clock, failing, log } = await begin();
     const { writer, turnId } = await created(log);

@@ -24,6 +24,8 @@ export interface FallbackWriterOptions {
   readonly primary: () => LogStore;
   /** Called when the turn has moved into memory, or back. */
   readonly onMoved: (inMemory: boolean, cause: unknown) => void;
+  /** Called with a turn that is back in the store, where memory knows that it was delivered. Never throws `degraded`. */
+  readonly onDelivered: () => Promise<void>;
   /** Called when the terminal event is written. */
   readonly onEnded: () => void;
 }
@@ -123,7 +125,7 @@ export class FallbackWriter implements LogWriter {
 
   async #heal(): Promise<void> {
     if (!this.#inMemory) return;
-    const { primary, memory, turn, owner, clientKey, onMoved } = this.#options;
+    const { primary, memory, turn, owner, clientKey, onMoved, onDelivered } = this.#options;
     const store = primary();
     const held = await store.get(turn.turnId, { clientKey }); // a write whose answer was lost may have arrived: the store says how far
     const created = held === undefined ? await store.create(turn, owner, clientKey) : undefined;
@@ -138,6 +140,8 @@ export class FallbackWriter implements LogWriter {
     }
     this.#inMemory = false;
     onMoved(false, undefined);
+    const known = await memory.get(turn.turnId, { clientKey }).catch(() => undefined); // expired: nobody is given it again
+    if (known?.delivered === true) await onDelivered();
     await memory.remove(turn.turnId);
   }
 }

@@ -28,6 +28,7 @@ import { Waiters } from "../waiters.ts";
 import { BoundedSet } from "./bounded-set.ts";
 import { FallbackWriter } from "./fallback-writer.ts";
 import { JustEnded } from "./just-ended.ts";
+import { OwedDeliveries } from "./owed-deliveries.ts";
 
 /** How often a store that failed is tried again; ms. */
 const healEveryMs = 1_000;
@@ -68,6 +69,7 @@ class Fallback implements FallbackLog {
   /** Streams that the store was seen to hold: digests of their names. */
   readonly #storedStreams = new BoundedSet(mostRemembered);
   readonly #justEnded: JustEnded;
+  readonly #owed = new OwedDeliveries();
   /** Wakes readers when a turn moves. */
   readonly #moves = new Waiters<TurnId>();
   readonly #closing = new AbortController();
@@ -160,7 +162,11 @@ class Fallback implements FallbackLog {
   }
 
   async noteDelivered(turnId: TurnId): Promise<void> {
-    await this.#orDegraded(() => this.#home(turnId).noteDelivered(turnId));
+    const told = await this.#orDegraded(async () => {
+      await this.#home(turnId).noteDelivered(turnId);
+      return true;
+    });
+    if (told === undefined) this.#owed.add(turnId);
     this.#letGo(turnId);
   }
 
@@ -277,7 +283,8 @@ class Fallback implements FallbackLog {
   }
 
   #marked(record: TurnRecord): TurnRecord {
-    return this.#inMemory.has(record.turnId) ? { ...record, degraded: true } : record;
+    if (this.#inMemory.has(record.turnId)) return { ...record, degraded: true };
+    return this.#owed.has(record.turnId) ? { ...record, delivered: true } : record;
   }
 
   #writerOf(
@@ -298,6 +305,7 @@ class Fallback implements FallbackLog {
       memory: this.#memory,
       primary: () => this.#store(),
       onMoved: (inMemory, cause) => this.#moved(turnId, inMemory, cause),
+      onDelivered: () => this.noteDelivered(turnId),
       onEnded: () => {
         const tooMany = this.#inMemory.has(turnId) ? undefined : this.#justEnded.add(turnId);
         if (tooMany !== undefined) this.#letGo(tooMany);
@@ -349,6 +357,7 @@ class Fallback implements FallbackLog {
           await writer.heal();
           if (writer.ended && !writer.inMemory) this.#writers.delete(turnId);
         }
+        await this.#owed.pay(this.#primary);
         this.#degradedBy = undefined;
         this.#options.onDegraded?.(undefined);
         break;

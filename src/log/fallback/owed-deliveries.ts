@@ -1,0 +1,28 @@
+import type { TurnId } from "../../base/ids.ts";
+import type { LogStore } from "../store.ts";
+
+/** How many are remembered; of older ones it is forgotten, and who asks the same again gets the answer once more. */
+const most = 10_000;
+
+/** Answers that were delivered while the store could not be told so: a repeated request must not be given them again. */
+export class OwedDeliveries {
+  readonly #turnIds = new Set<TurnId>();
+
+  add(turnId: TurnId): void {
+    this.#turnIds.add(turnId);
+    const [oldest] = this.#turnIds;
+    if (this.#turnIds.size > most && oldest !== undefined) this.#turnIds.delete(oldest);
+  }
+
+  has(turnId: TurnId): boolean {
+    return this.#turnIds.has(turnId);
+  }
+
+  /** Tells the store. Throws what it throws; what it was not told then is still owed. */
+  async pay(store: Pick<LogStore, "noteDelivered">): Promise<void> {
+    for (const turnId of this.#turnIds) {
+      await store.noteDelivered(turnId);
+      this.#turnIds.delete(turnId);
+    }
+  }
+}
