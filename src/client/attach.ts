@@ -8,15 +8,20 @@ import { attachMark, type StreamState, type Welcome } from "./stream-state.ts";
 import type { Attach, Tier } from "./tier.ts";
 import { untilSilent } from "./until-silent.ts";
 
-/** How long a connection may be silent before it is taken for dead, apart from any retry budget; ms. */
+/** How long silence is borne, apart from any retry budget: a connection's, before it is taken for dead, and an address's; ms. */
 export interface Patience {
   /** Until the welcome, which the gateway sends at once. */
   readonly welcomeMs: number;
   /** Between two messages; the gateway sends one at least every 15 s. */
   readonly stallMs: number;
+  /**
+   * Until anybody is found at the gateway's address, over a link that never found one: most likely nobody will be. Node and Bun only:
+   * in browsers a refused connection looks like any other.
+   */
+  readonly reachMs: number;
 }
 
-export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000 };
+export const defaultPatience: Patience = { welcomeMs: 6000, stallMs: 45_000, reachMs: 30_000 };
 
 /** How long a call may take to end once its stream has; ms. A call that ends by itself leaves its connection clean. */
 const lastWordsMs = 1000;

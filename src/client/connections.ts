@@ -53,6 +53,8 @@ export class Connections {
   readonly #signal: AbortSignal;
   /** What the last loss was, and what it asked for; undefined for a call that merely ended. */
   #loss: Lost | undefined;
+  /** Since when nobody was found over a link that never found anybody, by the clock that never jumps; ms. */
+  #aloneSinceMs: number | undefined;
 
   constructor(connected: Connected, ports: Ports, signal: AbortSignal) {
     this.#connected = connected;
@@ -131,6 +133,7 @@ export class Connections {
   async #wait(fruitless: number): Promise<void> {
     const { clock, backoff, random, gateway, onConnection } = this.#ports;
     const { retryAfterMs = 0, why } = this.#loss ?? {};
+    this.#stopAtNobody();
     const waitMs = waitBefore(Math.max(1, fruitless), backoff, random, retryAfterMs);
     if (waitMs === undefined) throw givenUp(this.#loss, backoff.budget);
     const change: ConnectionChange = {
@@ -142,6 +145,15 @@ export class Connections {
     };
     onConnection(change);
     await clock.sleep(waitMs, this.#signal);
+  }
+
+  /** Throws once nobody was found for as long as that is borne, if this link never found anybody. */
+  #stopAtNobody(): void {
+    const { gateway, clock, patience, backoff } = this.#ports;
+    const isAlone = this.#loss !== undefined && isUnreachable(this.#loss.error) && !gateway.tiers.hasWorked;
+    this.#aloneSinceMs = isAlone ? (this.#aloneSinceMs ?? clock.monotonic()) : undefined;
+    if (this.#aloneSinceMs === undefined || clock.monotonic() - this.#aloneSinceMs < patience.reachMs) return;
+    throw givenUp(this.#loss, backoff.budget);
   }
 }
 

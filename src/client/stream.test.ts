@@ -317,6 +317,52 @@ describe("a gateway that is away", () => {
     expect(tier.attached).toHaveLength(7);
   });
 
+  const refusedAt = "connect ECONNREFUSED 127.0.0.1:1";
+  const nobody = () => failing(Object.assign(new Error(refusedAt), { code: "ECONNREFUSED" }));
+
+  test("and was never there is given up after half a minute: nobody looks at a silent program for longer", async () => {
+    const disk = new Map();
+    const clock = new FakeClock();
+    const options = { gateway: link(scripted(nobody)), clock, random: () => 0.5, store: new DyingStore(disk) };
+    let failure: unknown;
+    const read = readAll(await startReliableStream(request, options, never)).catch(
+      (error: unknown) => (failure = error),
+    );
+    const pass = async (seconds: number) => {
+      for (let i = 0; i < seconds; i++) {
+        await clock.advance(1000);
+        await settle();
+      }
+    };
+    await pass(29);
+    expect(failure).toBeUndefined();
+    await pass(20);
+    await read;
+    expect(failure).toMatchObject({ code: "upstream_failed", message: expect.stringContaining(refusedAt) });
+    expect(failure).toHaveProperty("hint", expect.stringContaining("millrace serve"));
+    expect(disk.size).toBe(1); // it goes on once somebody is there
+  });
+
+  test("and was there once is waited for as long as the budget says", async () => {
+    const server = new FakeStreamServer(plain);
+    const works = openBidiTier(transportTo(server));
+    const clock = new FakeClock();
+    let isGone = false;
+    const tier: Tier = {
+      name: "bidi",
+      attach: (...words) => (isGone ? nobody() : works.attach(...words)),
+    };
+    const shared = link(tier);
+    const options = { gateway: shared, clock, random: () => 0.5, store: openMemoryRecordStore() };
+    await readAll(await startReliableStream(request, options, never));
+    isGone = true;
+    const waiting = readAll(await startReliableStream(request, options, never));
+    for (let i = 0; i < 120; i++) await clock.advance(1000);
+    isGone = false;
+    for (let i = 0; i < 30; i++) await clock.advance(1000);
+    expect((await waiting).at(-1)).toMatchObject({ type: "end", outcome: "finished" });
+  });
+
   test("is left alone as long as it asks for", async () => {
     const tier = scripted(() =>
       failing(new ConnectError("slow down", Code.ResourceExhausted, new Headers({ "retry-after": "7" }))),

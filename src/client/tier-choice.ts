@@ -52,6 +52,11 @@ export class TierChoice {
     return this.#missing.size > 0 && this.#tiers.every(isUnknown);
   }
 
+  /** Whether any attach was ever welcomed. */
+  get hasWorked(): boolean {
+    return this.#hasWorked;
+  }
+
   report(tier: Tier, finding: TierFinding): void {
     if (finding === "welcomed") return this.#welcomed(tier);
     if (finding === "unreachable") return;
