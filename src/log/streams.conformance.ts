@@ -76,11 +76,11 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       const turn = newTurn();
       const message = { seqno: 0, payload: bytes("ask") };
       const first = await storeOf().admit(stream, message, { turn, owner: "o" });
+      const opening = { clientKey: name.clientKey };
+      expect(await storeOf().get(turn.turnId, opening)).toMatchObject({ turnId: turn.turnId }); // at once, in the same step
       expect(first).toMatchObject({ outcome: "admitted", turn: { record: { turnId: turn.turnId } } });
       const other = newTurn();
       expect(await storeOf().admit(stream, message, { turn: other, owner: "o" })).toEqual({ outcome: "repeated" });
-      const opening = { clientKey: name.clientKey };
-      expect(await storeOf().get(turn.turnId, opening)).toMatchObject({ turnId: turn.turnId });
       expect(await storeOf().get(other.turnId, opening)).toBeUndefined();
       const again = await storeOf().attachStream(name, "resume");
       expect(again.accepted.map(({ turnId }) => turnId)).toEqual([turn.turnId]);

@@ -21,6 +21,7 @@ const answer: readonly TurnEventBody[] = [
 /** What the clients of one stream do, and what the model answers them. */
 const scenarios: Readonly<Record<string, Pick<Scenario, "answers" | "session"> & { attachers: readonly Doings[] }>> = {
   "the same request": { attachers: [[ask], [ask]], answers: [answer] },
+  "the same request, and a model that says nothing": { attachers: [[ask], [ask]], answers: [] },
   "two requests under one number": { attachers: [[ask], [say.request("Else", 0, tools)]], answers: [answer] },
   "a request each, and leaves": {
     attachers: [
