@@ -22,7 +22,8 @@ import { ownTurn } from "./turns-routes.ts";
 export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.post("/v1/responses", (c) => createResponse(gateway, c));
   app.get("/v1/responses/:id", (c) =>
-    withStored(gateway, c, async (record) => {
+    withStored(gateway, c, async (stored) => {
+      const record = await gateway.turns.noteAttached(stored);
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
       const answer = await answerNow(gateway, c, record);
       const body = responseNow(gateway, c, record, answer);

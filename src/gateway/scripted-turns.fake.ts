@@ -144,6 +144,14 @@ export class ScriptedTurns implements Turns {
     return this.#turns.get(turnId)?.aliveAtMs;
   }
 
+  async noteAttached({ turnId }: TurnRecord): Promise<TurnRecord> {
+    const turn = this.#turns.get(turnId);
+    if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
+    const now = this.#clock.now();
+    turn.record = { ...turn.record, attachedAtMs: now, expiresAtMs: now + keptMs };
+    return turn.record;
+  }
+
   async noteDelivered(turnId: TurnId): Promise<void> {
     const turn = this.#turns.get(turnId);
     if (turn !== undefined) turn.record = { ...turn.record, delivered: true };

@@ -46,8 +46,10 @@ export async function startTurn(
   const fingerprint = fingerprintOf(dialect.name, body);
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) {
-    const { record, started, cursor } = resumed;
-    noteResumption(gateway, headers, record.turnId, "last_event_id", cursor.eventId);
+    const { found, cursor } = resumed;
+    noteResumption(gateway, headers, found.turnId, "last_event_id", cursor.eventId);
+    const record = await gateway.turns.noteAttached(found);
+    const started = resumedFrom(record);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, modelHeaders(record, undefined));
   }
@@ -104,28 +106,25 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   const text = c.req.header("last-event-id");
   if (text === undefined || text.trim() === "") return undefined;
   const cursor = parseCursor(text);
-  const record = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
-  if (cursor === undefined || record === undefined) {
+  const found = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
+  if (cursor === undefined || found === undefined) {
     throw new MillraceError("invalid_request", "Last-Event-ID names no turn that can be resumed.", {
       param: "last-event-id",
       hint: "Send the request without it to start a new turn.",
     });
   }
-  if (record.fingerprint !== fingerprint) {
+  if (found.fingerprint !== fingerprint) {
     throw new MillraceError("idempotency_conflict", "Last-Event-ID names the turn of another request.", {
       param: "last-event-id",
       hint: "Resume with the body that started the turn, or leave the header out.",
     });
   }
-  handedOut(cursor.eventId, record, "last-event-id");
-  const started: CameTo = {
-    turnId: record.turnId,
-    joined: "last_event_id",
-    continuity: Promise.resolve("joined"),
-    degraded: record.degraded,
-    expiresAtMs: record.expiresAtMs,
-  };
-  return { record, started, cursor };
+  handedOut(cursor.eventId, found, "last-event-id");
+  return { found, cursor };
+}
+
+function resumedFrom({ turnId, degraded, expiresAtMs }: TurnRecord): CameTo {
+  return { turnId, joined: "last_event_id", continuity: Promise.resolve("joined"), degraded, expiresAtMs };
 }
 
 function openTurn(

@@ -459,6 +459,27 @@ describe("resuming", () => {
     expect(fake.turns.started).toHaveLength(1);
   });
 
+  it("says with each way to come back until when the answer is kept now", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => [started, text("Hi"), finished("Hi")];
+    const [first] = await (await openStream(fake)).reader.rest();
+    const json = { model: "test-model", input: "Hi" };
+    const { id } = (await (await fake.request("/v1/responses", { json })).json()) as { id: string };
+    const chatTurn = fake.turns.turnId(0);
+    const ways: readonly (() => Promise<Response>)[] = [
+      () => fake.request(path, { json: streamed, headers: { "last-event-id": first?.id ?? "" } }),
+      () => fake.request(`/v1/turns/${chatTurn}/events?attach=1`),
+      () => fake.request(`/v1/responses/${id}`),
+      () => fake.request(`/v1/responses/${id}?stream=true`),
+      () => fake.request(`/v1/responses/${id}?stream=true&starting_after=3`),
+    ];
+    for (const come of ways) {
+      await fake.clock.advance(1_200_000);
+      const expires = Date.parse((await come()).headers.get("x-millrace-expires") ?? "");
+      expect(expires - fake.clock.now()).toBe(7_200_000);
+    }
+  });
+
   it("tells a caller nothing of somebody else's turn, not even that it has expired", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;

@@ -32,7 +32,9 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/v1/turns/:id/events", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return turnNotFound(c);
-    return turn.sealed === true ? turnSealed(c) : followTurn(gateway, c, turn);
+    if (turn.sealed === true) return turnSealed(c);
+    const attaches = c.req.query("attach") === "1";
+    return followTurn(gateway, c, attaches ? await gateway.turns.noteAttached(turn) : turn, attaches);
   });
   app.post("/v1/turns/:id/cancel", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
@@ -100,12 +102,11 @@ function describeTurn(turn: TurnRecord): object {
  * The turn's own events as an event stream: resumes with `?after=` or `Last-Event-ID`; 204 stops a reader that has all.
  * An onlooker by default; with `?attach=1` a reader of the turn, which keeps it alive.
  */
-async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord): Promise<Response> {
+async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord, attaches: boolean): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const { turns } = gateway;
   const cursor = cursorOf(c, turn);
-  const attaches = c.req.query("attach") === "1";
   if (attaches || cursor !== startOfLog) noteResumption(gateway, c.req.raw.headers, turn.turnId, "cursor", cursor);
   const events = attaches ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
   const reader = new PatientReader(events, gateway.clock, signal);

@@ -177,6 +177,15 @@ class Engine implements StreamTurns {
     return this.#running.lastAliveAtMs(turnId);
   }
 
+  async noteAttached(record: TurnRecord): Promise<TurnRecord> {
+    try {
+      await this.#store.noteAttached(record.turnId, this.#clock.now());
+      return (await this.#store.get(record.turnId)) ?? record;
+    } catch {
+      return record; // reading it will say what is wrong
+    }
+  }
+
   noteDelivered(turnId: TurnId): Promise<void> {
     return this.#store.noteDelivered(turnId);
   }
@@ -291,7 +300,7 @@ class Engine implements StreamTurns {
   async #joined(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
     refuseConflict(asked, twin);
     this.#presence.expect(twin.turnId, signal);
-    const record = await this.#kept(twin);
+    const record = await this.noteAttached(twin);
     return {
       turnId: record.turnId,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
@@ -299,16 +308,6 @@ class Engine implements StreamTurns {
       degraded: record.degraded,
       expiresAtMs: record.expiresAtMs,
     };
-  }
-
-  /** The turn as its reader who is there now keeps it: its expiry has moved on. */
-  async #kept(record: TurnRecord): Promise<TurnRecord> {
-    try {
-      await this.#store.noteAttached(record.turnId, this.#clock.now());
-      return (await this.#store.get(record.turnId)) ?? record;
-    } catch {
-      return record; // reading it will say what is wrong
-    }
   }
 
   /**

@@ -73,6 +73,11 @@ export interface Turns {
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /**
+   * The client that asked is there again: the expiry moves on. Answers the turn as it is kept from now on; as it was where
+   * that cannot be noted.
+   */
+  noteAttached(record: TurnRecord): Promise<TurnRecord>;
+  /**
    * The client that asked has all that it asked for, by another way than `read`: no repetition of its request joins the turn.
    * Throws what the store throws.
    */
