@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { corsHeaders, preflight } from "./cors.ts";
-import { clientOf, graceMsOf, idempotencyKeyOf, projectOf } from "./request-headers.ts";
+import { clientOf, graceMsOf, idempotencyKeyOf, projectOf, sessionOf } from "./request-headers.ts";
 
 describe("what a request is for", () => {
   it.each([
@@ -34,6 +34,21 @@ describe("who asks", () => {
     const asked = { origin, "access-control-request-headers": "authorization, x-millrace-client" };
     expect(preflight(new Headers(asked)).headers.get("access-control-allow-headers")).toContain("x-millrace-client");
     expect(corsHeaders(origin)).toMatchObject({ "access-control-allow-origin": origin });
+  });
+});
+
+describe("a client's session", () => {
+  it.each([
+    [{ "x-claude-code-session-id": "s" }, "s"],
+    [{ "x-session-id": " s " }, "s"],
+    [{ "x-session-id": "s", "x-session-affinity": "s" }, "s"],
+    [{ "session-id": "s", "thread-id": "t" }, "s/t"],
+    [{ "session-id": "s", "thread-id": "u" }, "s/u"],
+    [{ "thread-id": "t" }, "t"],
+    [{ "x-session-id": "" }, undefined],
+    [{}, undefined],
+  ])("is told by %j: %s", (headers, session) => {
+    expect(sessionOf(new Headers(headers as Record<string, string>))).toBe(session);
   });
 });
 

@@ -5,13 +5,13 @@ const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id"
 const longestKey = 255;
 const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** The client's session name; undefined where it sends none. */
+/**
+ * The client's session: what its session headers say, each value once; undefined where it sends none. Two threads of one session are
+ * two: neither joins the other's request, nor ends it.
+ */
 export function sessionOf(headers: Headers): string | undefined {
-  for (const name of sessionHeaders) {
-    const value = headers.get(name)?.trim();
-    if (value) return value.slice(0, longestKey);
-  }
-  return undefined;
+  const values = sessionHeaders.map((name) => headers.get(name)?.trim().slice(0, longestKey) ?? "");
+  return [...new Set(values)].filter((value) => value !== "").join("/") || undefined;
 }
 
 /**
