@@ -97,6 +97,8 @@ export function describeStream(tier: TierName): void {
         );
       }
       for (const refused of [wrongKey, unknown, guest]) expect(refused.messages).toHaveLength(0);
+      first.send(say.request("Hello", 0, { tools: ["look"] }));
+      await first.until(({ acks }) => acks.length === 2); // nobody took anything from whose stream it is
     });
 
     test("R4, R5, R6: acknowledges each message once it is durable, and again when it comes again; it counts once", async () => {

@@ -1,0 +1,234 @@
+/** A promise that is broken on purpose. */
+export interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  /** Stands once in the file. */
+  readonly from: string;
+  readonly to: string;
+  /** Files of tests of which one at least must fail. */
+  readonly tests: readonly string[];
+}
+
+const log = ["src/log/memory/memory-log.test.ts", "src/log/sqlite/sqlite-log.test.ts"];
+const streams = ["src/gateway/idempotent/idempotent.test.ts", "src/gateway/idempotent/stream-guarantees.test.ts"];
+const orders = "src/gateway/idempotent/interleavings.test.ts";
+const turns = ["src/turns/open-turns.test.ts", "src/turns/attachment.test.ts"];
+const client = ["src/client/stream.test.ts", "src/client/decide.test.ts"];
+const sealing = ["src/log/sealing/sealing.test.ts"];
+
+/** What nobody must be able to do to Millrace without a test that says so. */
+export const mutants: readonly Mutant[] = [
+  {
+    name: "G8: an older attach may send (memory)",
+    file: "src/log/memory/memory-streams.ts",
+    from: 'if (entry.row.epoch !== epoch) return "fenced";',
+    to: "",
+    tests: [orders],
+  },
+  {
+    name: "G8: an older attach may send (SQLite)",
+    file: "src/log/sqlite/sqlite-streams.ts",
+    from: 'if (row["epoch"] !== epoch) return "fenced";',
+    to: "",
+    tests: [orders],
+  },
+  {
+    name: "G8: an older attach may abort",
+    file: "src/log/memory/memory-medium.ts",
+    from: "if (holder !== undefined && this.#streams.isTakenFrom(holder)) return false;",
+    to: "",
+    tests: [orders],
+  },
+  {
+    name: "G8: nobody is told that he was superseded",
+    file: "src/gateway/idempotent/serve-attach.ts",
+    from: "if (attachment.superseded.aborted) throw superseded();",
+    to: "",
+    tests: [orders],
+  },
+  {
+    name: "G8: a session's earlier turn is ended before the message is accepted",
+    file: "src/turns/open-turns.ts",
+    from: "    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });",
+    to: `    await this.#supersede({ ...turn, turnId: "" as TurnId, createdAtMs: Infinity } as unknown as TurnRecord);
+    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });`,
+    tests: [orders, ...turns],
+  },
+  {
+    name: "G1: the log of a turn has two writers",
+    file: "src/log/memory/memory-medium.ts",
+    from: 'if (entry.row.epoch !== epoch) return "fenced";',
+    to: "",
+    tests: log,
+  },
+  {
+    name: "G3: a message is acknowledged before it is stored",
+    file: "src/gateway/idempotent/stream-session.ts",
+    from: "    const sent = await attachment.send({ seqno: number, payload }, start, signal);",
+    to: `    this.#acks.push(number);
+    this.#news();
+    const sent = await attachment.send({ seqno: number, payload }, start, signal);`,
+    tests: [orders, ...streams],
+  },
+  {
+    name: "G3: an acknowledged message is not flushed",
+    file: "src/log/sqlite/sqlite-medium.ts",
+    from: "    return this.#write(true, () => {\n      const admission",
+    to: "    return this.#write(false, () => {\n      const admission",
+    tests: ["test/faults/power-loss.test.ts"],
+  },
+  {
+    name: "G4: a message's turn is not stored with it",
+    file: "src/log/sqlite/sqlite-medium.ts",
+    from: 'if (admission === "admitted" && turn !== undefined) this.#insertTurn(turn);',
+    to: 'if (admission === "admitted" && turn !== undefined) setImmediate(() => this.#insertTurn(turn));',
+    tests: log,
+  },
+  {
+    name: "G5: another payload under a used number is taken for the same",
+    file: "src/log/sqlite/sqlite-streams.ts",
+    from: 'held["digest"] === digest ? "repeated" : "conflict"',
+    to: '"repeated"',
+    tests: log,
+  },
+  {
+    name: "G6: a log goes on after its end",
+    file: "src/log/memory/memory-medium.ts",
+    from: 'if (entry.row.outcome !== undefined) return "ended";',
+    to: "",
+    tests: log,
+  },
+  {
+    name: "G6: the digest of the end is not compared",
+    file: "src/client/reading.ts",
+    from: "(event.countBefore !== received.count || event.chainBefore !== received.chain)",
+    to: "event.countBefore !== received.count",
+    tests: client,
+  },
+  {
+    name: "G7: a cancel is not stored",
+    file: "src/turns/open-turns.ts",
+    from: "if (!(await this.#store.requestCancel(turnId, by, stream))) return false;",
+    to: "",
+    tests: turns,
+  },
+  {
+    name: "G7: a cancelled turn does not stop its model",
+    file: "src/turns/runner.ts",
+    from: '    this.#stopUpstream.abort("cancel" satisfies StopReason);\n    await this.#within',
+    to: "    await this.#within",
+    tests: turns,
+  },
+  {
+    name: "G7: a trajectory is not archived",
+    file: "src/backends/cascade/run.ts",
+    from: "  await bestEffort(reach.server.archive(cascadeId, cleaning));",
+    to: "",
+    tests: ["test/e2e/abort.test.ts"],
+  },
+  {
+    name: "G7: the model is not told to stop",
+    file: "src/backends/cascade/run.ts",
+    from: 'if (prompted && ended !== "finished") await bestEffort(reach.server.cancel(cascadeId, cleaning));',
+    to: "",
+    tests: ["test/e2e/abort.test.ts"],
+  },
+  {
+    name: "G7: a disconnect is a cancel",
+    file: "src/turns/attendance.ts",
+    from: "if (leftMs > 0) {",
+    to: "if (leftMs > Infinity) {",
+    tests: turns,
+  },
+  {
+    name: "G1: the prompt is sent before the cascade is stored",
+    file: "src/backends/cascade/run.ts",
+    from: '    yield { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };\n    signal.throwIfAborted();\n',
+    to: '    await sendPrompt(reach, cascadeId, prompt, signal);\n    yield { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };\n',
+    tests: ["src/backends"],
+  },
+  {
+    name: "G9: a box has the same nonce every time",
+    file: "src/log/sealing/box.ts",
+    from: "const nonce = randomBytes(nonceBytes);",
+    to: "const nonce = randomBytes(nonceBytes).fill(0);",
+    tests: sealing,
+  },
+  {
+    name: "G9: a wrong key is told apart from an unknown stream",
+    file: "src/log/open-streams.ts",
+    from: 'JSON.stringify([caller, name, clientKey?.reveal() ?? ""])',
+    to: "JSON.stringify([caller, name])",
+    tests: streams,
+  },
+  {
+    name: "G10: the chain of a sealed log is not checked",
+    file: "src/log/sealing/sealed-codec.ts",
+    from: "if (row.mac.length !== mac.length || !timingSafeEqual(mac, row.mac)) throw damagedLog();",
+    to: "void timingSafeEqual;",
+    tests: [...sealing, "src/log/sqlite/tampering.test.ts"],
+  },
+  {
+    name: "G10: a record is bound to no place",
+    file: "src/log/sealing/sealed-codec.ts",
+    from: "return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;",
+    to: "return `record ${[turnId, seq, epoch, kind, atMs].length}`;",
+    tests: [...sealing, "src/log/sqlite/tampering.test.ts"],
+  },
+  {
+    name: "G10: an attach's digest is not compared",
+    file: "src/gateway/idempotent/stored-stream.ts",
+    from: "if (chainHead === undefined || !isSame(ask.chain, chainHead)) throw diverged();",
+    to: "if (chainHead === undefined) throw diverged();\n  void isSame;",
+    tests: streams,
+  },
+  {
+    name: "G11: any ticket is good",
+    file: "src/log/memory/memory-streams.ts",
+    from: "const isSpent = given !== entry.row.ticket && given !== entry.row.ticketBefore;",
+    to: "const isSpent = false;",
+    tests: [...log, ...streams],
+  },
+  {
+    name: "G12: an expired stream is begun again",
+    file: "src/log/memory/memory-streams.ts",
+    from: "if (entry === undefined) {\n      if (intent",
+    to: "if (entry === undefined || entry.row.erasedAtMs !== undefined) {\n      if (intent",
+    tests: [...log, ...streams],
+  },
+  {
+    name: "G13: a tool's start is not stored",
+    file: "src/client/decide.ts",
+    from: '{ state: { ...state, record }, effects: [{ type: "store" }] };\n}\n\nfunction given',
+    to: '{ state: { ...state, record }, effects: [{ type: "note" }] };\n}\n\nfunction given',
+    tests: client,
+  },
+  {
+    name: "H1: the cursor passes an open call",
+    file: "src/client/reading.ts",
+    from: "isAfter(open.eventId, record.applied.eventId) ? record.applied : open.before;",
+    to: "true ? record.applied : open.before;",
+    tests: client,
+  },
+  {
+    name: "H2: a message is sent before it is stored",
+    file: "src/client/decide.ts",
+    from: 'effects: [{ type: "store" }, ...send]',
+    to: 'effects: [...send, { type: "store" }]',
+    tests: client,
+  },
+  {
+    name: "H9: a mere welcome gives the budget back",
+    file: "src/client/decide.ts",
+    from: 'state: { ...state, phase: "attached", degraded: input.degraded, record: next },',
+    to: 'state: { ...state, phase: "attached", degraded: input.degraded, record: next, fruitless: 0 },',
+    tests: client,
+  },
+  {
+    name: "G2: a reader is not woken by an append",
+    file: "src/log/sqlite/sqlite-medium.ts",
+    from: '    if (outcome === "appended") this.#waiters.wake(turnId);',
+    to: "    this.#looking ??= Promise.resolve();",
+    tests: log,
+  },
+];
