@@ -1,5 +1,10 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { endStreamFlag, endStreamToJson } from "@connectrpc/connect/protocol-connect";
 import { expect, test } from "vitest";
+import { Secret } from "../../src/base/secret.ts";
+import { toBase64Url } from "../../src/client/encoding.ts";
+import { parseKey } from "../../src/log/sealing/keys.ts";
 import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as RequestSchema,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ResponseSchema,
@@ -58,4 +63,26 @@ test.each([
   const bytes = Buffer.from(hex, "hex");
   expect(Buffer.from(toBinary(ResponseSchema, create(ResponseSchema, init)))).toEqual(bytes);
   expect(fromBinary(ResponseSchema, bytes)).toEqual(create(ResponseSchema, init));
+});
+
+test("the envelopes of a stream: a message, and the end of one that went well", () => {
+  const request = Buffer.from("0a070a05ba010263312800", "hex");
+  expect(Buffer.from(encodeEnvelope(0, request))).toEqual(Buffer.concat([Buffer.from("000000000b", "hex"), request]));
+  const end = new TextEncoder().encode(JSON.stringify(endStreamToJson(new Headers(), undefined, undefined)));
+  expect(Buffer.from(encodeEnvelope(endStreamFlag, end)).toString("hex")).toBe("02000000027b7d");
+});
+
+const counting = Uint8Array.from({ length: 32 }, (_, i) => i);
+
+test.each([
+  [counting, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"],
+  [new Uint8Array(32).fill(0xff), `${"_".repeat(42)}8`],
+])("a key as its header has it, and no other spelling of it (A5)", (bytes, text) => {
+  expect(toBase64Url(bytes)).toBe(text);
+  expect(parseKey(new Secret(text)).export()).toEqual(Buffer.from(bytes));
+  const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const others = [...digits].map((last) => text.slice(0, -1) + last).filter((other) => other !== text);
+  const sameBytes = others.filter((other) => Buffer.from(other, "base64url").equals(bytes)); // as Node's decoder takes them
+  expect(sameBytes).toHaveLength(3);
+  for (const other of sameBytes) expect(() => parseKey(new Secret(other))).toThrow("base64url");
 });
