@@ -30,7 +30,9 @@ export function findCall(
   const path = (request.url ?? "").split("?", 1)[0] ?? "";
   const handle = methods.get(path);
   if (handle === undefined) {
-    const hint = "Use the methods whose names end in Idempotent, IdempotentSSE or IdempotentPoll, and BidiAppend.";
+    const hint = isCallPath(path)
+      ? "Use the methods whose names end in Idempotent, IdempotentSSE or IdempotentPoll, and BidiAppend."
+      : "Over HTTP/2 there is the stream protocol alone; every other path is served over HTTP/1.1.";
     return { refused: { error: refuse("no_such_method", `${path.slice(0, 200)} is not served here.`, hint) } };
   }
   const refused =
@@ -39,6 +41,11 @@ export function findCall(
     wrongType(request, handle) ??
     wrongLength(request, mostBytes);
   return refused === undefined ? { handle } : { refused };
+}
+
+/** Whether a path has the form of a remote call's: a service of a package, and a method. No other route has a dot in its first part. */
+export function isCallPath(path: string): boolean {
+  return /^\/[A-Za-z]\w*(?:\.\w+)+\/[^/?]*(?:$|\?)/.test(path);
 }
 
 function wrongVersion({ httpVersionMajor }: RpcRequest, { method }: UniversalHandler): RefusedCall | undefined {

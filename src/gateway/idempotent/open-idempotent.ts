@@ -24,6 +24,7 @@ import type { Caller } from "../guard.ts";
 import type { OpenRpc, RpcHandler } from "../rpc-handler.ts";
 import { namesStream, parseAttach } from "./attach-headers.ts";
 import { AttachOrder } from "./attach-order.ts";
+import { isCallPath } from "./find-call.ts";
 import { openAttach, type StreamParts } from "./open-attach.ts";
 import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
 import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
@@ -35,8 +36,6 @@ import { unreadable } from "./unreadable.ts";
 import { writeRefusal } from "./write-refusal.ts";
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
-/** A path as remote calls have it: a service of a package, and a method. No other route has a dot in its first part. */
-const callPath = /^\/[A-Za-z]\w*(?:\.\w+)+\/[^/?]*(?:$|\?)/;
 
 /** How long a gateway that stops waits until its streams have said so; ms. */
 const goodbyeMs = 1_000;
@@ -70,7 +69,7 @@ class Idempotent implements RpcHandler {
   }
 
   takes(path: string): boolean {
-    return callPath.test(path);
+    return isCallPath(path);
   }
 
   handle(...[request, response, caller]: Parameters<RpcHandler["handle"]>): void {

@@ -176,6 +176,12 @@ describe("a call that is none of ours is refused with details, as a stream where
         });
   });
 
+  test("what other routes have, over HTTP/2, and is told where those are", async () => {
+    const answer = await post(await streamWorld(), "/v1/chat/completions", type, new Uint8Array(), "2");
+    const info = { reason: "no_such_method", hint: expect.stringContaining("HTTP/1.1") };
+    expect(errorOf(answer)).toMatchObject({ status: 501, code: "unimplemented", info });
+  });
+
   test("both ways over HTTP/1.1, and its connection is closed: who sends on until the end would not get to one", async () => {
     const { http1 } = await refusals("POST", chat(""), streamType);
     expect(errorOf(http1)).toMatchObject({ status: 200, code: "unimplemented", info: { reason: "needs_http2" } });
