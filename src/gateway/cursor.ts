@@ -31,7 +31,8 @@ export function parseCursor(text: string): WireCursor | undefined {
 export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
   const eventId = eventIdOf(seqOf(text));
   if (eventId <= lastEventId) return eventId;
-  throw pastTheEnd(param, "Send the `id` of the last event that you have applied, or 0 for all.");
+  const orAll = param === "after" ? "0 for all" : "leave it out";
+  throw pastTheEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
 }
 
 /** A cursor of a place that the log has not come to. */
