@@ -4,7 +4,15 @@ import { startOfLog } from "../base/ids.ts";
 import type { Message } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { readJson } from "./body.ts";
-import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, respondError } from "./context.ts";
+import {
+  type Gateway,
+  type GatewayContext,
+  type GatewayEnv,
+  jsonHeaders,
+  jsonResponse,
+  respondError,
+} from "./context.ts";
+import { deliver } from "./deliver.ts";
 import { deliveredJson } from "./delivered-json.ts";
 import { type Answer, AnswerFold } from "./dialects/answer.ts";
 import { openAiResponses } from "./dialects/openai-responses/dialect.ts";
@@ -14,6 +22,8 @@ import { responseObject, responsePrefix } from "./dialects/openai-responses/resp
 import { turnIdOf } from "./dialects/wire-id.ts";
 import { followResponse } from "./follow-response.ts";
 import { keptHeaders } from "./kept-headers.ts";
+import { PatientReader } from "./patient-reader.ts";
+import { pulledBody } from "./sse-body.ts";
 import { contextOf, sizeOf, startTurn } from "./start-turn.ts";
 import { answerOpenTurn, bodyTooLarge } from "./turn-route.ts";
 import { ownTurn } from "./turns-routes.ts";
@@ -25,10 +35,9 @@ export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
     withStored(gateway, c, async (stored) => {
       const record = await gateway.turns.noteAttached(stored);
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
-      const answer = await answerNow(gateway, c, record);
-      const body = responseNow(gateway, c, record, answer);
-      if (answer.end === undefined) return jsonResponse(body, 200, keptHeaders(record));
-      return deliveredJson(gateway, record.turnId, body, keptHeaders(record));
+      if (record.ended) return wholeResponse(gateway, c, record);
+      const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));
+      return jsonResponse(body, 200, keptHeaders(record));
     }),
   );
   app.delete("/v1/responses/:id", (c) =>
@@ -126,6 +135,27 @@ async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord
     if (event.eventId >= record.lastEventId) break;
   }
   return fold.answer;
+}
+
+/** An ended response as one body, read as its stream is: who took it whole has its answer. */
+async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
+  const fold = new AnswerFold(record.request);
+  try {
+    while (fold.answer.end === undefined) {
+      const reading = await reader.next(Number.POSITIVE_INFINITY);
+      if (reading.type !== "event") break;
+      fold.push(reading.event);
+    }
+  } catch (error) {
+    controller.abort();
+    throw error;
+  }
+  const text = JSON.stringify(responseNow(gateway, c, record, fold.answer));
+  const headers = { ...jsonHeaders, "content-length": String(Buffer.byteLength(text)), ...keptHeaders(record) };
+  return new Response(pulledBody(deliver(text, reader), controller), { headers });
 }
 
 function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): unknown {

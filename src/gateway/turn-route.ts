@@ -3,6 +3,7 @@ import { startOfLog } from "../base/ids.ts";
 import type { TurnEvent } from "../log/event.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
+import { deliver } from "./deliver.ts";
 import { AnswerFold } from "./dialects/answer.ts";
 import { cancelledError } from "./dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "./dialects/dialect.ts";
@@ -150,16 +151,6 @@ async function readAnswer(reader: PatientReader, turn: OpenTurn) {
     fold.push(reading.event);
   }
   return { answer: fold.answer, started };
-}
-
-/** One body; that more is asked of it says that the client took it whole. */
-async function* deliver(text: string, reader: PatientReader): AsyncGenerator<string, void> {
-  try {
-    yield text;
-    await reader.delivered();
-  } finally {
-    await reader.close();
-  }
 }
 
 function isStart(event: TurnEvent): boolean {

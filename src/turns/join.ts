@@ -19,16 +19,18 @@ export interface Twin {
  * The earlier turn that a request without a key is most likely a repetition of: same session, and either still running
  * with no reader, or finished while its reader was gone. Never one that failed or was cancelled (its repetition deserves
  * another try), nor one whose answer was delivered whole: asking the same thing twice is a right. A request that says it
- * is a retry joins a running turn although its reader seems to be there. Source: design.md, decision 11.
+ * is a retry joins a running turn although its reader seems to be there, or seems to have what it asked for (the response
+ * object of one in the background). Source: design.md, decision 11.
  */
 export function implicitTwin(
   asked: Pick<StartTurn, "session" | "retry">,
   twins: readonly Twin[],
 ): TurnRecord | undefined {
   return twins.find(({ record, attended }) => {
-    if (record.session !== asked.session || record.idempotencyKey !== undefined || record.delivered) return false;
-    if (record.ended) return record.outcome === "finished" && !attended;
-    return record.cancelRequested === undefined && (!attended || asked.retry === true);
+    if (record.session !== asked.session || record.idempotencyKey !== undefined) return false;
+    const wanting = !record.delivered && !attended;
+    if (record.ended) return record.outcome === "finished" && wanting;
+    return record.cancelRequested === undefined && (wanting || asked.retry === true);
   })?.record;
 }
 

@@ -356,6 +356,17 @@ describe("the same request again without a key", () => {
     expect(await turns.start(asking(), never)).toMatchObject({ turnId: first.turnId, joined: "implicit" });
   });
 
+  test("is a new turn where the client has what it asked for while the turn runs, but for one that says it is a retry", async () => {
+    const { turns } = begin();
+    const first = await turns.start(asking({ graceMs: Number.POSITIVE_INFINITY }), never);
+    await turns.noteDelivered(first.turnId);
+    expect(await turns.start(asking({ retry: true }), never)).toMatchObject({
+      turnId: first.turnId,
+      joined: "implicit",
+    });
+    expect(await turns.start(asking(), never)).toMatchObject({ joined: "no" });
+  });
+
   test("joins its twin that finished while its reader was gone, and replays it", async () => {
     const { turns, backend } = begin();
     const first = await turns.start(asking(), never);
