@@ -2,9 +2,11 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { startOfLog } from "../base/ids.ts";
 import { waitBefore } from "../client/backoff.ts";
 import { untilSilent } from "../client/until-silent.ts";
 import { isTerminal, type TurnEvent } from "../log/event.ts";
+import { EventChain } from "../log/event-chain.ts";
 import { callGateway, type GatewayClient } from "./gateway-client.ts";
 
 export interface FollowPorts {
@@ -22,10 +24,12 @@ const backoff = { baseMs: 250, capMs: 15_000, budget: 120 };
 const stallMs = 60_000;
 
 const eventSchema = z.looseObject({ type: z.string(), eventId: z.string(), atMs: z.number() });
+const proofSchema = z.object({ eventCount: z.number(), chainDigest: z.string() });
 
 /**
  * Every event of a turn after the cursor, to its end, over as many connections as it takes, each event once. As an onlooker: it
- * keeps no turn alive. Throws the gateway's refusal, or `upstream_failed` when it stays away.
+ * keeps no turn alive. Throws the gateway's refusal, `upstream_failed` when it stays away, and `internal` for an end that does not fit
+ * what came before it, of which it can tell where it read from the start.
  */
 export async function* followTurn(
   turnId: string,
@@ -34,15 +38,18 @@ export async function* followTurn(
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, void> {
   let cursor = after;
+  const chain = after === startOfLog ? new EventChain() : undefined;
   let fruitless = 0;
   let isAway = false;
   for (;;) {
     try {
-      for await (const event of followOnce(turnId, cursor, await find(signal), clock, signal)) {
+      for await (const { event, data } of followOnce(turnId, cursor, await find(signal), clock, signal)) {
         if (isAway) onAway(false);
         isAway = false;
         fruitless = 0;
+        if (chain !== undefined && isTerminal(event)) checkEnd(event, chain);
         yield event;
+        chain?.push(data);
         cursor = event.eventId;
         if (isTerminal(event)) return;
       }
@@ -61,6 +68,16 @@ export async function* followTurn(
   }
 }
 
+/** Throws where events are missing, were changed or came twice. */
+function checkEnd(end: TurnEvent, { count, digest }: EventChain): void {
+  const { data: proof } = proofSchema.safeParse(end);
+  if (proof === undefined) return; // an older gateway says nothing of it
+  if (proof.eventCount === count && proof.chainDigest === digest) return;
+  throw new MillraceError("internal", "What came of this turn is not what the gateway's log holds of it.", {
+    hint: "Run the command again: it reads the turn from its start.",
+  });
+}
+
 /** The connection is gone, and another one may bring the rest. */
 class Lost extends Error {
   override readonly name = "Lost";
@@ -77,7 +94,7 @@ async function* followOnce(
   gateway: GatewayClient | undefined,
   clock: Clock,
   signal: AbortSignal,
-): AsyncGenerator<TurnEvent, void> {
+): AsyncGenerator<{ readonly event: TurnEvent; readonly data: string }, void> {
   const gone = new MillraceError("upstream_failed", "The gateway stays away, so the turn cannot be followed.", {
     hint: "Start it with `millrace serve`; an ended turn is kept for two hours, or as its --retention says.",
   });
@@ -102,7 +119,7 @@ async function* followOnce(
       if (event === "alive") continue;
       if (event === "error") throw lost(gone); // the log could not be read on; what it said of why is in the gateway's log
       const parsed = eventSchema.parse(JSON.parse(data));
-      if (parsed.eventId !== cursor) yield parsed as unknown as TurnEvent; // our own gateway writes them
+      if (parsed.eventId !== cursor) yield { event: parsed as unknown as TurnEvent, data }; // our own gateway writes them
     }
   } catch (error) {
     if (signal.aborted || error instanceof Lost || error instanceof z.ZodError) throw error;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../test/support/proves.ts";
 import { MillraceError } from "../base/errors.ts";
@@ -566,6 +567,20 @@ describe("/v1/turns", () => {
     expect(fake.turns.delivered(turnId)).toBe(false);
     await new SseReader(await fake.request(`/v1/turns/${turnId}/events?attach=1`)).rest();
     expect(fake.turns.delivered(turnId)).toBe(true);
+  });
+
+  it("ends with the count and the digest of the events before, from whatever cursor", async () => {
+    const fake = fakeGateway();
+    const turnId = await oneTurn(fake);
+    fake.turns.emit(turnId, finished("Hi"));
+    const from = async (after: string) =>
+      new SseReader(await fake.request(`/v1/turns/${turnId}/events?after=${after}`)).rest();
+    const all = await from("0");
+    let head = Buffer.alloc(0);
+    for (const { data } of all.slice(0, -1)) head = createHash("sha256").update(head).update(data).digest();
+    const proof = { eventCount: all.length - 1, chainDigest: head.toString("base64url") };
+    expect(JSON.parse(all.at(-1)?.data ?? "")).toMatchObject({ type: "finished", ...proof });
+    for (const [at, { id }] of all.slice(0, -1).entries()) expect(await from(id ?? "")).toEqual(all.slice(at + 1));
   });
 
   it("cancels a turn, twice with the same result", async () => {

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { type ErrorRecord, MillraceError } from "../base/errors.ts";
+import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { TurnEvent } from "../log/event.ts";
 import type { TurnRecord } from "../log/store.ts";
@@ -13,12 +13,12 @@ import {
   respondError,
 } from "./context.ts";
 import { handedOut } from "./cursor.ts";
-import type { Encoder } from "./dialects/dialect.ts";
 import { keptHeaders } from "./kept-headers.ts";
 import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { pulledBody, sseHeaders } from "./sse-body.ts";
 import { streamTurn } from "./stream-turn.ts";
+import { chainUpTo, turnEventsEncoder } from "./turn-events.ts";
 
 const mostListed = 1000;
 
@@ -108,6 +108,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord,
   const { turns } = gateway;
   const cursor = cursorOf(c, turn);
   if (attaches || cursor !== startOfLog) noteResumption(gateway, c.req.raw.headers, turn.turnId, "cursor", cursor);
+  const before = await chainUpTo(turns, turn.turnId, cursor, signal);
   const events = attaches ? turns.read(turn.turnId, cursor, signal) : turns.follow(turn.turnId, cursor, signal);
   const reader = new PatientReader(events, gateway.clock, signal);
   const early: TurnEvent[] = [];
@@ -122,7 +123,7 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord,
       turnId: turn.turnId,
       reader,
       early,
-      encoder: ownEvents,
+      encoder: turnEventsEncoder(before),
       resumeAfter: undefined,
       sinceMs: gateway.clock.now(),
       writeId: (eventId) => eventId ?? cursor,
@@ -135,14 +136,6 @@ async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord,
   );
   return new Response(pulledBody(texts, controller), { headers: { ...sseHeaders, ...keptHeaders(turn) } });
 }
-
-/** The log's events as they are. */
-const ownEvents: Encoder = {
-  open: () => [],
-  encode: (event: TurnEvent) => [{ name: event.type, data: JSON.stringify(event) }],
-  heartbeat: () => [{ name: "alive", data: "{}" }],
-  broken: (error: ErrorRecord) => [{ name: "error", data: JSON.stringify(error) }],
-};
 
 /** @throws MillraceError `invalid_request` for a cursor that this turn's log has not handed out. */
 function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
