@@ -28,6 +28,8 @@ interface Held {
   /** The server may be working on the prompt. */
   prompted: boolean;
   ended: "no" | "finished" | "otherwise";
+  /** Its end was handed on: whoever keeps it knows that it is his. */
+  told?: boolean;
   /** Nobody will come back to it: its id was never told. */
   untold?: boolean;
   cleaned: boolean;
@@ -103,7 +105,10 @@ async function* guarded(
 ): AsyncGenerator<TurnEventBody, void> {
   try {
     for await (const event of body()) {
-      if (isTerminal(event)) held.ended = event.type === "finished" ? "finished" : "otherwise";
+      if (isTerminal(event)) {
+        held.ended = event.type === "finished" ? "finished" : "otherwise";
+        held.told = true;
+      }
       yield event;
     }
   } catch (error) {
@@ -111,7 +116,8 @@ async function* guarded(
     held.ended = "otherwise";
     yield { type: "failed", error: toMillraceError(error).toRecord() };
   } finally {
-    await cleanUp(held, reach, options, signal);
+    const keep = options.keep && held.told === true;
+    await cleanUp(held, reach, { ...options, keep }, signal);
   }
 }
 

@@ -46,17 +46,18 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
     resumed: ResumePoint | undefined,
   ): AsyncGenerator<TurnEventBody, void> {
     let cascadeId = resumed?.cascadeId;
+    const turn = new Exchange();
     /** The inner backend kept the trajectory of an answer that ended, and cleans up after any other. */
-    let left = false;
+    let left: boolean | undefined;
     /** Before the terminal event: once the log has that, nobody comes back to this turn, not even after a crash. */
     const letGo = async () => {
-      if (!left || cascadeId === undefined) return;
+      const isLeft = left ?? turn.end?.type === "finished"; // also when the turn is ended while its last words are handed on
+      if (!isLeft || cascadeId === undefined) return;
       left = false;
       await bestEffort(inner.archive(cascadeId, deadline(new AbortController().signal, archiveMs)));
     };
     try {
       const reader = new AnswerReader(plan);
-      const turn = new Exchange();
       for await (const event of turn.read(first, reader)) {
         if (event.type === "started") cascadeId = event.cascadeId;
         yield event;
@@ -127,9 +128,9 @@ class Exchange {
           break;
         }
         case "finished":
+          this.end = event;
           if (event.text !== reader.raw && event.text.startsWith(reader.raw))
             yield* reader.push(event.text.slice(reader.raw.length));
-          this.end = event;
           return;
         case "failed":
         case "cancelled":
