@@ -248,8 +248,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: an answer that was delivered whole is given again",
     file: "src/turns/join.ts",
-    from: " || record.delivered) return false;",
-    to: ") return false;",
+    from: "const wanting = !record.delivered && !attended;",
+    to: "const wanting = !attended;",
     tests: turns,
   },
   {
