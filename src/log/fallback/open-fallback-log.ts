@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import { isMillraceError, type MillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { AttachedStream, StreamName } from "../client-stream.ts";
@@ -29,9 +29,7 @@ import { BoundedSet } from "./bounded-set.ts";
 import { FallbackWriter } from "./fallback-writer.ts";
 import { JustEnded } from "./just-ended.ts";
 import { OwedDeliveries } from "./owed-deliveries.ts";
-
-/** How often a store that failed is tried again; ms. */
-const healEveryMs = 1_000;
+import { isDegraded, StoreHealth } from "./store-health.ts";
 
 export interface FallbackLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
@@ -61,7 +59,6 @@ export async function openFallbackLog(options: FallbackLogOptions): Promise<Fall
 
 class Fallback implements FallbackLog {
   readonly capabilities: StoreCapabilities;
-  readonly #options: FallbackLogOptions;
   readonly #memory: LogStore;
   readonly #writers = new Map<TurnId, FallbackWriter>();
   /** Turns that memory holds. */
@@ -72,33 +69,30 @@ class Fallback implements FallbackLog {
   readonly #owed = new OwedDeliveries();
   /** Wakes readers when a turn moves. */
   readonly #moves = new Waiters<TurnId>();
-  readonly #closing = new AbortController();
-  #primary: LogStore | undefined;
-  #degradedBy: MillraceError | undefined;
-  #healing: Promise<void> | undefined;
+  readonly #health: StoreHealth;
 
   constructor(options: FallbackLogOptions) {
     this.capabilities = options.capabilities;
-    this.#options = options;
-    const { clock, codec = clearCodec, retention = defaultRetention } = options;
+    const { clock, codec = clearCodec, retention = defaultRetention, open, onDegraded } = options;
+    this.#health = new StoreHealth({ open, clock, onDegraded, bringBack: (store) => this.#bringBack(store) });
     this.#memory = openMemoryLog({ clock, codec, retention });
     this.#justEnded = new JustEnded(clock);
   }
 
   get degradedBy(): MillraceError | undefined {
-    return this.#degradedBy;
+    return this.#health.degradedBy;
   }
 
-  async tryOpen(): Promise<void> {
-    await this.#orDegraded(async () => {
-      this.#primary ??= await this.#options.open();
-    });
+  tryOpen(): Promise<void> {
+    return this.#health.tryOpen();
   }
 
   async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
     // a store that just failed is not asked again for each turn: healing finds out when it is back
-    const ask = this.#degradedBy === undefined;
-    const stored = ask ? await this.#orDegraded(() => this.#store().create(turn, owner, clientKey)) : undefined;
+    const ask = this.#health.degradedBy === undefined;
+    const stored = ask
+      ? await this.#health.orDegraded(() => this.#health.store.create(turn, owner, clientKey))
+      : undefined;
     const created = stored ?? (await this.#memory.create(turn, owner));
     const inMemory = stored === undefined;
     const record = inMemory ? { ...created.record, degraded: true } : created.record;
@@ -108,7 +102,7 @@ class Fallback implements FallbackLog {
   }
 
   async listRunning(): Promise<readonly TurnRecord[]> {
-    return (await this.#orDegraded(() => this.#store().listRunning())) ?? [];
+    return (await this.#health.orDegraded(() => this.#health.store.listRunning())) ?? [];
   }
 
   async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {
@@ -153,16 +147,16 @@ class Fallback implements FallbackLog {
   }
 
   async noteAttached(turnId: TurnId, atMs: number): Promise<void> {
-    await this.#orDegraded(() => this.#home(turnId).noteAttached(turnId, atMs));
+    await this.#health.orDegraded(() => this.#home(turnId).noteAttached(turnId, atMs));
   }
 
   async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
     const last = turnIds.at(-1);
-    if (last !== undefined) await this.#orDegraded(() => this.#home(last).keepTogether(turnIds));
+    if (last !== undefined) await this.#health.orDegraded(() => this.#home(last).keepTogether(turnIds));
   }
 
   async noteDelivered(turnId: TurnId): Promise<void> {
-    const told = await this.#orDegraded(async () => {
+    const told = await this.#health.orDegraded(async () => {
       await this.#home(turnId).noteDelivered(turnId);
       return true;
     });
@@ -176,7 +170,7 @@ class Fallback implements FallbackLog {
   }
 
   async list(filter: TurnFilter): Promise<readonly TurnRecord[]> {
-    const stored = await this.#orDegraded(() => this.#store().list(filter));
+    const stored = await this.#health.orDegraded(() => this.#health.store.list(filter));
     const inMemory = await this.#memory.list(filter);
     const all = [...inMemory, ...(stored ?? []).filter(({ turnId }) => !this.#inMemory.has(turnId))];
     const newestFirst = all.sort((a, b) => b.createdAtMs - a.createdAtMs);
@@ -191,14 +185,14 @@ class Fallback implements FallbackLog {
     const [name, intent] = attach;
     if (await this.#holdsStream(name)) return this.#attachHere(...attach);
     const id = idOf(name);
-    const ask = this.#degradedBy === undefined || intent !== "create" || this.#storedStreams.has(id);
+    const ask = this.#health.degradedBy === undefined || intent !== "create" || this.#storedStreams.has(id);
     if (ask) {
-      const stored = await this.#orDegraded(() => this.#store().attachStream(...attach));
+      const stored = await this.#health.orDegraded(() => this.#health.store.attachStream(...attach));
       if (stored !== undefined) {
         this.#storedStreams.add(id);
         return stored;
       }
-      if (intent !== "create" || this.#storedStreams.has(id)) throw this.#degradedBy ?? notOpen();
+      if (intent !== "create" || this.#storedStreams.has(id)) throw this.#health.why();
     }
     return this.#attachHere(...attach);
   }
@@ -219,7 +213,7 @@ class Fallback implements FallbackLog {
 
   /** Where the stream was attached: what was acknowledged stays where it can be found again. */
   async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
-    const store = stream.degraded ? this.#memory : this.#store();
+    const store = stream.degraded ? this.#memory : this.#health.store;
     const admitted = await store.admit(stream, message, start);
     if (admitted.outcome !== "admitted" || admitted.turn === undefined || start === undefined) return admitted;
     const { record, writer } = admitted.turn;
@@ -229,23 +223,24 @@ class Fallback implements FallbackLog {
   }
 
   untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch" | "degraded">, signal: AbortSignal): Promise<void> {
-    return (stream.degraded ? this.#memory : this.#store()).untilSuperseded(stream, signal);
+    return (stream.degraded ? this.#memory : this.#health.store).untilSuperseded(stream, signal);
   }
 
   async remove(turnId: TurnId): Promise<void> {
     await this.#memory.remove(turnId);
-    if (!this.#inMemory.delete(turnId) || this.#degradedBy === undefined) await this.#store().remove(turnId);
+    if (!this.#inMemory.delete(turnId) || this.#health.degradedBy === undefined)
+      await this.#health.store.remove(turnId);
     this.#writers.delete(turnId);
     this.#moves.wake(turnId);
   }
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
     await this.#memory.renewOwner(owner, aliveUntilMs);
-    await this.#orDegraded(() => this.#store().renewOwner(owner, aliveUntilMs));
+    await this.#health.orDegraded(() => this.#health.store.renewOwner(owner, aliveUntilMs));
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
-    return (await this.#orDegraded(() => this.#store().owners())) ?? this.#memory.owners();
+    return (await this.#health.orDegraded(() => this.#health.store.owners())) ?? this.#memory.owners();
   }
 
   async sweep(nowMs: number): Promise<void> {
@@ -253,14 +248,13 @@ class Fallback implements FallbackLog {
     for (const turnId of this.#justEnded.longAgo()) this.#letGo(turnId);
     for (const [turnId, writer] of this.#writers)
       if (writer.inMemory && writer.ended) await this.#forgetExpired(turnId);
-    await this.#orDegraded(() => this.#store().sweep(nowMs));
+    await this.#health.orDegraded(() => this.#health.store.sweep(nowMs));
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#healing;
+    await this.#health.stop();
     this.#moves.wakeAll();
-    await this.#primary?.close();
+    await this.#health.closeStore();
     await this.#memory.close();
   }
 
@@ -273,13 +267,8 @@ class Fallback implements FallbackLog {
     }
   }
 
-  #store(): LogStore {
-    if (this.#primary !== undefined) return this.#primary;
-    throw this.#degradedBy ?? notOpen();
-  }
-
   #home(turnId: TurnId): LogStore {
-    return this.#inMemory.has(turnId) ? this.#memory : this.#store();
+    return this.#inMemory.has(turnId) ? this.#memory : this.#health.store;
   }
 
   #marked(record: TurnRecord): TurnRecord {
@@ -303,7 +292,7 @@ class Fallback implements FallbackLog {
       clientKey,
       readAll,
       memory: this.#memory,
-      primary: () => this.#store(),
+      primary: () => this.#health.store,
       onMoved: (inMemory, cause) => this.#moved(turnId, inMemory, cause),
       onDelivered: () => this.noteDelivered(turnId),
       onEnded: () => {
@@ -323,49 +312,17 @@ class Fallback implements FallbackLog {
   #moved(turnId: TurnId, inMemory: boolean, cause: unknown): void {
     if (inMemory) this.#inMemory.add(turnId);
     else this.#inMemory.delete(turnId);
-    if (inMemory && isDegraded(cause)) this.#degrade(cause);
+    if (inMemory && isDegraded(cause)) this.#health.degrade(cause);
     this.#moves.wake(turnId);
   }
 
-  /** What the work answers, or undefined while the store fails. Other errors pass. */
-  async #orDegraded<T>(work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isDegraded(error)) throw error;
-      this.#degrade(error);
-      return undefined;
+  /** What only memory holds goes back into the store. */
+  async #bringBack(store: LogStore): Promise<void> {
+    for (const [turnId, writer] of this.#writers) {
+      await writer.heal();
+      if (writer.ended && !writer.inMemory) this.#writers.delete(turnId);
     }
-  }
-
-  #degrade(error: MillraceError): void {
-    if (this.#degradedBy === undefined) this.#options.onDegraded?.(error);
-    this.#degradedBy = error;
-    if (!this.#closing.signal.aborted) this.#healing ??= this.#heal();
-  }
-
-  /** Tries the store again until it takes everything that memory holds for it. A row of docs/retries.md. */
-  async #heal(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await bestEffort(this.#options.clock.sleep(healEveryMs, signal));
-      if (signal.aborted) break;
-      try {
-        this.#primary ??= await this.#options.open();
-        await this.#primary.renewOwner(probe, this.#options.clock.now()); // a write: a full disk is not well
-        for (const [turnId, writer] of this.#writers) {
-          await writer.heal();
-          if (writer.ended && !writer.inMemory) this.#writers.delete(turnId);
-        }
-        await this.#owed.pay(this.#primary);
-        this.#degradedBy = undefined;
-        this.#options.onDegraded?.(undefined);
-        break;
-      } catch (error) {
-        if (!isDegraded(error)) this.#options.onDegraded?.(toMillraceError(error));
-      }
-    }
-    this.#healing = undefined;
+    await this.#owed.pay(store);
   }
 
   /** Whether the turn could be moved into memory after its store failed: only what this process writes can. */
@@ -411,15 +368,5 @@ function idOf({ caller, name, clientKey }: StreamName): string {
     .digest("base64url");
 }
 
-function notOpen(): MillraceError {
-  return new MillraceError("degraded", "The log is not open.");
-}
 /** Why a wait here is given up; one for all, since a reason made anew each time captures a stack. */
 const over = new Error("the wait is over");
-
-/** The owner under which healing tries to write. */
-const probe = "probe";
-
-function isDegraded(error: unknown): error is MillraceError {
-  return isMillraceError(error) && error.code === "degraded";
-}
