@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.ts";
+
 /** Clean-up that may fail: the failure is handed to `onError` (nowhere by default) and the caller goes on. */
 export async function bestEffort(work: Promise<unknown>, onError: (error: unknown) => void = () => {}): Promise<void> {
   try {
@@ -10,4 +12,15 @@ export async function bestEffort(work: Promise<unknown>, onError: (error: unknow
 /** A signal that aborts when any of the given ones does, or after `ms`. Its reason is a `TimeoutError` in that case. */
 export function deadline(signal: AbortSignal, ms: number): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+}
+
+/** What the work answers, or undefined when that takes longer than `ms`. Rejects with what the work throws before that. */
+export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Promise<T | undefined> {
+  const done = new AbortController();
+  const longEnough = bestEffort(clock.sleep(ms, done.signal)).then(() => undefined);
+  try {
+    return await Promise.race([work, longEnough]);
+  } finally {
+    done.abort();
+  }
 }

@@ -121,6 +121,16 @@ export function isMillraceError(value: unknown): value is MillraceError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
+/** Whether a store failed, and nothing else. */
+export function isDegraded(error: unknown): error is MillraceError {
+  return isMillraceError(error) && error.code === "degraded";
+}
+
+/** Whether there is no IDE to ask now; one may come. */
+export function isWithoutIde(error: unknown): error is MillraceError {
+  return isMillraceError(error) && (error.code === "ide_not_running" || error.code === "not_signed_in");
+}
+
 /** Ours as it is; anything else is a bug that reached a border, and becomes `internal` without its text. */
 export function toMillraceError(value: unknown): MillraceError {
   if (isMillraceError(value)) return value;

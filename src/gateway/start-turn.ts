@@ -1,4 +1,4 @@
-import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { isDegraded, MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { Resolution } from "../models/model.ts";
@@ -96,7 +96,7 @@ async function recordOf(gateway: Gateway, turnId: TurnId): Promise<TurnRecord | 
   try {
     return await gateway.turns.get(turnId);
   } catch (error) {
-    if (isMillraceError(error) && error.code === "degraded") return undefined;
+    if (isDegraded(error)) return undefined;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import type { Backends, RunOptions } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
-import { isMillraceError, toMillraceError } from "../base/errors.ts";
+import { isDegraded, toMillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { Claimed, LogStore, TurnRecord } from "../log/store.ts";
 import { adopt } from "./adopt.ts";
@@ -55,8 +55,4 @@ async function goOnWith(claimed: Claimed, options: AdoptionOptions): ReturnType<
     await claimed.writer.append([{ type: "failed", error: toMillraceError(error).toRecord() }], clock.now());
     throw error;
   }
-}
-
-function isDegraded(error: unknown): boolean {
-  return isMillraceError(error) && error.code === "degraded";
 }

@@ -1,6 +1,6 @@
 import type { Backend, Backends, Prompt, RunOptions, StopReason } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
-import { isMillraceError, MillraceError } from "../base/errors.ts";
+import { isWithoutIde, MillraceError } from "../base/errors.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
 import type { Claimed, TurnRecord } from "../log/store.ts";
 import { stateOf } from "./decide.ts";
@@ -84,8 +84,7 @@ async function whenThere(backends: Backends, clock: Clock, signal: AbortSignal):
     try {
       return await backends.current(signal);
     } catch (error) {
-      const mayCome = isMillraceError(error) && (error.code === "ide_not_running" || error.code === "not_signed_in");
-      if (!mayCome || clock.monotonic() >= giveUpAtMs) throw error;
+      if (!isWithoutIde(error) || clock.monotonic() >= giveUpAtMs) throw error;
     }
     await clock.sleep(lookEveryMs, signal);
   }

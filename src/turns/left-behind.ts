@@ -1,6 +1,6 @@
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import { isMillraceError } from "../base/errors.ts";
+import { isWithoutIde } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { LogStore } from "../log/store.ts";
 
@@ -82,7 +82,7 @@ export async function archiveLeftBehind(options: LeftBehindOptions, signal: Abor
       await archive(cascadeId);
     } catch (error) {
       const before = tried.get(cascadeId) ?? { refusals: 0, pauseMs: firstPauseMs };
-      const refusals = before.refusals + (isNobodyThere(error) ? 0 : 1);
+      const refusals = before.refusals + (isWithoutIde(error) ? 0 : 1);
       const pauseMs = Math.min(before.pauseMs * 2, longestPauseMs);
       tried.set(cascadeId, { refusals, pauseMs, againAtMs: clock.now() + before.pauseMs });
       if (refusals < mostRefusals) return;
@@ -114,8 +114,4 @@ async function unattended({
   } catch {
     return []; // notes or a store that cannot be read: the next look tells
   }
-}
-
-function isNobodyThere(error: unknown): boolean {
-  return isMillraceError(error) && (error.code === "ide_not_running" || error.code === "not_signed_in");
 }

@@ -1,5 +1,5 @@
 import type { StopReason } from "../backends/backend.ts";
-import { bestEffort } from "../base/async.ts";
+import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { toMillraceError } from "../base/errors.ts";
 import { type CancelledBy, isTerminal, type TurnEventBody } from "../log/event.ts";
@@ -92,7 +92,7 @@ export class Runner {
     );
     const opened = await Promise.race([this.#stopped, opening]);
     if (opened instanceof Upstream) return opened;
-    const soon = wasAskedFor(opened) ? await this.#within(cancelFirstMs, opening) : undefined;
+    const soon = wasAskedFor(opened) ? await within(opening, cancelFirstMs, this.#options.clock) : undefined;
     if (soon instanceof Upstream) return soon; // the backend is told first, as that of any other turn
     await this.#step([opened]); // the turn is over
     if (opened.type !== "cancel") return undefined;
@@ -108,16 +108,7 @@ export class Runner {
   async #cancelUpstream(upstream: Upstream | undefined): Promise<void> {
     if (upstream === undefined) return;
     this.#stopUpstream.abort("cancel" satisfies StopReason);
-    await this.#within(cancelFirstMs, bestEffort(upstream.close({ ended: false })));
-  }
-
-  /** What the work answers, if it does within so many ms. */
-  async #within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-    const stop = new AbortController();
-    const longEnough = bestEffort(this.#options.clock.sleep(ms, stop.signal)).then(() => undefined);
-    const answered = await Promise.race([work, longEnough]);
-    stop.abort();
-    return answered;
+    await within(bestEffort(upstream.close({ ended: false })), cancelFirstMs, this.#options.clock);
   }
 
   /** One input, and with it all that the backend had ready: what one poll answered is one transaction. */

@@ -1,4 +1,4 @@
-import { bestEffort } from "../base/async.ts";
+import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { TurnId } from "../base/ids.ts";
 import type { LogStore } from "../log/store.ts";
@@ -72,9 +72,6 @@ export class RunningTurns {
     const turns = [...this.#turns.values()];
     if (how === "detach") for (const turn of turns) turn.detach();
     else for (const turn of turns) void turn.cancel("shutdown");
-    const done = new AbortController();
-    const all = Promise.allSettled(turns.map((turn) => turn.done));
-    await Promise.race([all, bestEffort(this.#options.clock.sleep(cleanUpMs, done.signal))]);
-    done.abort();
+    await within(Promise.allSettled(turns.map((turn) => turn.done)), cleanUpMs, this.#options.clock);
   }
 }

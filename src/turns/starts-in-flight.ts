@@ -1,4 +1,4 @@
-import { bestEffort } from "../base/async.ts";
+import { within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { JoinTurn } from "./turns.ts";
 
@@ -51,18 +51,12 @@ export class StartsInFlight {
    * has gone within a quarter of a second. Rejects with the signal's reason.
    */
   async untilStored(earlier: readonly Start[], { retry }: JoinTurn, signal: AbortSignal): Promise<void> {
+    const left = aborted(signal);
     const all = Promise.all(earlier.map(({ settled }) => settled));
-    if (retry !== true) await this.#within(all, signal);
+    if (retry !== true) await within(Promise.race([all, left]), storingMs, this.#clock);
     const repeated = earlier.filter((start) => retry === true || start.signal.aborted);
-    await Promise.race([Promise.all(repeated.map(({ settled }) => settled)), aborted(signal)]);
+    await Promise.race([Promise.all(repeated.map(({ settled }) => settled)), left]);
     signal.throwIfAborted();
-  }
-
-  async #within(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-    const done = new AbortController();
-    const longEnough = bestEffort(this.#clock.sleep(storingMs, AbortSignal.any([signal, done.signal])));
-    await Promise.race([work, longEnough]);
-    done.abort();
   }
 }
 

@@ -115,8 +115,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G7: a cancelled turn does not stop its model",
     file: "src/turns/runner.ts",
-    from: '    this.#stopUpstream.abort("cancel" satisfies StopReason);\n    await this.#within',
-    to: "    await this.#within",
+    from: '    this.#stopUpstream.abort("cancel" satisfies StopReason);\n    await within(bestEffort',
+    to: "    await within(bestEffort",
     tests: turns,
   },
   {

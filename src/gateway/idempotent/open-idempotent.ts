@@ -7,7 +7,7 @@ import {
   createContextValues,
   type HandlerContext,
 } from "@connectrpc/connect";
-import { bestEffort } from "../../base/async.ts";
+import { within } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import {
   type BidiAppendRequest,
@@ -91,10 +91,7 @@ class Idempotent implements RpcHandler {
   async close(): Promise<void> {
     this.#stopping.abort();
     for (const polled of this.#polled.values()) polled.endSoon();
-    const stop = new AbortController();
-    const all = Promise.all(this.#open);
-    await Promise.race([all, bestEffort(this.#parts.clock.sleep(goodbyeMs, stop.signal))]);
-    stop.abort();
+    await within(Promise.all(this.#open), goodbyeMs, this.#parts.clock);
   }
 
   #routes(router: ConnectRouter): void {

@@ -1,4 +1,4 @@
-import { isMillraceError } from "../../base/errors.ts";
+import { isDegraded } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import { bodyOf, isTerminal, type TurnEvent, type TurnEventBody } from "../event.ts";
@@ -99,7 +99,7 @@ export class FallbackWriter implements LogWriter {
       await this.#readWhatWasThere();
       return this.#keep(await this.#writer.append(bodies, atMs), bodies, atMs);
     } catch (error) {
-      if (this.#inMemory || !isMillraceError(error) || error.code !== "degraded") throw error;
+      if (this.#inMemory || !isDegraded(error)) throw error;
       await this.#moveToMemory(error);
       return this.#keep(await this.#writer.append(bodies, atMs), bodies, atMs);
     }

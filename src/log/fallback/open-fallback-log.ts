@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isMillraceError, type MillraceError } from "../../base/errors.ts";
+import { isDegraded, isMillraceError, type MillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { AttachedStream, StreamName } from "../client-stream.ts";
@@ -29,7 +29,7 @@ import { BoundedSet } from "./bounded-set.ts";
 import { FallbackWriter } from "./fallback-writer.ts";
 import { JustEnded } from "./just-ended.ts";
 import { OwedDeliveries } from "./owed-deliveries.ts";
-import { isDegraded, StoreHealth } from "./store-health.ts";
+import { StoreHealth } from "./store-health.ts";
 
 export interface FallbackLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */

@@ -1,6 +1,6 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import { isDegraded, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { LogStore } from "../store.ts";
 
 /** How often a store that failed is tried again; ms. */
@@ -102,9 +102,4 @@ export class StoreHealth {
     }
     this.#healing = undefined;
   }
-}
-
-/** Whether the store failed, and nothing else. */
-export function isDegraded(error: unknown): error is MillraceError {
-  return isMillraceError(error) && error.code === "degraded";
 }

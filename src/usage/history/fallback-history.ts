@@ -1,6 +1,6 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isMillraceError, type MillraceError } from "../../base/errors.ts";
+import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import type { UsageHistory } from "./history.ts";
 import { openHistory } from "./sqlite-history.ts";
 
@@ -40,7 +40,7 @@ export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistory
       work();
       return true;
     } catch (error) {
-      if (!isMillraceError(error) || error.code !== "degraded") throw error;
+      if (!isDegraded(error)) throw error;
       if (degradedBy?.message !== error.message) onDegraded(error);
       degradedBy = error;
       return false;
