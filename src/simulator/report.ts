@@ -23,6 +23,8 @@ export interface CascadeReport {
   /** Turns that came to an end, whichever. */
   readonly turnsEnded: number;
   readonly archived: boolean;
+  /** Its file is being written or about to be: a crash now would leave an older state on disk. */
+  readonly writing: boolean;
 }
 
 /** What the server has seen since its process started. Counts are of calls, not of bytes. */

@@ -2,6 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { APIError } from "openai";
 import { expect, test } from "vitest";
+import type { CascadeReport } from "../../src/simulator/report.ts";
 import { eventsOf } from "../cut/exchange.ts";
 import { ask, patience, world } from "../support/world.ts";
 
@@ -25,10 +26,9 @@ async function restartedInTheMiddle(meanwhile: (cascades: string) => void) {
   const restart = async () => {
     await ide.setFaults(polls.map((rpc) => ({ rpc, csrf: true }))); // as from a server that is another one by now
     atRestart = text;
-    const { messages } = await ide.until(({ cascades }) => cascades[0]?.turnsEnded === 1, patience());
+    const isOnDisk = ({ turnsEnded, writing }: CascadeReport) => turnsEnded === 1 && !writing;
+    const { messages } = await ide.until(({ cascades }) => cascades.some(isOnDisk), patience());
     expect(messages).toHaveLength(1);
-    const isWriting = () => readdirSync(ide.layout.cascades).some((name) => !name.endsWith(".pb"));
-    await expect.poll(isWriting, { timeout: 30_000 }).toBe(false);
     meanwhile(ide.layout.cascades);
     await ide.restart({ crash: true });
     await ide.setFaults([]); // only the new server ever shows the rest

@@ -127,6 +127,7 @@ export class Cascades {
       messages: trajectory.steps.filter((step) => step.step.case === "userInput").length,
       turnsEnded: trajectory.executorMetadatas.length,
       archived: trajectory.archived,
+      writing: this.#files.isWriting(trajectory.cascadeId),
     }));
   }
 
@@ -152,8 +153,10 @@ export class Cascades {
   }
 
   #changed(trajectory: Trajectory): void {
+    if (!this.#entries.has(trajectory.cascadeId)) return this.#observations.changed();
+    const saved = this.#files.save(trajectory);
     this.#observations.changed();
-    if (this.#entries.has(trajectory.cascadeId)) void bestEffort(this.#files.save(trajectory)); // a full disk ends no turn
+    void bestEffort(saved.finally(() => this.#observations.changed())); // a full disk ends no turn
   }
 }
 

@@ -62,6 +62,11 @@ export class TrajectoryFiles {
     return loaded;
   }
 
+  /** Whether the conversation's file is being written or about to be. */
+  isWriting(cascadeId: CascadeId): boolean {
+    return this.#work.has(cascadeId);
+  }
+
   /** Resolves when nothing is being written. */
   async settled(): Promise<void> {
     await Promise.allSettled([...this.#work.values()].map((work) => work.last));
