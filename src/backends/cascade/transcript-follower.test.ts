@@ -122,6 +122,15 @@ describe("followTranscript", () => {
     expect(replay(follower.events).text.length).toBeGreaterThan(190_000);
   });
 
+  test("an answer that outgrew a transcript before the first poll fails by name, also with steps behind it", () => {
+    const { trajectory, follower } = started();
+    trajectory.write("y".repeat(300_000));
+    trajectory.finish();
+    follower.pollToEnd();
+    expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("200,000") } });
+    expect(replay(follower.events).text.length).toBeGreaterThan(190_000);
+  });
+
   test("an answer just below the limit is whole", () => {
     const { trajectory, follower } = started();
     trajectory.write("z".repeat(199_000));
@@ -132,6 +141,37 @@ describe("followTranscript", () => {
 });
 
 describe("followTranscript, whatever a server does", () => {
+  test("what is near or past the limit is whole or fails by name, however few polls see it grow", () => {
+    const size = fc.oneof(
+      fc.nat(300),
+      fc.integer({ min: 80_000, max: 320_000 }),
+      fc.integer({ min: 199_900, max: 200_050 }),
+    );
+    const step = fc.oneof(
+      fc.record({ do: fc.constant("write" as const), size }),
+      fc.record({ do: fc.constant("insert" as const), at: fc.integer({ min: 2, max: 4 }) }),
+      fc.record({ do: fc.constant("poll" as const) }),
+    );
+    fc.assert(
+      fc.property(size, fc.array(step, { maxLength: 8 }), (promptSize, steps) => {
+        const { trajectory, follower } = started("p".repeat(promptSize + 1));
+        for (const each of steps) {
+          if (each.do === "write") trajectory.write("w".repeat(each.size));
+          if (each.do === "insert") trajectory.memory(Math.min(each.at, trajectory.steps.length - 1));
+          if (each.do === "poll" && !follower.ended) follower.poll();
+        }
+        trajectory.finish();
+        follower.pollToEnd();
+        const { text } = trajectory;
+        const failed = { type: "failed", error: { message: expect.stringContaining("200,000") as string } };
+        const mayFail = text.length > 199_000 && follower.events.at(-1)?.type === "failed";
+        expect(follower.events.at(-1)).toMatchObject(mayFail ? failed : { type: "finished", text });
+        expect(text.startsWith(replay(follower.events).text.slice(0, 190_000))).toBe(true);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
   const line = fc.oneof(
     fc.string({ unit: fc.constantFrom("a", "b", "\n", "é"), minLength: 1, maxLength: 5 }),
     fc

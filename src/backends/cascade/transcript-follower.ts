@@ -70,19 +70,22 @@ export function followTranscript(
   }
   const keep = snapshot.offset - firstIndex;
   const entries = spliceTail(state.entries, keep, blocks.map(entryOf));
-  if (entries === undefined) return { events: [], state: { ...state, offset: state.wholeFrom, astray: true } };
+  if (entries === undefined) {
+    const wholeFrom = snapshot.offset > state.wholeFrom ? state.wholeFrom : firstIndex; // even that place has moved
+    return { events: [], state: { ...state, wholeFrom, offset: wholeFrom, astray: true } };
+  }
 
   const from = state.uneven ? 0 : start.fromStep - firstIndex;
   const { view, lastAnswer } = viewOf(entries, from, start.fresh);
   const answerAt = lastAnswer === undefined ? undefined : firstIndex + lastAnswer;
   const lastIsAnswer = answerAt === firstIndex + entries.length - 1;
   const alone = blocks.length === 1 || state.uneven;
-  if (cut && missing > 0 && !state.uneven) {
-    const wholeFrom = lastIsAnswer && !alone ? answerAt : firstIndex + entries.length;
+  const tooLong = cut && lastIsAnswer && alone;
+  if (cut && missing > 0 && !state.uneven && !tooLong) {
+    const wholeFrom = lastIsAnswer ? answerAt : firstIndex + entries.length;
     return { events: [], state: { ...state, entries, wholeFrom, offset: wholeFrom, astray: true } };
   }
   const whole = snapshot.offset <= state.wholeFrom;
-  const tooLong = cut && lastIsAnswer && alone;
   const { events, progress } = advance(state.progress, { ...view, cut: tooLong }, snapshot.atMs, whole, start.errorOf);
   const wholeFrom = cut && lastIsAnswer ? answerAt : state.wholeFrom;
   const tail = state.uneven ? firstIndex : Math.max(wholeFrom, answerAt ?? wholeFrom);
