@@ -19,10 +19,10 @@ async function settle(): Promise<void> {
   for (let i = 0; i < 200; i++) await Promise.resolve();
 }
 
-function begin() {
+function begin(retention = defaultRetention) {
   const clock = new FakeClock();
   const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(1)));
-  const store = openLog({ medium: new MemoryMedium(), codec, clock, retention: defaultRetention });
+  const store = openLog({ medium: new MemoryMedium(), codec, clock, retention });
   return { ...fakeTurns({ store, clock }), clock };
 }
 
@@ -124,5 +124,28 @@ test("what a stream began with can be read as long as the stream goes on, and no
   expect(await again.get(first)).toMatchObject({ ended: true });
   await clock.advance(121 * 60_000);
   await expect(again.get(first)).rejects.toMatchObject({ code: "expired" });
+  await turns.stop();
+});
+
+test("an attach moves on when the stream and its last answer expire, up to the cap; one that only looks on does not", async () => {
+  const minute = 60_000;
+  const { turns, backend, clock } = begin({ ...defaultRetention, windowMs: 30 * minute, capMs: 50 * minute });
+  const stream = await turns.attach(name, "create");
+  const { turn } = await stream.send(ask, asking(), never);
+  await settle();
+  backend.last.finish("done");
+  await settle();
+  if (turn === undefined) throw new Error("no turn was started");
+  const endedAtMs = clock.now();
+  const expiresIn = async () => ((await stream.get(turn.turnId))?.expiresAtMs ?? 0) - endedAtMs;
+  expect(await expiresIn()).toBe(30 * minute);
+  await clock.advance(10 * minute);
+  await turns.attach(name, "observe");
+  expect(await expiresIn()).toBe(30 * minute);
+  await turns.attach(name, "resume");
+  expect(await expiresIn()).toBe(40 * minute);
+  await clock.advance(20 * minute);
+  await turns.attach(name, "resume");
+  expect(await expiresIn()).toBe(50 * minute);
   await turns.stop();
 });
