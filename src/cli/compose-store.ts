@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MillraceError } from "../base/errors.ts";
+import type { Secret } from "../base/secret.ts";
 import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openRedisLog } from "../log/redis/open-redis-log.ts";
@@ -23,6 +25,8 @@ export interface StoreOptions {
   readonly clock: Clock;
   /** Told when the store begins to fail, with why, and when it is well again. */
   readonly onDegraded: (error: MillraceError | undefined) => void;
+  /** Told when the SQLite file was taken away and has been put back: whoever else has it open opens it anew. */
+  readonly onRestored: () => void;
 }
 
 export interface OpenedStore {
@@ -41,7 +45,15 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { storeFile, redis, retention, clock, onDegraded } = options;
   let setAside: string | undefined;
   let tries = 0;
-  const openCodec = async () => sealedCodec(await openLogKey(options.logKeyFile));
+  let key: Secret | undefined;
+  const openCodec = async () => {
+    key = await openLogKey(options.logKeyFile, key);
+    return sealedCodec(key);
+  };
+  const onRestored = () => {
+    void bestEffort(openLogKey(options.logKeyFile, key)); // taken away with its folder, as a rule
+    options.onRestored();
+  };
   const opening =
     redis !== undefined
       ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec() })
@@ -54,6 +66,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
               clock,
               retention,
               codec: await openCodec(),
+              onRestored,
             });
             setAside ??= opened.setAside;
             return opened.store;

@@ -90,6 +90,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   );
   const { storeFile, redis, logKeyFile } = options;
   const where = redis?.shown ?? storeFile;
+  let reopenHistory = () => {};
   const { store, setAside, degradedBy } = await openStore({
     storeFile,
     redis,
@@ -99,6 +100,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     onDegraded: (error) => {
       if (error === undefined) log.write("info", "store_healed", { store: where });
       else log.write("error", "store_degraded", { store: where, why: error.message, hint: error.hint });
+    },
+    onRestored: () => {
+      log.write("warn", "store_restored", { store: where });
+      reopenHistory();
     },
   });
   const { folder } = options;
@@ -117,6 +122,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     },
     onSetAside: (copy) => log.write("warn", "usage_set_aside", { file: storeFile, copy }),
   });
+  reopenHistory = () => meter.history.reopen();
   const inner = openTurns({
     store,
     backends: openBackends({ ...servers, clock }),

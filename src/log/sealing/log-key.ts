@@ -6,15 +6,16 @@ import { Secret } from "../../base/secret.ts";
 import { encodeKey, keyBytes, parseKey } from "./keys.ts";
 
 /**
- * The key that seals a gateway's log: read from its file, which is made (0600, its folder 0700) where there is none.
+ * The key that seals a gateway's log: read from its file, which is made (0600, its folder 0700) where there is none, with
+ * `known` in it if that is given.
  *
  * @throws MillraceError `degraded` when the file cannot be read or made, or holds something else. It is never replaced:
  * what was sealed under it could not be read again.
  */
-export async function openLogKey(path: string): Promise<Secret> {
+export async function openLogKey(path: string, known?: Secret): Promise<Secret> {
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const made = encodeKey(randomBytes(keyBytes));
+    const made = known ?? encodeKey(randomBytes(keyBytes));
     if (await writtenFirst(path, made)) return made;
     await chmod(path, 0o600);
     const held = new Secret((await readFile(path, "utf8")).trim());

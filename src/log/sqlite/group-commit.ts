@@ -15,16 +15,24 @@ interface Write {
  * start together wait for a few flushes of the disk and not for a hundred. A write that throws is undone alone.
  */
 export class GroupCommit {
-  readonly #database: DatabaseSync;
+  readonly #database: Pick<DatabaseSync, "exec">;
   readonly #statement: (sql: string) => StatementSync;
   readonly #patience: LockPatience;
+  readonly #keep: (flush: boolean) => boolean;
   #waiting: Write[] = [];
   #flushed: boolean | undefined;
 
-  constructor(database: DatabaseSync, statement: (sql: string) => StatementSync, patience: LockPatience) {
+  /** `keep` is called before each transaction, answers whether the connection is another one now, and may refuse it. */
+  constructor(
+    database: Pick<DatabaseSync, "exec">,
+    statement: (sql: string) => StatementSync,
+    patience: LockPatience,
+    keep: (flush: boolean) => boolean = () => false,
+  ) {
     this.#database = database;
     this.#statement = statement;
     this.#patience = patience;
+    this.#keep = keep;
   }
 
   /** Resolves once committed; rejects with what `work`, or the commit, threw, and then nothing was written. */
@@ -58,7 +66,9 @@ export class GroupCommit {
     if (group.length === 0) return;
     let failure: { readonly error: unknown } | undefined;
     try {
-      this.#flushAtCommit(group.some(({ flush }) => flush));
+      const flush = group.some((write) => write.flush);
+      if (this.#keep(flush)) this.#flushed = undefined;
+      this.#flushAtCommit(flush);
       this.#statement("BEGIN IMMEDIATE").run();
       for (const { work } of group) this.#apart(work, group.length > 1);
       this.#statement("COMMIT").run();

@@ -5,6 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { HeldFile } from "./held-file.ts";
 import { LockPatience } from "./lock-patience.ts";
 import { openDatabase } from "./open-database.ts";
 import { SqliteMedium } from "./sqlite-medium.ts";
@@ -53,8 +54,8 @@ it("waits for a lock, then hardly, until a write succeeds: a read beside the loc
 
 it("holds for the log: a file that stays locked costs its gateway no more time", async () => {
   const path = file();
-  const { database } = await openDatabase(path, "0");
-  const medium = new SqliteMedium(database, new FakeClock());
+  const { database, reopen } = await openDatabase(path, "0");
+  const medium = new SqliteMedium(new HeldFile({ path, database, reopen }), new FakeClock());
   onTestFinished(() => medium.close());
   const release = lock(path);
   database.exec("PRAGMA busy_timeout = 10"); // the first wait is the long one

@@ -9,6 +9,8 @@ import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;
+  /** Opens what stands at the path now, in the same way; damaged or not, it is left there. Throws what SQLite throws. */
+  readonly reopen: () => DatabaseSync;
   /** Where a damaged file that stood at the path was moved to; it is never deleted. */
   readonly setAside: string | undefined;
 }
@@ -40,10 +42,10 @@ export async function openDatabase(
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     makePrivate(path);
     const first = attempt(open);
-    if (first.database !== undefined) return { database: first.database, setAside: undefined };
+    if (first.database !== undefined) return { database: first.database, reopen: open, setAside: undefined };
     const setAside = setDatabaseAside(path, stamp);
     makePrivate(path);
-    return { database: open(), setAside };
+    return { database: open(), reopen: open, setAside };
   } catch (error) {
     throw asDegraded(error, path);
   }

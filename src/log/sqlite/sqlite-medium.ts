@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
@@ -17,6 +17,7 @@ import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { GroupCommit } from "./group-commit.ts";
+import type { HeldFile } from "./held-file.ts";
 import { LockPatience } from "./lock-patience.ts";
 import { eventRowsOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
@@ -25,6 +26,9 @@ import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
 
+/** How often it is seen to between what must be on the disk that the file has not been taken away; ms. */
+const keepEveryMs = 100;
+
 /**
  * Rows in one SQLite file, which several processes may share. A transaction that admits something (a new turn, a claim, a
  * cancel, `started`, the end) is on the disk before it resolves; deltas between survive the process's death, not a power
@@ -32,7 +36,7 @@ const lookEveryMs = 50;
  */
 export class SqliteMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  readonly #database: DatabaseSync;
+  readonly #file: HeldFile;
   readonly #clock: Clock;
   readonly #prepared = new Map<string, StatementSync>();
   readonly #statements: Statements = {
@@ -45,11 +49,14 @@ export class SqliteMedium implements LogMedium {
   #looking: Promise<void> | undefined;
   readonly #patience: LockPatience;
   readonly #commits: GroupCommit;
+  #keptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(database: DatabaseSync, clock: Clock) {
-    this.#database = database;
+  constructor(file: HeldFile, clock: Clock) {
+    this.#file = file;
+    const database = { exec: (sql: string) => file.database.exec(sql) };
     this.#patience = new LockPatience(database);
-    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql), this.#patience);
+    const keep = (flush: boolean) => this.#keepFile(flush);
+    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql), this.#patience, keep);
     this.#clock = clock;
   }
 
@@ -239,7 +246,7 @@ export class SqliteMedium implements LogMedium {
     this.#closing.abort(new Error("the log was closed"));
     await this.#looking;
     this.#commits.drain();
-    this.#database.close();
+    this.#file.close();
   }
 
   #insertTurn(row: TurnRow): void {
@@ -258,6 +265,17 @@ export class SqliteMedium implements LogMedium {
     const sql = `INSERT INTO events (turn_id, seq, epoch, kind, at_ms, payload, mac, outline)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
     this.#run(sql, turnId, seq, epoch, kind, atMs, payload, mac, outline);
+  }
+
+  /** Before a write: whether the file had gone, and the connection is another one. */
+  #keepFile(flush: boolean): boolean {
+    const now = this.#clock.monotonic();
+    if (!flush && now - this.#keptAt < keepEveryMs) return false; // a delta costs half as much as looking for the file
+    this.#keptAt = now;
+    if (!this.#file.keep()) return false;
+    this.#prepared.clear();
+    this.#waiters.wakeAll(); // who waits for another process's writes looks anew
+    return true;
   }
 
   /** As `GroupCommit.write`, its errors translated. */
@@ -289,7 +307,7 @@ export class SqliteMedium implements LogMedium {
   #statement(sql: string): StatementSync {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
-    const statement = this.#database.prepare(sql);
+    const statement = this.#file.database.prepare(sql);
     this.#prepared.set(sql, statement);
     return statement;
   }

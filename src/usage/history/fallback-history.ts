@@ -21,6 +21,8 @@ export interface FallbackHistoryOptions {
 export interface FallbackHistory extends UsageHistory {
   /** Tries a history that failed again, until the signal aborts; never rejects. */
   heal(signal: AbortSignal): Promise<void>;
+  /** Opens its file anew: what it has open is no longer what stands at its path. */
+  reopen(): void;
 }
 
 /**
@@ -102,6 +104,11 @@ export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistory
         degradedBy = undefined;
         onDegraded(undefined);
       }
+    },
+    reopen() {
+      primary?.close();
+      primary = undefined;
+      if (degradedBy === undefined) attempt(tryOpen);
     },
     close() {
       primary?.close();

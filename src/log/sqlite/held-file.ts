@@ -1,0 +1,157 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { translateSqliteError } from "./sqlite-errors.ts";
+
+export interface HeldFileOptions {
+  readonly path: string;
+  readonly database: DatabaseSync;
+  /** Opens what stands at the path, as `database` was opened. */
+  readonly reopen: () => DatabaseSync;
+  /** Told when the file was gone and has been put back, before anything more is written to it. */
+  readonly onRestored?: () => void;
+}
+
+/**
+ * A database whose file somebody may take away while it is open. The system keeps what is open until it is closed, so writes
+ * would go on without an error, to where nobody finds them again. Looked for before each write, it is put back whole instead.
+ */
+export class HeldFile {
+  readonly #options: HeldFileOptions;
+  #database: DatabaseSync;
+  #main: string | undefined;
+  #wal: string | undefined;
+
+  constructor(options: HeldFileOptions) {
+    this.#options = options;
+    this.#database = options.database;
+    this.#noteWhatIsHeld();
+  }
+
+  get database(): DatabaseSync {
+    return this.#database;
+  }
+
+  /**
+   * Sees that what is written now can be found again. Answers whether `database` is another connection from now on.
+   *
+   * @throws MillraceError `degraded` when the file is gone and cannot be put back, or another one stands in its place.
+   */
+  keep(): boolean {
+    const { path, reopen, onRestored } = this.#options;
+    const main = identityOf(path);
+    const wal = identityOf(walOf(path));
+    this.#wal ??= wal; // SQLite makes it with the first transaction
+    if (main === this.#main && wal === this.#wal) return false;
+    try {
+      const isOurs = main === undefined || main === this.#main;
+      if (isOurs) this.#putBack(main !== undefined);
+      else if (!this.#isCopied(wal === this.#wal)) throw replaced(path);
+      const next = reopen();
+      this.#database.close();
+      this.#database = next;
+      this.#noteWhatIsHeld();
+      if (isOurs) onRestored?.();
+      return true;
+    } catch (error) {
+      throw asDegraded(error, path);
+    }
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #noteWhatIsHeld(): void {
+    this.#main = identityOf(this.#options.path);
+    this.#wal = identityOf(walOf(this.#options.path));
+  }
+
+  /** All that was committed, as one file at the path: whole, or not there. */
+  #putBack(replaces: boolean): void {
+    const { path } = this.#options;
+    const folder = dirname(path);
+    const draft = `${path}.${randomBytes(6).toString("hex")}.draft`;
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    try {
+      closeSync(openSync(draft, "wx", 0o600));
+      this.#database.prepare("VACUUM INTO ?").run(draft);
+      flush(draft, "r+");
+      removeCompanions(path);
+      if (replaces) renameSync(draft, path);
+      else linkSync(draft, path); // never over another one's
+      flush(folder, "r");
+    } finally {
+      rmSync(draft, { force: true });
+    }
+  }
+
+  /**
+   * Whether what stands at the path was put there by another process that shares the log: each owner that signed up here is
+   * there too, alive for as long at least. Nothing was written here since, or it would have been this process that put it back.
+   */
+  #isCopied(besideOurs: boolean): boolean {
+    if (besideOurs) removeCompanions(this.#options.path); // SQLite would mix them into the file that is not theirs
+    const ours = ownersIn(this.#database);
+    const copy = this.#options.reopen();
+    try {
+      const theirs = ownersIn(copy);
+      return ours.size > 0 && [...ours].every(([owner, aliveUntil]) => (theirs.get(owner) ?? -1) >= aliveUntil);
+    } finally {
+      copy.close();
+    }
+  }
+}
+
+/** What tells the file at the path from another of its name; undefined where there is none. */
+function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}`;
+}
+
+function walOf(path: string): string {
+  return `${path}-wal`;
+}
+
+/** What SQLite keeps beside its file. Who has it open goes on with it. */
+function removeCompanions(path: string): void {
+  for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true });
+}
+
+function ownersIn(database: DatabaseSync): ReadonlyMap<string, number> {
+  const rows = database.prepare("SELECT owner, alive_until_ms FROM owners").all();
+  return new Map(rows.map((row) => [String(row["owner"]), Number(row["alive_until_ms"])]));
+}
+
+/** On the disk, whatever happens next. Windows flushes no folders. */
+function flush(path: string, mode: "r" | "r+"): void {
+  try {
+    const descriptor = openSync(path, mode);
+    try {
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    if (mode === "r+") throw error;
+  }
+}
+
+function replaced(path: string): MillraceError {
+  return new MillraceError("degraded", `Another file stands in the place of the log's (${path}).`, {
+    hint: "Move it away, and the log is put back as it was; or restart the gateway to go on with that file.",
+  });
+}
+
+function asDegraded(error: unknown, path: string): unknown {
+  if (isMillraceError(error)) return error;
+  const what = `The log's file (${path}) is gone, and the one to replace it`;
+  const translated = translateSqliteError(error, what);
+  if (translated !== error) return translated;
+  if (error instanceof Error && "code" in error && "syscall" in error) {
+    return new MillraceError("degraded", `${what} cannot be made: ${String(error.code)}.`, { cause: error });
+  }
+  return error;
+}
