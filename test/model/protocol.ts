@@ -20,6 +20,8 @@ export interface Fixes {
   readonly attachEpochs: boolean;
   /** An attach that is worked on late takes no stream from a client that is there: its own connection is gone. */
   readonly liveAttaches: boolean;
+  /** What came whole before its connection ended counts, where no other attach has the stream; an abort counts there too. */
+  readonly lastWords: boolean;
 }
 
 export const allFixes: Fixes = {
@@ -30,6 +32,7 @@ export const allFixes: Fixes = {
   explicitIntent: true,
   attachEpochs: true,
   liveAttaches: true,
+  lastWords: true,
 };
 
 /** What may go wrong, and how often. */
@@ -43,6 +46,8 @@ export interface Faults {
   readonly lateAttaches: number;
   /** Whether the user cancels at some point. */
   readonly aborts: number;
+  /** Whether the client may do so as the original ones do: by an abort without a number, on a connection that it leaves at once. */
+  readonly leavingAborts: number;
 }
 
 /** What the client sends: the request, the result of the tool, or an abort. `payload` tells two chunks of one number apart. */
@@ -65,7 +70,7 @@ interface Saved {
 type Tool = "none" | "running" | "sent";
 
 interface Client extends Saved {
-  readonly phase: "idle" | "detached" | "attached" | "down" | "done" | "aborted" | "expired" | "fenced";
+  readonly phase: "idle" | "detached" | "attached" | "down" | "done" | "aborted" | "left" | "expired" | "fenced";
   /** Chunks the application gave, waiting for their second half (store after send, or send after store). */
   readonly half: Chunk | null;
   readonly out: readonly Chunk[];
@@ -88,12 +93,18 @@ export interface State {
   readonly server: ServerMemory;
   readonly durable: ServerMemory;
   readonly epoch: number;
-  /** An attach without a connection that the server has not worked on; whether it would make the stream. */
-  readonly late: { readonly creates: boolean } | null;
+  /** An attach without a connection that the server has not worked on. */
+  readonly late: Late | null;
   readonly generations: number;
   readonly faults: Faults;
   /** Set by the step that broke an invariant. */
   readonly broken: string | null;
+}
+
+/** Whether it would make the stream, and what came whole before its connection ended. */
+interface Late {
+  readonly creates: boolean;
+  readonly brings: readonly Chunk[];
 }
 
 export interface Step {
@@ -142,7 +153,8 @@ export function isSettled(state: State): boolean {
   return state.clients.every(({ phase }, index) => {
     if (phase === "fenced" && index === 0) return false; // nobody else goes on with its stream
     if (phase === "fenced" || phase === "expired" || phase === "down") return true;
-    if (phase === "aborted") return state.server.aborted || !state.server.known || state.server.events === lastEvent;
+    if (phase === "aborted" || phase === "left")
+      return state.server.aborted || !state.server.known || state.server.events === lastEvent;
     return phase === "done";
   });
 }
@@ -199,6 +211,19 @@ function clientSteps(state: State, client: Client, index: number, fixes: Fixes):
         );
       }
     }
+  }
+  const { aborts, leavingAborts } = state.faults;
+  const isOpen = client.phase === "attached" || client.phase === "detached";
+  if (aborts > 0 && leavingAborts > 0 && index === 0 && client.next > 0 && isOpen && state.late === null) {
+    put(
+      "is cancelled: attaches afresh, says an abort without a number and leaves at once",
+      { ...client, phase: "left", half: null, out: [], in: [] },
+      {
+        faults: { ...state.faults, aborts: aborts - 1, leavingAborts: leavingAborts - 1 },
+        late: { creates: false, brings: [{ seqno: null, payload: "abort" }] },
+        saved: null,
+      },
+    );
   }
   const [message, ...rest] = client.in;
   if (client.phase === "attached" && message !== undefined)
@@ -363,20 +388,39 @@ function serverSteps(state: State, fixes: Fixes): Taken[] {
 }
 
 /** An attach like any other, but that nobody is there to be welcomed. */
-function workOnLate(state: State, { creates }: NonNullable<State["late"]>, fixes: Fixes): State {
+function workOnLate(state: State, { creates, brings }: Late, fixes: Fixes): State {
   const over: State = { ...state, late: null };
+  const said = fixes.lastWords ? brings : [];
   if (!state.server.known) {
     const created = { ...nothing, known: true };
-    return creates ? { ...over, epoch: state.epoch + 1, server: created, durable: created } : over;
+    return creates ? takeAll({ ...over, epoch: state.epoch + 1, server: created, durable: created }, said) : over;
   }
   const isThere = state.clients.some(({ phase }) => phase === "attached");
-  if (isThere && fixes.liveAttaches) return over;
-  const claimed = { ...over, epoch: state.epoch + 1 };
+  if (isThere && fixes.liveAttaches) {
+    return takeAll(
+      over,
+      said.filter(({ payload }) => payload === "abort").map((abort) => ({ ...abort, seqno: null })),
+    );
+  }
+  const claimed = takeAll({ ...over, epoch: state.epoch + 1 }, said);
   if (!isThere || !fixes.attachEpochs) return claimed;
   const fence = (client: Client): Client =>
     client.phase === "attached" ? { ...client, phase: "fenced", out: [], in: [] } : client;
   const broken = "a client is told that another one has its stream, and there is none";
   return { ...claimed, broken, clients: state.clients.map(fence) };
+}
+
+/** What a client that has left still said: stored like anything else, and acknowledged to nobody. */
+function takeAll(state: State, chunks: readonly Chunk[]): State {
+  let { server, generations } = state;
+  for (const { seqno, payload } of chunks) {
+    if (payload === "abort") server = { ...server, aborted: true };
+    if (seqno === null || seqno !== server.accepted.length) continue; // it is there already, or another one is
+    if (seqno === 0) generations++;
+    server = { ...server, accepted: [...server.accepted, { seqno, payload }] };
+  }
+  const broken = generations > 1 ? "the answer is generated a second time" : state.broken;
+  return { ...state, server, durable: server, generations, broken };
 }
 
 function faultSteps(state: State, fixes: Fixes): Taken[] {
@@ -403,7 +447,14 @@ function faultSteps(state: State, fixes: Fixes): Taken[] {
     const creates = first.next === 0 || !fixes.explicitIntent;
     const left = { ...faults, cuts: faults.cuts - 1, lateAttaches: faults.lateAttaches - 1 };
     const label = "the client's connection is cut before the server has worked on its attach";
-    found.push({ label, state: { ...state, late: { creates }, faults: left } });
+    found.push({ label, state: { ...state, late: { creates, brings: [] }, faults: left } });
+    if (first.unacked.length > 0) {
+      const brings = first.unacked;
+      found.push({
+        label: `${label} and on what it sent`,
+        state: { ...state, late: { creates, brings }, faults: left },
+      });
+    }
   }
   if (faults.clientCrashes > 0 && first.phase === "attached" && second === undefined) {
     const down: Client = { ...fresh(`${first.life}'`), phase: "down" };
@@ -461,7 +512,7 @@ function faultSteps(state: State, fixes: Fixes): Taken[] {
         ...state,
         server: nothing,
         durable: nothing,
-        late: state.late && { creates: !fixes.explicitIntent && state.late.creates }, // a tombstone is left
+        late: state.late && { ...state.late, creates: !fixes.explicitIntent && state.late.creates }, // a tombstone is left
         faults: { ...faults, expiries: faults.expiries - 1 },
       },
     });

@@ -10,6 +10,7 @@ export const faults: Faults = {
   secondWindows: 1,
   lateAttaches: 1,
   aborts: 1,
+  leavingAborts: 1,
 };
 
 /** Which hazard each fix closes. */
@@ -21,6 +22,7 @@ export const closes: Readonly<Record<keyof Fixes, Hazard>> = {
   explicitIntent: "H6",
   attachEpochs: "H7",
   liveAttaches: "L1",
+  lastWords: "L2",
 };
 
 /** The algorithm as published, with none of the fixes. */
@@ -32,6 +34,7 @@ export const published: Fixes = {
   explicitIntent: false,
   attachEpochs: false,
   liveAttaches: false,
+  lastWords: false,
 };
 
 /** What the published algorithm shows; it knows no epochs, so nobody can be fenced off by mistake. */
@@ -55,6 +58,7 @@ const none: Faults = {
   secondWindows: 0,
   lateAttaches: 0,
   aborts: 0,
+  leavingAborts: 0,
 };
 
 export interface Report {

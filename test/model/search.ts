@@ -1,7 +1,7 @@
 import { type Faults, type Fixes, initial, isSettled, type State, steps } from "./protocol.ts";
 
-/** The hazards of facts/idempotent-streams.md, A11, that this model can show, and one that fencing brings with it: L1. */
-export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7" | "L1";
+/** The hazards of facts/idempotent-streams.md, A11, that this model can show, and two of clients that leave: L1, L2. */
+export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7" | "L1" | "L2";
 
 /** One way things go wrong, with a shortest trace to it. */
 export interface Counterexample {
@@ -60,6 +60,7 @@ function classify(state: State, what: string): Hazard {
   if (what.includes("second time")) return "H6";
   if (what.includes("two different chunks")) return state.clients.length > 1 ? "H7" : "H2";
   if (state.clients.some(({ phase }) => phase === "aborted")) return "H3";
+  if (state.clients.some(({ phase }) => phase === "left")) return "L2";
   const isForgotten = !state.server.accepted.some(({ seqno }) => seqno === 0);
   return isForgotten ? "H6" : "H1";
 }

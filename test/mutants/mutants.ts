@@ -12,6 +12,7 @@ export interface Mutant {
 const log = ["src/log/memory/memory-log.test.ts", "src/log/sqlite/sqlite-log.test.ts"];
 const streams = ["src/gateway/idempotent/idempotent.test.ts", "src/gateway/idempotent/stream-guarantees.test.ts"];
 const orders = "src/gateway/idempotent/interleavings.test.ts";
+const takeOver = "src/gateway/idempotent/take-over.test.ts";
 const turns = ["src/turns/open-turns.test.ts", "src/turns/attachment.test.ts"];
 const client = ["src/client/stream.test.ts", "src/client/decide.test.ts"];
 const sealing = ["src/log/sealing/sealing.test.ts"];
@@ -43,6 +44,27 @@ export const mutants: readonly Mutant[] = [
     name: "G8: nobody is told that he was superseded",
     file: "src/gateway/idempotent/serve-attach.ts",
     from: "if (attachment.superseded.aborted) throw superseded();",
+    to: "",
+    tests: [orders],
+  },
+  {
+    name: "G8: a late abort ends the turn of a newer attach",
+    file: "src/gateway/idempotent/take-over.ts",
+    from: "if (running !== undefined && !place.isOvertaken)",
+    to: "if (running !== undefined)",
+    tests: [takeOver],
+  },
+  {
+    name: "G7: an abort is lost with the client that leaves at once",
+    file: "src/gateway/idempotent/take-over.ts",
+    from: "if (!(await incoming.hasAny())) return false;",
+    to: "if (!signal.aborted || place !== undefined) return false;",
+    tests: [takeOver, orders],
+  },
+  {
+    name: "G7: what had come is dropped when its client leaves",
+    file: "src/gateway/idempotent/serve-attach.ts",
+    from: "if (signal.aborted && !observes) await workOff(attach, bell, stopping);",
     to: "",
     tests: [orders],
   },

@@ -128,15 +128,21 @@ export async function runOriginalClient(options: OriginalOptions): Promise<Origi
   }
 }
 
-/** One more call that sends nothing but `abort`. */
+/** How long one stays that has said `abort`; ms. */
+const goodbyeMs = 5;
+
+/** One more call that sends nothing but `abort`, and leaves. */
 async function abortOnce(options: OriginalOptions, headers: Record<string, string>): Promise<void> {
+  const left = new AbortController();
   async function* only(): AsyncGenerator<JsonObject, void> {
     yield { abort: {} };
+    await systemClock.sleep(goodbyeMs, left.signal);
+    left.abort();
   }
   try {
-    for await (const _ of attach(options, headers, only(), new AbortController().signal)) continue;
+    for await (const _ of attach(options, headers, only(), left.signal)) continue;
   } catch {
-    // what is aborted ends with an error
+    // what is left ends with an error
   }
 }
 

@@ -11,10 +11,38 @@ export interface OrderTiming {
 
 export const defaultOrder: OrderTiming = { waitMs: 250, looks: 5 };
 
-interface Here {
+/** One attach among those of its stream. */
+export interface Place {
+  /**
+   * Resolves once this attach may take the stream over: true when everybody who was there before it has left, false when it
+   * has waited for that long enough, over all calls. It waits for nobody of its own life, which a client that counts its attaches names: that is the
+   * log's to decide. Rejects with the signal's reason.
+   */
+  untilFree(signal: AbortSignal): Promise<boolean>;
+  /** It takes the stream over now: whoever came before and has not taken it is overtaken. */
+  take(): void;
+  /** Whether one that came later has taken the stream over. */
+  readonly isOvertaken: boolean;
+  /** Nobody waits for it any more: its client has left, or it is over. */
+  letPass(): void;
+  /** It is over. */
+  close(): void;
+}
+
+interface Waiting {
+  readonly number: number;
   readonly life: string | undefined;
-  /** Aborts when it has left. */
-  readonly left: AbortSignal;
+  /** Aborts when nobody has to wait for it any more. */
+  readonly passed: AbortController;
+  /** How often it has looked whether those before it have left. */
+  looked: number;
+}
+
+interface Stream {
+  readonly here: Set<Waiting>;
+  came: number;
+  /** The latest that took the stream over. */
+  taken: number;
 }
 
 /**
@@ -26,58 +54,51 @@ interface Here {
 export class AttachOrder {
   readonly #clock: Clock;
   readonly #timing: OrderTiming;
-  /** By stream: attaches that came and have not left, in the order in which they came. */
-  readonly #here = new Map<string, Set<Here>>();
+  readonly #streams = new Map<string, Stream>();
 
   constructor(clock: Clock, timing: OrderTiming = defaultOrder) {
     this.#clock = clock;
     this.#timing = timing;
   }
 
-  /**
-   * Resolves once this attach may take the stream over; the answered function says that it has left. It waits for nobody of its own
-   * life, which a client that counts its attaches names: that is the log's to decide.
-   *
-   * Throws the signal's reason when its connection is gone.
-   */
-  async enter(name: StreamName, life: string | undefined, signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted();
+  /** The attach is there now: all that came earlier and have not left are before it. `life`: of a client that counts its attaches. */
+  come(name: StreamName, life: string | undefined): Place {
     const key = keyOf(name);
-    const here = this.#here.get(key) ?? new Set();
-    this.#here.set(key, here);
-    const before = [...here].filter((other) => other.life === undefined || other.life !== life);
-    const left = new AbortController();
-    const self: Here = { life, left: left.signal };
-    here.add(self);
-    const leave = () => {
-      here.delete(self);
-      if (here.size === 0 && this.#here.get(key) === here) this.#here.delete(key);
-      left.abort();
+    const stream = this.#streams.get(key) ?? { here: new Set(), came: 0, taken: 0 };
+    this.#streams.set(key, stream);
+    const before = [...stream.here].filter((other) => other.life === undefined || other.life !== life);
+    const self: Waiting = { number: ++stream.came, life, passed: new AbortController(), looked: 0 };
+    stream.here.add(self);
+    return {
+      untilFree: (signal) => this.#untilPassed(self, before, signal),
+      take: () => void (stream.taken = Math.max(stream.taken, self.number)),
+      get isOvertaken() {
+        return stream.taken > self.number;
+      },
+      letPass: () => self.passed.abort(),
+      close: () => {
+        self.passed.abort();
+        stream.here.delete(self);
+        if (stream.here.size === 0 && this.#streams.get(key) === stream) this.#streams.delete(key);
+      },
     };
-    try {
-      await this.#untilGone(before, signal);
-      signal.throwIfAborted(); // who has left again takes nothing over from who came back
-      return leave;
-    } catch (error) {
-      leave();
-      throw error;
-    }
   }
 
   /** Waits for those to leave, as long as that may take. */
-  async #untilGone(those: readonly Here[], signal: AbortSignal): Promise<void> {
+  async #untilPassed(self: Waiting, those: readonly Waiting[], signal: AbortSignal): Promise<boolean> {
     const { waitMs, looks } = this.#timing;
-    let looked = 0;
-    for (const { left } of those) {
-      while (!left.aborted && looked < looks) {
-        const hasSlept = await this.#clock.sleep(waitMs / looks, AbortSignal.any([left, signal])).then(
+    signal.throwIfAborted();
+    for (const { passed } of those) {
+      while (!passed.signal.aborted && self.looked < looks) {
+        const hasSlept = await this.#clock.sleep(waitMs / looks, AbortSignal.any([passed.signal, signal])).then(
           () => true,
           () => false, // it has left, or nobody waits any more
         );
         signal.throwIfAborted();
-        if (hasSlept) looked++;
+        if (hasSlept) self.looked++;
       }
     }
+    return those.every(({ passed }) => passed.signal.aborted);
   }
 }
 

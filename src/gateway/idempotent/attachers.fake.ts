@@ -11,13 +11,13 @@ import { openTurns } from "../../turns/open-turns.ts";
 import { plainLayout } from "../../turns/turns.fake.ts";
 import { GatewayMetrics } from "../metrics.ts";
 import { defaultTiming } from "../timing.ts";
-import { type AttachAsk, parseAttach } from "./attach-headers.ts";
+import { parseAttach } from "./attach-headers.ts";
 import { AttachOrder } from "./attach-order.ts";
 import { brokenPromises, type Heard } from "./broken-promises.fake.ts";
-import { openAttach, type StreamParts } from "./open-attach.ts";
+import type { StreamParts } from "./open-attach.ts";
 import { defaultQuotas, Quotas } from "./quotas.ts";
 import { detailsOf, type MessageInit, RawAttach } from "./raw-client.fake.ts";
-import { encodeAny, serveAttach } from "./serve-attach.ts";
+import { runAttach } from "./run-attach.ts";
 import { headersOf, newNames } from "./stream-world.fake.ts";
 
 /** What one client does with its connection, in this order: sends messages, and may leave. */
@@ -59,14 +59,15 @@ export async function playAttachers(scenario: Scenario, store: LogStore, schedul
   const held = heldStore({ store, schedule, hold: scenario.hold, passing, onDone });
   const names = newNames();
   const headers = headersOf(names, "0", scenario.session === undefined ? {} : { "x-session-id": scenario.session });
-  const ask = parseAttach(new Headers(headers), `caller-${names.key}`);
+  const caller = `caller-${names.key}`;
+  const ask = parseAttach(new Headers(headers), caller);
   const backend = new ScheduledBackend(schedule, scenario.answers);
   const gateways = Array.from({ length: scenario.gateways }, (_, at) =>
     gatewayOver(held, backend, `${names.key}-${at}`),
   );
   const attachers = scenario.attachers.map((doings, at) => {
     const { parts } = gateways[at % gateways.length] as (typeof gateways)[number]; // the place is one of theirs
-    return new Attacher(`client ${at + 1}`, doings, schedule, attachOver(parts, ask));
+    return new Attacher(`client ${at + 1}`, doings, schedule, attachOver(parts, caller, headers));
   });
   const playing = attachers.map((attacher) => attacher.play());
   await schedule.run();
@@ -194,18 +195,13 @@ function gatewayOver(store: LogStore, backend: FakeBackend, owner: string) {
 }
 
 /** One attach, as the gateway serves it over tier 1, without a socket. */
-function attachOver(parts: StreamParts, ask: AttachAsk): ConstructorParameters<typeof RawAttach>[0] {
-  return async function* (up, signal) {
-    try {
-      const attach = await openAttach(parts, ask, { waitsForGaps: false }, signal);
-      const feed = async () => {
-        for await (const message of up) await attach.session.feed(message, signal);
-        attach.session.endInput();
-      };
-      void feed();
-      yield* serveAttach(parts, attach, new AbortController().signal, signal);
-    } catch (error) {
-      if (!signal.aborted) throw encodeAny(parts, error, false);
-    }
-  };
+function attachOver(
+  parts: StreamParts,
+  caller: string,
+  headers: Readonly<Record<string, string>>,
+): ConstructorParameters<typeof RawAttach>[0] {
+  const stopping = new AbortController().signal;
+  const given = async () => new Headers(headers);
+  return (messages, signal) =>
+    runAttach(parts, { caller, headers: given, messages, waitsForGaps: false, signal }, stopping);
 }

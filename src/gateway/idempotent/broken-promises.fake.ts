@@ -44,6 +44,7 @@ export async function brokenPromises(played: Played): Promise<readonly string[]>
     ...notTold(done, heard),
     ...(await wronglyAcknowledged(played)),
     ...(await wrongEnds(played, turns)),
+    ...(await unheardAborts(played, turns)),
     ...(prompts === turns.length ? [] : [`${prompts} prompts for ${turns.length} turns`]),
     ...(turns.length <= 2 ? [] : [`${turns.length} turns`]),
   ];
@@ -54,9 +55,10 @@ function lateWrites(done: readonly Done[]): readonly string[] {
   const epochs = new Map<string, number>();
   let newest = 0;
   const broken: string[] = [];
-  for (const { actor, method, args, result } of done) {
-    if (method === "attachStream" && isAttached(result)) {
-      newest = result.epoch;
+  for (const one of done) {
+    const { actor, method, args, result } = one;
+    if (isTakeover(one)) {
+      newest = one.result.epoch;
       epochs.set(actor, newest);
     }
     const isLate = (epochs.get(actor) ?? newest) < newest;
@@ -69,7 +71,7 @@ function lateWrites(done: readonly Done[]): readonly string[] {
 
 /** G8: whoever is there while a newer attach is made learns it, unless the stream ends first. */
 function notTold(done: readonly Done[], heard: readonly Heard[]): readonly string[] {
-  const attached = done.filter(({ method, result }) => method === "attachStream" && isAttached(result));
+  const attached = done.filter((one) => isTakeover(one));
   const newest = attached.at(-1)?.actor;
   return heard.flatMap(({ name, left, refused, end }) => {
     if (name === newest && refused === "superseded") return [`${name} has the stream, and was told that it has not`];
@@ -109,12 +111,33 @@ async function wrongEnds({ store, opening, heard }: Played, turns: readonly Turn
   return broken;
 }
 
+/** G7: an abort of whoever had the stream last ends what ran, whether or not its client stayed to hear of it. */
+async function unheardAborts(
+  { store, opening, done, heard }: Played,
+  turns: readonly TurnId[],
+): Promise<readonly string[]> {
+  const newest = done.findLast((one) => isTakeover(one))?.actor;
+  const aborted = heard.find(
+    ({ name, sent }) => name === newest && sent.some(({ request }) => request?.case === "abort"),
+  );
+  if (aborted === undefined) return [];
+  const broken: string[] = [];
+  for (const turnId of turns) {
+    const { events } = await store.readAfter(turnId, startOfLog, { limit: 100, ...opening });
+    if (!events.some(isTerminal)) broken.push(`${aborted.name} aborted, and a turn goes on`);
+  }
+  return broken;
+}
+
 function isSame(init: MessageInit, payload: Uint8Array): boolean {
   const mine = parseMessage(create(ClientMessageSchema, init)).payload;
   return Buffer.from(mine).equals(Buffer.from(payload));
 }
 
-function isAttached(result: unknown): result is AttachedStream {
+/** Whether an attach took the stream over with this, and did not only look. */
+function isTakeover(one: Pick<Done, "method" | "args" | "result">): one is Done & { readonly result: AttachedStream } {
+  const { method, args, result } = one;
+  if (method !== "attachStream" || args[1] === "observe") return false;
   return typeof result === "object" && result !== null && "epoch" in result && "accepted" in result;
 }
 

@@ -1,14 +1,17 @@
 import type { TurnId } from "../../base/ids.ts";
+import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, StreamTurns } from "../../turns/attachment.ts";
 import type { StartedTurn } from "../../turns/turns.ts";
 import { eventIn } from "../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../rpc-handler.ts";
 import type { AttachAsk } from "./attach-headers.ts";
 import type { AttachOrder } from "./attach-order.ts";
+import type { Incoming } from "./incoming.ts";
 import type { Quotas } from "./quotas.ts";
 import { readStored, type StoredStream } from "./stored-stream.ts";
 import { StreamSession } from "./stream-session.ts";
 import { StreamState } from "./stream-state.ts";
+import { takesOver } from "./take-over.ts";
 
 /** The parts that every attach shares. */
 export interface StreamParts extends RpcParts {
@@ -29,8 +32,18 @@ export interface OpenAttach {
   close(): void;
 }
 
+/** What an attach needs of the call that carries it. */
+export interface AttachCall {
+  readonly incoming: Incoming<ClientMessage>;
+  /** On tiers 2 and 3, whose messages may come in any order. */
+  readonly waitsForGaps: boolean;
+  /** Aborts when the client has left. */
+  readonly signal: AbortSignal;
+}
+
 /**
- * Attaches to the stream that the headers name.
+ * Attaches to the stream that the headers name. Undefined, and nothing is taken over, where the client has left and what it brought
+ * does not need the stream (`takesOver`). `stopping` aborts when the gateway stops.
  *
  * @throws MillraceError `rate_limited` for a caller with too many of them, `cancelled` where a later attach of the same client
  * has come, `expired` for a stream that is unknown, gone or under another key, `diverged` as `readStored` says.
@@ -38,28 +51,39 @@ export interface OpenAttach {
 export async function openAttach(
   parts: StreamParts,
   ask: AttachAsk,
-  options: { readonly waitsForGaps: boolean },
-  signal: AbortSignal,
-): Promise<OpenAttach> {
-  signal.throwIfAborted();
-  const leaveQuota = parts.quotas.attach(ask.name.caller);
-  let leaveOrder: (() => void) | undefined;
+  { incoming, waitsForGaps, signal }: AttachCall,
+  stopping: AbortSignal,
+): Promise<OpenAttach | undefined> {
+  const { streams, quotas, order, models, metrics } = parts;
+  const { caller } = ask.name;
+  const leaveQuota = quotas.attach(caller);
+  const place = ask.intent === "observe" ? undefined : order.come(ask.name, ask.number?.life);
   let attachment: Attachment | undefined;
-  const close = () => {
+  const left = () => {
+    place?.letPass(); // nobody waits for a client that is not there
     leaveQuota();
-    leaveOrder?.();
+  };
+  const close = () => {
+    signal.removeEventListener("abort", left);
+    leaveQuota();
+    place?.close();
     attachment?.close();
   };
+  signal.addEventListener("abort", left, { once: true });
+  if (signal.aborted) left();
   try {
-    if (ask.intent !== "observe") leaveOrder = await parts.order.enter(ask.name, ask.number?.life, signal);
-    attachment = await parts.streams.attach(ask.name, ask.intent, ask.ticket, ask.number);
+    if (place !== undefined && !(await takesOver(streams, ask, place, incoming, signal))) {
+      close();
+      return undefined;
+    }
+    place?.take();
+    attachment = await streams.attach(ask.name, ask.intent, ask.ticket, ask.number);
     const state = new StreamState(attachment.accepted);
-    const stored = await readStored(attachment, state, ask, signal);
+    const stored = await readStored(attachment, state, ask, stopping);
     noteReturn(parts, ask, state);
-    const { models, quotas, metrics } = parts;
-    const keep = (bytes: number) => quotas.keep(ask.name.caller, bytes);
+    const keep = (bytes: number) => quotas.keep(caller, bytes);
     const onTurn = ({ joined, degraded }: StartedTurn) => metrics.turn("idempotent", joined, degraded);
-    const session = new StreamSession({ attachment, state, ask, models, keep, onTurn, ...options });
+    const session = new StreamSession({ attachment, state, ask, models, keep, onTurn, waitsForGaps });
     return { ask, attachment, state, stored, session, turnId: state.turns.at(-1), close };
   } catch (error) {
     close();

@@ -1,12 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  type ConnectRouter,
-  createContextKey,
-  createContextValues,
-  type HandlerContext,
-} from "@connectrpc/connect";
+import { type ConnectRouter, createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { within } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import {
@@ -22,16 +15,16 @@ import type { StreamTurns } from "../../turns/attachment.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { Caller } from "../guard.ts";
 import type { OpenRpc, RpcHandler } from "../rpc-handler.ts";
-import { namesStream, parseAttach } from "./attach-headers.ts";
+import { namesStream } from "./attach-headers.ts";
 import { AttachOrder } from "./attach-order.ts";
 import { isCallPath } from "./find-call.ts";
-import { openAttach, type StreamParts } from "./open-attach.ts";
+import type { StreamParts } from "./open-attach.ts";
 import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
 import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
 import { Rendezvous } from "./rendezvous.ts";
 import { rpcServer } from "./rpc-server.ts";
-import { encodeAny, serveAttach } from "./serve-attach.ts";
-import type { StreamSession } from "./stream-session.ts";
+import { type Carrier, runAttach } from "./run-attach.ts";
+import { encodeAny } from "./serve-attach.ts";
 import { unreadable } from "./unreadable.ts";
 import { writeRefusal } from "./write-refusal.ts";
 
@@ -106,13 +99,8 @@ class Idempotent implements RpcHandler {
   /** Tier 1: both ways in one call. */
   async *#bidi(messages: AsyncIterable<ClientMessage>, context: HandlerContext): AsyncGenerator<ServerMessage, void> {
     const { digest } = callerOf(context);
-    yield* this.#attach(
-      digest,
-      async () => context.requestHeader,
-      () => messages,
-      false,
-      context.signal,
-    );
+    const { requestHeader, signal } = context;
+    yield* this.#attach({ caller: digest, headers: async () => requestHeader, messages, waitsForGaps: false, signal });
   }
 
   /** Tier 2: the way down of what is appended under this request id. */
@@ -162,32 +150,17 @@ class Idempotent implements RpcHandler {
     headers: Headers,
     signal: AbortSignal,
   ): AsyncGenerator<ServerMessage, void> {
-    const up = this.#rendezvous.claim(caller, requestId);
+    const up = this.#rendezvous.claim(caller, requestId, signal);
     try {
-      const named = async () => (namesStream(headers) ? headers : up.firstHeaders(signal));
-      yield* this.#attach(caller, named, () => up.messages(), true, signal);
+      const named = async () => (namesStream(headers) ? headers : up.firstHeaders());
+      yield* this.#attach({ caller, headers: named, messages: up.messages(), waitsForGaps: true, signal });
     } finally {
       up.end();
     }
   }
 
-  /** One attach over whatever carries it. */
-  async *#attach(
-    caller: string,
-    headers: () => Promise<Headers>,
-    messages: () => AsyncIterable<ClientMessage>,
-    waitsForGaps: boolean,
-    signal: AbortSignal,
-  ): AsyncGenerator<ServerMessage, void> {
-    try {
-      const ask = parseAttach(await headers(), caller);
-      const attach = await openAttach(this.#parts, ask, { waitsForGaps }, signal);
-      void feedAll(attach.session, messages(), this.#parts.limits.maxBodyBytes, signal); // never rejects, and ends with the connection
-      yield* serveAttach(this.#parts, attach, this.#stopping.signal, signal);
-    } catch (error) {
-      if (signal.aborted) return; // the client went away: there is nobody to tell
-      throw encodeAny(this.#parts, error, false);
-    }
+  #attach(carrier: Carrier): AsyncGenerator<ServerMessage, void> {
+    return runAttach(this.#parts, carrier, this.#stopping.signal);
   }
 }
 
@@ -214,27 +187,6 @@ function readMessage(bytes: Uint8Array): ClientMessage {
   } catch (error) {
     throw unreadable(error, Number.POSITIVE_INFINITY);
   }
-}
-
-/** Hands on what comes on a connection, until it ends or breaks. Never rejects. */
-async function feedAll(
-  session: StreamSession,
-  messages: AsyncIterable<ClientMessage>,
-  mostBytes: number,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    for await (const message of messages) await session.feed(message, signal);
-  } catch (error) {
-    if (!signal.aborted && isOfMessage(error)) session.fail(unreadable(error, mostBytes));
-  }
-  session.endInput();
-}
-
-/** Whether what came cannot be a message, and not: the connection broke. */
-function isOfMessage(error: unknown): boolean {
-  if (!(error instanceof ConnectError)) return false;
-  return [Code.InvalidArgument, Code.ResourceExhausted, Code.Internal].includes(error.code);
 }
 
 function callerOf({ values }: HandlerContext): Caller {

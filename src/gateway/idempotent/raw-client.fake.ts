@@ -49,6 +49,7 @@ export class RawAttach {
   /** Cuts the connection. */
   async cut(): Promise<void> {
     this.#stop.abort();
+    this.#tell();
     await this.ended;
   }
 
@@ -94,7 +95,7 @@ export class RawAttach {
     for (;;) {
       const next = this.#queue.shift();
       if (next !== undefined) yield next;
-      else if (this.#inputOver || this.#over) return;
+      else if (this.#inputOver || this.#over || this.#stop.signal.aborted) return;
       else await this.#changed.promise;
     }
   }

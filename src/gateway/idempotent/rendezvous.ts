@@ -20,6 +20,8 @@ export interface RendezvousLimits {
   readonly parkMs: number;
   /** How long appends wait for their way down, ms; and how long the end of an attach is remembered. */
   readonly keepMs: number;
+  /** How long after its client left an append of an attach still counts, ms: it goes over a connection of its own. */
+  readonly lateMs: number;
   /** Appends of one attach that wait. */
   readonly mostAppends: number;
   /** Attaches whose way down has not come. */
@@ -31,6 +33,7 @@ export interface RendezvousLimits {
 export const defaultRendezvous: RendezvousLimits = {
   parkMs: 30_000,
   keepMs: 300_000,
+  lateMs: 250,
   mostAppends: 64,
   mostUnclaimed: 256,
   mostBytes: 128 * 1024 * 1024,
@@ -41,9 +44,9 @@ const mostRemembered = 1024;
 
 /** The way up of an attach whose way down is another call: what was appended, in order. */
 export interface WayUp {
-  /** The headers of the first append. Throws `unavailable` when none comes in time, the signal's reason before. */
-  firstHeaders(signal: AbortSignal): Promise<Headers>;
-  /** Every message, as it comes, until the attach is over. */
+  /** The headers of the first append. Throws `unavailable` when none comes in time, or until a moment after the client left. */
+  firstHeaders(): Promise<Headers>;
+  /** Every message, as it comes, until a moment after the client left, or until the attach is over. */
   messages(): AsyncGenerator<ClientMessage, void>;
   /** The attach is over: later appends are refused. */
   end(): void;
@@ -82,19 +85,31 @@ export class Rendezvous {
     meeting.add(append);
   }
 
-  /** The way up of an attach whose way down is here. Throws `already_exists` when it has one. */
-  claim(caller: string, requestId: string): WayUp {
+  /** The way up of an attach whose way down is here, until the signal says that its client left. Throws `already_exists` when it has one. */
+  claim(caller: string, requestId: string, signal: AbortSignal): WayUp {
     const key = keyOf(caller, requestId);
-    const meeting = this.#meetings.get(key) ?? this.#meet(key);
+    const held = this.#meetings.get(key);
+    const meeting = held === undefined || held.isLeft ? this.#meet(key) : held;
     if (meeting.claimed.aborted)
       throw new ConnectError("This attach is open already; take a fresh request id.", Code.AlreadyExists);
     meeting.claim();
+    const over = new AbortController();
+    const leave = () => {
+      meeting.leave();
+      const late = this.#clock.sleep(this.#limits.lateMs, AbortSignal.any([over.signal, this.#stopping]));
+      void bestEffort(late).then(() => meeting.endInput());
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
     return {
-      firstHeaders: (signal) => meeting.firstHeaders(this.#clock, this.#limits.parkMs, signal),
+      firstHeaders: () => meeting.firstHeaders(this.#clock, this.#limits.parkMs),
       messages: () => meeting.messages(),
       end: () => {
+        signal.removeEventListener("abort", leave);
+        over.abort();
         meeting.end();
-        if (this.#meetings.get(key) === meeting) this.#meetings.delete(key);
+        if (this.#meetings.get(key) !== meeting) return; // its client has begun anew under the same id
+        this.#meetings.delete(key);
         this.#remember(key);
       },
     };
@@ -135,6 +150,8 @@ class Meeting {
   #next = 0n;
   #headers: Headers | undefined;
   #ended = false;
+  #left = false;
+  #inputEnded = false;
   #bytes = 0;
 
   /** Aborted once the way down is there. */
@@ -150,8 +167,23 @@ class Meeting {
     return this.#bytes;
   }
 
+  /** Whether its way down was there, and its client has left. */
+  get isLeft(): boolean {
+    return this.#left;
+  }
+
   claim(): void {
     this.#claimed.abort();
+  }
+
+  leave(): void {
+    this.#left = true;
+  }
+
+  /** What has come is handed on, and nothing more comes. */
+  endInput(): void {
+    this.#inputEnded = true;
+    this.#bell.ring();
   }
 
   end(): void {
@@ -182,29 +214,25 @@ class Meeting {
     this.#bell.ring();
   }
 
-  async firstHeaders(clock: Clock, parkMs: number, signal: AbortSignal): Promise<Headers> {
+  async firstHeaders(clock: Clock, parkMs: number): Promise<Headers> {
     const stop = new AbortController();
     let isLate = false;
-    const wake = () => this.#bell.ring();
-    signal.addEventListener("abort", wake, { once: true });
     const late = async () => {
       await clock.sleep(parkMs, stop.signal);
       isLate = true;
-      wake();
+      this.#bell.ring();
     };
     void bestEffort(late()); // stopped below
     try {
       while (this.#headers === undefined) {
         await this.#bell.wait();
-        signal.throwIfAborted();
-        if (isLate && this.#headers === undefined)
+        if ((isLate || this.#inputEnded) && this.#headers === undefined)
           throw encodeInterruption("Nothing was appended to this attach in time.");
       }
       this.#bell.ring(); // for whoever reads the messages next
       return this.#headers;
     } finally {
       stop.abort();
-      signal.removeEventListener("abort", wake);
     }
   }
 
@@ -212,6 +240,7 @@ class Meeting {
     while (!this.#ended) {
       const next = this.#ready.shift();
       if (next === undefined) {
+        if (this.#inputEnded) return;
         await this.#bell.wait();
         continue;
       }

@@ -18,6 +18,7 @@ import {
 import { encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { RpcRequest, RpcResponse } from "../rpc-handler.ts";
 import { findCall } from "./find-call.ts";
+import { readAhead } from "./read-ahead.ts";
 import { unreadable } from "./unreadable.ts";
 import { endWith, writeRefusal } from "./write-refusal.ts";
 
@@ -49,11 +50,11 @@ export function rpcServer(options: RpcServerOptions): (request: RpcRequest, resp
   };
 
   async function answer(handle: UniversalHandler, request: RpcRequest, response: RpcResponse): Promise<void> {
+    // reading that stops in the middle must leave the connection: the refusal goes over it
+    const body = readAhead(request.iterator({ destroyOnReturn: false }), mostBytes);
     const progress = { isRead: false };
     const values = contextValues(request).set(progressKey, progress);
     const call = universalRequestFromNodeRequest(request, response, undefined, values);
-    // reading that stops in the middle must leave the connection: the refusal goes over it
-    const body = request.iterator({ destroyOnReturn: false });
     const answered = await handle({ ...call, body });
     const isBare = handle.method.methodKind === "unary" && answered.status >= 400 && !progress.isRead;
     await universalResponseToNodeResponse(isBare ? await detailed(answered, mostBytes) : answered, response);

@@ -28,7 +28,7 @@ type MessageInit = NonNullable<MessageInitShape<typeof ServerMessageSchema>["res
 
 /**
  * The way down of one attach: welcome, every chunk after the cursor, acknowledgements, signs of life, the end. Pulled at
- * the client's pace; ends the way up with itself.
+ * the client's pace; ends the way up with itself, and once what had come was worked on where it is the client that left.
  *
  * @throws ConnectError as docs/stream-protocol.md, "Refusals", says. `stopping` aborts when the gateway stops.
  */
@@ -59,7 +59,7 @@ export async function* serveAttach(
     ? followState(parts.streams, ask, state, clock, () => session.noteChange(), here).catch((error: unknown) => {
         if (!here.aborted) session.fail(error);
       })
-    : session.run(here);
+    : session.run(stop.signal);
   let outcome: StreamOutcome = "left";
   const nextBeatAt = () => clock.monotonic() + waits.heartbeatMs;
   let beatAt = nextBeatAt();
@@ -100,6 +100,7 @@ export async function* serveAttach(
     if (outcome === "left") outcome = "failed";
     throw encodeAny(parts, error, state.accepted > 0);
   } finally {
+    if (signal.aborted && !observes) await workOff(attach, bell, stopping);
     stop.abort();
     for (const end of ends) end.removeEventListener("abort", ring); // `stopping` lives on, and would keep the stream's key
     attach.close();
@@ -166,6 +167,13 @@ async function lastWords(
     if (leftMs <= 0 || (session.idle && (session.inputEnded || !hadEnded))) return;
     await waitFor(bell, clock, leftMs);
   }
+}
+
+/** What had come of a client that has left is worked on under the epoch of its attach, until nothing more can come. */
+async function workOff({ session, attachment }: OpenAttach, bell: Bell, stopping: AbortSignal): Promise<void> {
+  const isDone = () => session.idle && session.inputEnded;
+  const isOver = () => session.failure !== undefined || attachment.superseded.aborted || stopping.aborted;
+  while (!isDone() && !isOver()) await bell.wait();
 }
 
 /** Resolves when the bell rings, or after `ms`. */

@@ -54,6 +54,8 @@ export class StreamSession {
   #aborting = false;
   #busy = false;
   #inputEnded = false;
+  #unreadable: MillraceError | undefined;
+  #over = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -91,10 +93,10 @@ export class StreamSession {
     return acks;
   }
 
-  /** Takes a message; waits while too many wait already. What is wrong with it becomes the failure of the attach. */
-  async feed(message: ClientMessage, signal: AbortSignal): Promise<void> {
-    while (this.#ready.length >= mostWaiting && !signal.aborted) await this.#room.wait();
-    if (this.#failure !== undefined || signal.aborted) return;
+  /** Takes a message, until the work is over; waits while too many wait already. What is wrong with it becomes the failure of the attach. */
+  async feed(message: ClientMessage): Promise<void> {
+    while (this.#ready.length >= mostWaiting && !this.#over) await this.#room.wait();
+    if (this.#failure !== undefined || this.#over) return;
     try {
       this.#order(parseMessage(message));
     } catch (error) {
@@ -102,23 +104,23 @@ export class StreamSession {
     }
   }
 
-  /** Nothing more comes on this connection. */
-  endInput(): void {
+  /** Nothing more comes on this connection. `why` what came last cannot be a message: the attach ends with it, after all before it. */
+  endInput(why?: MillraceError): void {
     this.#inputEnded = true;
+    this.#unreadable = why;
+    this.#work.ring();
     this.#news();
   }
 
   /** Works until the signal aborts or something fails; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = () => {
-      this.#work.ring();
-      this.#room.ring();
-    };
+    const stop = () => this.#work.ring();
     signal.addEventListener("abort", stop, { once: true });
     try {
       while (!signal.aborted && this.#failure === undefined) {
         const next = this.#ready.shift();
         if (next === undefined) {
+          if (this.#unreadable !== undefined) throw this.#unreadable;
           await this.#work.wait();
           continue;
         }
@@ -133,6 +135,8 @@ export class StreamSession {
       if (!signal.aborted) this.fail(error);
     } finally {
       signal.removeEventListener("abort", stop);
+      this.#over = true;
+      this.#room.ring();
     }
   }
 
