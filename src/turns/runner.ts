@@ -82,10 +82,7 @@ export class Runner {
   }
 
   async #open(): Promise<Upstream | undefined> {
-    if (this.#stopping !== undefined && !wasAskedFor(this.#stopping)) {
-      await this.#step([this.#stopping]);
-      return undefined; // the turn is over before it went on
-    }
+    if (this.#stopping !== undefined && !wasAskedFor(this.#stopping)) return undefined; // over before it goes on
     const opening = this.#options.open(this.#stopUpstream.signal).then(
       (events): Upstream | TurnInput => new Upstream(events),
       (error: unknown): TurnInput => ({ type: "upstream_threw", error: toMillraceError(error) }),
