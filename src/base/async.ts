@@ -24,3 +24,13 @@ export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Pro
     done.abort();
   }
 }
+
+/** What `work` gives, unless the signal aborts before; then its reason is thrown and the work is left alone. */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  return await new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal.reason as Error); // as the aborter gave it
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

@@ -33,6 +33,10 @@ const routes: Readonly<Record<string, Route>> = {
     await simulator.setPlan(check(planOptionsSchema, body));
     return {};
   },
+  "POST /release": async (simulator) => {
+    await simulator.release();
+    return {};
+  },
   "POST /spend": async (simulator, body) => {
     await simulator.spend(check(ownTurnSchema, body));
     return {};

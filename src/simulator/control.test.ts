@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { simulateOptionsOf } from "./command-options.ts";
-import { finalSteps, send } from "./rpc-client.fake.ts";
+import { answerOf, finalSteps, send } from "./rpc-client.fake.ts";
 import { runSimulate, type SimulateReady } from "./run-simulate.ts";
 
 describe("millrace simulate", () => {
@@ -42,6 +42,11 @@ describe("millrace simulate", () => {
     expect((await control("GET", "/report")).body).toMatchObject({ startedCascades: 1 });
     expect((await control("PUT", "/faults", [{ rpc: "GetStatus", hang: true }])).status).toBe(200);
     expect((await control("PUT", "/faults", [])).status).toBe(200);
+    expect((await control("PUT", "/turn", { rate: "instant", holdAfter: 2 })).status).toBe(200);
+    const held = await send(ready.simulator, "echo: 0123");
+    expect((await control("GET", "/report")).body).toMatchObject({ cascades: [{}, { turnsEnded: 0 }] });
+    expect((await control("POST", "/release")).status).toBe(200);
+    expect(answerOf(await finalSteps(ready.simulator, held))).toBe("0123");
     const { pid } = ready.simulator;
     expect((await control("POST", "/restart", { crash: true })).body["pid"]).not.toBe(pid);
   });

@@ -41,6 +41,7 @@ export interface Calls {
   readonly setFaults: { readonly argument: readonly RpcFault[]; readonly answer: null };
   readonly setTurn: { readonly argument: TurnPlan; readonly answer: null };
   readonly setPlan: { readonly argument: PlanOptions; readonly answer: null };
+  readonly release: { readonly argument: null; readonly answer: null };
   readonly spend: { readonly argument: OwnTurn; readonly answer: null };
 }
 

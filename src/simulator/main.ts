@@ -48,6 +48,9 @@ async function call(order: Exclude<Order, StartOrder>): Promise<unknown> {
     case "setPlan":
       running.setPlan(order.argument as PlanOptions); // checked by the parent
       return null;
+    case "release":
+      running.release();
+      return null;
     case "spend":
       running.spend(order.argument as OwnTurn); // checked by the parent
       return null;

@@ -15,6 +15,8 @@ export interface Product {
   cascades(): readonly CascadeReport[];
   setTurn(plan: TurnPlan): void;
   setPlan(plan: PlanOptions): void;
+  /** Every answer that holds goes on. */
+  release(): void;
   spend(spent: OwnTurn): void;
   close(): Promise<void>;
 }

@@ -41,6 +41,9 @@ export function metadataOf(simulator: Simulator): Metadata {
 
 let nextRequestId = 1n;
 
+/** Long enough for anything that must happen, on a busy machine too; a test that waits this long has failed. */
+export const patience = () => AbortSignal.timeout(100_000);
+
 /** Sends a prompt on a fresh cascade and gives its id. */
 export async function send(
   simulator: Simulator,
@@ -74,7 +77,7 @@ export async function finalSteps(simulator: Simulator, cascadeId: string): Promi
   await simulator.until(
     (report) =>
       report.cascades.some((one) => one.cascadeId === cascadeId && one.status === "idle" && one.turnsEnded > 0),
-    AbortSignal.timeout(10_000),
+    patience(),
   );
   const { trajectory, status } = await clientOf(simulator).getCascadeTrajectory({ cascadeId });
   if (status !== CascadeRunStatus.IDLE) throw new Error("the turn goes on");

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { SendUserCascadeMessageRequest } from "../proto/windsurf/exa/language_server_pb.ts";
-import { answerOf, clientOf, finalSteps, kindsOf, metadataOf, postJson, send } from "./rpc-client.fake.ts";
+import { answerOf, clientOf, finalSteps, kindsOf, metadataOf, patience, postJson, send } from "./rpc-client.fake.ts";
 import { type Simulator, startSimulator } from "./start.ts";
 
 async function refusal(call: Promise<unknown>): Promise<{ code: Code; text: string }> {
@@ -145,7 +145,7 @@ describe("the rules of the 2.x server", () => {
     const id = await send(simulator, "echo: one [[sim: stall-ms=600000]]");
     await simulator.until(
       (report) => report.cascades.some((one) => one.cascadeId === id && one.steps === 4),
-      AbortSignal.timeout(5000),
+      patience(),
     );
     await send(simulator, "echo: two", { cascadeId: id });
     const busy = (await simulator.report()).cascades.find((one) => one.cascadeId === id);
@@ -155,7 +155,7 @@ describe("the rules of the 2.x server", () => {
     await clientOf(simulator).cancelCascadeInvocation({ cascadeId: id });
     await simulator.until(
       (report) => report.cascades.some((one) => one.cascadeId === id && one.turnsEnded === 2),
-      AbortSignal.timeout(5000),
+      patience(),
     );
     const report = await simulator.report();
     expect(report.cancels).toEqual([id]);

@@ -7,7 +7,7 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MetadataSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
-import { clientOf, metadataOf } from "./rpc-client.fake.ts";
+import { clientOf, metadataOf, patience } from "./rpc-client.fake.ts";
 import { extensionBundle } from "./schema/bundle.ts";
 import { schemaFiles, shiftedSchema } from "./schema/shift.ts";
 import { type Simulator, startSimulator } from "./start.ts";
@@ -139,7 +139,7 @@ describe("a build that speaks a shifted schema", () => {
     });
     await simulator.until(
       (report) => report.cascades.some((one) => one.cascadeId === cascadeId && one.turnsEnded > 0),
-      AbortSignal.timeout(5000),
+      patience(),
     );
     const { transcript } = await call("GetCascadeTranscriptForTrajectoryId", { cascadeId });
     expect(transcript).toContain("=== MESSAGE 3 - Assistant ===\nshifted\n");

@@ -20,6 +20,7 @@ export interface Server {
   setFaults(faults: readonly RpcFault[]): void;
   setTurn(plan: TurnPlan): void;
   setPlan(plan: PlanOptions): void;
+  release(): void;
   spend(spent: OwnTurn): void;
   close(): Promise<void>;
 }
@@ -77,6 +78,7 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
     setFaults: (next) => faults.replace(next),
     setTurn: (plan) => product.setTurn(plan),
     setPlan: (plan) => product.setPlan(plan),
+    release: () => product.release(),
     spend: (spent) => product.spend(spent),
     async close() {
       await Promise.all(listeners.map((listener) => listener.close()));

@@ -7,13 +7,13 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ClientModelConfigSchema, UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import { answerOf, clientOf, finalSteps, metadataOf, send } from "./rpc-client.fake.ts";
+import { answerOf, clientOf, finalSteps, metadataOf, patience, send } from "./rpc-client.fake.ts";
 import { type Simulator, startSimulator } from "./start.ts";
 
 const onLinux = platform() === "linux";
 
 function readState(path: string, key: string): string | undefined {
-  const database = new DatabaseSync(path, { readOnly: true, timeout: 1000 });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 60_000 });
   try {
     const row = database.prepare("SELECT value FROM ItemTable WHERE key = ?").get(key);
     return row === undefined ? undefined : String(row["value"]);
@@ -131,7 +131,7 @@ describe("a running stand-in", () => {
     await send(simulator, "echo-prompt", { cascadeId });
     await simulator.until(
       (report) => report.cascades.some((one) => one.cascadeId === cascadeId && one.turnsEnded === 2),
-      AbortSignal.timeout(5000),
+      patience(),
     );
     const { steps } = await clientOf(simulator).getCascadeTrajectorySteps({ cascadeId, stepOffset: first.length });
     expect(steps.map((step) => step.step.case)).toEqual([
@@ -183,7 +183,7 @@ describe("a restart", () => {
     await using simulator = await startSimulator({ turn: { rate: "instant" } });
     const { port } = simulator;
     const cascadeId = await send(simulator, "echo: abcdef [[sim: restart-after=3 input-ms=50]]");
-    const report = await simulator.until(() => simulator.starts === 2, AbortSignal.timeout(10_000));
+    const report = await simulator.until(() => simulator.starts === 2, patience());
     expect(simulator.port).not.toBe(port);
     expect(report.cascades).toMatchObject([{ cascadeId, status: "idle", turnsEnded: 0 }]);
   });

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import type { z } from "zod";
+import { orAborted } from "../base/async.ts";
 import { Secret } from "../base/secret.ts";
 import type { PlanUse } from "./account/plan.ts";
 import { ownTurnSchema, type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
@@ -51,6 +52,8 @@ export interface Simulator extends AsyncDisposable {
   setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void>;
   /** A turn that the user ran in the IDE itself: it takes its cost from the plan, and no request of yours explains it. */
   spend(turn: z.input<typeof ownTurnSchema>): Promise<void>;
+  /** Every answer that holds (`holdAfter`) goes on, and every one that began before this and would hold later. */
+  release(): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */
   restart(options?: { readonly crash?: boolean }): Promise<void>;
   /** Ends the server and leaves the home folder, as closing the editor does. */
@@ -242,6 +245,10 @@ class Editor implements Simulator {
     await this.#running.call("spend", ownTurnSchema.parse(turn));
   }
 
+  async release(): Promise<void> {
+    await this.#running.call("release", null);
+  }
+
   restart(options: { readonly crash?: boolean } = {}): Promise<void> {
     const next = this.#replaceServer(this.#restarting, options.crash === true);
     this.#restarting = next.catch(() => {}); // the caller gets the failure; the next restart starts anew
@@ -269,16 +276,6 @@ class Editor implements Simulator {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
-}
-
-/** What `work` gives, unless the signal aborts before; then its reason is thrown and the work is left alone. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  return await new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error); // as the aborter gave it
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
 
 function systemOf(name: string): Platform {

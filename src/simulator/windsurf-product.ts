@@ -19,6 +19,7 @@ import { languageServerRpcs } from "./rpc/routes.ts";
 import { shiftedSchema } from "./schema/shift.ts";
 import { encodeShifted, speakShifted } from "./schema/speak-shifted.ts";
 import { Cascades } from "./trajectory/cascades.ts";
+import { Gate } from "./trajectory/gate.ts";
 import { TrajectoryFiles } from "./trajectory/trajectory-files.ts";
 import { faultAfterHandler, toConnectError } from "./wire/guard.ts";
 
@@ -61,11 +62,12 @@ export async function windsurfProduct(
   const { modelUrl } = config;
   const model = modelUrl === undefined ? helper : upstreamModel(modelUrl, config.modelName, config.modelKey);
   const files = new TrajectoryFiles(order.cascades, config.fileBytes, randomBytes);
+  const gate = new Gate();
   const cascades = new Cascades({
     files,
     observations,
     workspaceUri: order.workspaceUri,
-    services: { clock, model, newId: randomUUID, restart: () => editor.restart(), spend },
+    services: { clock, model, newId: randomUUID, restart: () => editor.restart(), spend, gate },
   });
   await cascades.load();
 
@@ -107,6 +109,7 @@ export async function windsurfProduct(
     setTurn(turn) {
       context.turnDefaults.current = turn;
     },
+    release: () => gate.release(),
     spend: ({ credits }) => spend(Math.round(credits * 100)),
     setPlan(options) {
       account.plan = new Plan(options, initialUse(options, clock.now()));

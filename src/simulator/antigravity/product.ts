@@ -38,6 +38,7 @@ export function antigravityProduct(order: StartOrder, clock: Clock): Product {
     setPlan(plan) {
       quota = new Quota(plan, clock.now());
     },
+    release: () => {},
     spend: (turn) => quota.spend(turn, clock.now()),
     close: async () => database.close(),
   };

@@ -36,6 +36,8 @@ export const turnPlanSchema = z.strictObject({
   /** Stop growing for this long. */
   stallMs: ms.optional(),
   stallAfter: chars.optional(),
+  /** At this many characters, stop growing until `release`. */
+  holdAfter: chars.optional(),
   /** At this many characters, replace the text so far by another one in place. */
   rewriteAfter: chars.optional(),
   /** Put a rewritten text into `modified_response` when the step is done. */

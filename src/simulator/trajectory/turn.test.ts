@@ -11,12 +11,13 @@ import {
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import { helper } from "../model/helper.ts";
 import { answerOf, kindsOf } from "../rpc-client.fake.ts";
+import { Gate } from "./gate.ts";
 import { Trajectory } from "./trajectory.ts";
 import { renderTranscript } from "./transcript.ts";
 import { runTurn, type TurnInput } from "./turn.ts";
 
 /** A turn on a fresh trajectory under a clock that the test moves. */
-function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = {}) {
+function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = {}, gate = new Gate()) {
   const clock = new FakeClock();
   const cancel = new AbortController();
   let ids = 0;
@@ -67,6 +68,7 @@ function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = {}) {
       restart: () => {
         restarts++;
       },
+      gate,
     },
     cancel.signal,
   );
@@ -77,6 +79,7 @@ function begin(text: string, plan: TurnPlan, input: Partial<TurnInput> = {}) {
   return {
     clock,
     cancel,
+    gate,
     trajectory,
     ended,
     kinds,
@@ -167,6 +170,33 @@ describe("a turn", () => {
     await turn.clock.advance(2000);
     await turn.ended;
     expect(turn.answer()).toBe("0123456789");
+  });
+
+  it("holds where it is told until it is released, however long that takes", async () => {
+    const turn = begin("echo: 0123456789", { rate: 1000, inputMs: 0, firstMs: 0, holdAfter: 3 });
+    await turn.clock.advance(3_600_000);
+    expect(turn.answer()).toBe("012");
+    turn.gate.release();
+    await turn.clock.advance(1000);
+    await turn.ended;
+    expect(turn.answer()).toBe("0123456789");
+  });
+
+  it("does not hold when it was released on its way there, and holds again after an earlier release", async () => {
+    const plan = { rate: 10, chunk: 1, inputMs: 0, firstMs: 0, holdAfter: 3 };
+    const early = begin("echo: 0123456789", plan);
+    early.gate.release();
+    await early.clock.advance(2000);
+    await early.ended;
+    expect(early.answer()).toBe("0123456789");
+    const gate = new Gate();
+    gate.release();
+    const late = begin("echo: 0123456789", plan, {}, gate);
+    await late.clock.advance(2000);
+    expect(late.answer()).toBe("012");
+    late.cancel.abort(new Error("canceled by the user"));
+    await late.ended;
+    expect(late.planner()?.status).toBe(CortexStepStatus.CANCELED);
   });
 
   it("rewrites text in place, then goes on", async () => {

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { ImageData, TextOrScopeItem } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import {
@@ -12,6 +13,7 @@ import {
 import type { ErrorName } from "../faults/error-texts.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { Model, ModelPrompt } from "../model/model.ts";
+import type { Gate } from "./gate.ts";
 import { Growth, type Mark } from "./growth.ts";
 import { paceOf } from "./pace.ts";
 import { PlannerCall, type Usage } from "./planner-call.ts";
@@ -42,6 +44,7 @@ export interface TurnServices {
   /** Called whenever a step was added or finished. */
   readonly saved: (trajectory: Trajectory) => void;
   readonly spend: (hundredths: number) => void;
+  readonly gate: Gate;
   /** Ends this process; a new one takes its place. */
   readonly restart: () => void;
 }
@@ -74,6 +77,7 @@ class TurnRun {
   readonly #services: TurnServices;
   readonly #signal: AbortSignal;
   readonly #executionId: string;
+  readonly #released: Promise<void>;
   #planner: PlannerCall | undefined;
   #plannerCalls = 0;
 
@@ -83,6 +87,7 @@ class TurnRun {
     this.#services = services;
     this.#signal = signal;
     this.#executionId = services.newId();
+    this.#released = services.gate.opens;
   }
 
   async run(): Promise<void> {
@@ -193,6 +198,8 @@ class TurnRun {
       const ms = plan.stallMs;
       marks.push({ at: plan.stallAfter ?? 0, act: () => clock.sleep(ms, this.#signal) });
     }
+    if (plan.holdAfter !== undefined)
+      marks.push({ at: plan.holdAfter, act: () => orAborted(this.#released, this.#signal) });
     if (plan.restartAfter !== undefined) {
       marks.push({
         at: plan.restartAfter,
