@@ -4,6 +4,7 @@ import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { CuttingProxy } from "../cut/cutting-proxy.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { pinnedTo } from "../support/pinned.ts";
+import { patience } from "../support/world.ts";
 
 /** A real gateway, which can die, a real stand-in IDE, and connections whose answers get lost. */
 export class AbortWorld implements AsyncDisposable {
@@ -47,11 +48,10 @@ export class AbortWorld implements AsyncDisposable {
     return (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).text();
   }
 
-  /** What the IDE still does, or keeps in its history, half a minute after everything was ended. */
+  /** What the IDE still does, or keeps in its history, long after everything was ended. */
   async leftBehind(): Promise<readonly string[]> {
     const isOver = ({ cascades }: Report) => cascades.every((cascade) => isGone(cascade));
-    const within = AbortSignal.timeout(30_000);
-    const { cascades, messages, cancels } = await this.ide.until(isOver, within).catch(() => this.ide.report());
+    const { cascades, messages, cancels } = await this.ide.until(isOver, patience()).catch(() => this.ide.report());
     const broken = cascades
       .filter((cascade) => !isGone(cascade))
       .map(({ cascadeId, status, archived }) => {

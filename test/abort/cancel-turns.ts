@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import type { AbortWorld } from "./abort-world.ts";
-import { longAnswer, shortAnswer } from "./stream-steps.ts";
+import { longAnswer, longRate, shortAnswer } from "./stream-steps.ts";
 
 const model = "claude-sonnet-4.6";
 
@@ -72,7 +72,7 @@ async function cancelled(world: AbortWorld, one: CancelCase, number: number): Pr
   const { ask, body, cancel } = apis[one.api];
   const { size, reached } = steps[one.step];
   const name = `cancelled-${number}-end`;
-  const rate = size === longAnswer ? 100 : 400;
+  const rate = size === longAnswer ? longRate : 400;
   const stream = open(world, ask, body(`[[sim: size=${size} rate=${rate}]] ${name}`));
   const { turnId, id } = await stream.until(reached);
   const post = async (gateway = world.gateway) => {

@@ -15,12 +15,15 @@ export interface Step {
   readonly mayEnd: boolean;
 }
 
-/** What an answer that nobody aborts has: it would go on for half a minute. */
-export const longAnswer = 3_000;
+/** What an answer that nobody aborts has: it would go on for minutes. */
+export const longAnswer = 20_000;
+/** How fast a long answer grows, characters a second. */
+export const longRate = 40;
 /** What an answer has whose end is waited for. */
 export const shortAnswer = 60;
 
-const long = (name: string) => say.request(`[[sim: size=${longAnswer} rate=100]] ${name} at length`, 0, { model });
+const long = (name: string) =>
+  say.request(`[[sim: size=${longAnswer} rate=${longRate}]] ${name} at length`, 0, { model });
 const short = (name: string) => say.request(`[[sim: size=${shortAnswer} rate=400]] ${name} in short`, 0, { model });
 const looking = (name: string) => say.request(`[[sim: agent=once]] ${name} Look.`, 0, { model, tools: ["bash"] });
 

@@ -17,4 +17,4 @@ test("a connection that is cut anywhere costs no event and no second prompt, in 
   if (first !== undefined) cuts += await world.cutFollower(first, everyByte(401, 1), broken);
   expect(broken).toEqual([]);
   expect(cuts).toBeGreaterThan(40);
-}, 120_000);
+});

@@ -4,13 +4,13 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { ask, gateway, openai, patience, simulator, world } from "../support/world.ts";
+import { ask, gateway, openai, patience, patienceMs, simulator, world } from "../support/world.ts";
 
 /** A home in whose history one turn of this user stands, and the file that holds it. */
 async function usedHome(): Promise<{ readonly home: string; readonly file: string }> {
   const { home, client, served } = await world();
   await client.chat.completions.create(ask("before"));
-  await expect.poll(() => turnsIn(served), { timeout: 20_000, interval: 500 }).toBe(1);
+  await expect.poll(() => turnsIn(served), { timeout: patienceMs, interval: 500 }).toBe(1);
   await served.stop();
   return { home, file: join(home, ".millrace/turns.db") };
 }
@@ -51,7 +51,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     ]);
     expect((await told(served, "/v1/usage")).status).toBe(503);
     lock.close();
-    await expect.poll(() => turnsIn(served), { timeout: 20_000, interval: 500 }).toBe(2);
+    await expect.poll(() => turnsIn(served), { timeout: patienceMs, interval: 500 }).toBe(2);
     expect(((await (await told(served, "/v1/limits")).json()) as { errors: unknown[] }).errors).toEqual([]);
     expect(served.log()).toContain("usage_degraded");
   });
@@ -90,7 +90,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     copyFileSync(import.meta.filename, file);
     const served = await gateway({ home });
     await openai(served).chat.completions.create(ask("after"));
-    await expect.poll(() => turnsIn(served), { timeout: 20_000, interval: 500 }).toBe(1);
+    await expect.poll(() => turnsIn(served), { timeout: patienceMs, interval: 500 }).toBe(1);
     expect(served.log()).toContain("damaged-");
   });
 });

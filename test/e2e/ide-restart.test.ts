@@ -17,7 +17,7 @@ async function restartedInTheMiddle(meanwhile: (cascades: string) => void) {
   const { client, ide, served } = await world({ args: ["--continuity", "off"] });
   const before = [ide.port, ide.csrfToken.reveal()];
   const { data: stream, response } = await client.chat.completions
-    .create({ ...ask(`[[sim: size=${size} rate=120 thinking=0]] write`), stream: true })
+    .create({ ...ask(`[[sim: size=${size} hold-after=300 thinking=0]] write`), stream: true })
     .withResponse();
   let text = "";
   let atRestart = "";
@@ -26,6 +26,7 @@ async function restartedInTheMiddle(meanwhile: (cascades: string) => void) {
   const restart = async () => {
     await ide.setFaults(polls.map((rpc) => ({ rpc, csrf: true }))); // as from a server that is another one by now
     atRestart = text;
+    await ide.release();
     const isOnDisk = ({ turnsEnded, writing }: CascadeReport) => turnsEnded === 1 && !writing;
     const { messages } = await ide.until(({ cascades }) => cascades.some(isOnDisk), patience());
     expect(messages).toHaveLength(1);

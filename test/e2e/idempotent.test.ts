@@ -9,14 +9,14 @@ import {
 import { headersOf, newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
 import type { Simulator } from "../../src/simulator/start.ts";
 import { temporaryHome } from "../support/home.ts";
-import { gateway, model, patience, simulator } from "../support/world.ts";
+import { gateway, model, patience, patienceMs, simulator } from "../support/world.ts";
 
 const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";
 const callOf = ({ chunks }: RawAttach) => chunks.find(({ response }) => response.case === "clientSideToolV2Call");
 
 test("streams over every tier outlive their gateway, killed in the middle, and are paid for once", async () => {
   const { home, ide } = await machine();
-  const question = say.request("[[sim: size=900 rate=500]] at length", 0, { model });
+  const question = say.request("[[sim: size=900 rate=500 hold-after=450]] at length", 0, { model });
   const doomed = await gateway({ home });
   const lost = await Promise.all(
     tierNames.map(async (tier) => {
@@ -28,6 +28,7 @@ test("streams over every tier outlive their gateway, killed in the middle, and a
   );
   await doomed.kill();
   const client = rawClient(await gateway({ home }));
+  await ide.release();
   for (const { tier, names, first } of lost) {
     expect(await first.ended).toBeDefined();
     const second = client.attach(tier, headersOf(names, lastOf(first), { "x-millrace-intent": "resume" }));
@@ -48,7 +49,7 @@ test("an abort without a number, first thing after a crash, ends the answer and 
   const names = newNames();
   const first = rawClient(doomed)
     .attach("bidi", headersOf(names))
-    .send(say.request("[[sim: size=9000 rate=100]] at length", 0, { model }));
+    .send(say.request("[[sim: size=9000 hold-after=400]] at length", 0, { model }));
   await first.until(({ text }) => text.length > 20);
   await doomed.kill();
   const client = rawClient(await gateway({ home })); // which finds its IDE while it takes up what was left
@@ -90,26 +91,27 @@ test("a stream with a call goes on over whatever tier its client comes back on",
   ];
   expect(await told("/v1/turns")).toMatchObject({ data: two });
   await expect
-    .poll(async () => JSON.stringify(await told("/v1/usage?by=dialect")), { timeout: 20_000 })
+    .poll(async () => JSON.stringify(await told("/v1/usage?by=dialect")), { timeout: patienceMs })
     .toMatch(/"idempotent".*"turns":2|"turns":2.*"idempotent"/);
 });
 
 test("a sealed turn whose gateway and client both die is counted when it ends, and its page says what happened", async () => {
-  const { home } = await machine();
+  const { home, ide } = await machine();
   const doomed = await gateway({ home });
   const first = rawClient(doomed)
     .attach("bidi", headersOf(newNames()))
-    .send(say.request("[[sim: size=600 rate=300]] a canary-5f1c", 0, { model }));
+    .send(say.request("[[sim: size=600 rate=400 hold-after=300]] a canary-5f1c", 0, { model }));
   await first.until(({ text }) => text.length > 100);
   await doomed.kill();
   await first.ended;
   const heir = await gateway({ home });
+  await ide.release();
   const told = async (path: string) => {
     const response = await fetch(`${heir.url}${path}`, { headers: { authorization: `Bearer ${heir.key}` } });
     return response.text();
   };
   await expect
-    .poll(async () => JSON.parse(await told("/v1/usage?by=dialect")).data, { timeout: 30_000 })
+    .poll(async () => JSON.parse(await told("/v1/usage?by=dialect")).data, { timeout: patienceMs })
     .toMatchObject([{ key: "idempotent", turns: 1, finished: 1, unknown_turns: 0, estimated_turns: 0 }]);
   const id = JSON.parse(await told("/v1/turns")).data[0].id as string;
   const summary = await told(`/v1/turns/${id}/summary`);

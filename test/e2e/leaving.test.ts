@@ -1,6 +1,6 @@
 import type OpenAI from "openai";
 import { expect, test } from "vitest";
-import { ask, patience, world } from "../support/world.ts";
+import { ask, collect, patience, world } from "../support/world.ts";
 
 /** An answer of minutes, so that whatever ends the turn early shows. */
 const slow = { turn: { rate: 40, size: 20_000 } } as const;
@@ -31,13 +31,14 @@ test("with no grace a mere disconnect stops the polling and archives the traject
 });
 
 test("with grace the turn goes on without its client, and the same request again gets all of it", async () => {
-  const { ide, client } = await world({ simulator: { turn: { rate: 400, size: 1200 } } });
+  const { ide, client } = await world({ simulator: { turn: { size: 1200, holdAfter: 600 } } });
   const first = await client.chat.completions.create({ ...ask("write"), stream: true });
   await untilText(first);
   first.controller.abort();
-  const again = await client.chat.completions.create(ask("write")).withResponse();
-  expect(again.data.choices[0]?.message.content).toHaveLength(1200);
+  const again = await client.chat.completions.create({ ...ask("write"), stream: true }).withResponse();
   expect(again.response.headers.get("x-millrace-joined")).toBe("implicit");
+  await ide.release();
+  expect((await collect(again.data)).text).toHaveLength(1200);
   expect((await ide.report()).messages).toHaveLength(1);
 });
 

@@ -2,7 +2,7 @@ import { APIError } from "openai";
 import { expect, test } from "vitest";
 import { eventsOf } from "../cut/exchange.ts";
 import { temporaryHome } from "../support/home.ts";
-import { ask, collect, gateway, model, openai, patience, simulator, world } from "../support/world.ts";
+import { ask, collect, gateway, model, openai, patience, patienceMs, simulator, world } from "../support/world.ts";
 
 test("an unmodified SDK streams an answer from the IDE, and gets the same one whole", async () => {
   const { client, ide } = await world({ args: ["--continuity", "off"] });
@@ -77,7 +77,7 @@ test("without an IDE the answer is 503, with what was looked at and what to do; 
   await simulator({ home });
   await expect
     .poll(async () => (await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content, {
-      timeout: 20_000,
+      timeout: patienceMs,
     })
     .toBe("1, 2, 3");
 });
@@ -120,7 +120,7 @@ test("an IDE that restarts in the middle of an answer costs that answer's rest, 
       ({ choices }) => choices[0]?.message.content,
       () => "none is found yet",
     );
-  await expect.poll(again, { timeout: 30_000 }).toBe("1, 2, 3, 4");
+  await expect.poll(again, { timeout: patienceMs }).toBe("1, 2, 3, 4");
 });
 
 test("of two IDEs Windsurf is asked before Windsurf Next, and the flag chooses", async () => {

@@ -3,7 +3,7 @@ import { tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { newNames } from "../../src/gateway/idempotent/stream-world.fake.ts";
 import { temporaryHome } from "../support/home.ts";
 import { type OriginalCall, type OriginalOptions, runOriginalClient } from "../support/original-client.ts";
-import { gateway, model, patience, simulator, world } from "../support/world.ts";
+import { gateway, model, patience, patienceMs, simulator, world } from "../support/world.ts";
 
 const ways = tierNames.flatMap((tier) => [
   { tier, json: false },
@@ -49,7 +49,7 @@ test("a client of the published fields and algorithm goes on where its gateway i
     const outcome = await runOriginalClient({ ...options, ...way, runTool, target: () => served });
     return { outcome, ran };
   });
-  await expect.poll(() => waiting.length, { timeout: 30_000 }).toBe(ways.length);
+  await expect.poll(() => waiting.length, { timeout: patienceMs }).toBe(ways.length);
   await doomed.kill();
   served = await gateway({ home });
   for (const goOn of waiting) goOn();

@@ -5,7 +5,7 @@ import { run } from "../../src/cli/main.ts";
 import { type RunningGateway, startGateway } from "../../src/cli/start-gateway.ts";
 import { type LimitsOfIde, limitsSchema, usageSchema } from "../../src/usage/envelope.ts";
 import { temporaryHome } from "../support/home.ts";
-import { ask, openai, simulator } from "../support/world.ts";
+import { ask, openai, patienceMs, simulator } from "../support/world.ts";
 
 type Ide = LimitsOfIde["ide"];
 
@@ -68,7 +68,9 @@ describe("the plans of real processes", () => {
     await openai(gateway).chat.completions.create({ ...ask("Hi"), model: "claude-opus-4.7-high" }, { headers });
     // The turn's end marks the reading stale; the next reading has its cost, and the history who it was.
     await expect
-      .poll(async () => limitsSchema.parse(await served(gateway, "/v1/limits?wait=0")).data.map(({ stale }) => stale))
+      .poll(async () => limitsSchema.parse(await served(gateway, "/v1/limits?wait=0")).data.map(({ stale }) => stale), {
+        timeout: patienceMs,
+      })
       .toEqual([true, true]);
     expect((await limits("windsurf")).windows["prompt-credits"]).toMatchObject({ used: 208, remaining: 292 });
     const report = usageSchema.parse(JSON.parse((await millrace("usage", "--by", "project", "--json")).stdout));

@@ -18,21 +18,25 @@ import { gateway, model, patience, simulator, world } from "../support/world.ts"
 
 const script = join(import.meta.dirname, "../support/stream-client.ts");
 const size = 900;
-const question = `[[sim: size=${size} rate=500 thinking=0]] at length`;
+/** An answer that stops in its middle until it is released: whatever happens there has all the time it takes. */
+const question = `[[sim: size=${size} rate=500 hold-after=450 thinking=0]] at length`;
 const request = { model, messages: [{ role: "user" as const, text: question }] };
 const newFolder = () => mkdtempSync(join(tmpdir(), "millrace-records-"));
 
 /** Holds what every reader of a whole answer must have, in pieces or not: all of it, each event once, in order. */
 function expectWhole(events: readonly StreamEvent[]): void {
-  const text = events.map((event) => (event.type === "text" ? event.delta : "")).join("");
   const ids = events.map(({ eventId }) => eventId);
   expect(events.at(-1)).toMatchObject({ type: "end", outcome: "finished" });
-  expect(text).toHaveLength(size);
+  expect(textOf(events)).toHaveLength(size);
   expect(ids).toEqual([...new Set(ids)].sort());
 }
 
-/** An application in its own process that is killed once it has printed `count` events; answers those, and where its records are. */
-async function killedAfter(count: number, { url, key }: { readonly url: string; readonly key: string }) {
+/** What the text events of a stream say together. */
+const textOf = (events: readonly StreamEvent[]) =>
+  events.map((event) => (event.type === "text" ? event.delta : "")).join("");
+
+/** An application in its own process that is killed once it has printed so much text; answers its events, and where its records are. */
+async function killedAfter(characters: number, { url, key }: { readonly url: string; readonly key: string }) {
   const folder = newFolder();
   const child = spawn(process.execPath, [script, url, key, folder, model, question], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -42,7 +46,7 @@ async function killedAfter(count: number, { url, key }: { readonly url: string; 
   for await (const line of createInterface({ input: child.stdout })) {
     const event = JSON.parse(line) as StreamEvent | { readonly type: "stored" }; // the script's own lines
     if (event.type !== "stored") seen.push(event);
-    if (seen.length >= count) break;
+    if (textOf(seen).length >= characters) break;
   }
   child.kill("SIGKILL");
   await closed;
@@ -55,8 +59,9 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   const args = ["--continuity", "off"];
   const first = await gateway({ home, args });
 
-  // Killed before anything was sent, after the first event, and in the middle; gone on with from the file.
-  const dead = await Promise.all([0, 1, 6].map((count) => killedAfter(count, first)));
+  // Killed before anything was sent, after the first text, and in the middle; gone on with from the file.
+  const dead = await Promise.all([0, 1, 300].map((characters) => killedAfter(characters, first)));
+  const allSent = ide.until(({ messages }) => messages.length === 3, patience()).then(() => ide.release());
   await Promise.all(
     dead.map(async ({ folder, seen }) => {
       const options = { gateway: nodeLink(first), store: await openFileRecordStore({ folder }) };
@@ -67,6 +72,7 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
       expect(readdirSync(folder)).toEqual(["records.key"]);
     }),
   );
+  await allSent;
   expect((await ide.report()).messages).toHaveLength(3);
 
   // A chat and a stream on each tier are in the middle of their answers when the gateway is killed; it comes back on its port.
@@ -100,6 +106,7 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   const looked = lookOn.map((look) => look());
   await first.kill();
   await gateway({ home, args: [...args, "--port", new URL(first.url).port] });
+  await ide.release();
   for (const events of await Promise.all(whole)) expectWhole(events);
   for (const [index, seen] of (await Promise.all(looked)).entries())
     expect(seen).toEqual((await whole[index])?.map((event) => JSON.stringify(event)));
@@ -111,10 +118,15 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   const isOver = once(cutOff, "close");
   let before = "";
   for await (const chunk of cutOff.stdout) if ((before += String(chunk)).length > 100) break;
-  const following = millrace(["tail", "--follow"], { home }); // sees the rest, which nobody else waits for
   cutOff.kill("SIGKILL");
   await isOver;
-  expect(await following).toMatchObject({ code: 0, stdout: shown });
+  const following = spawnMillrace(["tail", "--follow"], { home }); // sees the rest, which nobody else waits for
+  const followed = once(following, "close");
+  let seen = "";
+  following.stdout.on("data", (chunk: Buffer) => (seen += chunk.toString()));
+  await Promise.race([once(following.stdout, "data"), followed]);
+  await ide.release();
+  expect([await followed, seen]).toEqual([[0, null], shown]);
   const [turnId = ""] = (await millrace(["tail", "--list"], { home })).stdout.split(" ");
   expect((await millrace(["tail", turnId, "--json"], { home })).stdout).toContain('{"type":"finished"');
   const resumed = await millrace(["chat", "--resume"], { home });

@@ -5,7 +5,8 @@ import { ask, gateway, model, openai, patience, simulator } from "../support/wor
 
 test("a gateway killed in the middle of answers loses nothing and sends nothing twice, in the background too", async () => {
   const home = temporaryHome();
-  const ide = await simulator({ home, turn: { rate: 800, size: 1500 } });
+  const answers = { rate: 800, size: 1500 };
+  const ide = await simulator({ home, turn: { ...answers, holdAfter: 700 } });
   const first = await gateway({ home, args: ["--continuity", "off"] });
   const idempotencyKey = "the-same-question";
   const stream = await openai(first).chat.completions.create(
@@ -25,7 +26,7 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     expect(event.sequence_number).toBe(cursor + 1);
     cursor = event.sequence_number;
     if (event.type === "response.output_text.delta") seen.push(event.delta);
-    if (seen.length === 3) break;
+    if (seen.join("").length > 100) break;
   }
 
   // What dies before its cascade's id is stored leaves that cascade behind: so all three are under way.
@@ -41,6 +42,8 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
   ).rejects.toThrow(/terminated|closed|reset/i);
 
   const second = await gateway({ home, args: ["--continuity", "off"] });
+  await ide.setTurn(answers);
+  await ide.release();
   const answer = await openai(second).chat.completions.create(ask("write"), {
     headers: { "idempotency-key": idempotencyKey },
   });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
-import { ask, collect, degradedGauge, gateway, openai, simulator } from "../support/world.ts";
+import { ask, collect, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 /** Mounting needs a right that not every user has: a reason to skip. The unit tests use a medium that fails on demand. */
 test.skipIf(!mayMount)(
@@ -49,7 +49,7 @@ test.skipIf(!mayMount)(
     expect(await degradedGauge(first)).toBe(1);
 
     disk.free();
-    await expect.poll(() => degradedGauge(first), { timeout: 30_000 }).toBe(0); // without any turn
+    await expect.poll(() => degradedGauge(first), { timeout: patienceMs }).toBe(0); // without any turn
     expect((await asked('[[sim: text="ok" rate=instant]]', randomUUID())).degraded).toBe("false");
     await first.kill();
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { rawClient, say, tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { temporaryHome } from "../support/home.ts";
-import { gateway, model, simulator } from "../support/world.ts";
+import { gateway, model, patienceMs, simulator } from "../support/world.ts";
 
 const canaries = ["canary-of-the-prompt-6b1e", "canary-of-the-answer-6b1e", "canary-of-the-tool-6b1e"];
 
@@ -18,9 +18,9 @@ async function heapOf(pid: number, folder: string): Promise<string> {
     const path = join(folder, name);
     const whole = () => {
       const text = readFileSync(path, "utf8");
-      return text.trimEnd().endsWith("}") && text.includes('"strings":[') ? text : undefined;
+      return /[^\\]"\]\s*\}$/.test(text.slice(-100).trimEnd()) ? text : undefined; // the strings come last
     };
-    await expect.poll(() => whole() !== undefined, { timeout: 60_000, interval: 200 }).toBe(true);
+    await expect.poll(() => whole() !== undefined, { timeout: patienceMs, interval: 200 }).toBe(true);
     return whole() ?? "";
   } finally {
     watching.close();
@@ -58,8 +58,10 @@ test.skipIf(process.platform === "win32")(
       expect(await attach.ended).toBeUndefined();
       expect(attach.text).toContain(answer);
     }
-    const after = await heapOf(served.pid, dumps);
     const found = (heap: string) => [...canaries, encryptionKey].filter((canary) => heap.includes(canary));
+    let after = await heapOf(served.pid, dumps);
+    // What is still being put away when the client hears of its end is gone a moment later; what is kept is there each time.
+    for (let looks = 1; looks < 5 && found(after).length > 0; looks++) after = await heapOf(served.pid, dumps);
     expect(found(during)).toEqual([prompt, answer, encryptionKey]); // the search finds what is there
     expect(found(after)).toEqual([]);
   },

@@ -4,7 +4,7 @@ import { eventsOf } from "../cut/exchange.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
 import { Tripwire } from "../support/tripwire.ts";
-import { ask, gateway, openai, patience, simulator } from "../support/world.ts";
+import { ask, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
 
 /** Every how many-th step of the store the server is killed at; 1 is every one, before and after it, and takes some minutes. */
 const stride = Number(process.env["MILLRACE_REDIS_STRIDE"] ?? 19);
@@ -52,9 +52,9 @@ test.skipIf(!redisInstalled)(
         const answer = asked(`turn-${nth}-${when}-end`);
         await Promise.all([fallen, answer]);
         turns.push(await answer);
-        await expect.poll(isDegraded, { timeout: 30_000 }).toBe(true);
+        await expect.poll(isDegraded, { timeout: patienceMs }).toBe(true);
         await redis.start();
-        await expect.poll(isDegraded, { timeout: 30_000 }).toBe(false);
+        await expect.poll(isDegraded, { timeout: patienceMs }).toBe(false);
       }
     }
     const events = async (turn: string, from = first) => eventsOf(await fetched(`/v1/turns/${turn}/events`, from));

@@ -4,7 +4,7 @@ import type OpenAI from "openai";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
-import { ask, collect, degradedGauge, gateway, openai, patience, simulator } from "../support/world.ts";
+import { ask, collect, degradedGauge, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
 
 /** No server to be had is a reason to skip; CI installs one. */
 test.skipIf(!redisInstalled)(
@@ -12,7 +12,7 @@ test.skipIf(!redisInstalled)(
   async () => {
     const home = temporaryHome();
     const redis = await redisServer();
-    const ide = await simulator({ home, turn: { rate: 500, size: 600 } });
+    const ide = await simulator({ home, turn: { rate: 500, size: 600, holdAfter: 300 } });
     const files = { MILLRACE_KEY_FILE: join(home, "key"), MILLRACE_LOG_KEY_FILE: join(home, "log-key") };
     const shared = { MILLRACE_STORE: "redis", MILLRACE_REDIS_URL: redis.url, ...files };
     const beside = async (name: string) =>
@@ -32,6 +32,8 @@ test.skipIf(!redisInstalled)(
     const throughSecond = collect(joined.data);
     await untilText(stream);
     await first.kill();
+    await ide.setTurn({ rate: 500, size: 600 });
+    await ide.release();
     const { text, reason } = await throughSecond;
     expect([text.length, reason]).toEqual([600, "stop"]);
     const asked = async (question: string, key: string) => {
@@ -52,7 +54,7 @@ test.skipIf(!redisInstalled)(
     expect([without.answer, without.header("degraded")]).toEqual([text, "true"]);
     expect(await degradedGauge(second)).toBe(1);
     await redis.start();
-    await expect.poll(() => degradedGauge(second), { timeout: 30_000 }).toBe(0); // without any turn
+    await expect.poll(() => degradedGauge(second), { timeout: patienceMs }).toBe(0); // without any turn
     expect((await asked('[[sim: text="ok" rate=instant]]', randomUUID())).header("degraded")).toBe("false");
     const healed = await asked("write", "no store");
     expect([healed.answer, healed.header("turn"), healed.header("degraded")]).toEqual([

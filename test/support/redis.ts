@@ -27,7 +27,9 @@ export async function redisServer(): Promise<RedisProcess> {
       const options = ["--port", "0", "--unixsocket", socket, "--dir", folder, ...durable];
       const started = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
       child = started;
-      for await (const chunk of started.stdout) if (String(chunk).includes("ready to accept connections")) break;
+      let said = "";
+      for await (const chunk of started.stdout)
+        if ((said += String(chunk)).includes("ready to accept connections")) break;
     },
     async kill() {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -5,8 +5,9 @@ import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
 import { temporaryHome } from "./home.ts";
 
-/** Long enough for anything that must happen; a test that waits this long has failed. */
-export const patience = () => AbortSignal.timeout(60_000);
+/** Long enough for anything that must happen, on a machine ten times slower too; a test that waits this long has failed. */
+export const patienceMs = 120_000;
+export const patience = () => AbortSignal.timeout(patienceMs);
 
 /** A stand-in IDE for one test, stopped after it. */
 export async function simulator(options: SimulatorOptions = {}): Promise<Simulator> {
