@@ -2,6 +2,8 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const setupFiles = ["test/support/random.ts"];
+/** What is waited for comes; how soon depends on how busy the machine is. */
+const expect = { poll: { timeout: 100_000 } };
 
 export default defineConfig({
   test: {
@@ -13,9 +15,11 @@ export default defineConfig({
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
           environment: "node",
+          expect,
           isolate: false, // no test leaves state behind; a module graph per file was half of the processor time
           setupFiles,
-          testTimeout: 30_000, // some start real processes, and a busy machine takes its time
+          testTimeout: 120_000, // some start real processes, and a busy machine takes its time
+          hookTimeout: 120_000,
         },
       },
       {
@@ -23,8 +27,9 @@ export default defineConfig({
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
           environment: "node",
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
+          expect,
+          testTimeout: 600_000, // five times as long as what they wait for at most
+          hookTimeout: 120_000,
         },
       },
       {
@@ -32,8 +37,9 @@ export default defineConfig({
           name: "faults",
           include: ["test/faults/**/*.test.ts"],
           environment: "node",
-          testTimeout: 120_000,
-          hookTimeout: 60_000,
+          expect,
+          testTimeout: 600_000, // five times as long as what they wait for at most
+          hookTimeout: 120_000,
         },
       },
       {
@@ -41,8 +47,9 @@ export default defineConfig({
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
           environment: "node",
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          expect,
+          testTimeout: 600_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -50,8 +57,9 @@ export default defineConfig({
           name: "model",
           include: ["test/model/**/*.test.ts"],
           environment: "node",
+          expect,
           setupFiles,
-          testTimeout: 120_000,
+          testTimeout: 600_000,
         },
       },
     ],

@@ -15,7 +15,7 @@ import { fakeIo } from "./io.fake.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { run } from "./main.ts";
 
-describe.runIf(process.platform === "linux")("millrace doctor and cascades", { timeout: 60_000 }, () => {
+describe.runIf(process.platform === "linux")("millrace doctor and cascades", () => {
   let simulator: Simulator;
   let homeFolder: string;
   let tokenFile: string;

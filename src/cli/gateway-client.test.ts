@@ -22,6 +22,6 @@ it.each([
   new MillraceError("not_signed_in", "Nobody is signed in.", { hint: "Sign in." }),
 ])("throws the gateway's own error as it was: %s", async (error) => {
   const gateway = { url: await answering(error), key: new Secret("key") };
-  const called = callGateway(gateway, "/v1/models", { signal: AbortSignal.timeout(5000) });
+  const called = callGateway(gateway, "/v1/models", { signal: AbortSignal.timeout(100_000) });
   await expect(called).rejects.toMatchObject({ ...error.toRecord() });
 });

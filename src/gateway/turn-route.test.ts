@@ -281,7 +281,7 @@ describe("a turn that is not streamed", () => {
   });
 });
 
-describe("bodies", { timeout: 60_000 }, () => {
+describe("bodies", () => {
   it("takes 32 MB, and refuses what is over the limit in the caller's own shape", async () => {
     proves("http.body-size");
     const fake = fakeGateway({ maxBodyBytes: 33 * 1024 * 1024 });

@@ -14,7 +14,7 @@ import { verifyHolder } from "./verify-holder.ts";
 const signal = new AbortController().signal;
 const uid = process.getuid?.() ?? -1;
 
-describe.runIf(process.platform === "linux")("discovery over real processes", { timeout: 30_000 }, () => {
+describe.runIf(process.platform === "linux")("discovery over real processes", () => {
   let world: LinuxWorld;
   let home: string;
   const host = () => world.host;

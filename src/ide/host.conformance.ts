@@ -52,7 +52,7 @@ export function describeHost(
   capabilities: HostCapabilities,
   makeHarness: () => Promise<HostHarness>,
 ): void {
-  describe(`host: ${name}`, { timeout: 60_000 }, () => {
+  describe(`host: ${name}`, () => {
     let harness: HostHarness;
     let host: Host;
     let windsurf: HostedProcess;

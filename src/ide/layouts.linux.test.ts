@@ -69,7 +69,7 @@ const layouts: Readonly<Record<string, Layout>> = {
   },
 };
 
-describe.runIf(onLinux)("an IDE that came as", { timeout: 30_000 }, () => {
+describe.runIf(onLinux)("an IDE that came as", () => {
   let world: LinuxWorld;
   beforeEach(() => {
     world = new LinuxWorld();
@@ -118,7 +118,7 @@ describe.runIf(onLinux)("an IDE that came as", { timeout: 30_000 }, () => {
       });
       try {
         await once(shell.stdout, "data"); // it listens, on a loopback that is down
-        const list = await world.host.listProcesses(({ args }) => args.includes(script), AbortSignal.timeout(5_000));
+        const list = await world.host.listProcesses(({ args }) => args.includes(script), AbortSignal.timeout(100_000));
         const pids = list.ok
           ? list.value.processes.filter(({ command }) => command.program === installed).map(({ pid }) => pid)
           : [];

@@ -6,7 +6,7 @@ import { commandRunner } from "./run-command.ts";
 
 const never = new AbortController().signal;
 const run = commandRunner(process.env);
-const node = (script: string, limitMs = 20_000, signal = never, ...args: readonly string[]) =>
+const node = (script: string, limitMs = 100_000, signal = never, ...args: readonly string[]) =>
   run(process.execPath, ["-e", script, ...args], { limitMs }, signal);
 
 it("gives what a program printed and how it ended, and nothing of what it complained", async () => {
@@ -18,7 +18,7 @@ it("hands arguments on as they are: no shell looks at them", async () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-run-"));
   const marker = join(folder, "made");
   const hostile = [`; touch ${marker}`, "$(id)", "`id`", "a b", '"', "*"];
-  const answer = await node("console.log(JSON.stringify(process.argv.slice(1)))", 20_000, never, ...hostile);
+  const answer = await node("console.log(JSON.stringify(process.argv.slice(1)))", 100_000, never, ...hostile);
   expect(answer.ok && JSON.parse(answer.value.stdout)).toEqual(hostile);
   expect(existsSync(marker)).toBe(false);
   rmSync(folder, { recursive: true });
@@ -28,7 +28,7 @@ it("ends a program that hangs, and one that its caller no longer waits for", asy
   const deaf = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)";
   expect(await node(deaf, 200)).toEqual({ ok: false, why: expect.stringMatching(/^node\S* took longer than 0.2 s$/) });
   const controller = new AbortController();
-  const left = node(deaf, 20_000, controller.signal);
+  const left = node(deaf, 100_000, controller.signal);
   controller.abort(new Error("enough"));
   await expect(left).rejects.toThrow("enough");
 });
@@ -39,6 +39,6 @@ it("ends a program that prints without an end", async () => {
 });
 
 it("says which program is not there", async () => {
-  const answer = await run("no-such-program", [], { limitMs: 1_000 }, never);
+  const answer = await run("no-such-program", [], { limitMs: 100_000 }, never);
   expect(answer).toEqual({ ok: false, why: "no-such-program is not on this system's PATH" });
 });

@@ -11,7 +11,7 @@ import { onlyProcesses, probeStandIn } from "./stand-in-process.fake.ts";
 const never = new AbortController().signal;
 
 /** This very process listens beside the IDE's on its port, as a program of the same user may (SO_REUSEPORT). */
-describe.runIf(process.platform === "linux")("a squatter on the IDE's own port", { timeout: 30_000 }, () => {
+describe.runIf(process.platform === "linux")("a squatter on the IDE's own port", () => {
   let world: LinuxWorld;
   let squatter: Server;
   let received: string;

@@ -32,7 +32,7 @@ const profiles = {
 } as const;
 
 /** The whole pipeline, its real prober and client, against the stand-in IDE, seen as each system shows it. */
-describe.runIf(process.platform === "linux")("finding the stand-in IDE", { timeout: 60_000 }, () => {
+describe.runIf(process.platform === "linux")("finding the stand-in IDE", () => {
   let folder: string;
   let fake: FakeSystem;
   const simulators = new Map<System, readonly Simulator[]>();

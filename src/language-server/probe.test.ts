@@ -9,7 +9,7 @@ import { fakeToken, startRpcServer } from "./rpc-server.fake.ts";
 const never = new AbortController().signal;
 
 function target(port: number, token = fakeToken) {
-  return { host: "127.0.0.1", port, csrfToken: new Secret(token), variant: "windsurf", attemptMs: 2_000 } as const;
+  return { host: "127.0.0.1", port, csrfToken: new Secret(token), variant: "windsurf", attemptMs: 30_000 } as const;
 }
 
 async function withSockets<T>(onSocket: (socket: Socket) => void, use: (port: number) => Promise<T>): Promise<T> {

@@ -54,10 +54,10 @@ describe.each(builds)("a build like %o", (options, expected) => {
 
   it("is found among its ports, and the others are told apart", async () => {
     const { csrfToken, port, otherPorts } = simulator;
-    const probe = (candidate: number) =>
-      probePort({ host: "127.0.0.1", port: candidate, csrfToken, variant: "windsurf", attemptMs: 300 }, never);
-    expect(await probe(port)).toEqual({ ok: true, protocol: "grpc", tls: false });
-    for (const other of otherPorts) expect(await probe(other)).toMatchObject({ ok: false });
+    const probe = (candidate: number, attemptMs: number) =>
+      probePort({ host: "127.0.0.1", port: candidate, csrfToken, variant: "windsurf", attemptMs }, never);
+    expect(await probe(port, 30_000)).toEqual({ ok: true, protocol: "grpc", tls: false });
+    for (const other of otherPorts) expect(await probe(other, 300)).toMatchObject({ ok: false });
   });
 
   it.each(["grpc", "connect", "connect-json"] as const)("offers over %s what it offers", async (protocol) => {

@@ -590,9 +590,7 @@ export function describeLogStore(
       });
     });
 
-    test("random operations give what the model gives, for every cursor and every reader", {
-      timeout: 30_000,
-    }, async () => {
+    test("random operations give what the model gives, for every cursor and every reader", async () => {
       const body = fc.oneof(
         fc.string({ unit: "binary", maxLength: 20 }).map(text),
         fc.string({ maxLength: 5 }).map((delta): TurnEventBody => ({ type: "thinking", delta })),

@@ -182,7 +182,7 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect((await storeOf().attachStream(name, "resume")).accepted).toHaveLength(1);
     });
 
-    test("ends up the same however its messages are repeated (P7)", { timeout: 30_000 }, async () => {
+    test("ends up the same however its messages are repeated (P7)", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.nat({ max: 4 }), { maxLength: 25 }), async (attempts) => {
           const name = named();

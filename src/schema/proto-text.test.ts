@@ -63,7 +63,7 @@ service Notes {
     ]);
   });
 
-  it.runIf(existsSync(buf))("of the whole schema compiles to that schema", { timeout: 30_000 }, () => {
+  it.runIf(existsSync(buf))("of the whole schema compiles to that schema", () => {
     const files = own(withImports(LanguageServerService.file));
     const read = registryOf(readSchema(writeBundle(files, "modules")));
     const folder = mkdtempSync(join(tmpdir(), "millrace-proto-"));

@@ -279,7 +279,7 @@ function endOf(log: readonly TurnEventBody[]) {
   return log.at(-1)?.type;
 }
 
-describe.each(surfaces)("%s", { timeout: 30_000 }, (_name, surface) => {
+describe.each(surfaces)("%s", (_name, surface) => {
   it("makes a legal stream of any legal log", () => {
     proves(
       "chat.role-once",

@@ -66,7 +66,7 @@ export function describeStream(tier: TierName): void {
   const again = (world: StreamWorld, names: StreamNames, cursor: string, more: Readonly<Record<string, string>> = {}) =>
     attach(world, tier, names, cursor, more);
 
-  describe(`a stream over tier ${tier}`, { timeout: 60_000 }, () => {
+  describe(`a stream over tier ${tier}`, () => {
     test("R1: begins with a welcome, which says where the stream stands", async () => {
       const { world, names, first } = await begun(tier);
       expect(first.messages[0]?.response.case).toBe("welcomeMessage");

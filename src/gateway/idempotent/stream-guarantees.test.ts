@@ -39,7 +39,7 @@ async function begun(options: StreamWorldOptions = {}, question = "Hello") {
   return { world, names, first };
 }
 
-describe("a stream", { timeout: 60_000 }, () => {
+describe("a stream", () => {
   test("R12: leaves nothing readable on the disk, whoever has the gateway's own key", async () => {
     const { store, folder } = await sealedFileLog(systemClock);
     const { world, names, first } = await begun({ store }, "canary-question-5f1c");
@@ -186,7 +186,7 @@ describe("a stream", { timeout: 60_000 }, () => {
     expect(await other.ended).toBeUndefined();
     expect(other.text).toBe("flows");
     failing.fault = "none";
-    await expect.poll(() => store.degradedBy, { timeout: 20_000 }).toBeUndefined();
+    await expect.poll(() => store.degradedBy).toBeUndefined();
     const back = await attach(world, "bidi", names).until(({ chunks }) => chunks.length > 0);
     expect(back.welcome).toMatchObject({ isDegradedMode: false, facts: { highestSeqno: 0 } });
     expect(world.backend.answers).toHaveLength(2);

@@ -70,7 +70,7 @@ async function shown(store: LogStore): Promise<readonly string[]> {
 
 describe("a sealed log in SQLite", () => {
   test("with any single byte of any sealed column changed shows less, never anything else (G10)", {
-    timeout: 120_000,
+    timeout: 600_000,
   }, async () => {
     const store = await smallLog();
     const database = new DatabaseSync(path);
