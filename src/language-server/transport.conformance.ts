@@ -148,14 +148,14 @@ export function describeTransport(name: string, harness: TransportHarness): void
 
     it("ends a call at its deadline, and tells the server", () => {
       const aborted = Promise.withResolvers<void>();
-      let entered = false;
+      const calls = { entered: 0 };
       const getProcesses = (_: unknown, context: { readonly signal: AbortSignal }) => {
-        entered = true;
+        calls.entered++;
         return hang(context.signal, aborted.resolve);
       };
       return withClient({ getProcesses }, async (client) => {
         // On a busy machine a short deadline can pass before the server has the call.
-        for (let timeoutMs = 50; !entered; timeoutMs *= 2) {
+        for (let timeoutMs = 50; calls.entered === 0; timeoutMs *= 2) {
           const error = translateError(await failure(client.getProcesses({}, { timeoutMs })), context);
           expect(error.code).toBe("upstream_timeout");
         }
