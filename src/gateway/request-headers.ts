@@ -98,6 +98,11 @@ export function graceMsOf(headers: Headers, query: URLSearchParams): number | un
   return Number(match[1]) * (graceUnits[match[2] ?? "s"] ?? 1000);
 }
 
+/** As `graceMsOf`, of a whole request. */
+export function graceMsAsked({ headers, url }: Request): number | undefined {
+  return graceMsOf(headers, new URL(url).searchParams);
+}
+
 /** A value made safe for a header: printable ASCII, at most 200 characters. */
 export function headerSafe(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);

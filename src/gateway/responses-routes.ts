@@ -23,6 +23,7 @@ import { turnIdOf } from "./dialects/wire-id.ts";
 import { followResponse } from "./follow-response.ts";
 import { keptHeaders } from "./kept-headers.ts";
 import { PatientReader } from "./patient-reader.ts";
+import { graceMsAsked } from "./request-headers.ts";
 import { pulledBody } from "./sse-body.ts";
 import { contextOf, sizeOf, startTurn } from "./start-turn.ts";
 import { answerOpenTurn, bodyTooLarge } from "./turn-route.ts";
@@ -33,7 +34,7 @@ export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.post("/v1/responses", (c) => createResponse(gateway, c));
   app.get("/v1/responses/:id", (c) =>
     withStored(gateway, c, async (stored) => {
-      const record = await gateway.turns.noteAttached(stored);
+      const record = await gateway.turns.noteAttached(stored, graceMsAsked(c.req.raw));
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
       if (record.ended) return wholeResponse(gateway, c, record);
       const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));

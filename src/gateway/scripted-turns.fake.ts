@@ -67,6 +67,7 @@ export class ScriptedTurns implements Turns {
   async join(turn: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
     signal.throwIfAborted();
     const earlier = this.#joins(turn);
+    if (earlier !== undefined) await this.noteAttached(earlier.record, turn.graceMs);
     return earlier && this.#answer(earlier.record.turnId, turn.idempotencyKey ? "key" : "implicit");
   }
 
@@ -144,11 +145,12 @@ export class ScriptedTurns implements Turns {
     return this.#turns.get(turnId)?.aliveAtMs;
   }
 
-  async noteAttached({ turnId }: TurnRecord): Promise<TurnRecord> {
+  async noteAttached({ turnId }: TurnRecord, graceMs = 0): Promise<TurnRecord> {
     const turn = this.#turns.get(turnId);
     if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
     const now = this.#clock.now();
-    turn.record = { ...turn.record, attachedAtMs: now, expiresAtMs: now + keptMs };
+    const longest = Math.max(turn.record.graceMs, graceMs);
+    turn.record = { ...turn.record, graceMs: longest, attachedAtMs: now, expiresAtMs: now + keptMs };
     return turn.record;
   }
 

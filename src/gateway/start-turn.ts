@@ -11,7 +11,15 @@ import type { Dialect, EncodeContext, ParsedTurn } from "./dialects/dialect.ts";
 import { fingerprintOf } from "./fingerprint.ts";
 import { keptHeaders } from "./kept-headers.ts";
 import { noteResumption } from "./note-resumption.ts";
-import { clientOf, graceMsOf, headerSafe, idempotencyKeyOf, isRetry, projectOf, sessionOf } from "./request-headers.ts";
+import {
+  clientOf,
+  graceMsAsked,
+  headerSafe,
+  idempotencyKeyOf,
+  isRetry,
+  projectOf,
+  sessionOf,
+} from "./request-headers.ts";
 
 /** A turn that a request has: what to read, how to encode it, and what its headers say. */
 export interface OpenTurn {
@@ -44,11 +52,12 @@ export async function startTurn(
 ): Promise<OpenTurn> {
   const { headers, signal } = c.req.raw;
   const fingerprint = fingerprintOf(dialect.name, body);
+  const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsAsked(c.req.raw);
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
     noteResumption(gateway, headers, found.turnId, "last_event_id", cursor.eventId);
-    const record = await gateway.turns.noteAttached(found);
+    const record = await gateway.turns.noteAttached(found, graceMs);
     const started = resumedFrom(record);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, modelHeaders(record, undefined));
@@ -59,8 +68,8 @@ export async function startTurn(
     idempotencyKey: idempotencyKeyOf(headers),
     session: sessionOf(headers),
     retry: isRetry(headers),
+    graceMs,
   };
-  const graceMs = graceMsOf(headers, new URL(c.req.url).searchParams);
   const opened = async (started: StartedTurn, resolution?: Resolution) => {
     if (started.joined !== "no") noteResumption(gateway, headers, started.turnId, started.joined);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
@@ -84,7 +93,6 @@ export async function startTurn(
       client: clientOf(headers),
       project: projectOf(headers),
       wire: parsed.wire,
-      graceMs: parsed.detached === true ? Number.POSITIVE_INFINITY : graceMs,
     },
     signal,
   );

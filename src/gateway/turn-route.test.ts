@@ -534,6 +534,7 @@ describe("/v1/turns", () => {
         degraded: false,
         expires_at: "2025-06-15T17:06:40.000Z",
         last_event_id: "a2",
+        grace_ms: 120_000,
         dialect: "openai-chat",
         model: "test-model",
         model_uid: "uid-test-model",

@@ -39,7 +39,7 @@ export function announceTurns(turns: Turns & Partial<StreamTurns>): {
       follow: (...asked) => turns.follow(...asked),
       outline: (...asked) => turns.outline(...asked),
       lastAliveAtMs: (turnId) => turns.lastAliveAtMs(turnId),
-      noteAttached: (record) => turns.noteAttached(record),
+      noteAttached: (...asked) => turns.noteAttached(...asked),
       noteDelivered: (turnId) => turns.noteDelivered(turnId),
       cancel: (...asked) => turns.cancel(...asked),
       get: (...asked) => turns.get(...asked),

@@ -16,6 +16,7 @@ import { handedOut } from "./cursor.ts";
 import { keptHeaders } from "./kept-headers.ts";
 import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
+import { graceMsAsked } from "./request-headers.ts";
 import { pulledBody, sseHeaders } from "./sse-body.ts";
 import { streamTurn } from "./stream-turn.ts";
 import { chainUpTo, turnEventsEncoder } from "./turn-events.ts";
@@ -34,7 +35,12 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
     if (turn === undefined) return turnNotFound(c);
     if (turn.sealed === true) return turnSealed(c);
     const attaches = c.req.query("attach") === "1";
-    return followTurn(gateway, c, attaches ? await gateway.turns.noteAttached(turn) : turn, attaches);
+    return followTurn(
+      gateway,
+      c,
+      attaches ? await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)) : turn,
+      attaches,
+    );
   });
   app.post("/v1/turns/:id/cancel", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
@@ -89,6 +95,7 @@ function describeTurn(turn: TurnRecord): object {
     degraded: turn.degraded,
     expires_at: new Date(turn.expiresAtMs).toISOString(),
     last_event_id: turn.lastEventId,
+    ...(turn.sealed === true ? {} : { grace_ms: turn.graceMs === Number.POSITIVE_INFINITY ? null : turn.graceMs }),
     model: turn.request.model,
     model_uid: turn.modelUid,
     client: turn.client ?? null,

@@ -27,6 +27,8 @@ export interface TurnRow {
   readonly outcome: TerminalEventType | undefined;
   readonly endedAtMs: number | undefined;
   readonly attachedAtMs: number;
+  /** The longest grace time that was asked for since the turn began, ms; 0 for none, `Number.MAX_SAFE_INTEGER` for an endless one. */
+  readonly longerGraceMs: number;
   readonly expiresAtMs: number | undefined;
   readonly delivered: boolean;
   readonly cancelRequested: CancelledBy | undefined;
@@ -87,9 +89,10 @@ export interface HolderRow {
   readonly epoch: number;
 }
 
-/** What `mark` changes; a cancel request only if there was none and the turn runs. */
+/** What `mark` changes; a cancel request only if there was none and the turn runs, the grace time only to a longer one. */
 export interface RowChange {
   readonly attachedAtMs?: number;
+  readonly longerGraceMs?: number;
   readonly expiresAtMs?: number;
   readonly delivered?: true;
   readonly cancelRequested?: CancelledBy;

@@ -37,6 +37,9 @@ export interface LogOptions {
   readonly retention: Retention;
 }
 
+/** A grace time without end, as a row has it. */
+const endlessGraceMs = Number.MAX_SAFE_INTEGER;
+
 /** How who brings no client's key reads. */
 const keyless: Access = { clientKey: undefined };
 
@@ -150,10 +153,11 @@ class Log implements LogStore {
     }
   }
 
-  async noteAttached(turnId: TurnId, atMs: number): Promise<void> {
+  async noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
     const { endedAtMs } = await this.#rowOf(turnId);
     const expiry = endedAtMs === undefined ? {} : { expiresAtMs: expiryOf(endedAtMs, atMs, this.#retention) };
-    await this.#medium.mark(turnId, { attachedAtMs: atMs, ...expiry });
+    const grace = graceMs === undefined ? {} : { longerGraceMs: Math.min(graceMs, endlessGraceMs) };
+    await this.#medium.mark(turnId, { attachedAtMs: atMs, ...expiry, ...grace });
   }
 
   async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
@@ -253,6 +257,7 @@ class Log implements LogStore {
       outcome: undefined,
       endedAtMs: undefined,
       attachedAtMs: createdAtMs,
+      longerGraceMs: 0,
       expiresAtMs: undefined,
       delivered: false,
       cancelRequested: undefined,
@@ -314,6 +319,7 @@ class Log implements LogStore {
     const atMs = this.#clock.now();
     return {
       ...header,
+      graceMs: Math.max(header.graceMs, row.longerGraceMs === endlessGraceMs ? Infinity : row.longerGraceMs),
       turnId: row.turnId,
       createdAtMs: row.createdAtMs,
       caller: row.caller,

@@ -338,6 +338,25 @@ export function describeLogStore(
         expect(await store.get("turn_none" as TurnId)).toBeUndefined();
       });
 
+      test("go on with nobody reading for the longest time that was asked for, never for a shorter one", async () => {
+        const { turnId } = await begin({ graceMs: 1_000 });
+        const graceMs = async () => (await store.get(turnId))?.graceMs;
+        for (const [asked, longest] of [
+          [undefined, 1_000],
+          [500, 1_000],
+          [3_600_000, 3_600_000],
+          [2_000, 3_600_000],
+          [Infinity, Infinity],
+          [undefined, Infinity],
+          [1, Infinity],
+        ] as const) {
+          await store.noteAttached(turnId, clock.now(), asked);
+          expect(await graceMs()).toBe(longest);
+        }
+        expect(await store.listRunning()).toMatchObject([{ turnId, graceMs: Infinity }]);
+        expect((await store.claim(turnId, "o2"))?.record.graceMs).toBe(Infinity);
+      });
+
       test("with one caller's key are one turn, whoever comes second", async () => {
         const first = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o");
         const second = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "g" }), "o");
@@ -518,9 +537,11 @@ export function describeLogStore(
       const { turnId, writer } = await begin({ idempotencyKey: "k" });
       await writer.append([text("a"), text("b")], 1);
       await store.requestCancel(turnId, "client");
+      await store.noteAttached(turnId, clock.now(), Infinity);
       await store.close();
       store = await harness.open(clock);
-      expect(await store.get(turnId)).toMatchObject({ lastEventId: "a2", cancelRequested: "client" });
+      const kept = { lastEventId: "a2", cancelRequested: "client", graceMs: Infinity };
+      expect(await store.get(turnId)).toMatchObject(kept);
       const again = (await store.claim(turnId, "owner-2"))?.writer;
       expect(await writer.append([text("zombie")], 2).catch(() => "closed")).not.toMatchObject({ outcome: "appended" });
       await again?.append([finished], 3);

@@ -27,7 +27,7 @@ export interface NewTurn {
   readonly client: string | undefined;
   /** What the client says it works on (`X-Millrace-Project`); usage is told apart by it. */
   readonly project?: string | undefined;
-  /** How long the turn goes on with nobody reading; `Infinity`: to its end. */
+  /** How long the turn goes on with nobody reading; `Infinity`: to its end. Of a record: the longest that any reader asked for. */
   readonly graceMs: number;
   /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
@@ -194,8 +194,8 @@ export interface LogStore extends StreamStore {
   ): Promise<boolean>;
   /** Resolves once somebody asked for the turn's end (at once if so). Rejects with the signal's reason. */
   untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
-  /** A reader attached at `atMs`, or still is: the expiry slides. */
-  noteAttached(turnId: TurnId, atMs: number): Promise<void>;
+  /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
+  noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
   /** Turns of one stream, in order: none of them is forgotten before the last one is. */
   keepTogether(turnIds: readonly TurnId[]): Promise<void>;
   /** The answer reached the client that asked for it, whole. */

@@ -54,8 +54,17 @@ export interface Attachment extends StreamReading {
 
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
-  /** Throws what `StreamStore.attachStream` throws, `invalid_request` for a malformed key. */
-  attach(name: StreamName, intent: AttachIntent, ticket?: Secret, number?: AttachNumber): Promise<Attachment>;
+  /**
+   * `graceMs`: how long the turn that runs is to go on with nobody there, where that is longer than what it has. Throws what
+   * `StreamStore.attachStream` throws, `invalid_request` for a malformed key.
+   */
+  attach(
+    name: StreamName,
+    intent: AttachIntent,
+    ticket?: Secret,
+    number?: AttachNumber,
+    graceMs?: number,
+  ): Promise<Attachment>;
 }
 
 interface WatchedStream {

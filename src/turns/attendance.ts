@@ -8,6 +8,7 @@ export class Attendance {
   readonly #clock: Clock;
   #present = 0;
   #emptySinceMs: number;
+  #graceMs = 0;
   readonly #changes = new Set<() => void>();
 
   constructor(clock: Clock) {
@@ -33,18 +34,26 @@ export class Attendance {
     };
   }
 
+  /** How long the turn goes on with nobody here: the longest that was ever said. `Infinity`: to its end. */
+  lengthen(graceMs: number): void {
+    if (graceMs <= this.#graceMs) return;
+    this.#graceMs = graceMs;
+    this.#announce();
+  }
+
   /** Resolves once nobody is here (at once if so). Rejects with the signal's reason. */
   async untilEmpty(signal: AbortSignal): Promise<void> {
     while (this.#present > 0) await this.#changed(signal);
   }
 
   /**
-   * Resolves once nobody has been here for `graceMs`, nor anywhere else: `seenElsewhereAtMs` (epoch ms) is asked at that moment
-   * and moves the end on. Never with `Infinity`. Rejects with the signal's reason.
+   * Resolves once nobody has been here for the grace time, nor anywhere else: `seenElsewhereAtMs` (epoch ms) is asked at that moment
+   * and moves the end on. Never with an endless one. Rejects with the signal's reason.
    */
-  async untilAbandoned(graceMs: number, seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
+  async untilAbandoned(seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
     let quietSinceMs = this.#emptySinceMs;
     for (;;) {
+      const graceMs = this.#graceMs;
       if (this.#present > 0 || graceMs === Infinity) {
         await this.#changed(signal);
         quietSinceMs = this.#emptySinceMs;
@@ -57,7 +66,7 @@ export class Attendance {
         continue;
       }
       const seenAtMs = await seenElsewhereAtMs();
-      if (this.#present > 0) continue;
+      if (this.#present > 0 || this.#graceMs > graceMs) continue;
       const agoMs = this.#clock.now() - seenAtMs;
       if (agoMs < -skewMs) return; // noted before the clock was set back: who is there now would have said so since
       const elsewhere = this.#clock.monotonic() - Math.max(0, agoMs);

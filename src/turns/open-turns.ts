@@ -126,15 +126,15 @@ class Engine implements StreamTurns {
   }
 
   async attach(...attach: Parameters<StreamTurns["attach"]>): Promise<Attachment> {
-    const [name, intent] = attach;
-    const stream = await this.#store.attachStream(...attach);
+    const [name, intent, ticket, number, graceMs] = attach;
+    const stream = await this.#store.attachStream(name, intent, ticket, number);
     const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
     const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
     const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);
     if (intent !== "observe") {
       const last = turnIds.at(-1);
       // the expiry slides now, so that what the attach is told of it is true; one that has expired is told so when it is read
-      if (last !== undefined) await bestEffort(this.#store.noteAttached(last, this.#clock.now()));
+      if (last !== undefined) await bestEffort(this.#noteAttached(last, graceMs));
       await this.#store.keepTogether(turnIds);
     }
     return {
@@ -177,9 +177,9 @@ class Engine implements StreamTurns {
     return this.#running.lastAliveAtMs(turnId);
   }
 
-  async noteAttached(record: TurnRecord): Promise<TurnRecord> {
+  async noteAttached(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord> {
     try {
-      await this.#store.noteAttached(record.turnId, this.#clock.now());
+      await this.#noteAttached(record.turnId, graceMs);
       return (await this.#store.get(record.turnId)) ?? record;
     } catch {
       return record; // reading it will say what is wrong
@@ -215,6 +215,12 @@ class Engine implements StreamTurns {
     await this.#continuity?.close();
     await this.#presence.close();
     if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
+  }
+
+  /** A turn that runs here goes on as long as is asked for, whether that can be stored or not. */
+  async #noteAttached(turnId: TurnId, graceMs: number | undefined): Promise<void> {
+    if (graceMs !== undefined) this.#running.get(turnId)?.lengthen(graceMs);
+    await this.#store.noteAttached(turnId, this.#clock.now(), graceMs);
   }
 
   async #cancel(turnId: TurnId, by: CancelledBy, stream?: AttachedStream): Promise<boolean> {
@@ -300,7 +306,7 @@ class Engine implements StreamTurns {
   async #joined(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
     refuseConflict(asked, twin);
     this.#presence.expect(twin.turnId, signal);
-    const record = await this.noteAttached(twin);
+    const record = await this.noteAttached(twin, asked.graceMs);
     return {
       turnId: record.turnId,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",

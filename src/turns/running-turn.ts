@@ -19,20 +19,22 @@ export interface RunningTurnOptions {
 
 /** A turn that this process runs: its runner, and what may end it early (a cancel request, nobody reading). */
 export class RunningTurn {
-  readonly graceMs: number;
   /** Resolves when the runner is done and the backend has cleaned up. Rejects with what the log throws. */
   readonly done: Promise<void>;
   readonly #runner: Runner;
+  readonly #attendance: Attendance;
 
   constructor({ turnId, runner, attendance, graceMs, store, clock, owner }: RunningTurnOptions) {
-    this.graceMs = graceMs;
     this.#runner = runner;
+    this.#attendance = attendance;
+    attendance.lengthen(graceMs);
     const watching = new AbortController();
     let isElsewhere = false;
     const seenElsewhere = async () => {
       try {
         const record = await store.get(turnId);
         isElsewhere = record !== undefined && record.owner !== owner;
+        if (record !== undefined && record.sealed !== true) attendance.lengthen(record.graceMs);
         return record?.attachedAtMs ?? clock.now();
       } catch {
         return 0; // a store that cannot be asked knows of nobody
@@ -47,7 +49,7 @@ export class RunningTurn {
     // both end with the run; a store that cannot be asked only costs what other processes would have told
     const watches = [
       bestEffort(store.untilCancelRequested(turnId, watching.signal).then(cancel)),
-      bestEffort(attendance.untilAbandoned(graceMs, seenElsewhere, watching.signal).then(abandon)),
+      bestEffort(attendance.untilAbandoned(seenElsewhere, watching.signal).then(abandon)),
     ];
     void runner.over.then(() => watching.abort());
     this.done = (async () => {
@@ -57,6 +59,11 @@ export class RunningTurn {
         await Promise.all(watches);
       }
     })();
+  }
+
+  /** Somebody who reads it asks for this grace time: that or what it has, whichever is longer. */
+  lengthen(graceMs: number): void {
+    this.#attendance.lengthen(graceMs);
   }
 
   /** Resolves when the turn has ended, not when the backend has cleaned up. */

@@ -23,7 +23,10 @@ export interface StartTurn {
   readonly project?: string | undefined;
   /** Stored with the turn as it is (`TurnRecord.wire`): plain JSON, opaque to every layer but the dialect. */
   readonly wire?: unknown;
-  /** How long the turn goes on with nobody reading; the configured time otherwise. `Infinity`: to its end. */
+  /**
+   * How long the turn goes on with nobody reading; a new one the configured time otherwise. `Infinity`: to its end. A turn that is
+   * joined keeps what it has where that is longer.
+   */
   readonly graceMs: number | undefined;
   /**
    * The client says that it sends this request again (`X-Stainless-Retry-Count`): the earlier turn is joined although
@@ -32,8 +35,8 @@ export interface StartTurn {
   readonly retry?: boolean;
 }
 
-/** What tells whether the turn of a request is there already: who asks for what, under which key. */
-export type JoinTurn = Pick<StartTurn, "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry">;
+/** What tells whether the turn of a request is there already: who asks for what, under which key; and how long it is to go on then. */
+export type JoinTurn = Pick<StartTurn, "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs">;
 
 /** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
@@ -73,10 +76,10 @@ export interface Turns {
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /**
-   * The client that asked is there again: the expiry moves on. Answers the turn as it is kept from now on; as it was where
-   * that cannot be noted.
+   * The client that asked is there again: the expiry moves on, and the grace time is as long as it asks for now, if that is longer.
+   * Answers the turn as it is kept from now on; as it was where that cannot be noted.
    */
-  noteAttached(record: TurnRecord): Promise<TurnRecord>;
+  noteAttached(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
   /**
    * The client that asked has all that it asked for, by another way than `read`: no repetition of its request joins the turn.
    * Throws what the store throws.

@@ -69,6 +69,13 @@ export const mutants: readonly Mutant[] = [
     tests: [orders],
   },
   {
+    name: "G7: who joins a turn shortens its grace time",
+    file: "src/turns/attendance.ts",
+    from: "if (graceMs <= this.#graceMs) return;",
+    to: "",
+    tests: ["src/turns/grace.test.ts"],
+  },
+  {
     name: "G8: a session's earlier turn is ended before the message is accepted",
     file: "src/turns/open-turns.ts",
     from: "    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });",

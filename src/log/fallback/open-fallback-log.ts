@@ -146,8 +146,8 @@ class Fallback implements FallbackLog {
     return this.#whereverItIs(turnId, signal, (store, here) => store.untilCancelRequested(turnId, here));
   }
 
-  async noteAttached(turnId: TurnId, atMs: number): Promise<void> {
-    await this.#health.orDegraded(() => this.#home(turnId).noteAttached(turnId, atMs));
+  async noteAttached(...[turnId, ...noted]: Parameters<LogStore["noteAttached"]>): Promise<void> {
+    await this.#health.orDegraded(() => this.#home(turnId).noteAttached(turnId, ...noted));
   }
 
   async keepTogether(turnIds: readonly TurnId[]): Promise<void> {

@@ -90,8 +90,8 @@ export class MemoryMedium implements LogMedium {
   #mark(turnId: TurnId, change: RowChange): void {
     const entry = this.#entries.get(turnId);
     if (entry === undefined) return;
-    const { cancelRequested, ...rest } = change;
-    if (Object.keys(rest).length > 0) entry.row = { ...entry.row, ...rest };
+    const { cancelRequested, longerGraceMs = 0, ...rest } = change;
+    entry.row = { ...entry.row, ...rest, longerGraceMs: Math.max(entry.row.longerGraceMs, longerGraceMs) };
     if (cancelRequested === undefined || entry.row.outcome !== undefined) return;
     if (entry.row.cancelRequested === undefined) this.#change(entry, { cancelRequested });
   }

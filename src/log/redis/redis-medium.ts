@@ -94,8 +94,8 @@ export class RedisMedium implements LogMedium {
   }
 
   async mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean> {
-    const { attachedAtMs = "", expiresAtMs = "", delivered = false, cancelRequested = "" } = change;
-    const words = [turnId, attachedAtMs, expiresAtMs, delivered ? 1 : "", cancelRequested];
+    const { attachedAtMs = "", longerGraceMs = "", expiresAtMs = "", delivered = false, cancelRequested = "" } = change;
+    const words = [turnId, attachedAtMs, longerGraceMs, expiresAtMs, delivered ? 1 : "", cancelRequested];
     return (await this.#run("mark", ...words, holder?.streamId ?? "", holder?.epoch ?? "")) === null;
   }
 

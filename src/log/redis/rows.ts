@@ -21,6 +21,7 @@ export function fieldsOf(row: TurnRow): (string | Buffer)[] {
     last_seq: row.lastSeq,
     last_mac: row.lastMac,
     attached_at_ms: row.attachedAtMs,
+    longer_grace_ms: row.longerGraceMs,
     version: row.version,
   };
   return Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, argument(value)]));
@@ -54,6 +55,7 @@ export function turnRowOf(flat: Flat): TurnRow | undefined {
     outcome: text("outcome") as TurnRow["outcome"], // stored from this union
     endedAtMs: number("ended_at_ms"),
     attachedAtMs: number("attached_at_ms") ?? 0,
+    longerGraceMs: number("longer_grace_ms") ?? 0,
     expiresAtMs: number("expires_at_ms"),
     delivered: fields.has("delivered"),
     cancelRequested: text("cancel_requested") as TurnRow["cancelRequested"], // stored from this union

@@ -130,11 +130,11 @@ end
 return { row, previous, records, 0 }`),
 
   /**
-   * id, attached at or '', expires at or '', delivered or '', who asks for a cancel or '', stream or '', its epoch. 'fenced'
+   * id, attached at or '', longer grace or '', expires at or '', delivered or '', who asks for a cancel or '', stream or '', its epoch. 'fenced'
    * where the stream has another one.
    */
   mark: script(`
-local id, attached, expires, delivered, cancel, stream, epoch = unpack(ARGV, 1, 7)
+local id, attached, grace, expires, delivered, cancel, stream, epoch = unpack(ARGV, 1, 8)
 if stream ~= '' then
   local now = redis.call('HGET', p .. 'stream:' .. stream, 'epoch')
   if now and now ~= epoch then return 'fenced' end
@@ -142,6 +142,9 @@ end
 local t = p .. 'turn:' .. id
 if redis.call('EXISTS', t) == 0 then return end
 if attached ~= '' then redis.call('HSET', t, 'attached_at_ms', attached) end
+if grace ~= '' and tonumber(grace) > tonumber(redis.call('HGET', t, 'longer_grace_ms') or '0') then
+  redis.call('HSET', t, 'longer_grace_ms', grace)
+end
 if expires ~= '' then
   redis.call('HSET', t, 'expires_at_ms', expires)
   redis.call('ZADD', p .. 'expiry', 'XX', expires, id)

@@ -22,6 +22,7 @@ export const turnColumns = [
   "outcome",
   "ended_at_ms",
   "attached_at_ms",
+  "longer_grace_ms",
   "expires_at_ms",
   "delivered",
   "cancel_requested",
@@ -47,6 +48,7 @@ export function turnValues(row: TurnRow): (string | number | null | Uint8Array)[
     row.outcome ?? null,
     row.endedAtMs ?? null,
     row.attachedAtMs,
+    row.longerGraceMs,
     row.expiresAtMs ?? null,
     row.delivered ? 1 : 0,
     row.cancelRequested ?? null,
@@ -74,6 +76,7 @@ export function turnRowOf(columns: Columns): TurnRow {
     outcome: optionalText(columns, "outcome") as TurnRow["outcome"], // stored from this union
     endedAtMs: optionalNumber(columns, "ended_at_ms"),
     attachedAtMs: number(columns, "attached_at_ms"),
+    longerGraceMs: number(columns, "longer_grace_ms"),
     expiresAtMs: optionalNumber(columns, "expires_at_ms"),
     delivered: number(columns, "delivered") === 1,
     cancelRequested: optionalText(columns, "cancel_requested") as TurnRow["cancelRequested"], // stored from this union

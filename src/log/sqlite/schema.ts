@@ -79,4 +79,7 @@ export const migrations: readonly string[] = [
   ALTER TABLE streams ADD COLUMN life TEXT NOT NULL DEFAULT '';
   ALTER TABLE streams ADD COLUMN attach_number INTEGER NOT NULL DEFAULT 0;
   `,
+  `
+  ALTER TABLE turns ADD COLUMN longer_grace_ms INTEGER NOT NULL DEFAULT 0;
+  `,
 ];

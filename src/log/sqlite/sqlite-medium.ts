@@ -143,13 +143,17 @@ export class SqliteMedium implements LogMedium {
 
   async mark(
     turnId: TurnId,
-    { attachedAtMs, expiresAtMs, delivered, cancelRequested }: RowChange,
+    { attachedAtMs, longerGraceMs, expiresAtMs, delivered, cancelRequested }: RowChange,
     holder?: HolderRow,
   ): Promise<boolean> {
-    const marked = await this.#write(cancelRequested !== undefined, () => {
+    const marked = await this.#write(cancelRequested !== undefined || longerGraceMs !== undefined, () => {
       if (holder !== undefined && isTakenFrom(this.#statements, holder)) return false;
       if (attachedAtMs !== undefined)
         this.#run("UPDATE turns SET attached_at_ms = ? WHERE turn_id = ?", attachedAtMs, turnId);
+      if (longerGraceMs !== undefined) {
+        const sql = "UPDATE turns SET longer_grace_ms = max(longer_grace_ms, ?) WHERE turn_id = ?";
+        this.#run(sql, longerGraceMs, turnId);
+      }
       if (expiresAtMs !== undefined)
         this.#run("UPDATE turns SET expires_at_ms = ? WHERE turn_id = ?", expiresAtMs, turnId);
       if (delivered === true) this.#run("UPDATE turns SET delivered = 1 WHERE turn_id = ?", turnId);
