@@ -790,6 +790,34 @@ describe("a stop of the gateway", () => {
     },
   );
 
+  test("goes on where the prompt stands in a conversation that held others before", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    const body = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
+    await writer?.append([{ ...body, fromStep: 7 }], clock.now());
+    const { backend } = begin({ store, clock });
+    await settle();
+    expect(backend.last.resumedFrom).toMatchObject({ cascadeId: fakeCascade, fromStep: 7, answered: false });
+  });
+
+  test("that finds an IDE of another kind asks it nothing, and fails the turn in words", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const { writer } = await store.create(record(clock), "gone");
+    const body = { type: "started", modelUid: "m" as never, backend: "raw_chat", cascadeId: undefined } as const;
+    await writer?.append([body, { type: "text", delta: "half" }], clock.now());
+    const { backend, turns } = begin({ store, clock });
+    const reader = new FakeReader(turns, "turn_left" as TurnId);
+    await reader.done;
+    expect(reader.text).toBe("half");
+    expect(reader.events.at(-1)).toMatchObject({
+      type: "failed",
+      error: { code: "upstream_failed", message: expect.stringContaining("raw_chat") as string },
+    });
+    expect(backend.answers).toHaveLength(0);
+  });
+
   test("with a log that was changed since leaves a turn that ends as failed, once", async () => {
     const clock = new FakeClock();
     const medium = new MemoryMedium();
