@@ -400,6 +400,21 @@ describe("joining", () => {
     expect(second.response.headers.get("x-millrace-joined")).toBe("implicit");
     expect(fake.turns.started).toHaveLength(1);
   });
+
+  it("is nothing to warn of when the client goes away, however little of its request had come", async () => {
+    const fake = fakeGateway();
+    const gone = new AbortController();
+    const first = fake.request(path, { json: streamed, signal: gone.signal });
+    const body = new ReadableStream<Uint8Array>({
+      start: (half) => half.enqueue(new TextEncoder().encode('{"model":')),
+      pull: (half) => half.error(gone.signal.aborted ? gone.signal.reason : new Error("asked too early")),
+    });
+    await fake.clock.advance(0);
+    gone.abort(new DOMException("The client closed the connection.", "AbortError"));
+    const half = fake.request(path, { method: "POST", body, signal: gone.signal, duplex: "half" } as RequestInit);
+    expect([(await first).status, (await half).status]).toEqual([499, 499]);
+    expect(fake.logged.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
+  });
 });
 
 describe("resuming", () => {

@@ -196,13 +196,14 @@ async function settledValue(promise: Promise<string>): Promise<string | undefine
 /** Turns whatever a route throws into its API's error. */
 export function onRouteError(gateway: Gateway): (error: Error, c: GatewayContext) => Response {
   return (error, c) => {
+    const left = c.req.raw.signal.aborted; // an ordinary end, whatever it makes fail here
     if (!isMillraceError(error)) {
-      gateway.log.write("error", "unexpected error", {
+      gateway.log.write(left ? "debug" : "error", left ? "client left" : "unexpected error", {
         requestId: c.var.requestId,
         error: error.stack ?? error.message,
       });
     }
-    if (c.req.raw.signal.aborted) return respondError(c, new MillraceError("cancelled", "The client went away."));
+    if (left) return respondError(c, new MillraceError("cancelled", "The client went away."));
     return respondError(c, toMillraceError(error));
   };
 }
