@@ -1,7 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
+import { removeIfThere, writeWholeFile } from "./whole-file.ts";
 
 const gatewayFileSchema = z.object({
   url: z.url(),
@@ -15,15 +16,40 @@ const gatewayFileSchema = z.object({
 /** Where a running gateway is, as it wrote it down for other commands of the same user. */
 export type GatewayAddress = z.output<typeof gatewayFileSchema>;
 
-/** Writes the file atomically (0600) and answers a function that removes it again, if it is still this gateway's. */
-export function writeGatewayFile(file: string, address: GatewayAddress): () => void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomUUID()}`;
-  writeFileSync(draft, `${JSON.stringify(address, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-  renameSync(draft, file);
-  return () => {
-    if (readGatewayFile(file)?.instance === address.instance) rmSync(file, { force: true });
+/** How often it is looked whether the file is there; ms. A row of docs/retries.md. */
+const keepEveryMs = 5_000;
+
+/** Writes the file atomically (0600). Throws what the file system throws. */
+export function writeGatewayFile(file: string, address: GatewayAddress): void {
+  writeWholeFile(file, `${JSON.stringify(address, null, 2)}\n`);
+}
+
+/**
+ * Has the file there as long as the gateway runs, until the signal aborts: a disk that is full, or a folder that is not writable
+ * or is taken away, costs other commands the way to the gateway, not the gateway. Another gateway's file is left as it is. Never
+ * rejects; told once why it cannot be written.
+ */
+export async function keepGatewayFile(
+  file: string,
+  address: GatewayAddress,
+  { clock, onProblem }: { readonly clock: Clock; readonly onProblem: (error: unknown) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  let told = false;
+  const write = () => {
+    try {
+      writeGatewayFile(file, address);
+    } catch (error) {
+      if (!told) onProblem(error);
+      told = true;
+    }
   };
+  write(); // over what one that was killed left there
+  while (!signal.aborted) {
+    await bestEffort(clock.sleep(keepEveryMs, signal));
+    if (!signal.aborted && !existsSync(file)) write();
+  }
+  if (readGatewayFile(file)?.instance === address.instance) removeIfThere(file);
 }
 
 /** What the file says; undefined without one, or if it is not one that Millrace wrote. */

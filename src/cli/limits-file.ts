@@ -1,6 +1,7 @@
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { closeSync, openSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { join } from "node:path";
 import type { LimitsEnvelope } from "../usage/envelope.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 /*
  * What the running gateway last knew of the limits, in a file: a status line is drawn every second by some, and reads this
@@ -18,11 +19,7 @@ function askedFile(folder: string): string {
 
 /** Writes the limits for status lines: atomically, mode 0600. */
 export function writeLimitsFile(folder: string, limits: LimitsEnvelope): void {
-  const file = limitsFile(folder);
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${crypto.randomUUID()}`;
-  writeFileSync(draft, JSON.stringify(limits), { mode: 0o600, flag: "wx" });
-  renameSync(draft, file);
+  writeWholeFile(limitsFile(folder), JSON.stringify(limits));
 }
 
 /** The limits that a gateway wrote; undefined without any. Only Millrace writes this file, so its form is not checked again. */

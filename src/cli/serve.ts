@@ -3,7 +3,7 @@ import type { OpenGateway } from "../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { type Composed, compose } from "./compose.ts";
 import { findGateway } from "./gateway-client.ts";
-import { writeGatewayFile } from "./gateway-file.ts";
+import { keepGatewayFile } from "./gateway-file.ts";
 import { overridesOf } from "./ide-options.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
@@ -107,13 +107,18 @@ export const serveCommand = defineCommand({
       { host: options.host ?? "127.0.0.1", port: options.port, allowNonLoopback: options.allowNonLoopback },
       context,
     );
-    const removeFile = writeGatewayFile(settings.gatewayFile, {
+    const address = {
       url: listening.url,
       pid: process.pid,
       instance: composed.instance,
       version: version(),
       startedAtMs: io.clock.now(),
-    });
+    };
+    const onProblem = (error: unknown) =>
+      out.note(
+        `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}): until it can, other commands of Millrace do not find this gateway.`,
+      );
+    const kept = keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal);
     if (options.json)
       out.line(
         JSON.stringify({
@@ -130,7 +135,7 @@ export const serveCommand = defineCommand({
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
     await untilAborted(signal);
-    removeFile();
+    await kept;
     await listening.close();
     await composed.close();
   },

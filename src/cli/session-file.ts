@@ -1,7 +1,7 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { SessionStore } from "../gateway/dashboard-sessions.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
 
@@ -20,10 +20,7 @@ export function sessionFile(file: string): SessionStore {
     },
     save(sessions) {
       try {
-        mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-        const draft = `${file}.${crypto.randomUUID()}`;
-        writeFileSync(draft, JSON.stringify(sessions), { mode: 0o600, flag: "wx" });
-        renameSync(draft, file);
+        writeWholeFile(file, JSON.stringify(sessions));
       } catch {
         // the session lives in memory, and ends with the gateway
       }

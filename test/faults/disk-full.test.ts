@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { mayMount, smallDisk } from "../support/small-disk.ts";
 import { ask, collect, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
@@ -66,5 +68,32 @@ test.skipIf(!mayMount)(
       { headers: { "idempotency-key": "as it fills" } },
     );
     expect(await collect(streamed)).toEqual({ text: before.text, reason: "stop" });
+  },
+);
+
+test.skipIf(!mayMount)(
+  "a gateway that starts on a full disk answers, is found by other commands and keeps what it answered once there is room, and leaves nothing else",
+  async () => {
+    const home = temporaryHome();
+    const disk = smallDisk(16);
+    await simulator({ home, turn: { rate: 800, size: 800 } });
+    const folder = join(disk.folder, "data");
+    const env = { MILLRACE_HOME: folder };
+    expect((await millrace(["key"], { home, env })).code).toBe(0);
+    disk.fill();
+    const first = await gateway({ home, env });
+    const headers = { "idempotency-key": "full" };
+    const { data, response } = await openai(first).chat.completions.create(ask("write"), { headers }).withResponse();
+    expect(response.headers.get("x-millrace-degraded")).toBe("true");
+    await expect.poll(() => first.log(), { timeout: 30_000 }).toContain("gateway.json cannot be written");
+    expect(readdirSync(folder).filter((name) => /[0-9a-f]{12}$/.test(name))).toEqual([]);
+
+    disk.free();
+    await expect.poll(() => degradedGauge(first), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => existsSync(join(folder, "gateway.json")), { timeout: 30_000 }).toBe(true);
+    await first.kill();
+    const second = await gateway({ home, env });
+    const again = await openai(second).chat.completions.create(ask("write"), { headers }).withResponse();
+    expect([again.response.headers.get("x-millrace-joined"), again.data.choices]).toEqual(["key", data.choices]);
   },
 );

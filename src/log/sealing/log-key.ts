@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { chmod, link, mkdir, readFile, unlink, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import { encodeKey, keyBytes, parseKey } from "./keys.ts";
@@ -22,6 +24,11 @@ export async function openLogKey(path: string, known?: Secret): Promise<Secret> 
     parseKey(held);
     return held;
   } catch (cause) {
+    if (!existsSync(path))
+      throw new MillraceError("degraded", `The log's key (${path}) cannot be made.`, {
+        hint: "Make room on its disk, or let its folder be written to.",
+        cause,
+      });
     throw new MillraceError("degraded", `The log's key (${path}) cannot be used.`, {
       hint: "Move the file away to begin with a new key; what was sealed with the old one is lost then.",
       cause,
@@ -32,14 +39,14 @@ export async function openLogKey(path: string, known?: Secret): Promise<Secret> 
 /** Whether the file was not there before. Two processes that start at once agree: one of them writes. */
 async function writtenFirst(path: string, key: Secret): Promise<boolean> {
   const whole = `${path}.${randomBytes(6).toString("hex")}`;
-  await writeFile(whole, `${key.reveal()}\n`, { mode: 0o600, flag: "wx" });
   try {
+    await writeFile(whole, `${key.reveal()}\n`, { mode: 0o600, flag: "wx" });
     await link(whole, path); // all of it at once, or not at all
     return true;
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
     throw error;
   } finally {
-    await unlink(whole);
+    await bestEffort(rm(whole, { force: true })); // also what a full disk took of it
   }
 }
