@@ -14,6 +14,7 @@ import {
 import type { DashboardFile } from "./dashboard-files.ts";
 import { endSessionCookie, linkLifeMs, sessionCookie } from "./dashboard-sessions.ts";
 import type { WireEvent } from "./dialects/dialect.ts";
+import { keptHeaders } from "./kept-headers.ts";
 import { pulledBody, sseHeaders, writeSse } from "./sse-body.ts";
 import { turnFeed } from "./turn-feed.ts";
 import { beginSummary, encodeResumption, promptTexts, summarize, type TurnSummary } from "./turn-summary.ts";
@@ -77,12 +78,13 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
     // Without the setting no text is even taken out of the record.
     const prompt = showsText ? promptTexts(turn.request) : null;
     const returns = resumptions?.length ?? null;
-    return jsonResponse({ ...summary, returns, resumptions, shows_text: showsText, prompt });
+    const body = { ...summary, returns, resumptions, shows_text: showsText, prompt };
+    return jsonResponse(body, 200, keptHeaders(turn));
   });
   app.get("/v1/turns/:id/timeline", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));
     if (turn === undefined) return noTurn(c);
-    return stream(c, (signal) => turnTimeline(gateway, turn, signal));
+    return stream(c, (signal) => turnTimeline(gateway, turn, signal), keptHeaders(turn));
   });
 }
 
@@ -106,10 +108,16 @@ async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal
   return summary;
 }
 
-function stream(c: GatewayContext, events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>): Response {
+function stream(
+  c: GatewayContext,
+  events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  return new Response(pulledBody(texts(events(signal), signal), controller), { headers: sseHeaders });
+  return new Response(pulledBody(texts(events(signal), signal), controller), {
+    headers: { ...sseHeaders, ...headers },
+  });
 }
 
 async function* texts(events: AsyncGenerator<WireEvent, void>, signal: AbortSignal): AsyncGenerator<string, void> {

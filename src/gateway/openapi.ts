@@ -1,4 +1,13 @@
 import { z } from "zod";
+import {
+  type HeaderInfo,
+  keptHeaderInfos,
+  refusalHeaderInfos,
+  requestIdInfo,
+  resumingHeaders,
+  startedHeaderInfos,
+  startingHeaders,
+} from "./route-headers.ts";
 import { type RouteInfo, routeList } from "./route-list.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -50,15 +59,19 @@ function operation(route: RouteInfo): Json {
   const content: Record<string, Json> = {};
   if (route.answers !== "html" && route.answers !== "text") content["application/json"] = {};
   if (route.answers !== undefined) content[contentTypes[route.answers]] = {};
-  const parameters = [...pathParameters(route), ...queryParameters(route)];
+  const parameters = [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)];
   return {
     summary: route.summary,
     ...(route.open === true ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     responses: {
-      "200": { description: "The answer.", content },
-      default: { description: "An error.", content: { "application/json": { schema: errorBody } } },
+      "200": { description: "The answer.", headers: headersOf(answerHeaders(route)), content },
+      default: {
+        description: "An error.",
+        headers: headersOf([requestIdInfo, ...refusalHeaderInfos]),
+        content: { "application/json": { schema: errorBody } },
+      },
     },
   };
 }
@@ -75,6 +88,27 @@ function pathParameters({ path }: RouteInfo): Json[] {
     required: true,
     schema: { type: "string" },
   }));
+}
+
+function headerParameters({ turn, path }: RouteInfo): Json[] {
+  const resumes = path === "/v1/turns/{id}/events" || path === "/v1/responses/{id}";
+  const headers = turn === "starts" ? startingHeaders : resumes ? resumingHeaders : [];
+  return headers.map(({ name, description }) => ({ name, in: "header", description, schema: { type: "string" } }));
+}
+
+/** The headers of our own that an answer of the route carries, beside those that every HTTP answer may have. */
+export function answerHeaders({ turn }: Pick<RouteInfo, "turn">): readonly HeaderInfo[] {
+  const kept = turn === undefined ? [] : keptHeaderInfos;
+  return [requestIdInfo, ...kept, ...(turn === "starts" ? startedHeaderInfos : [])];
+}
+
+function headersOf(infos: readonly HeaderInfo[]): Json {
+  return Object.fromEntries(
+    infos.map(({ name, description, sometimes }) => [
+      name,
+      { description, ...(sometimes === true ? {} : { required: true }), schema: { type: "string" } },
+    ]),
+  );
 }
 
 function queryParameters({ query = {} }: RouteInfo): Json[] {

@@ -15,6 +15,8 @@ export interface RouteInfo {
   readonly dashboard?: boolean;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: z.ZodType;
+  /** What it has to do with a turn, in its headers: starts or joins one, or tells of one. */
+  readonly turn?: "starts" | "tells";
   /** What it answers beside JSON: always, or when asked. */
   readonly answers?: "event-stream" | "html" | "text";
 }
@@ -24,6 +26,7 @@ export const routeList: readonly RouteInfo[] = [
   {
     method: "POST",
     path: "/v1/chat/completions",
+    turn: "starts",
     summary: "OpenAI Chat Completions.",
     body: chatBody,
     answers: "event-stream",
@@ -31,6 +34,7 @@ export const routeList: readonly RouteInfo[] = [
   {
     method: "POST",
     path: "/v1/completions",
+    turn: "starts",
     summary: "OpenAI's legacy completions.",
     body: completionBody,
     answers: "event-stream",
@@ -38,6 +42,7 @@ export const routeList: readonly RouteInfo[] = [
   {
     method: "POST",
     path: "/v1/responses",
+    turn: "starts",
     summary: "OpenAI Responses: create.",
     body: responsesBody,
     answers: "event-stream",
@@ -45,19 +50,28 @@ export const routeList: readonly RouteInfo[] = [
   {
     method: "GET",
     path: "/v1/responses/{id}",
+    turn: "tells",
     summary: "A response as it stands, or its events.",
     query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
     answers: "event-stream",
   },
   { method: "DELETE", path: "/v1/responses/{id}", summary: "Ends a response if it runs, and forgets it." },
-  { method: "POST", path: "/v1/responses/{id}/cancel", summary: "Ends a response." },
+  { method: "POST", path: "/v1/responses/{id}/cancel", turn: "tells", summary: "Ends a response." },
   {
     method: "GET",
     path: "/v1/responses/{id}/input_items",
+    turn: "tells",
     summary: "What a response was asked.",
     query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
   },
-  { method: "POST", path: "/v1/messages", summary: "Anthropic Messages.", body: messagesBody, answers: "event-stream" },
+  {
+    method: "POST",
+    path: "/v1/messages",
+    turn: "starts",
+    summary: "Anthropic Messages.",
+    body: messagesBody,
+    answers: "event-stream",
+  },
   {
     method: "POST",
     path: "/v1/messages/count_tokens",
@@ -90,16 +104,18 @@ export const routeList: readonly RouteInfo[] = [
     dashboard: true,
     answers: "event-stream",
   },
-  { method: "GET", path: "/v1/turns/{id}", summary: "One turn.", dashboard: true },
+  { method: "GET", path: "/v1/turns/{id}", turn: "tells", summary: "One turn.", dashboard: true },
   {
     method: "GET",
     path: "/v1/turns/{id}/summary",
+    turn: "tells",
     summary: "One turn with its times, tokens and end; null is what is not known.",
     dashboard: true,
   },
   {
     method: "GET",
     path: "/v1/turns/{id}/timeline",
+    turn: "tells",
     summary:
       "A turn's events without their texts, to its end, and who came back to it; also of a turn that its client sealed.",
     dashboard: true,
@@ -108,11 +124,12 @@ export const routeList: readonly RouteInfo[] = [
   {
     method: "GET",
     path: "/v1/turns/{id}/events",
+    turn: "tells",
     summary: "A turn's own events, to its end; 403 for a turn that its client sealed.",
     query: { after: "only events after this id", attach: "`1`: as a reader that keeps the turn alive" },
     answers: "event-stream",
   },
-  { method: "POST", path: "/v1/turns/{id}/cancel", summary: "Ends a turn.", dashboard: true },
+  { method: "POST", path: "/v1/turns/{id}/cancel", turn: "tells", summary: "Ends a turn.", dashboard: true },
   {
     method: "GET",
     path: "/v1/limits",

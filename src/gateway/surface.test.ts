@@ -9,8 +9,15 @@ import { encodeOpenAiError, openAiErrors } from "./dialects/openai-errors.ts";
 import { fakeGateway } from "./gateway.fake.ts";
 import { GatewayMetrics } from "./metrics.ts";
 import { openApp } from "./open-app.ts";
-import { openApiDocument } from "./openapi.ts";
+import { answerHeaders, openApiDocument } from "./openapi.ts";
 import type { GatewayMeter } from "./options.ts";
+import {
+  keptHeaderInfos,
+  refusalHeaderInfos,
+  requestIdInfo,
+  startedHeaderInfos,
+  startingHeaders,
+} from "./route-headers.ts";
 import { routeList } from "./route-list.ts";
 import { SseReader } from "./sse.fake.ts";
 import { defaultTiming } from "./timing.ts";
@@ -52,6 +59,39 @@ describe("the list of routes", () => {
     const document = openApiDocument("0.0.0");
     await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot("../../docs/openapi.yaml");
   });
+
+  it("has the very headers of our own that answers about a turn carry, on every route", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    const messages = [{ role: "user", content: "x" }];
+    const bodies: Readonly<Record<string, object>> = {
+      "/v1/chat/completions": { messages },
+      "/v1/completions": { prompt: "x" },
+      "/v1/responses": { input: "x" },
+      "/v1/messages": { messages, max_tokens: 9 },
+    };
+    const ask = (path: string) => ({ model: "test-model", ...bodies[path] });
+    const made = await fake.request("/v1/responses", { json: ask("/v1/responses") });
+    const { id: response } = (await made.json()) as { readonly id: string };
+    const turn = made.headers.get("x-millrace-turn") ?? "";
+    const routes = routeList.filter((route) => route.turn !== undefined);
+    expect(routes.length).toBeGreaterThan(10);
+    for (const route of routes) {
+      const path = route.path.replace("{id}", route.path.startsWith("/v1/turns") ? turn : response);
+      const init = route.turn === "starts" ? { json: ask(path) } : {};
+      const { status, headers } = await fake.request(path, { method: route.method, ...init });
+      const own = [...headers.keys()].filter((name) => name.startsWith("x-millrace-") || name === "x-request-id");
+      const said = answerHeaders(route);
+      expect([path, status, own.filter((name) => !said.some((info) => info.name === name))]).toEqual([path, 200, []]);
+      for (const { name, sometimes } of said)
+        expect([path, name, sometimes === true || headers.has(name)]).toEqual([path, name, true]);
+    }
+  });
+
+  it.each([...startingHeaders, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos, requestIdInfo])(
+    "has the header $name in the guide",
+    ({ name }) => expect(guide).toContain(`\`${name}\``),
+  );
 
   it("is served as OpenAPI, with this gateway's version", async () => {
     const { request } = fakeGateway();

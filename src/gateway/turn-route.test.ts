@@ -411,7 +411,7 @@ describe("joining", () => {
     });
     await fake.clock.advance(0);
     gone.abort(new DOMException("The client closed the connection.", "AbortError"));
-    const half = fake.request(path, { method: "POST", body, signal: gone.signal, duplex: "half" } as RequestInit);
+    const half = fake.request(path, { method: "POST", body, signal: gone.signal, duplex: "half" });
     expect([(await first).status, (await half).status]).toEqual([499, 499]);
     expect(fake.logged.filter(({ level }) => level === "warn" || level === "error")).toEqual([]);
   });

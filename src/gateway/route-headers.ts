@@ -1,0 +1,57 @@
+/** A header as the OpenAPI document has it. */
+export interface HeaderInfo {
+  readonly name: string;
+  readonly description: string;
+  /** Not on each answer. */
+  readonly sometimes?: boolean;
+}
+
+/** What requests that start a turn may carry. The guide says more of each. */
+export const startingHeaders: readonly HeaderInfo[] = [
+  { name: "idempotency-key", description: "The same key and body get the same turn; another body gets 422." },
+  { name: "last-event-id", description: "Goes on after that event of an earlier stream; send the same body with it." },
+  {
+    name: "x-millrace-grace",
+    description: "How long the turn goes on with nobody reading: `90`, `500ms`, `2m`, or `detach`.",
+  },
+  { name: "x-millrace-client", description: "Who asks." },
+  { name: "x-millrace-project", description: "What the request is for." },
+  { name: "x-session-id", description: "The client's session. Other names of it are in the guide." },
+];
+
+/** What requests for a turn's events may carry. */
+export const resumingHeaders: readonly HeaderInfo[] = [
+  { name: "last-event-id", description: "Only the events after that one." },
+];
+
+/** What every answer about a turn carries. */
+export const keptHeaderInfos: readonly HeaderInfo[] = [
+  { name: "x-millrace-turn", description: "The turn." },
+  { name: "x-millrace-degraded", description: "`true` when the log could not be written." },
+  { name: "x-millrace-expires", description: "When the answer stops being kept." },
+];
+
+/** What the answer to a request that started or joined a turn carries as well. */
+export const startedHeaderInfos: readonly HeaderInfo[] = [
+  { name: "x-millrace-joined", description: "`no`, `key`, `implicit` or `last_event_id`." },
+  { name: "x-millrace-model", description: "The model's UID." },
+  { name: "x-millrace-model-asked", description: "What was asked for." },
+  { name: "x-millrace-model-rule", description: "By which rule one became the other.", sometimes: true },
+  { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
+  { name: "x-millrace-compacted", description: "Which texts of tools were shortened.", sometimes: true },
+  { name: "x-millrace-ignored-tools", description: "Hosted tools that were left out.", sometimes: true },
+  {
+    name: "x-millrace-answered-by",
+    description: "`gateway` when no model was asked; then there is no turn.",
+    sometimes: true,
+  },
+];
+
+/** What refusals carry. */
+export const refusalHeaderInfos: readonly HeaderInfo[] = [
+  { name: "retry-after", description: "Whole seconds, at most 60, where waiting helps.", sometimes: true },
+  { name: "x-should-retry", description: "`false` where sending it again is in vain.", sometimes: true },
+];
+
+/** The id that is also in error bodies and in the log; on every answer. */
+export const requestIdInfo: HeaderInfo = { name: "x-request-id", description: "The request's id." };
