@@ -1,7 +1,9 @@
-/** What comes over one connection; whether it has brought anything can be asked before that is taken. */
+/** What comes over one connection; it can be looked at before it is taken. One asks at a time. */
 export class Incoming<Message> implements AsyncIterable<Message> {
   readonly #messages: AsyncIterator<Message>;
-  #first: Promise<IteratorResult<Message>> | undefined;
+  /** Looked at, and not taken. */
+  readonly #held: Message[] = [];
+  #broken: { readonly error: unknown } | undefined;
 
   constructor(messages: AsyncIterable<Message>) {
     this.#messages = messages[Symbol.asyncIterator]();
@@ -9,21 +11,35 @@ export class Incoming<Message> implements AsyncIterable<Message> {
 
   /** Waits for the first message; false when the connection ends, or breaks, without any. */
   async hasAny(): Promise<boolean> {
-    this.#first ??= this.#messages.next();
-    try {
-      return (await this.#first).done !== true;
-    } catch {
-      return false; // whoever takes the messages hears why
-    }
+    return this.#held.length > 0 || this.#holdNext();
+  }
+
+  /** All that comes until the connection ends or breaks. */
+  async all(): Promise<readonly Message[]> {
+    while (await this.#holdNext()) continue;
+    return this.#held;
   }
 
   /** Every message, once. Throws what the connection threw. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Message, void> {
-    for (
-      let next = await (this.#first ?? this.#messages.next());
-      next.done !== true;
-      next = await this.#messages.next()
-    )
+    for (;;) {
+      yield* this.#held.splice(0);
+      if (this.#broken !== undefined) throw this.#broken.error;
+      const next = await this.#messages.next();
+      if (next.done === true) return;
       yield next.value;
+    }
+  }
+
+  async #holdNext(): Promise<boolean> {
+    try {
+      const next = await this.#messages.next();
+      if (next.done === true) return false;
+      this.#held.push(next.value);
+      return true;
+    } catch (error) {
+      this.#broken = { error }; // whoever takes the messages hears of it
+      return false;
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { StreamName } from "../../log/client-stream.ts";
 import {
@@ -8,6 +9,7 @@ import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment, StreamTurns } from "../../turns/attachment.ts";
+import { parseMessage } from "../dialects/idempotent/client-message.ts";
 import { AttachOrder } from "./attach-order.ts";
 import { Incoming } from "./incoming.ts";
 import { type MessageInit, say } from "./raw-client.fake.ts";
@@ -16,17 +18,20 @@ import { takesOver } from "./take-over.ts";
 const name: StreamName = { caller: "caller", name: "stream", clientKey: undefined };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A stream with a turn that runs, and the attaches to it in the order in which they came. */
+/** A stream whose request was accepted, with a turn that runs, and the attaches to it in the order in which they came. */
 function stream() {
   const clock = new FakeClock();
   const order = new AttachOrder(clock);
   const cancelled: string[] = [];
+  let isKept = true;
   let whileLookedAt = () => {};
   const streams: Pick<StreamTurns, "attach"> = {
     attach: async (_, intent) => {
       expect(intent).toBe("observe"); // nothing is ever taken over here
       whileLookedAt();
-      const accepted = [{ seqno: 0, payload: new Uint8Array(), turnId: "turn-1" as TurnId }];
+      if (!isKept) throw new MillraceError("expired", "There is no such stream.");
+      const { payload } = parseMessage(create(ClientMessageSchema, say.request("Hello")));
+      const accepted = [{ seqno: 0, payload, turnId: "turn-1" as TurnId }];
       const cancel = async (turnId: TurnId, by: string) => cancelled.push(`${turnId} by ${by}`) > 0;
       return { accepted, cancel } as Partial<Attachment> as Attachment; // nothing else is asked of it
     },
@@ -42,7 +47,8 @@ function stream() {
     const begin = async () => takesOver(streams, { name }, place, new Incoming(messages(said)), here.signal);
     return { place, leave, begin };
   };
-  return { clock, cancelled, come, onLook: (what: () => void) => void (whileLookedAt = what) };
+  const onLook = (what: () => void) => void (whileLookedAt = what);
+  return { clock, cancelled, come, onLook, forget: () => void (isKept = false) };
 }
 
 async function* messages(said: readonly MessageInit[]): AsyncGenerator<ClientMessage, void> {
@@ -59,15 +65,30 @@ describe("an attach whose client has left", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test.each([say.request("Hello"), say.result("c1", "seen", 1), say.close(1), say.abort()])(
+  test.each([say.result("c1", "seen", 1), say.close(1), say.close(), say.abort(1), say.abort()])(
     "takes the stream over for what it brought, where nobody else is: %j",
     async (said) => {
       const { come } = stream();
-      const late = come(said);
+      const late = come(say.request("Hello"), said);
       late.leave();
       expect(await late.begin()).toBe(true);
     },
   );
+
+  test("takes nothing over for what is stored already, since its client may be back, at another gateway", async () => {
+    const { come } = stream();
+    const late = come(say.request("Hello"));
+    late.leave();
+    expect(await late.begin()).toBe(false);
+  });
+
+  test("makes the stream of its request, where there is none", async () => {
+    const { come, forget } = stream();
+    forget();
+    const late = come(say.request("Hello"));
+    late.leave();
+    expect(await late.begin()).toBe(true);
+  });
 
   test("takes it over once the one before it has left, too", async () => {
     const { come } = stream();
@@ -117,13 +138,19 @@ describe("an attach whose client has left", () => {
   });
 
   test("takes nothing over, also where it is alone, once a later one had the stream", async () => {
-    const { come } = stream();
-    const late = come(say.abort());
-    const later = come();
-    late.leave();
-    later.place.take();
-    later.place.close();
-    expect(await late.begin()).toBe(false);
+    for (const isSeen of [false, true]) {
+      const { come, onLook } = stream();
+      const late = come(say.abort());
+      const later = come();
+      late.leave();
+      const take = () => {
+        later.place.take();
+        later.place.close();
+      };
+      if (isSeen) onLook(take);
+      else take();
+      expect(await late.begin()).toBe(false);
+    }
   });
 });
 

@@ -1,18 +1,26 @@
+import { isMillraceError } from "../../base/errors.ts";
+import type { AcceptedMessage } from "../../log/client-stream.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attachment.ts";
 import type { AttachAsk } from "./attach-headers.ts";
 import type { Place } from "./attach-order.ts";
 import type { Incoming } from "./incoming.ts";
+import { StreamState } from "./stream-state.ts";
+
+type Streams = Pick<StreamTurns, "attach">;
+type Name = AttachAsk["name"];
 
 const never = new AbortController().signal;
 
 /**
  * Whether an attach takes its stream over, once it is known who of the others is there. One whose client has left (`signal`) does so
- * only for what it brought, and only where nobody else is: elsewhere an abort ends what runs and takes nothing over, and all the rest is
- * nothing. What it brought before a later attach had the stream is overtaken. Source: docs/stream-protocol.md, "Who leaves at once".
+ * only for what it brought that is not stored yet, and only where nobody else is: elsewhere an abort ends what runs and takes
+ * nothing over, and all the rest is nothing. Once a later attach has the stream, what this one brought is overtaken.
+ *
+ * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Who leaves at once".
  */
 export async function takesOver(
-  streams: Pick<StreamTurns, "attach">,
+  streams: Streams,
   { name }: Pick<AttachAsk, "name">,
   place: Place,
   incoming: Incoming<ClientMessage>,
@@ -22,8 +30,10 @@ export async function takesOver(
   if (!(await incoming.hasAny())) return false;
   const isAlone = await place.untilFree(never);
   if (place.isOvertaken) return false;
-  if (!isAlone && (await hasAbort(incoming))) await endWhatRuns(streams, name, place);
-  return isAlone;
+  const said = await incoming.all();
+  if (isAlone) return (await isNews(streams, name, said)) && !place.isOvertaken;
+  if (said.some(({ request }) => request.case === "abort")) await endWhatRuns(streams, name, place);
+  return false;
 }
 
 async function livesUntilFree(place: Place, signal: AbortSignal): Promise<boolean> {
@@ -36,13 +46,26 @@ async function livesUntilFree(place: Place, signal: AbortSignal): Promise<boolea
   }
 }
 
-async function hasAbort(incoming: Incoming<ClientMessage>): Promise<boolean> {
-  for await (const { request } of incoming) if (request.case === "abort") return true;
-  return false;
+/** Whether any of it is not stored: who comes back says again all that was not acknowledged, and maybe to another gateway. */
+async function isNews(streams: Streams, name: Name, said: readonly ClientMessage[]): Promise<boolean> {
+  const state = new StreamState(await acceptedOf(streams, name));
+  return said.some(({ seqno, request }) => {
+    if (seqno !== undefined) return seqno >= state.accepted;
+    return (request.case === "abort" || request.case === "close") && !state.has(request.case);
+  });
+}
+
+async function acceptedOf(streams: Streams, name: Name): Promise<readonly AcceptedMessage[]> {
+  try {
+    return (await streams.attach(name, "observe")).accepted;
+  } catch (error) {
+    if (isMillraceError(error) && error.code === "expired") return []; // the attach itself makes it, or is refused
+    throw error;
+  }
 }
 
 /** In the name of whoever has the stream now: nothing happens where that is somebody who came later. */
-async function endWhatRuns(streams: Pick<StreamTurns, "attach">, name: AttachAsk["name"], place: Place): Promise<void> {
+async function endWhatRuns(streams: Streams, name: Name, place: Place): Promise<void> {
   const there = await streams.attach(name, "observe");
   const running = there.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;
   if (running !== undefined && !place.isOvertaken) await there.cancel(running, "client");
