@@ -8,6 +8,8 @@ import type { Report } from "./report.ts";
 /** What the server process is told at its start, over the channel that ties it to its editor. */
 export interface StartOrder {
   readonly kind: "start";
+  /** Where the editor keeps compiled code (`NODE_COMPILE_CACHE`), for the server to keep its own there too. */
+  readonly compileCache?: string;
   readonly config: SimulatorConfig;
   readonly csrfToken: string;
   readonly apiKey: string;

@@ -1,10 +1,11 @@
+import module from "node:module";
 import process from "node:process";
 import { systemClock } from "../base/clock.ts";
 import type { OwnTurn, PlanOptions } from "./account/plan-options.ts";
 import type { Calls, Notice, Order, StartOrder } from "./control.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import type { TurnPlan } from "./faults/turn-plan.ts";
-import { type Server, startServer } from "./server.ts";
+import type { Server } from "./server.ts";
 
 /*
  * The stand-in's language server as a process of its own. It is started by `startSimulator`, which is its editor: the
@@ -18,6 +19,8 @@ function tell(notice: Notice): void {
 }
 
 async function start(order: StartOrder): Promise<Server> {
+  if (order.compileCache !== undefined) module.enableCompileCache?.(order.compileCache); // before what is large is loaded
+  const { startServer } = await import("./server.ts");
   const started = await startServer(order, systemClock, {
     restart: () => tell({ kind: "restart" }),
     spent: (use) => tell({ kind: "spent", use }),

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
+import module from "node:module";
 import { arch, platform, tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import type { z } from "zod";
@@ -183,6 +184,7 @@ class Editor implements Simulator {
       cwd: home,
       order: {
         kind: "start",
+        ...compileCache(),
         config,
         csrfToken,
         apiKey: this.apiKey.reveal(),
@@ -276,6 +278,12 @@ class Editor implements Simulator {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
+}
+
+/** Where this process keeps compiled code, if it does; Node names the folder of its own version in it. */
+function compileCache(): { readonly compileCache?: string } {
+  const own: string | undefined = module.getCompileCacheDir?.(); // not every runtime has it
+  return own === undefined ? {} : { compileCache: dirname(own) };
 }
 
 function systemOf(name: string): Platform {

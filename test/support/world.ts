@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { onTestFinished } from "vitest";
+import { afterAll, beforeAll, onTestFinished } from "vitest";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
@@ -9,9 +9,12 @@ import { temporaryHome } from "./home.ts";
 export const patienceMs = 120_000;
 export const patience = () => AbortSignal.timeout(patienceMs);
 
+/** How turns go in a test that says nothing else. */
+const quick = { rate: 400, firstMs: 50, inputMs: 20 };
+
 /** A stand-in IDE for one test, stopped after it. */
 export async function simulator(options: SimulatorOptions = {}): Promise<Simulator> {
-  const started = await startSimulator({ ...options, turn: { rate: 400, firstMs: 50, inputMs: 20, ...options.turn } });
+  const started = await startSimulator({ ...options, turn: { ...quick, ...options.turn } });
   onTestFinished(() => started.stop());
   return started;
 }
@@ -42,6 +45,28 @@ export async function world(
   const ide = await simulator({ ...options.simulator, home });
   const served = await gateway({ home, ...(options.args === undefined ? {} : { args: options.args }) });
   return { home, ide, served, client: openai(served) };
+}
+
+/** A stand-in IDE and a gateway that all tests of a file share: for those that leave nothing behind which another one looks at. */
+export function sharedWorld(args: readonly string[]): () => {
+  readonly ide: Simulator;
+  readonly served: GatewayProcess;
+  readonly client: OpenAI;
+} {
+  let ide: Simulator | undefined;
+  let served: GatewayProcess | undefined;
+  beforeAll(async () => {
+    ide = await startSimulator({ turn: quick });
+    served = await startGatewayProcess({ home: ide.home, args });
+  });
+  afterAll(async () => {
+    await served?.stop();
+    await ide?.stop();
+  });
+  return () => {
+    if (ide === undefined || served === undefined) throw new Error("it is there once a test of the file runs");
+    return { ide, served, client: openai(served) };
+  };
 }
 
 /** The text of a streamed answer, and why it ended. */
