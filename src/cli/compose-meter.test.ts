@@ -41,9 +41,9 @@ describe("the meter of a gateway", () => {
     const meter = composeMeter({ ...options, onTurn: (turn) => ended.push(turn.turnId) });
     const metered = startMeter({ ...meter, clock: fake.clock, turns: fake.turns, log: { write() {} } });
     const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
-    for (let i = 0; i < 1000 && fake.backend.answers.length === 0; i++) await new Promise(setImmediate);
+    while (fake.backend.answers.length === 0) await new Promise(setImmediate);
     fake.backend.last.finish("Hi");
-    for (let i = 0; i < 1000 && metered.meter.history.turn(turnId) === undefined; i++) await new Promise(setImmediate);
+    while (metered.meter.history.turn(turnId) === undefined) await new Promise(setImmediate);
     expect(metered.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
     expect(ended).toEqual([turnId]);
     await metered.meter.limits({ wait: true }, never);

@@ -238,8 +238,9 @@ export function refusal(reason: string, code: string, connect: Code): ConnectErr
 
 async function append(stream: ServedStream, body: ChunkBody): Promise<void> {
   const chunk = create(ServerChunkSchema, { ...body, eventId: idOf(stream.chunks.length + 1) });
-  stream.chunks.push(chunk);
-  stream.chains.push(await nextChain(stream.chains.at(-1) ?? "", chunk));
+  const chain = await nextChain(stream.chains.at(-1) ?? "", chunk);
+  stream.chunks.push(chunk); // both at once: an attach may come in between
+  stream.chains.push(chain);
 }
 
 function end(stream: ServedStream, outcome: StreamEnd_Outcome, reason: string): Promise<void> {

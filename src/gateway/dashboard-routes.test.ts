@@ -159,7 +159,7 @@ describe("turns for an onlooker", () => {
   ): Promise<string> {
     const count = fake.turns.started.length + 1;
     void fake.request("/v1/chat/completions?detach=1", { json: ask(text), headers });
-    for (let i = 0; i < 1000 && fake.turns.started.length < count; i++) await new Promise(setImmediate);
+    while (fake.turns.started.length < count) await new Promise(setImmediate);
     return fake.turns.turnId(count - 1);
   }
 
@@ -243,7 +243,7 @@ describe("turns for an onlooker", () => {
       headers: cursor,
     });
     const again = fake.request("/v1/chat/completions", { json: ask("a question"), headers: key });
-    for (let i = 0; i < 1000 && kept.length < 3; i++) await new Promise(setImmediate);
+    while (kept.length < 3) await new Promise(setImmediate);
     fake.turns.emit(turnId, { type: "text", delta: "b" }, end);
     await (await stream).body?.cancel();
     expect((await again).headers.get("x-millrace-joined")).toBe("key");
@@ -296,7 +296,7 @@ describe("turns for an onlooker", () => {
     for (const dashboardText of [false, true]) {
       const fake = fakeGateway({ dashboardText });
       void fake.request("/v1/chat/completions?detach=1", { json: body });
-      for (let i = 0; i < 1000 && fake.turns.started.length === 0; i++) await new Promise(setImmediate);
+      while (fake.turns.started.length === 0) await new Promise(setImmediate);
       const turnId = fake.turns.turnId(0);
       const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "secret" };
       fake.turns.emit(turnId, { type: "thinking", delta: "secret" }, { type: "text", delta: "secret" }, end);

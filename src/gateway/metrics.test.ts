@@ -86,7 +86,7 @@ describe("the metrics", () => {
     const { request, turns, clock } = fakeGateway();
     const body = { model: "test-model", stream: true, messages: [{ role: "user", content: "x" }] };
     const asked = request("/v1/chat/completions?detach=1", { json: body });
-    for (let i = 0; i < 1000 && turns.started.length === 0; i++) await new Promise(setImmediate);
+    while (turns.started.length === 0) await new Promise(setImmediate);
     const id = turns.turnId(0);
     turns.emit(id, { type: "text", delta: "old" });
     const reader = new SseReader(await asked);

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -111,14 +112,15 @@ describe.runIf(onLinux)("an IDE that came as", () => {
     "something in a container is seen, and left alone because its loopback is another one",
     async () => {
       const script = fileURLToPath(new URL("fixtures/stand-in-process.mjs", import.meta.url));
-      const inside = `const {spawn}=require("node:child_process");spawn(process.execPath,${JSON.stringify([script, ...newTokenFlags])},{argv0:${JSON.stringify(installed)},stdio:"inherit"}).on("exit",()=>process.exit());process.stdout.write("")`;
+      const own = `--workspace_id=${randomUUID()}`; // other tests start stand-ins of the same name meanwhile
+      const inside = `const {spawn}=require("node:child_process");spawn(process.execPath,${JSON.stringify([script, ...newTokenFlags, own])},{argv0:${JSON.stringify(installed)},stdio:"inherit"}).on("exit",()=>process.exit());process.stdout.write("")`;
       const shell = spawn("unshare", ["-n", process.execPath, "-e", inside], {
         env: { HOME: world.home, WINDSURF_CSRF_TOKEN: token, STAND_IN: "{}", PATH: process.env["PATH"] },
         stdio: ["pipe", "pipe", "inherit"],
       });
       try {
         await once(shell.stdout, "data"); // it listens, on a loopback that is down
-        const list = await world.host.listProcesses(({ args }) => args.includes(script), AbortSignal.timeout(100_000));
+        const list = await world.host.listProcesses(({ args }) => args.includes(own), AbortSignal.timeout(100_000));
         const pids = list.ok
           ? list.value.processes.filter(({ command }) => command.program === installed).map(({ pid }) => pid)
           : [];
