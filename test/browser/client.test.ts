@@ -8,7 +8,7 @@ import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { StreamEvent } from "../../src/client/stream-event.ts";
 import { temporaryHome } from "../support/home.ts";
-import { gateway, model, simulator } from "../support/world.ts";
+import { gateway, model, patienceMs, simulator } from "../support/world.ts";
 import { chromiumPath, startChromium } from "./dashboard-world.ts";
 
 const executablePath = chromiumPath();
@@ -68,12 +68,13 @@ describe.skipIf(executablePath === undefined)(`the reliable client in Chromium${
     const first = await gateway({ home, args });
     const [url, key] = [JSON.stringify(first.url), JSON.stringify(first.key)];
     const context = await browser.newContext();
+    context.setDefaultTimeout(patienceMs);
     onTestFinished(() => context.close());
     const page = await context.newPage();
     await page.goto(origin);
-    const question = JSON.stringify(`[[sim: size=${size} rate=300 thinking=0]] at length`);
+    const question = JSON.stringify(`[[sim: size=${size} rate=150 hold-after=600 thinking=0]] at length`);
     await page.evaluate(`ask(${url}, ${key}, ${JSON.stringify(model)}, ${question})`);
-    await page.waitForFunction("kept().length > 2");
+    await page.waitForFunction('kept().map(({ delta = "" }) => delta).join("").length > 100');
 
     // A second tab is told that the first one has it, and looks on.
     const other = await context.newPage();
@@ -86,6 +87,7 @@ describe.skipIf(executablePath === undefined)(`the reliable client in Chromium${
     const before = (await kept(page)).length;
     expect(textOf(await kept(page)).length).toBeLessThan(size);
     expect(await page.evaluate(`goOn(${url}, ${key})`)).toEqual({ streams: 1, taken: 0 });
+    await ide.release();
     await page.waitForFunction(`kept().length > ${before}`);
 
     // The gateway is killed and comes back.

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
+import { patienceMs } from "../support/world.ts";
 import {
   accessibilityViolations,
   buildDashboard,
@@ -39,6 +40,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       reducedMotion: "reduce",
       ...looks,
     });
+    context.setDefaultTimeout(patienceMs);
     const page = await context.newPage();
     const complaints: string[] = [];
     page.on("console", (message) => {

@@ -147,7 +147,7 @@ export class Bench {
   async answering(): Promise<void> {
     const { messages } = await this.ide.report();
     const begun = messages.length;
-    const patience = AbortSignal.timeout(60_000);
+    const patience = AbortSignal.timeout(240_000);
     await this.ide.until(
       (report) => report.messages.slice(begun).some(({ text }) => text.includes("size=60000")),
       patience,

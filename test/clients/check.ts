@@ -34,7 +34,7 @@ export async function drive(client: ClientCase, scenario: Scenario, bench: Bench
 async function judge(scenario: Scenario, ran: Ran, bench: Bench, messages: number, cancels: number): Promise<void> {
   const said = ran.stdout + ran.stderr;
   if (scenario === "cancel") {
-    const patience = AbortSignal.timeout(20_000);
+    const patience = AbortSignal.timeout(120_000);
     const told = await bench.ide.until((report) => report.cancels.length > cancels, patience).catch(() => undefined);
     expect(told !== undefined, "the model's work was not cancelled");
   } else if (scenario === "plain") expect(ran.stdout.includes("milled-4711"), "the answer did not arrive");
