@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MillraceError } from "../base/errors.ts";
@@ -10,6 +11,7 @@ import type { Retention } from "../log/retention.ts";
 import { encodeKey, keyBytes } from "../log/sealing/keys.ts";
 import { openLogKey } from "../log/sealing/log-key.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
+import { inspectSqliteLog } from "../log/sqlite/inspect-sqlite-log.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../log/store.ts";
 import type { RedisAddress } from "./redis-address.ts";
@@ -33,6 +35,8 @@ export interface OpenedStore {
   readonly store: LogStore;
   /** A damaged file that was put aside, so that a new one could be opened. */
   readonly setAside: () => string | undefined;
+  /** How many turns the file held when its key was gone, so that a new one was made: nobody can read them. */
+  readonly unreadableTurns: number;
   /** Why the store could not be opened, while it cannot. */
   readonly degradedBy: () => MillraceError | undefined;
 }
@@ -43,6 +47,8 @@ const retryTimeoutMs = 100;
 /** The gateway's log, or memory while that fails; what is wrong is said once. */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { storeFile, redis, retention, clock, onDegraded } = options;
+  const file = redis === undefined ? storeFile : undefined;
+  const unreadableTurns = file === undefined || existsSync(options.logKeyFile) ? 0 : await turnsIn(file);
   let setAside: string | undefined;
   let tries = 0;
   let key: Secret | undefined;
@@ -78,9 +84,15 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     return {
       store: openMemoryLog({ clock, codec, retention }),
       setAside: () => undefined,
+      unreadableTurns,
       degradedBy: () => undefined,
     };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
   const store = await openFallbackLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
-  return { store, setAside: () => setAside, degradedBy: () => store.degradedBy };
+  return { store, setAside: () => setAside, unreadableTurns, degradedBy: () => store.degradedBy };
+}
+
+async function turnsIn(file: string): Promise<number> {
+  const state = await inspectSqliteLog(file);
+  return state.kind === "sound" ? state.turns : 0;
 }

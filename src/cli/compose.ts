@@ -68,6 +68,8 @@ export interface Composed {
   readonly gateway: OpenGateway;
   /** A damaged store that was put aside, so that a new one could be opened. */
   readonly setAside: string | undefined;
+  /** Turns in the store that nobody can read, because the key that sealed them is gone. */
+  readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
   /** Ends or hands over what runs, then frees everything. */
@@ -91,7 +93,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { storeFile, redis, logKeyFile } = options;
   const where = redis?.shown ?? storeFile;
   let reopenHistory = () => {};
-  const { store, setAside, degradedBy } = await openStore({
+  const { store, setAside, unreadableTurns, degradedBy } = await openStore({
     storeFile,
     redis,
     logKeyFile,
@@ -179,6 +181,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     turns,
     gateway,
     setAside: setAside(),
+    unreadableTurns,
     degradedBy: degradedBy(),
     async close() {
       await metered.close();

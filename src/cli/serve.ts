@@ -2,6 +2,7 @@ import { isPortTaken, type Listening } from "../gateway/listen.ts";
 import type { OpenGateway } from "../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { type Composed, compose } from "./compose.ts";
+import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
 import { keepGatewayFile } from "./gateway-file.ts";
 import { overridesOf } from "./ide-options.ts";
@@ -188,6 +189,10 @@ export async function openComposed(
   });
   if (composed.setAside !== undefined)
     out.note(`The store was damaged and was set aside as ${composed.setAside}; a new one was begun.`);
+  if (composed.unreadableTurns > 0)
+    out.note(
+      `The key that seals the log (${settings.logKeyFile}) was gone, and a new one was made: ${spellCount(composed.unreadableTurns, "turn")} kept under the old one cannot be read. Stop, put the old key back and start again, if you have it.`,
+    );
   if (composed.degradedBy !== undefined)
     out.note(
       `${composed.degradedBy.message} Answers flow all the same, from memory, until it can be used: ${composed.degradedBy.hint}`,
