@@ -1,4 +1,15 @@
-import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -85,6 +96,18 @@ describe.skipIf(process.platform === "win32")("a log's file that is taken away w
     expect(await bodies(next, turnId)).toEqual(["a", "b", "c", "finished"]);
   });
 
+  test("behind a link is put back where it was, and the link stays", async () => {
+    const path = newPath();
+    const target = `${path}-elsewhere`;
+    mkdirSync(dirname(path));
+    symlinkSync(target, path);
+    const { turnId, writer } = await used(path);
+    for (const each of companions) rmSync(target + each);
+    await writer.append([text("c")], clock.now());
+    expect(readlinkSync(path)).toBe(target);
+    expect(await bodies(await open(path), turnId)).toEqual(["a", "b", "c"]);
+  });
+
   test("is put back by one of those who share it, and the other goes on with that", async () => {
     const path = newPath();
     const { store, turnId, writer } = await used(path);
@@ -111,6 +134,10 @@ describe.skipIf(process.platform === "win32")("a log's file that is taken away w
     await elsewhere.close();
     renameSync(path, `${path}-old`);
     copyFileSync(foreign, path);
+    const beside = readFileSync(`${path}-wal`);
+    await expect(writer.append([text("c")], clock.now())).rejects.toMatchObject({ code: "degraded" });
+    expect([readFileSync(path), readFileSync(`${path}-wal`)]).toEqual([readFileSync(foreign), beside]);
+    for (const each of ["-wal", "-shm"]) rmSync(path + each);
     await expect(writer.append([text("c")], clock.now())).rejects.toMatchObject({ code: "degraded" });
     const { store: there } = await openSqliteLog({ path, clock });
     expect((await there.list({ limit: 9 })).map(({ turnId }) => turnId)).toEqual([record.turnId]);

@@ -1,5 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
@@ -20,12 +30,15 @@ export interface HeldFileOptions {
  */
 export class HeldFile {
   readonly #options: HeldFileOptions;
+  /** Where the file is: SQLite keeps its companions there, and not beside a link to it. */
+  readonly #path: string;
   #database: DatabaseSync;
   #main: string | undefined;
   #wal: string | undefined;
 
   constructor(options: HeldFileOptions) {
     this.#options = options;
+    this.#path = realpathSync(options.path);
     this.#database = options.database;
     this.#noteWhatIsHeld();
   }
@@ -40,7 +53,8 @@ export class HeldFile {
    * @throws MillraceError `degraded` when the file is gone and cannot be put back, or another one stands in its place.
    */
   keep(): boolean {
-    const { path, reopen, onRestored } = this.#options;
+    const { reopen, onRestored } = this.#options;
+    const path = this.#path;
     const main = identityOf(path);
     const wal = identityOf(walOf(path));
     this.#wal ??= wal; // SQLite makes it with the first transaction
@@ -48,7 +62,7 @@ export class HeldFile {
     try {
       const isOurs = main === undefined || main === this.#main;
       if (isOurs) this.#putBack(main !== undefined);
-      else if (!this.#isCopied(wal === this.#wal)) throw replaced(path);
+      else if (wal === this.#wal || !this.#isCopied()) throw replaced(path); // with what stands beside it, it is no file's copy
       const next = reopen();
       this.#database.close();
       this.#database = next;
@@ -65,13 +79,13 @@ export class HeldFile {
   }
 
   #noteWhatIsHeld(): void {
-    this.#main = identityOf(this.#options.path);
-    this.#wal = identityOf(walOf(this.#options.path));
+    this.#main = identityOf(this.#path);
+    this.#wal = identityOf(walOf(this.#path));
   }
 
   /** All that was committed, as one file at the path: whole, or not there. */
   #putBack(replaces: boolean): void {
-    const { path } = this.#options;
+    const path = this.#path;
     const folder = dirname(path);
     const draft = `${path}.${randomBytes(6).toString("hex")}.draft`;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -92,8 +106,7 @@ export class HeldFile {
    * Whether what stands at the path was put there by another process that shares the log: each owner that signed up here is
    * there too, alive for as long at least. Nothing was written here since, or it would have been this process that put it back.
    */
-  #isCopied(besideOurs: boolean): boolean {
-    if (besideOurs) removeCompanions(this.#options.path); // SQLite would mix them into the file that is not theirs
+  #isCopied(): boolean {
     const ours = ownersIn(this.#database);
     const copy = this.#options.reopen();
     try {
@@ -141,7 +154,7 @@ function flush(path: string, mode: "r" | "r+"): void {
 
 function replaced(path: string): MillraceError {
   return new MillraceError("degraded", `Another file stands in the place of the log's (${path}).`, {
-    hint: "Move it away, and the log is put back as it was; or restart the gateway to go on with that file.",
+    hint: "Move it away, and the log is put back as it was.",
   });
 }
 
