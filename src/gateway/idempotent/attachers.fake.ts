@@ -166,7 +166,8 @@ class Attacher {
 
 const metrics = new GatewayMetrics("0"); // a registry each would be most of the work
 
-function gatewayOver(store: LogStore, backend: FakeBackend, owner: string) {
+/** What attaches need of a gateway, over a log and a model that a test plays; nobody waits in order. */
+export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string) {
   const clock = new FakeClock();
   const turns = openTurns({
     store,
