@@ -22,7 +22,10 @@ export function translateSqliteError(error: unknown, what: string): unknown {
   if (isMillraceError(error)) return error;
   const fault = mediumFaults.get(primaryCode(error) ?? -1);
   if (fault === undefined) return error;
-  return new MillraceError("degraded", `${what} ${fault}.`, { cause: error });
+  const hint = isDamaged(error)
+    ? { hint: "Restart the gateway: it sets the file aside and begins a new one; answers flow from memory until then." }
+    : {};
+  return new MillraceError("degraded", `${what} ${fault}.`, { ...hint, cause: error });
 }
 
 /** Whether the file itself is broken, so that no later try can succeed. */
