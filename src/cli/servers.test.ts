@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { MillraceError } from "../base/errors.ts";
 import { discover } from "../ide/discover.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../ide/host.fake.ts";
 import { noOverrides } from "../ide/overrides.ts";
 import type { Probe } from "../ide/probe-port.ts";
-import { choosePrompted } from "./servers.ts";
+import type { LanguageServer } from "../language-server/language-server.ts";
+import { choosePrompted, promptServers } from "./servers.ts";
 
 const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 
@@ -57,5 +59,41 @@ describe("the IDE that prompts go to", () => {
       hint: expect.stringMatching(hint),
       details: { looked_at: expect.arrayContaining([expect.objectContaining({ stage: "candidates" })]) },
     });
+  });
+});
+
+describe("the server that prompts go to", () => {
+  const never = new AbortController().signal;
+
+  /** A finder whose IDEs refuse to be used as often as said, because they were found too long ago. */
+  async function finder(refusals: number) {
+    const result = await found([windsurf], answers, "sk-ws-01-abc");
+    const server = {} as LanguageServer; // only handed on
+    let looked = 0;
+    const servers = promptServers({
+      find: async () => {
+        looked++;
+        return result;
+      },
+      connect: async () => {
+        if (refusals-- > 0) throw new MillraceError("ide_not_running", "It is another process now.");
+        return server;
+      },
+      invalidate: () => {},
+      close: () => {},
+    });
+    return { servers, server, looked: () => looked };
+  }
+
+  it("is looked for anew when the one that was found earlier cannot be used any more", async () => {
+    const { servers, server, looked } = await finder(1);
+    expect(await servers.find(never)).toBe(server);
+    expect(looked()).toBe(2);
+  });
+
+  it("is looked for anew once, and then it is said", async () => {
+    const { servers, looked } = await finder(2);
+    await expect(servers.find(never)).rejects.toMatchObject({ code: "ide_not_running" });
+    expect(looked()).toBe(2);
   });
 });

@@ -1,17 +1,26 @@
 import type { ServerSource } from "../backends/reach.ts";
-import { MillraceError } from "../base/errors.ts";
+import { isWithoutIde, MillraceError } from "../base/errors.ts";
 import type { DiscoveryResult, Ide, IdeFinder } from "../ide/ide.ts";
 import { nearestMiss } from "../ide/near-miss.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 
-/** The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. */
+/**
+ * The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. One that was found earlier
+ * and cannot be used any more is looked for anew, once. A row of docs/retries.md.
+ */
 export function promptServers(finder: IdeFinder): ServerSource {
   const ideOf = new WeakMap<LanguageServer, Ide>();
   return {
     async find(signal) {
-      const result = await finder.find(signal);
-      const ide = choosePrompted(result);
-      const server = await finder.connect(ide, signal);
+      let ide = choosePrompted(await finder.find(signal));
+      let server: LanguageServer;
+      try {
+        server = await finder.connect(ide, signal);
+      } catch (error) {
+        if (!isWithoutIde(error)) throw error;
+        ide = choosePrompted(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
+        server = await finder.connect(ide, signal);
+      }
       ideOf.set(server, ide);
       return server;
     },

@@ -21,7 +21,7 @@ export async function examineOverride(
   trace.kept("candidates", subject, "override", "set by hand; the process behind it is not looked for");
   if (!isLoopback(endpoint.host))
     trace.note("ports", subject, "override", "is not on loopback; used because it was set by hand");
-  const answer = await probePorts(options, variant, [endpoint], [csrf], trace, signal);
+  const answer = await probePorts(options, variant, [endpoint], [csrf], endpoint.port, trace, signal);
   if (answer === undefined) return undefined;
   const account =
     apiKey === undefined

@@ -54,7 +54,7 @@ export async function examineServer(
   if (fixed !== undefined && wanted.length === 0) {
     trace.rejected("ports", subject, "override", `does not hold ${fixed.host}:${fixed.port}, which was asked for`);
   }
-  const answer = await probePorts(options, variant, wanted, tokens, trace, signal);
+  const answer = await probePorts(options, variant, wanted, tokens, lastGood?.port, trace, signal);
   if (answer === undefined) return undefined;
 
   const account =

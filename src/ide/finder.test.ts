@@ -71,6 +71,22 @@ describe("the finder", () => {
     expect(host.scans).toBe(3);
   });
 
+  it("has more patience with a port that answered before: a busy machine must not lose its IDE", async () => {
+    const asked: (number | undefined)[] = [];
+    const { host, clock, finder } = setUp(async ({ port, attemptMs }) => {
+      asked.push(attemptMs);
+      return (attemptMs ?? 0) > 2_000 || (port === 4000 && asked.length === 1)
+        ? { ok: true, protocol: "grpc", tls: false }
+        : { ok: false, reason: "timeout", why: "takes connections, but does not answer" };
+    });
+    host.add(fakeWindsurf(10, 4000));
+    const [ide] = (await finder.find(signal)).ides;
+    await clock.advance(31_000);
+    host.add(fakeWindsurf(11, 4001)); // was never seen to answer
+    expect((await finder.find(signal)).ides).toEqual([ide]);
+    expect(asked[0]).toBeLessThan(2_000);
+  });
+
   it("ignores a late report about an IDE that it no longer knows", async () => {
     const { host, clock, finder } = setUp();
     host.add(fakeWindsurf(10, 4000));

@@ -7,22 +7,27 @@ import type { CandidatePort } from "./ports.ts";
 import type { Trace } from "./trace.ts";
 
 const attemptMs = 1_000; // loopback: what takes longer is not answering
+/** The same for a port that answered before: a machine that is busy, or just woke up, must not lose its IDE. */
+const knownAttemptMs = 2_500;
 
 /** A port that answered, how, and to which token. */
 export type Answered = CandidatePort & Pick<Ide["endpoint"], "tls" | "protocol"> & { readonly token: Secret };
 
-/** Asks port by port, each with each token, until one answers. */
+/** Asks port by port, each with each token, until one answers. `knownPort` is the one that answered last time. */
 export async function probePorts(
   options: DiscoverOptions,
   variant: IdeVariant,
   ports: readonly CandidatePort[],
   tokens: readonly FoundToken[],
+  knownPort: number | undefined,
   trace: Trace,
   signal: AbortSignal,
 ): Promise<Answered | undefined> {
   for (const { host, port } of ports) {
+    const patience = port === knownPort ? knownAttemptMs : attemptMs;
     for (const { token, source } of tokens) {
-      const verdict = await options.probe({ variant, host, port, csrfToken: token, attemptMs }, signal);
+      const target = { variant, host, port, csrfToken: token, attemptMs: patience };
+      const verdict = await options.probe(target, signal);
       const subject = host === "127.0.0.1" ? `port ${port}` : `port ${port} of ${host}`;
       if (verdict.ok) {
         const wire = `${verdict.protocol} ${verdict.tls ? "over TLS" : "without TLS"}`;

@@ -56,8 +56,12 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     return differs ? "runs in a container with a network of its own" : undefined;
   }
 
+  let firstBootTime: number | undefined;
+
+  /** As it was read first: the system counts it back from the wall clock, and setting that makes no process another one. */
   async function bootTime(signal: AbortSignal): Promise<number | undefined> {
-    return parse.parseBootTime((await read("stat", signal, 1024 * 1024)) ?? "");
+    firstBootTime ??= parse.parseBootTime((await read("stat", signal, 1024 * 1024)) ?? "");
+    return firstBootTime;
   }
 
   return {
