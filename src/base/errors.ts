@@ -34,7 +34,7 @@ const defaultHints: Readonly<Record<ErrorCode, string>> = {
   idempotency_conflict: "Use a new idempotency key for a different request.",
   upstream_failed: "Try again; if it stays, restart the IDE and run `millrace doctor`.",
   upstream_timeout: "Try again; the IDE's server did not answer in time.",
-  cancelled: "Send the request again if you still want the answer.",
+  cancelled: "Send the request again if you still want the answer; under a new idempotency key, if it had one.",
   degraded: "Free disk space or repair the store; answers still flow, but cannot be resumed.",
   expired: "Send the request again, under a new idempotency key.",
   internal: "This is a bug in Millrace; please report it with the id of this error.",

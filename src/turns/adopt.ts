@@ -94,6 +94,8 @@ function anotherIde(was: BackendKind, is: BackendKind): MillraceError {
   return new MillraceError(
     "upstream_failed",
     `The answer began in an IDE that speaks ${was}; the one that runs now speaks ${is}.`,
-    { hint: "What was received is kept; send the request again for a whole answer." },
+    {
+      hint: "What was received is kept; send the request again for a whole answer, under a new idempotency key if it had one.",
+    },
   );
 }
