@@ -8,6 +8,7 @@ import type { Target } from "../../src/cli/clients/client.ts";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
+import { endLeftRunning } from "./left-running.ts";
 import { type Recorder, startRecorder } from "./recorder.ts";
 
 /** What every client is put through. */
@@ -80,6 +81,7 @@ export class Bench {
     this.recorder.close();
     await this.gateway.stop();
     await this.ide.stop();
+    endLeftRunning(this.home); // Cline leaves a daemon
     rmSync(dirname(this.home), { recursive: true, force: true, maxRetries: 5 });
   }
 
