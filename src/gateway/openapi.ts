@@ -2,9 +2,9 @@ import { z } from "zod";
 import {
   type HeaderInfo,
   keptHeaderInfos,
+  lastEventIdInfo,
   refusalHeaderInfos,
   requestIdInfo,
-  resumingHeaders,
   startedHeaderInfos,
   startingHeaders,
 } from "./route-headers.ts";
@@ -13,7 +13,8 @@ import { type RouteInfo, routeList } from "./route-list.ts";
 type Json = Readonly<Record<string, unknown>>;
 
 const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
-const errorBody = { $ref: "#/components/schemas/Error" };
+/** Every header of our own that some answer carries. */
+const answerInfos = [requestIdInfo, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos];
 
 /** The routes as an OpenAPI 3.1 document; request bodies come from the very schemas that parse them. */
 export function openApiDocument(version: string): Json {
@@ -36,6 +37,24 @@ export function openApiDocument(version: string): Json {
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer" },
         apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
+      },
+      headers: named(answerInfos, ({ description, sometimes }) => ({
+        description,
+        ...(sometimes === true ? {} : { required: true }),
+        schema: { type: "string" },
+      })),
+      parameters: named(startingHeaders, ({ name, description }) => ({
+        name,
+        in: "header",
+        description,
+        schema: { type: "string" },
+      })),
+      responses: {
+        Error: {
+          description: "An error.",
+          headers: headersOf([requestIdInfo, ...refusalHeaderInfos]),
+          content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+        },
       },
       schemas: {
         Error: {
@@ -67,11 +86,7 @@ function operation(route: RouteInfo): Json {
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     responses: {
       "200": { description: "The answer.", headers: headersOf(answerHeaders(route)), content },
-      default: {
-        description: "An error.",
-        headers: headersOf([requestIdInfo, ...refusalHeaderInfos]),
-        content: { "application/json": { schema: errorBody } },
-      },
+      default: { $ref: "#/components/responses/Error" },
     },
   };
 }
@@ -92,8 +107,8 @@ function pathParameters({ path }: RouteInfo): Json[] {
 
 function headerParameters({ turn, path }: RouteInfo): Json[] {
   const resumes = path === "/v1/turns/{id}/events" || path === "/v1/responses/{id}";
-  const headers = turn === "starts" ? startingHeaders : resumes ? resumingHeaders : [];
-  return headers.map(({ name, description }) => ({ name, in: "header", description, schema: { type: "string" } }));
+  const headers = turn === "starts" ? startingHeaders : resumes ? [lastEventIdInfo] : [];
+  return headers.map(({ name }) => ({ $ref: `#/components/parameters/${name}` }));
 }
 
 /** The headers of our own that an answer of the route carries, beside those that every HTTP answer may have. */
@@ -103,12 +118,11 @@ export function answerHeaders({ turn }: Pick<RouteInfo, "turn">): readonly Heade
 }
 
 function headersOf(infos: readonly HeaderInfo[]): Json {
-  return Object.fromEntries(
-    infos.map(({ name, description, sometimes }) => [
-      name,
-      { description, ...(sometimes === true ? {} : { required: true }), schema: { type: "string" } },
-    ]),
-  );
+  return named(infos, ({ name }) => ({ $ref: `#/components/headers/${name}` }));
+}
+
+function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => Json): Json {
+  return Object.fromEntries(infos.map((info) => [info.name, show(info)]));
 }
 
 function queryParameters({ query = {} }: RouteInfo): Json[] {

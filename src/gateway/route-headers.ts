@@ -6,10 +6,16 @@ export interface HeaderInfo {
   readonly sometimes?: boolean;
 }
 
+/** Also on requests for a turn's events. */
+export const lastEventIdInfo: HeaderInfo = {
+  name: "last-event-id",
+  description: "Goes on after that event of an earlier stream. Where a turn is started, with the same body.",
+};
+
 /** What requests that start a turn may carry. The guide says more of each. */
 export const startingHeaders: readonly HeaderInfo[] = [
   { name: "idempotency-key", description: "The same key and body get the same turn; another body gets 422." },
-  { name: "last-event-id", description: "Goes on after that event of an earlier stream; send the same body with it." },
+  lastEventIdInfo,
   {
     name: "x-millrace-grace",
     description: "How long the turn goes on with nobody reading: `90`, `500ms`, `2m`, or `detach`.",
@@ -17,11 +23,6 @@ export const startingHeaders: readonly HeaderInfo[] = [
   { name: "x-millrace-client", description: "Who asks." },
   { name: "x-millrace-project", description: "What the request is for." },
   { name: "x-session-id", description: "The client's session. Other names of it are in the guide." },
-];
-
-/** What requests for a turn's events may carry. */
-export const resumingHeaders: readonly HeaderInfo[] = [
-  { name: "last-event-id", description: "Only the events after that one." },
 ];
 
 /** What every answer about a turn carries. */
