@@ -4,6 +4,7 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { StreamName } from "../../log/client-stream.ts";
+import type { TurnRecord } from "../../log/store.ts";
 import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
@@ -24,6 +25,7 @@ function stream() {
   const order = new AttachOrder(clock);
   const cancelled: string[] = [];
   let isKept = true;
+  let runs = true;
   let whileLookedAt = () => {};
   const streams: Pick<StreamTurns, "attach"> = {
     attach: async (_, intent) => {
@@ -33,7 +35,8 @@ function stream() {
       const { payload } = parseMessage(create(ClientMessageSchema, say.request("Hello")));
       const accepted = [{ seqno: 0, payload, turnId: "turn-1" as TurnId }];
       const cancel = async (turnId: TurnId, by: string) => cancelled.push(`${turnId} by ${by}`) > 0;
-      return { accepted, cancel } as Partial<Attachment> as Attachment; // nothing else is asked of it
+      const get = async (turnId: TurnId) => ({ turnId, ended: !runs }) as TurnRecord; // nothing else of it is looked at
+      return { accepted, cancel, get } as Partial<Attachment> as Attachment; // nor asked of this
     },
   };
   /** One that says this and may leave; it is not known yet what becomes of it. */
@@ -48,7 +51,7 @@ function stream() {
     return { place, leave, begin };
   };
   const onLook = (what: () => void) => void (whileLookedAt = what);
-  return { clock, cancelled, come, onLook, forget: () => void (isKept = false) };
+  return { clock, cancelled, come, onLook, forget: () => void (isKept = false), finish: () => void (runs = false) };
 }
 
 async function* messages(said: readonly MessageInit[]): AsyncGenerator<ClientMessage, void> {
@@ -119,6 +122,22 @@ describe("an attach whose client has left", () => {
     expect(await takes).toBe(false);
     expect(cancelled).toEqual(ended);
   });
+
+  test.each([say.abort(), say.abort(1)])(
+    "where another one stays and only a tool's result is waited for, ends the stream itself by an abort: %j",
+    async (abort) => {
+      const { come, clock, cancelled, finish } = stream();
+      finish();
+      come();
+      const late = come(abort);
+      const takes = late.begin();
+      late.leave();
+      await settled();
+      await clock.advance(250);
+      expect(await takes).toBe(true);
+      expect(cancelled).toEqual([]);
+    },
+  );
 
   test("ends nothing of who came later and took the stream over, while it waited or while it looked", async () => {
     for (const isSeen of [false, true]) {
