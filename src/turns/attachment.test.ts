@@ -8,16 +8,12 @@ import { openLog } from "../log/open-log.ts";
 import { defaultRetention } from "../log/retention.ts";
 import { encodeKey } from "../log/sealing/keys.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
-import { asking, fakeTurns } from "./turns.fake.ts";
+import { asking, fakeTurns, settle } from "./turns.fake.ts";
 
 const never = new AbortController().signal;
 const clientKey = new Secret(Buffer.alloc(32, 9).toString("base64url"));
 const name = { caller: "caller-1", name: "8f14e45f-ceea-467f-a834-8d2a9e3c1b21", clientKey };
 const ask = { seqno: 0, payload: new TextEncoder().encode("the request") };
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 200; i++) await Promise.resolve();
-}
 
 function begin(retention = defaultRetention) {
   const clock = new FakeClock();

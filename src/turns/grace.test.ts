@@ -8,9 +8,7 @@ import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { openLog } from "../log/open-log.ts";
 import { defaultRetention } from "../log/retention.ts";
 import type { LogStore } from "../log/store.ts";
-import { FakeBackend } from "./backend.fake.ts";
-import { openTurns } from "./open-turns.ts";
-import { asking, FakeReader, plainLayout } from "./turns.fake.ts";
+import { asking, FakeReader, fakeTurns, settle } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
@@ -18,17 +16,7 @@ const open: Turns[] = [];
 
 /** A process over a log, whose turns go on for two minutes where nobody says how long. */
 function processOver(store: LogStore, clock: FakeClock, owner = "owner-1") {
-  const turns = openTurns({
-    store,
-    backends: new FakeBackend(),
-    clock,
-    graceMs: 120_000,
-    implicitJoins: true,
-    owner,
-    layout: plainLayout,
-    transforms: () => [],
-    countTokens: (text) => text.length,
-  });
+  const { turns } = fakeTurns({ store, clock, owner });
   open.push(turns);
   return turns;
 }
@@ -37,11 +25,6 @@ function begin() {
   const clock = new FakeClock();
   const store = openMemoryLog({ clock });
   return { clock, store, turns: processOver(store, clock) };
-}
-
-/** Lets everything that is ready happen. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 200; i++) await Promise.resolve();
 }
 
 /** Somebody who asks for this and reads it until it leaves. */

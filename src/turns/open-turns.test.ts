@@ -17,7 +17,7 @@ import type { LogStore, TurnRecord } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
 import type { TurnsOptions } from "./open-turns.ts";
-import { asking, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
+import { asking, bound, durable, FakeReader, type FakeTurns, fakeTurns, settle } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
@@ -27,11 +27,6 @@ function begin(overrides: Partial<TurnsOptions> = {}): FakeTurns {
   const made = fakeTurns(overrides);
   open.push(made.turns);
   return made;
-}
-
-/** Lets everything that is ready happen. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 200; i++) await Promise.resolve();
 }
 
 afterEach(async () => {
@@ -915,15 +910,4 @@ function tampering(medium: MemoryMedium): LogMedium {
       };
     },
   });
-}
-
-/** A memory log that says it outlives the process: what a test needs of a restart without a disk. */
-function durable(store: LogStore): LogStore {
-  return { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: true } };
-}
-
-function bound(store: LogStore): LogStore {
-  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== "constructor");
-  const copy = Object.fromEntries(methods.map((name) => [name, Reflect.get(store, name).bind(store)]));
-  return { ...copy, capabilities: store.capabilities } as LogStore; // every method of it, bound
 }

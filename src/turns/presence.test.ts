@@ -2,9 +2,8 @@ import { afterEach, expect, test } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
-import type { LogStore } from "../log/store.ts";
 import type { TurnsOptions } from "./open-turns.ts";
-import { asking, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
+import { asking, durable, FakeReader, type FakeTurns, fakeTurns, settle } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
@@ -14,10 +13,6 @@ function begin(overrides: Partial<TurnsOptions> = {}): FakeTurns {
   const made = fakeTurns(overrides);
   open.push(made.turns);
   return made;
-}
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 200; i++) await Promise.resolve();
 }
 
 /** Starts a turn of which its client reads the beginning, and leaves. */
@@ -32,14 +27,7 @@ async function leftBehind(turns: Turns, asked: Parameters<typeof asking>[0] = {}
 /** Two processes on one log, of which the first one runs the turn. */
 function twoProcesses() {
   const clock = new FakeClock();
-  const log = openMemoryLog({ clock });
-  const store: LogStore = new Proxy(log, {
-    get: (of, key) => {
-      if (key === "capabilities") return { survivesRestart: true, sharedBetweenProcesses: true };
-      const value: unknown = Reflect.get(of, key);
-      return typeof value === "function" ? value.bind(of) : value;
-    },
-  });
+  const store = durable(openMemoryLog({ clock }));
   return { clock, one: begin({ store, clock, owner: "one" }), two: begin({ store, clock, owner: "two" }) };
 }
 

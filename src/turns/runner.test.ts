@@ -5,6 +5,7 @@ import type { ModelUid, TurnId } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { Appended, LogWriter } from "../log/store.ts";
 import { Runner } from "./runner.ts";
+import { settle } from "./turns.fake.ts";
 
 type Bodies = readonly TurnEventBody[];
 
@@ -74,10 +75,6 @@ class RunnerWorld {
 
 const started: TurnEventBody = { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: undefined };
 const text: TurnEventBody = { type: "text", delta: "a" };
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 200; i++) await Promise.resolve();
-}
 
 async function streaming(): Promise<{ readonly world: RunnerWorld; readonly run: Promise<string> }> {
   const world = new RunnerWorld();

@@ -108,3 +108,20 @@ export class FakeReader {
     await this.done;
   }
 }
+
+/** Lets everything that is ready happen. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 200; i++) await Promise.resolve();
+}
+
+/** A memory log that says it outlives the process: what a test needs of a restart, or of two processes, without a disk. */
+export function durable(store: LogStore): LogStore {
+  return { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: true } };
+}
+
+/** A copy of the store of which a test may replace methods. */
+export function bound(store: LogStore): LogStore {
+  const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)).filter((name) => name !== "constructor");
+  const copy = Object.fromEntries(methods.map((name) => [name, Reflect.get(store, name).bind(store)]));
+  return { ...copy, capabilities: store.capabilities } as LogStore; // every method of it, bound
+}

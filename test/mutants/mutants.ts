@@ -50,8 +50,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G8: a late abort ends the turn of a newer attach",
     file: "src/gateway/idempotent/take-over.ts",
-    from: "if (running !== undefined && !place.isOvertaken)",
-    to: "if (running !== undefined)",
+    from: "if (!place.isOvertaken) await there",
+    to: "await there",
     tests: [takeOver],
   },
   {

@@ -7,8 +7,7 @@ import type { Schedule } from "../../log/schedule.fake.ts";
 import type { LogStore } from "../../log/store.ts";
 import { FakeModels } from "../../models/models.fake.ts";
 import { FakeBackend } from "../../turns/backend.fake.ts";
-import { openTurns } from "../../turns/open-turns.ts";
-import { plainLayout } from "../../turns/turns.fake.ts";
+import { fakeTurns } from "../../turns/turns.fake.ts";
 import { GatewayMetrics } from "../metrics.ts";
 import { defaultTiming } from "../timing.ts";
 import { parseAttach } from "./attach-headers.ts";
@@ -169,17 +168,7 @@ const metrics = new GatewayMetrics("0"); // a registry each would be most of the
 /** What attaches need of a gateway, over a log and a model that a test plays; nobody waits in order. */
 export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string) {
   const clock = new FakeClock();
-  const turns = openTurns({
-    store,
-    backends: backend,
-    clock,
-    graceMs: 120_000,
-    implicitJoins: true,
-    owner,
-    layout: plainLayout,
-    transforms: () => [],
-    countTokens: (text) => text.length,
-  });
+  const { turns } = fakeTurns({ store, backends: backend, clock, owner });
   const parts: StreamParts = {
     turns,
     streams: turns,
