@@ -1,3 +1,4 @@
+import { orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { SharedCall } from "../base/shared-call.ts";
@@ -112,7 +113,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     async find(signal) {
       signal.throwIfAborted();
       if (closing.signal.aborted) throw closed();
-      return believed() ?? (await withSignal(shared(), signal));
+      return believed() ?? (await orAborted(shared(), signal));
     },
 
     invalidate(ide) {
@@ -142,13 +143,4 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
 
 function closed(): MillraceError {
   return new MillraceError("cancelled", "The gateway is shutting down.");
-}
-
-/** Waits for shared work no longer than this caller wants to; the work itself goes on for the others. */
-function withSignal<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
