@@ -250,14 +250,13 @@ async function recovery(turns: number): Promise<void> {
     },
     async *resume() {
       resumed += 1;
-      yield { type: "text", delta: delta.repeat(21) };
-      yield finished(delta.repeat(21));
+      yield [{ type: "text", delta: delta.repeat(21) }, finished(delta.repeat(21))];
     },
     archive: async () => {},
   };
   const turnsAgain = openTurns({
     store,
-    backends: { current: async () => backend },
+    backends: { choose: async () => backend, holding: async () => backend },
     clock,
     graceMs: 60_000,
     implicitJoins: true,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../log/event.ts";
 import type { Backends, Prompt, StopReason } from "./backend.ts";
+import { eventsOf } from "./batches.ts";
 import { replay } from "./replay.fake.ts";
 
 /** How the server behind a harness answers from now on. */
@@ -40,6 +41,7 @@ const prompt: Prompt = {
   images: [],
   maxOutputTokens: undefined,
   continues: undefined,
+  form: "text",
 };
 
 /** What every backend promises, whatever it talks to. Source: the contract in `backend.ts`. */
@@ -60,10 +62,10 @@ export function describeBackend(
     const options = { keep: false, onAlive: () => {} };
     const start = async (asked: Partial<Prompt> = {}, run: Partial<typeof options> = {}) => {
       const controller = new AbortController();
-      const backend = await harness.backends.current(controller.signal);
+      const backend = await harness.backends.choose(prompt, controller.signal);
       const events = backend.run({ ...prompt, ...asked }, { ...options, ...run }, controller.signal);
       const stop = (reason: StopReason) => controller.abort(reason);
-      return { backend, stop, events: events[Symbol.asyncIterator]() as AsyncGenerator<TurnEventBody, void> };
+      return { backend, stop, events: eventsOf(events) };
     };
     const rest = async (events: AsyncIterable<TurnEventBody>) => {
       const all: TurnEventBody[] = [];
@@ -202,7 +204,7 @@ export function describeBackend(
         const controller = new AbortController();
         const from = { cascadeId, ...replay(seen) };
         const resumed = first.backend.resume(prompt, from, options, controller.signal);
-        const events = resumed[Symbol.asyncIterator]() as AsyncGenerator<TurnEventBody, void>;
+        const events = eventsOf(resumed);
         while (replay(seen).text !== "Going on and on") {
           const next = await events.next();
           if (next.done) throw new Error("the resumed turn ended too early");
@@ -244,7 +246,7 @@ export function describeBackend(
         stop("detach");
         await events.return();
         const from = { cascadeId, text: "", thinking: "" };
-        const all = await rest(backend.resume(prompt, from, options, new AbortController().signal));
+        const all = await rest(eventsOf(backend.resume(prompt, from, options, new AbortController().signal)));
         expect(all.at(-1)).toMatchObject({ type: "finished", text: "Late but whole." });
         expect((await harness.counts()).accepted - before.accepted).toBe(1);
       },
@@ -254,9 +256,9 @@ export function describeBackend(
       "a turn that the server does not know any more fails, and is not sent again",
       async () => {
         const before = await harness.counts();
-        const backend = await harness.backends.current(new AbortController().signal);
+        const backend = await harness.backends.choose(prompt, new AbortController().signal);
         const from = { cascadeId: "00000000-0000-4000-8000-000000000000" as CascadeId, text: "So far", thinking: "" };
-        const all = await rest(backend.resume(prompt, from, options, new AbortController().signal));
+        const all = await rest(eventsOf(backend.resume(prompt, from, options, new AbortController().signal)));
         expect(all).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);
         expect((await harness.counts()).accepted).toBe(before.accepted);
       },
@@ -289,7 +291,7 @@ export function describeBackend(
       await events.return();
       const from = { cascadeId, text: "", thinking: "", ...(fromStep === undefined ? {} : { fromStep }) };
       const again = { ...prompt, continues: cascadeId };
-      const all = await rest(backend.resume(again, from, options, new AbortController().signal));
+      const all = await rest(eventsOf(backend.resume(again, from, options, new AbortController().signal)));
       expect(replay(all).text).toBe("Second answer.");
       expect(all.at(-1)).toMatchObject({ type: "finished", text: "Second answer." });
     });

@@ -20,9 +20,17 @@ export interface Prompt {
   readonly messages: readonly PromptMessage[];
   readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
   readonly maxOutputTokens: number | undefined;
-  /** A live trajectory that already holds all but the last message; then `text` is that message alone. */
+  /** A live conversation that already holds all but the last message; then `text` is that message alone. */
   readonly continues: CascadeId | undefined;
+  /** What the answer has to be; an agent may be asked in another style for each. */
+  readonly form: PromptForm;
 }
+
+/** `text`: a plain answer. `tools`: the client offered tools. `json`: the answer has to be JSON. */
+export type PromptForm = "text" | "tools" | "json";
+
+/** Events that came together, in order, as one poll or one read of a pipe answered them. Never empty. */
+export type Batch = readonly TurnEventBody[];
 
 /** What the log already holds of a turn that another process began: its `started`, and the text and thinking since. */
 export interface ResumePoint {
@@ -42,23 +50,23 @@ export type StopReason = "cancel" | "detach";
 /**
  * Sends a prompt and follows its answer.
  *
- * - The first event is `started`. The prompt is sent only when the consumer asks for the event after it: asking means
- *   "stored". That is how a prompt is sent at most once per turn. Source: design.md, "Exactly one prompt".
- * - The last event is `finished`, `failed`, or `cancelled` by `ide` when somebody pressed stop there. Errors of the server
- *   are events, never exceptions; what goes wrong before `started` is a `failed` too.
+ * - The first batch is `started` alone. The prompt is sent only when the consumer asks for the batch after it: asking means
+ *   "stored". That is how a prompt is sent at most once per turn. Source: docs/architecture.md.
+ * - The last event of the last batch is `finished`, `failed`, or `cancelled` by `ide` when somebody pressed stop there. Errors
+ *   of the upstream are events, never exceptions; what goes wrong before `started` is a `failed` too.
  * - When `signal` aborts with reason `"cancel"` the backend cancels and archives upstream, then ends without a terminal
  *   event: the one who aborted writes it. With `"detach"` it just stops.
- * - Whatever the end, the trajectory is archived, unless detached, or finished and kept for continuity (`keep`).
+ * - The conversation is archived at every end, unless detached, or finished and kept for continuity (`keep`).
  */
 export interface Backend {
   readonly kind: BackendKind;
-  run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody>;
+  run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
   /**
    * Goes on with a turn whose log holds `started` and all up to `from`; does not repeat `started`. Sends the prompt only
    * if the server certainly never accepted it. A turn whose log is empty is `run` afresh instead.
    */
-  resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody>;
-  /** Cleans up a trajectory that nobody will continue. */
+  resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
+  /** Cleans up a conversation that nobody will continue. */
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
 }
 
@@ -69,7 +77,16 @@ export interface RunOptions {
   readonly onAlive: () => void;
 }
 
-/** Finds the backend of the IDE that runs now. Throws `ide_not_running`, `not_signed_in`, `upstream_failed`. */
+/** Finds the backend for a turn. Throws `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`. */
 export interface Backends {
-  current(signal: AbortSignal): Promise<Backend>;
+  /** For a new prompt: by its model (`<agent>/<model>` names an agent), else what works for the IDE that runs now. */
+  choose(prompt: Pick<Prompt, "modelUid" | "form">, signal: AbortSignal): Promise<Backend>;
+  /** For a conversation that was begun before, by this process or another one. */
+  holding(begun: Begun, signal: AbortSignal): Promise<Backend>;
+}
+
+/** Where a turn was begun, as its `started` says. */
+export interface Begun {
+  readonly backend: BackendKind;
+  readonly cascadeId: CascadeId | undefined;
 }

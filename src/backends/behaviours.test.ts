@@ -7,6 +7,7 @@ import type { TurnPlan } from "../simulator/faults/turn-plan.ts";
 import type { SimulatorOptions } from "../simulator/options.ts";
 import { startSimulator } from "../simulator/start.ts";
 import type { Backends } from "./backend.ts";
+import { eventsOf } from "./batches.ts";
 import { openBackends } from "./open-backend.ts";
 import { replay } from "./replay.fake.ts";
 import { SimulatedSource } from "./simulated-source.fake.ts";
@@ -117,7 +118,6 @@ type Way = "steps" | "transcript";
 /** One turn at a simulator, by whatever it offers, to its end. */
 async function turn(backends: Backends, plan: TurnPlan): Promise<TurnEventBody[]> {
   const { signal } = new AbortController();
-  const backend = await backends.current(signal);
   const prompt = {
     modelUid: "claude-opus-4-7-medium" as ModelUid, // one that the simulator knows
     modelNumber: undefined,
@@ -127,9 +127,12 @@ async function turn(backends: Backends, plan: TurnPlan): Promise<TurnEventBody[]
     images: [],
     maxOutputTokens: undefined,
     continues: undefined,
+    form: "text" as const,
   };
+  const backend = await backends.choose(prompt, signal);
   const events: TurnEventBody[] = [];
-  for await (const event of backend.run(prompt, { keep: false, onAlive: () => {} }, signal)) events.push(event);
+  for await (const event of eventsOf(backend.run(prompt, { keep: false, onAlive: () => {} }, signal)))
+    events.push(event);
   return events;
 }
 

@@ -30,17 +30,16 @@ export function openBackends(options: BackendsOptions): Backends {
     silenceMs: options.silenceMs ?? defaultSilenceMs,
     acceptGraceMs: options.acceptGraceMs ?? defaultAcceptGraceMs,
   };
-  return {
-    async current(signal: AbortSignal): Promise<Backend> {
-      const reach = new Reach(options, await options.find(signal));
-      const capabilities = await reach.twice((server) => server.capabilities(signal), signal);
-      if (capabilities.cascade && (capabilities.steps || capabilities.transcript)) {
-        return cascadeBackend(options, reach.server, capabilities, settings);
-      }
-      if (capabilities.rawChat) return rawChatBackend(reach.server);
-      throw new MillraceError("upstream_failed", "The IDE's server offers no way to chat that Millrace knows.", {
-        hint: "Update the IDE; `millrace doctor` shows what its server offers.",
-      });
-    },
+  const current = async (signal: AbortSignal): Promise<Backend> => {
+    const reach = new Reach(options, await options.find(signal));
+    const capabilities = await reach.twice((server) => server.capabilities(signal), signal);
+    if (capabilities.cascade && (capabilities.steps || capabilities.transcript)) {
+      return cascadeBackend(options, reach.server, capabilities, settings);
+    }
+    if (capabilities.rawChat) return rawChatBackend(reach.server);
+    throw new MillraceError("upstream_failed", "The IDE's server offers no way to chat that Millrace knows.", {
+      hint: "Update the IDE; `millrace doctor` shows what its server offers.",
+    });
   };
+  return { choose: (_prompt, signal) => current(signal), holding: (_begun, signal) => current(signal) };
 }

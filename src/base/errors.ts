@@ -10,10 +10,12 @@ export type ErrorCode =
   | "context_too_long"
   | "invalid_request"
   | "idempotency_conflict"
+  | "backend_retired"
   | "upstream_failed"
   | "upstream_timeout"
   | "cancelled"
   | "degraded"
+  | "log_damaged"
   | "expired"
   | "internal";
 
@@ -32,10 +34,13 @@ const defaultHints: Readonly<Record<ErrorCode, string>> = {
   context_too_long: "Shorten the conversation or pick a model with a larger context window.",
   invalid_request: "Correct the request and send it again.",
   idempotency_conflict: "Use a new idempotency key for a different request.",
+  backend_retired: "Let Millrace ask the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.",
   upstream_failed: "Try again; if it stays, restart the IDE and run `millrace doctor`.",
   upstream_timeout: "Try again; the IDE's server did not answer in time.",
   cancelled: "Send the request again if you still want the answer; under a new idempotency key, if it had one.",
   degraded: "Free disk space or repair the store; answers still flow, but cannot be resumed.",
+  log_damaged:
+    "Nobody knows whether this prompt was sent. Send it again under a new idempotency key if you want to risk a second one.",
   expired: "Send the request again, under a new idempotency key.",
   internal: "This is a bug in Millrace; please report it with the id of this error.",
 };

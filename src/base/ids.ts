@@ -5,7 +5,10 @@ type Branded<Name extends string> = string & { readonly [kind]: Name };
 export type TurnId = Branded<"turn">;
 /** An entry's place in its turn's log: opaque, ordered as text, after `startOfLog`. */
 export type EventId = Branded<"event">;
-/** Names a conversation inside one language server; a UUID. */
+/**
+ * Names a conversation upstream: a UUID inside one language server, or `acp:<agent>:<session id>` for a session of an agent
+ * that speaks ACP. Made and read by the backend that owns it; opaque to everybody else.
+ */
 export type CascadeId = Branded<"cascade">;
 /** What planner field 35 takes: `claude-opus-4-7-medium`, `MODEL_CLAUDE_4_5_OPUS`. Source: facts/language-server.md, 6. */
 export type ModelUid = Branded<"model">;

@@ -1,8 +1,8 @@
 import type { ErrorRecord } from "../base/errors.ts";
 import type { CascadeId, EventId, ModelUid } from "../base/ids.ts";
 
-/** Which way a prompt went: Cascade (2.x) or raw chat (1.x). */
-export type BackendKind = "cascade" | "raw_chat";
+/** Which way a prompt went: Cascade (2.x), raw chat (1.x), or an agent that speaks ACP. */
+export type BackendKind = "cascade" | "raw_chat" | "acp";
 
 /** Why an answer ended, and what the upstream itself called it. */
 export interface FinishReason {

@@ -1,4 +1,4 @@
-import type { Backend, Backends, Prompt, RunOptions, StopReason } from "../backends/backend.ts";
+import type { Backend, Backends, Batch, Prompt, RunOptions, StopReason } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
 import { isWithoutIde, MillraceError } from "../base/errors.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
@@ -34,10 +34,12 @@ export async function adopt(
   const logged = answerOf(events);
   const started = events.find((event) => event.type === "started");
   const prompt = () => adoptedPrompt(planning, record, started);
+  const find = (signal: AbortSignal) =>
+    started === undefined ? backends.choose(prompt(), signal) : backends.holding(started, signal);
   /** Whether the backend was asked to go on: it then cleans up itself. */
   let begun = false;
-  const open = async (signal: AbortSignal): Promise<AsyncIterable<TurnEventBody>> => {
-    const backend = answeringBackend(planning, record, await whenThere(backends, clock, signal));
+  const open = async (signal: AbortSignal): Promise<AsyncIterable<Batch>> => {
+    const backend = answeringBackend(planning, record, await whenThere(find, clock, signal));
     begun = true;
     if (started === undefined) return backend.run(prompt(), options.run, signal);
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
@@ -53,7 +55,7 @@ export async function adopt(
   const cleanUp = async () => {
     const cascadeId = started?.cascadeId;
     if (begun || cascadeId === undefined || runner.state !== "cancelled") return;
-    const backend = await whenThere(backends, clock, never);
+    const backend = await whenThere(find, clock, never);
     await stopUpstream(backend.resume(prompt(), { cascadeId, text: "", thinking: "" }, options.run, cancelled));
   };
   return { runner, cleanUp };
@@ -63,7 +65,7 @@ const never = new AbortController().signal;
 const cancelled = AbortSignal.abort("cancel" satisfies StopReason);
 
 /** A stream whose signal has aborted before its beginning: the backend cancels and archives, and answers nothing. */
-async function stopUpstream(events: AsyncIterable<TurnEventBody>): Promise<void> {
+async function stopUpstream(events: AsyncIterable<Batch>): Promise<void> {
   for await (const _event of events) continue;
 }
 
@@ -78,11 +80,15 @@ function adoptedPrompt(planning: Planning, record: TurnRecord, started: StartedB
 type StartedBody = TurnEventBody & { readonly type: "started" };
 
 /** The backend of the IDE that runs, once one does. Only finding is repeated: nothing has been sent. */
-async function whenThere(backends: Backends, clock: Clock, signal: AbortSignal): Promise<Backend> {
+async function whenThere(
+  find: (signal: AbortSignal) => Promise<Backend>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Backend> {
   const giveUpAtMs = clock.monotonic() + waitForIdeMs;
   for (;;) {
     try {
-      return await backends.current(signal);
+      return await find(signal);
     } catch (error) {
       if (!isWithoutIde(error) || clock.monotonic() >= giveUpAtMs) throw error;
     }

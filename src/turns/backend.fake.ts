@@ -1,4 +1,4 @@
-import type { Backend, Backends, Prompt, ResumePoint, RunOptions } from "../backends/backend.ts";
+import type { Backend, Backends, Batch, Prompt, ResumePoint, RunOptions } from "../backends/backend.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
 
@@ -47,16 +47,16 @@ export class FakeAnswer {
     this.#wake();
   }
 
-  async *events(kind: BackendKind, signal: AbortSignal): AsyncGenerator<TurnEventBody, void> {
+  async *events(kind: BackendKind, signal: AbortSignal): AsyncGenerator<Batch, void> {
     signal.addEventListener("abort", () => this.#wake(), { once: true });
     try {
       if (this.resumedFrom === undefined) {
-        yield { type: "started", modelUid: this.prompt.modelUid, backend: kind, cascadeId: fakeCascade };
+        yield [{ type: "started", modelUid: this.prompt.modelUid, backend: kind, cascadeId: fakeCascade }];
       }
       this.promptSent = true;
       while (!signal.aborted) {
         const next = this.#queue.shift();
-        if (next !== undefined) yield next;
+        if (next !== undefined) yield [next];
         else if (this.#ended) return;
         else await new Promise<void>((resolve) => (this.#wake = resolve));
       }
@@ -72,19 +72,23 @@ export class FakeBackend implements Backend, Backends {
   readonly kind = "cascade";
   readonly answers: FakeAnswer[] = [];
   readonly archived: CascadeId[] = [];
-  /** Thrown by `current` while set. */
+  /** Thrown by `choose` and `holding` while set. */
   missing: Error | undefined;
 
-  async current(): Promise<Backend> {
+  async choose(): Promise<Backend> {
     if (this.missing !== undefined) throw this.missing;
     return this;
   }
 
-  run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+  holding(): Promise<Backend> {
+    return this.choose();
+  }
+
+  run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch> {
     return this.#answer(new FakeAnswer(prompt, undefined, options), signal);
   }
 
-  resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+  resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch> {
     return this.#answer(new FakeAnswer(prompt, from, options), signal);
   }
 
@@ -99,7 +103,7 @@ export class FakeBackend implements Backend, Backends {
     return answer;
   }
 
-  #answer(answer: FakeAnswer, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+  #answer(answer: FakeAnswer, signal: AbortSignal): AsyncIterable<Batch> {
     this.answers.push(answer);
     return answer.events(this.kind, signal);
   }

@@ -449,7 +449,9 @@ describe("the same request again without a key", () => {
   test("joins one that was not even stored when its client vanished", async () => {
     const found = Promise.withResolvers<void>();
     const backend = new FakeBackend();
-    const { turns } = begin({ backends: { current: () => found.promise.then(() => backend) } });
+    const { turns } = begin({
+      backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
+    });
     const client = new AbortController();
     const first = turns.start(asking(), client.signal);
     await settle();
@@ -469,7 +471,10 @@ describe("the same request again without a key", () => {
     const backend = new FakeBackend();
     let looks = 0;
     const { turns } = begin({
-      backends: { current: () => (++looks === 1 ? found.promise : Promise.resolve(backend)) },
+      backends: {
+        choose: () => (++looks === 1 ? found.promise : Promise.resolve(backend)),
+        holding: () => (++looks === 1 ? found.promise : Promise.resolve(backend)),
+      },
     });
     const first = turns.start(asking(), never);
     await settle();
@@ -484,7 +489,9 @@ describe("the same request again without a key", () => {
   test("that says it is a retry waits for the first one to be stored, however long that takes", async () => {
     const found = Promise.withResolvers<void>();
     const backend = new FakeBackend();
-    const { turns, clock } = begin({ backends: { current: () => found.promise.then(() => backend) } });
+    const { turns, clock } = begin({
+      backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
+    });
     const first = turns.start(asking(), never);
     await settle();
     const again = turns.start(asking({ retry: true }), never);
@@ -496,7 +503,9 @@ describe("the same request again without a key", () => {
   test("is another turn where both clients are there: each in its own time", async () => {
     const found = Promise.withResolvers<void>();
     const backend = new FakeBackend();
-    const { turns, clock } = begin({ backends: { current: () => found.promise.then(() => backend) } });
+    const { turns, clock } = begin({
+      backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
+    });
     const asked = [turns.start(asking(), never), turns.start(asking(), never), turns.start(asking(), never)];
     await clock.advance(250);
     found.resolve();
@@ -720,7 +729,11 @@ describe("a stop of the gateway", () => {
           }
         },
       };
-      const { turns } = begin({ store, clock, backends: { current: () => Promise.resolve(slow) } });
+      const { turns } = begin({
+        store,
+        clock,
+        backends: { choose: () => Promise.resolve(slow), holding: () => Promise.resolve(slow) },
+      });
       const client = new AbortController();
       const { turnId } = await turns.start(asking({ session: "s", graceMs: 10_000 }), client.signal);
       client.abort();

@@ -249,7 +249,7 @@ class Engine implements StreamTurns {
   ): Promise<{ readonly prompt: Prompt; readonly backend: Backend }> {
     const prompt = promptOf(this.#options, asked);
     this.#refusals.check(asked.modelUid);
-    const backend = await this.#options.backends.current(signal);
+    const backend = await this.#options.backends.choose(prompt, signal);
     return { prompt, backend };
   }
 

@@ -14,7 +14,10 @@ const signal = new AbortController().signal;
 
 /** The real turns over answers that are written down, with the real layout. */
 function talking(backend: ScriptedBackend, continuity?: { readonly idleMs: number }) {
-  const backends: Backends = { current: (): Promise<Backend> => Promise.resolve(backend) };
+  const backends: Backends = {
+    choose: (): Promise<Backend> => Promise.resolve(backend),
+    holding: (): Promise<Backend> => Promise.resolve(backend),
+  };
   const outcomes: (readonly CallOutcome[])[] = [];
   const { turns } = fakeTurns({
     backends,

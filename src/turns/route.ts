@@ -1,5 +1,6 @@
 import type { Backend, Backends, Prompt } from "../backends/backend.ts";
 import type { CascadeId } from "../base/ids.ts";
+import type { BackendKind } from "../log/event.ts";
 import type { NewTurn } from "../log/store.ts";
 import { continuingBackend } from "./continuity/continuing-backend.ts";
 import type { Continuity, ContinuityOptions } from "./continuity/continuity.ts";
@@ -18,11 +19,16 @@ export interface Route {
 
 const archiveMs = 5_000;
 
+/** Only cascades and sessions of agents are ever archived. */
+function kindOf(cascadeId: CascadeId): BackendKind {
+  return cascadeId.startsWith("acp:") ? "acp" : "cascade";
+}
+
 /** Archives trajectories over whatever backend there is then. */
 export function archiverOf(backends: Backends): ContinuityOptions["archive"] {
   return async (cascadeId: CascadeId) => {
     const signal = AbortSignal.timeout(archiveMs);
-    await (await backends.current(signal)).archive(cascadeId, signal);
+    await (await backends.holding({ backend: kindOf(cascadeId), cascadeId }, signal)).archive(cascadeId, signal);
   };
 }
 

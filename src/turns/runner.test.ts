@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Batch } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { ModelUid, TurnId } from "../base/ids.ts";
@@ -13,7 +14,7 @@ type Bodies = readonly TurnEventBody[];
 class RunnerWorld {
   readonly clock = new FakeClock();
   readonly happened: string[] = [];
-  readonly opening = Promise.withResolvers<AsyncIterable<TurnEventBody>>();
+  readonly opening = Promise.withResolvers<AsyncIterable<Batch>>();
   readonly runner: Runner;
   /** What the next append answers or throws, where it is not stored. */
   refuse: (() => Promise<Appended>) | undefined;
@@ -59,11 +60,11 @@ class RunnerWorld {
     this.#wake();
   }
 
-  async *#events(): AsyncGenerator<TurnEventBody, void> {
+  async *#events(): AsyncGenerator<Batch, void> {
     try {
       while (this.#signal?.aborted !== true) {
         const next = this.#queue.shift();
-        if (next !== undefined) yield next;
+        if (next !== undefined) yield [next];
         else if (this.#ended) return;
         else await new Promise<void>((resolve) => (this.#wake = resolve));
       }

@@ -1,4 +1,4 @@
-import type { StopReason } from "../backends/backend.ts";
+import type { Batch, StopReason } from "../backends/backend.ts";
 import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { toMillraceError } from "../base/errors.ts";
@@ -20,7 +20,7 @@ export interface RunnerOptions {
   /** Where the log stands; `created` for a new turn. */
   readonly state: TurnState;
   /** Opens the backend's stream. Its signal's reason is a `StopReason`. May throw what finding a backend throws. */
-  readonly open: (signal: AbortSignal) => Promise<AsyncIterable<TurnEventBody>>;
+  readonly open: (signal: AbortSignal) => Promise<AsyncIterable<Batch>>;
   readonly transforms: readonly EventTransform[];
   readonly clock: Clock;
 }

@@ -28,6 +28,7 @@ export function plainLayout(request: TurnRequest, model: PlannedModel): Prompt {
     images: [],
     maxOutputTokens: request.maxOutputTokens,
     continues: undefined,
+    form: "text",
   };
 }
 

@@ -1,3 +1,5 @@
+import type { Batch } from "../backends/backend.ts";
+import { eventsOf } from "../backends/batches.ts";
 import { type MillraceError, toMillraceError } from "../base/errors.ts";
 import type { TurnEventBody } from "../log/event.ts";
 
@@ -8,7 +10,7 @@ export type Pulled =
   | { readonly type: "upstream_threw"; readonly error: MillraceError };
 
 /** How many turns of the promise queue count as "at once": a few nested generators' worth, far less than any I/O. */
-const promptTurns = 24;
+const promptTurns = 60;
 
 async function aFewTurns(): Promise<undefined> {
   for (let i = 0; i < promptTurns; i++) await Promise.resolve();
@@ -22,8 +24,8 @@ export class Upstream {
   readonly #iterator: AsyncIterator<TurnEventBody>;
   #pending: Promise<Pulled> | undefined;
 
-  constructor(events: AsyncIterable<TurnEventBody>) {
-    this.#iterator = events[Symbol.asyncIterator]();
+  constructor(batches: AsyncIterable<Batch>) {
+    this.#iterator = eventsOf(batches);
   }
 
   /** The next event; the same promise until it was taken. Never rejects. */

@@ -3,6 +3,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Backend, Prompt, ResumePoint, RunOptions } from "../backend.ts";
+import { eachAlone } from "../batches.ts";
 import type { ServerSource } from "../reach.ts";
 import { resumeCascade, runCascade } from "./run.ts";
 import type { CascadeSettings } from "./settings.ts";
@@ -23,13 +24,17 @@ export function cascadeBackend(
   return {
     kind: "cascade",
     run: (prompt: Prompt, options: RunOptions, signal: AbortSignal) =>
-      capabilities.steps
-        ? runCascade(stepsFollower, parts, prompt, options, signal)
-        : runCascade(transcriptFollower, parts, prompt, options, signal),
+      eachAlone(
+        capabilities.steps
+          ? runCascade(stepsFollower, parts, prompt, options, signal)
+          : runCascade(transcriptFollower, parts, prompt, options, signal),
+      ),
     resume: (prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal) =>
-      capabilities.steps
-        ? resumeCascade(stepsFollower, parts, prompt, from, options, signal)
-        : resumeCascade(transcriptFollower, parts, prompt, from, options, signal),
+      eachAlone(
+        capabilities.steps
+          ? resumeCascade(stepsFollower, parts, prompt, from, options, signal)
+          : resumeCascade(transcriptFollower, parts, prompt, from, options, signal),
+      ),
     archive: (cascadeId: CascadeId, signal: AbortSignal) => stopAndArchive(server, cascadeId, signal),
   };
 }

@@ -4,6 +4,7 @@ import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt, ResumePoint } from "../backend.ts";
+import { eventsOf } from "../batches.ts";
 import { InstantClock } from "../instant-clock.fake.ts";
 import { FakeLanguageServer, type Script } from "../language-server.fake.ts";
 import { type BackendsOptions, openBackends } from "../open-backend.ts";
@@ -18,6 +19,7 @@ const prompt: Prompt = {
   images: [],
   maxOutputTokens: undefined,
   continues: undefined,
+  form: "text",
 };
 
 const answer: Script = [(t) => t.plan(), (t) => t.write("Hel"), (t) => t.write("lo"), (t) => t.finish()];
@@ -36,19 +38,21 @@ function setUp(script: Script = answer, options: Partial<BackendsOptions> = {}) 
   });
   const controller = new AbortController();
   const run = async (keep = false, onEvent: (event: TurnEventBody) => void = () => {}) => {
-    const backend = await backends.current(controller.signal);
+    const backend = await backends.choose(prompt, controller.signal);
     const events: TurnEventBody[] = [];
-    for await (const event of backend.run(prompt, { keep, onAlive: () => {} }, controller.signal)) {
+    for await (const event of eventsOf(backend.run(prompt, { keep, onAlive: () => {} }, controller.signal))) {
       events.push(event);
       onEvent(event);
     }
     return events;
   };
   const resume = async (from: Partial<ResumePoint>) => {
-    const backend = await backends.current(controller.signal);
+    const backend = await backends.choose(prompt, controller.signal);
     const point = { cascadeId: undefined, text: "", thinking: "", ...from };
     const events: TurnEventBody[] = [];
-    for await (const event of backend.resume(prompt, point, { keep: false, onAlive: () => {} }, controller.signal)) {
+    for await (const event of eventsOf(
+      backend.resume(prompt, point, { keep: false, onAlive: () => {} }, controller.signal),
+    )) {
       events.push(event);
     }
     return events;
@@ -126,13 +130,13 @@ describe("a prompt is sent at most once", () => {
 describe("before `started` everything may be done twice", () => {
   test("an IDE that restarted between two turns costs nothing", async () => {
     const { server, servers, forgotten, backends, controller } = setUp();
-    const backend = await backends.current(controller.signal);
+    const backend = await backends.choose(prompt, controller.signal);
     server.shutDown();
     const next = new FakeLanguageServer();
     next.script = answer;
     servers.push(next);
     const events: TurnEventBody[] = [];
-    for await (const event of backend.run(prompt, { keep: false, onAlive: () => {} }, controller.signal)) {
+    for await (const event of eventsOf(backend.run(prompt, { keep: false, onAlive: () => {} }, controller.signal))) {
       events.push(event);
     }
     expect(events.at(-1)).toEqual(finished);
@@ -151,10 +155,10 @@ describe("before `started` everything may be done twice", () => {
   test("a trajectory to continue that is gone or busy fails before `started`", async () => {
     const { server, backends, controller } = setUp();
     const again = async (id: string) => {
-      const backend = await backends.current(controller.signal);
+      const backend = await backends.choose(prompt, controller.signal);
       const asked = { ...prompt, continues: id as CascadeId }; // ids of the fake
       const events: TurnEventBody[] = [];
-      for await (const event of backend.run(asked, { keep: true, onAlive: () => {} }, controller.signal))
+      for await (const event of eventsOf(backend.run(asked, { keep: true, onAlive: () => {} }, controller.signal)))
         events.push(event);
       return events;
     };

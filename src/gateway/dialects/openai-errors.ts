@@ -26,10 +26,12 @@ export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
   context_too_long: { status: 400, type: "invalid_request_error", code: "context_length_exceeded" },
   invalid_request: { status: 400, type: "invalid_request_error", code: "invalid_request" },
   idempotency_conflict: { status: 422, type: "invalid_request_error", code: "idempotency_conflict" },
+  backend_retired: { status: 403, type: "permission_error", code: "backend_retired" },
   upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
   upstream_timeout: { status: 504, type: "server_error", code: "upstream_timeout" },
   cancelled: { status: 499, type: "server_error", code: "cancelled" },
   degraded: { status: 503, type: "server_error", code: "degraded" },
+  log_damaged: { status: 409, type: "invalid_request_error", code: "log_damaged" },
   expired: { status: 410, type: "invalid_request_error", code: "expired" },
   internal: { status: 500, type: "server_error", code: "internal" },
 };

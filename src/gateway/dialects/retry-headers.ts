@@ -15,10 +15,12 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
   context_too_long: true,
   invalid_request: true,
   idempotency_conflict: true,
+  backend_retired: true,
   upstream_failed: false,
   upstream_timeout: false,
   cancelled: true,
   degraded: false,
+  log_damaged: true,
   expired: true,
   internal: true,
 };

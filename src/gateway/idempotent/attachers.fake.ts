@@ -1,4 +1,4 @@
-import type { Prompt, RunOptions } from "../../backends/backend.ts";
+import type { Batch, Prompt, RunOptions } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Secret } from "../../base/secret.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
@@ -94,7 +94,7 @@ class ScheduledBackend extends FakeBackend {
     this.#answers = answers;
   }
 
-  override run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<TurnEventBody> {
+  override run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch> {
     const events = super.run(prompt, options, signal);
     const answer = this.last;
     const bodies = this.#answers[this.answers.length - 1] ?? [];

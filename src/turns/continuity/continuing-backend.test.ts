@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Batch } from "../../backends/backend.ts";
+import { eventsOf } from "../../backends/batches.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
@@ -15,8 +17,8 @@ const gone: TurnEventBody = {
 
 /** A backend whose continued runs fail before anything is sent. */
 class ForgetfulBackend extends ScriptedBackend {
-  override async *run(...[prompt, options]: Parameters<ScriptedBackend["run"]>): AsyncGenerator<TurnEventBody, void> {
-    if (prompt.continues !== undefined) yield gone;
+  override async *run(...[prompt, options]: Parameters<ScriptedBackend["run"]>): AsyncGenerator<Batch, void> {
+    if (prompt.continues !== undefined) yield [gone];
     else yield* super.run(prompt, options);
   }
 }
@@ -47,7 +49,7 @@ function talk(backend: ScriptedBackend) {
       { keep: false, onAlive: () => {} },
       new AbortController().signal,
     );
-    for await (const event of run) events.push(event);
+    for await (const event of eventsOf(run)) events.push(event);
     return { how, events };
   };
   return { continuity, ask };

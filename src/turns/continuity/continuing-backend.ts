@@ -1,4 +1,5 @@
 import type { Backend, Prompt, RunOptions } from "../../backends/backend.ts";
+import { eachAlone, eventsOf } from "../../backends/batches.ts";
 import { bestEffort, deadline } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
@@ -28,7 +29,7 @@ export function continuingBackend(options: ContinuingOptions): Backend {
   const { inner, continuity, asker, choice, continued, isClean, onTravelled } = options;
   return {
     kind: inner.kind,
-    run: (prompt, runOptions, signal) => run(prompt, runOptions, signal),
+    run: (prompt, runOptions, signal) => eachAlone(run(prompt, runOptions, signal)),
     resume: (prompt, from, runOptions, signal) => inner.resume(prompt, from, runOptions, signal),
     archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
@@ -43,7 +44,7 @@ export function continuingBackend(options: ContinuingOptions): Backend {
       const state = { kept: false };
       try {
         if (continued !== undefined) {
-          const attempt = inner.run(continued, kept, signal)[Symbol.asyncIterator]();
+          const attempt = eventsOf(inner.run(continued, kept, signal));
           const first = await attempt.next();
           if (first.done !== true && first.value.type === "started") {
             onTravelled("reused");
@@ -58,7 +59,7 @@ export function continuingBackend(options: ContinuingOptions): Backend {
       }
     }
     onTravelled(`rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`);
-    yield* followed(undefined, inner.run(prompt, kept, signal)[Symbol.asyncIterator](), { kept: false });
+    yield* followed(undefined, eventsOf(inner.run(prompt, kept, signal)), { kept: false });
   }
 
   /** Passes events on; a trajectory that gave a whole answer is kept before its client can know that it ended. */

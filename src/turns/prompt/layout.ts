@@ -1,4 +1,4 @@
-import type { Prompt } from "../../backends/backend.ts";
+import type { Prompt, PromptForm } from "../../backends/backend.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { mapToolNames } from "../tools/names.ts";
@@ -68,6 +68,7 @@ export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: 
       images: sent.flatMap(({ images }) => images),
       maxOutputTokens: request.maxOutputTokens,
       continues: continues?.cascadeId,
+      form: formOf(request, names.tools.length > 0),
     };
     return { prompt, tools };
   };
@@ -117,4 +118,9 @@ function conversationText(messages: readonly WrittenMessage[], suffix: string): 
 
 function byteLength(text: string): number {
   return new TextEncoder().encode(text).length;
+}
+
+function formOf({ responseFormat, toolChoice }: TurnRequest, hasTools: boolean): PromptForm {
+  if (hasTools && toolChoice.type !== "none") return "tools";
+  return responseFormat.type === "text" ? "text" : "json";
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { eventsOf } from "../../backends/batches.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { ResponseFormat, TurnRequest } from "../../log/request.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
@@ -46,7 +47,7 @@ async function told(
   const events: TurnEventBody[] = [];
   let text = "";
   const calls = new Map<string, { callId: string; name: string; arguments: string; done: boolean }>();
-  for await (const event of stream) {
+  for await (const event of eventsOf(stream)) {
     events.push(event);
     options.onEvent?.();
     if (event.type === "text") text += event.delta;

@@ -1,4 +1,5 @@
 import type { Backend, Prompt, ResumePoint, RunOptions, StopReason } from "../../backends/backend.ts";
+import { eachAlone, eventsOf } from "../../backends/batches.ts";
 import { bestEffort, deadline } from "../../base/async.ts";
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
@@ -30,10 +31,13 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
   return {
     kind: inner.kind,
     run: (prompt, options, signal) =>
-      follow(prompt, options, signal, inner.run(prompt, { ...options, keep: true }, signal), undefined),
+      eachAlone(
+        follow(prompt, options, signal, eventsOf(inner.run(prompt, { ...options, keep: true }, signal)), undefined),
+      ),
     resume: (prompt, from, options, signal) => {
       const start: ResumePoint = { ...from, text: "", thinking: "" };
-      return follow(prompt, options, signal, inner.resume(prompt, start, { ...options, keep: true }, signal), from);
+      const again = eventsOf(inner.resume(prompt, start, { ...options, keep: true }, signal));
+      return eachAlone(follow(prompt, options, signal, again, from));
     },
     archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
@@ -73,10 +77,8 @@ export function plannedBackend(inner: Backend, plan: AnswerPlan, onReport: (repo
         if (result.reask !== undefined && resumed === undefined) {
           last = new AnswerReader(plan, reader);
           const again = new Exchange();
-          const second = inner.run(
-            secondPrompt(prompt, reader.raw, result.reask, cascadeId),
-            { ...options, keep: true },
-            signal,
+          const second = eventsOf(
+            inner.run(secondPrompt(prompt, reader.raw, result.reask, cascadeId), { ...options, keep: true }, signal),
           );
           for await (const event of again.read(second, last))
             if (event.type !== "started" && event.type !== "thinking") yield event; // thoughts about our own question

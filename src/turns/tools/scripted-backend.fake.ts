@@ -1,4 +1,4 @@
-import type { Backend, Prompt, RunOptions } from "../../backends/backend.ts";
+import type { Backend, Batch, Prompt, RunOptions } from "../../backends/backend.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 
@@ -16,14 +16,14 @@ export class ScriptedBackend implements Backend {
     this.#answers = answers;
   }
 
-  async *run(prompt: Prompt, options: RunOptions): AsyncGenerator<TurnEventBody, void> {
-    yield { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: scriptedCascade };
+  async *run(prompt: Prompt, options: RunOptions): AsyncGenerator<Batch, void> {
+    yield [{ type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId: scriptedCascade }];
     this.prompts.push(prompt);
     this.options.push(options);
     yield* this.#answer();
   }
 
-  async *resume(prompt: Prompt, _from: unknown, options: RunOptions): AsyncGenerator<TurnEventBody, void> {
+  async *resume(prompt: Prompt, _from: unknown, options: RunOptions): AsyncGenerator<Batch, void> {
     this.prompts.push(prompt);
     this.options.push(options);
     yield* this.#answer();
@@ -34,17 +34,17 @@ export class ScriptedBackend implements Backend {
     return Promise.resolve();
   }
 
-  async *#answer(): AsyncGenerator<TurnEventBody, void> {
+  async *#answer(): AsyncGenerator<Batch, void> {
     const answer = this.#answers.shift() ?? "";
     if (typeof answer !== "string") {
-      yield* answer;
+      for (const event of answer) yield [event];
       return;
     }
     for (let at = 0; at < answer.length; at += 7) {
       await Promise.resolve();
-      yield { type: "text", delta: answer.slice(at, at + 7) };
+      yield [{ type: "text", delta: answer.slice(at, at + 7) }];
     }
-    yield { type: "usage", promptTokens: 10, completionTokens: 5, thinkingTokens: 0, estimated: false };
-    yield { type: "finished", reason: { unified: "stop", raw: "NO_TOOL_CALL" }, text: answer };
+    yield [{ type: "usage", promptTokens: 10, completionTokens: 5, thinkingTokens: 0, estimated: false }];
+    yield [{ type: "finished", reason: { unified: "stop", raw: "NO_TOOL_CALL" }, text: answer }];
   }
 }

@@ -25,10 +25,12 @@ const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
   context_too_long: { status: 400, type: "invalid_request_error" },
   invalid_request: { status: 400, type: "invalid_request_error" },
   idempotency_conflict: { status: 422, type: "invalid_request_error" },
+  backend_retired: { status: 403, type: "permission_error" },
   upstream_failed: { status: 529, type: "overloaded_error" },
   upstream_timeout: { status: 504, type: "timeout_error" },
   cancelled: { status: 499, type: "api_error" },
   degraded: { status: 503, type: "api_error" },
+  log_damaged: { status: 409, type: "invalid_request_error" },
   expired: { status: 410, type: "invalid_request_error" },
   internal: { status: 500, type: "api_error" },
 };

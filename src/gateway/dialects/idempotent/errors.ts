@@ -44,10 +44,12 @@ const meanings = {
   context_too_long: { connect: Code.InvalidArgument, error: E.CONVERSATION_TOO_LONG, passes: "never" },
   invalid_request: { connect: Code.InvalidArgument, error: E.BAD_REQUEST, passes: "never" },
   idempotency_conflict: { connect: Code.AlreadyExists, error: E.BAD_REQUEST, passes: "never" },
+  backend_retired: { connect: Code.FailedPrecondition, error: E.CUSTOM_MESSAGE, passes: "never" },
   upstream_failed: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "begun" },
   upstream_timeout: { connect: Code.DeadlineExceeded, error: E.TIMEOUT, passes: "begun" },
   cancelled: { connect: Code.Canceled, error: E.USER_ABORTED_REQUEST, passes: "never" },
   degraded: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "always" },
+  log_damaged: { connect: Code.DataLoss, error: E.CUSTOM_MESSAGE, passes: "never" },
   expired: { connect: Code.FailedPrecondition, error: E.NOT_FOUND, passes: "never" },
   internal: { connect: Code.Internal, error: E.CUSTOM_MESSAGE, passes: "never" },
 } as const satisfies Record<ErrorCode, Meaning>;
