@@ -9,7 +9,7 @@ import { lastAsked, markAsked, readLimitsFile } from "./limits-file.ts";
 
 const never = new AbortController().signal;
 const nobody: IdeFinder = {
-  find: () => Promise.resolve({ ides: [], trace: [], atMs: 0 }),
+  find: () => Promise.resolve({ ides: [], agents: [], trace: [], atMs: 0 }),
   invalidate() {},
   connect: () => Promise.reject(new Error("nothing was found")),
   close() {},

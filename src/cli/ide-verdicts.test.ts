@@ -25,7 +25,7 @@ describe("the verdicts on IDEs", () => {
     const verdicts = ideVerdicts(
       finderWith(() => {
         looks++;
-        return Promise.resolve({ ides: [], trace: [rejected], atMs: 0 });
+        return Promise.resolve({ ides: [], agents: [], trace: [rejected], atMs: 0 });
       }),
       noSchemas,
       clock,
@@ -51,7 +51,7 @@ describe("the verdicts on IDEs", () => {
     let fails = true;
     const verdicts = ideVerdicts(
       finderWith(() =>
-        fails ? Promise.reject(new Error("no /proc")) : Promise.resolve({ ides: [], trace: [], atMs: 0 }),
+        fails ? Promise.reject(new Error("no /proc")) : Promise.resolve({ ides: [], agents: [], trace: [], atMs: 0 }),
       ),
       noSchemas,
       new FakeClock(),

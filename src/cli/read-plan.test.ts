@@ -30,7 +30,7 @@ function ide(variant: IdeVariant, id: string, signedIn = true): Ide {
 function finderOf(ides: readonly Ide[], answers: Readonly<Record<string, () => Promise<unknown>>> = {}) {
   const [connected, invalidated]: [string[], string[]] = [[], []];
   const finder: IdeFinder = {
-    find: () => Promise.resolve({ ides, trace: [], atMs: 0 }),
+    find: () => Promise.resolve({ ides, agents: [], trace: [], atMs: 0 }),
     invalidate: ({ id }) => void invalidated.push(id),
     connect({ id }) {
       connected.push(id);

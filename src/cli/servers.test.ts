@@ -18,7 +18,7 @@ async function found(processes: readonly FakeProcess[], probe = answers, apiKey?
     { host, probe, overrides: noOverrides, lastGood: new Map() },
     new AbortController().signal,
   );
-  return { ides, trace: trace.entries, atMs: 0 };
+  return { ides, agents: [], trace: trace.entries, atMs: 0 };
 }
 
 const windsurf = fakeWindsurf(10, 4000);

@@ -77,7 +77,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     );
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
-    const result: DiscoveryResult = { ides, trace: trace.entries, atMs: clock.now() };
+    const result: DiscoveryResult = { ides, agents: [], trace: trace.entries, atMs: clock.now() };
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);

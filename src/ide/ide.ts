@@ -1,3 +1,4 @@
+import type { Secret } from "../base/secret.ts";
 import type { Endpoint, IdeIdentity, IdeVariant } from "../language-server/endpoint.ts";
 import type { Capabilities, LanguageServer } from "../language-server/language-server.ts";
 
@@ -17,6 +18,25 @@ export interface Ide {
   readonly codeiumFolder?: string;
 }
 
+/** The vendor's agent program (`devin`) as it is installed here: it speaks ACP, and Millrace can start it. */
+export interface AgentProgram {
+  /** Whose plan its prompts are paid from; the ids that APIs use. */
+  readonly variant: IdeVariant;
+  /** What a person calls it: "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
+  readonly product: string;
+  /** The executable. */
+  readonly path: string;
+  /** Inside the installed app, or a CLI of its own. */
+  readonly from: "app" | "cli";
+  readonly version: string | undefined;
+  /** Who it can ask for: `own`: the program's stored credentials; `editor`: only the app's state database has a key. */
+  readonly signedIn: "own" | "editor" | "no";
+  /** The home folder whose credentials it uses. */
+  readonly home: string;
+  /** The key of `credentials.toml` or `state.vscdb`, read when asked; handed to this program's environment only. */
+  readonly readApiKey: (signal: AbortSignal) => Promise<Secret | undefined>;
+}
+
 /** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */
 export interface TraceEntry {
   readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe";
@@ -30,6 +50,8 @@ export interface TraceEntry {
 export interface DiscoveryResult {
   /** In order of preference: Windsurf before Next before Antigravity, newest first. */
   readonly ides: readonly Ide[];
+  /** In order of preference; also those whose app does not run. */
+  readonly agents: readonly AgentProgram[];
   readonly trace: readonly TraceEntry[];
   readonly atMs: number;
 }
