@@ -2,6 +2,7 @@ import { isPortTaken, type Listening } from "../gateway/listen.ts";
 import type { OpenGateway } from "../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { type Composed, compose } from "./compose.ts";
+import { connectionLimitsOf } from "./connection-limits.ts";
 import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
 import { keepGatewayFile } from "./gateway-file.ts";
@@ -204,13 +205,14 @@ export async function openComposed(
 export async function listenSomewhere(
   gateway: OpenGateway,
   where: { readonly host: string; readonly port: number; readonly allowNonLoopback?: boolean },
-  { out }: CommandContext,
+  { io, out }: CommandContext,
 ): Promise<Listening> {
+  const limits = connectionLimitsOf(io.env);
   try {
-    return await gateway.listen(where);
+    return await gateway.listen({ ...where, limits });
   } catch (error) {
     if (!isPortTaken(error)) throw error;
-    const listening = await gateway.listen({ ...where, port: 0 });
+    const listening = await gateway.listen({ ...where, limits, port: 0 });
     out.note(`Port ${where.port} is taken by another program; this is ${listening.port} instead.`);
     return listening;
   }

@@ -3,6 +3,14 @@ import { createServer as createHttp2Server, type Http2ServerRequest, type Http2S
 import { createServer as createNetServer, type Socket } from "node:net";
 import { bestEffort } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
+import {
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  http1Options,
+  limitFirstByte,
+  limitIdleSessions,
+  watchRequests,
+} from "./connection-limits.ts";
 
 /** A gateway that listens. */
 export interface Listening {
@@ -18,6 +26,7 @@ export interface ListenOptions {
   readonly port: number;
   /** Allows a host beyond loopback: keys then travel in clear text over that network. */
   readonly allowNonLoopback?: boolean;
+  readonly limits?: Partial<ConnectionLimits>;
 }
 
 /** What answers on the port: HTTP/1.1, and HTTP/2 with prior knowledge where something speaks it. */
@@ -46,15 +55,21 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
       hint: "Keep 127.0.0.1, or say that the key and all prompts may cross that network in clear text.",
     });
   }
-  const http1 = createHttpServer({ noDelay: true, keepAliveTimeout: 30_000 }, handlers.http1);
+  const limits = { ...defaultConnectionLimits, ...options.limits };
+  const http1 = createHttpServer({ noDelay: true, ...http1Options(limits) }, handlers.http1);
+  watchRequests(http1);
   const http2 = handlers.http2 === undefined ? undefined : createHttp2Server({}, handlers.http2);
+  if (http2 !== undefined) limitIdleSessions(http2, limits);
   const sockets = new Set<Socket>();
   const server = createNetServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy()); // a reset while nobody reads is an ordinary end
-    if (http2 === undefined) http1.emit("connection", socket);
-    else sniff(socket, (isHttp2) => (isHttp2 ? http2 : http1).emit("connection", socket));
+    const { began } = limitFirstByte(socket, limits);
+    sniff(socket, (isHttp2) => {
+      began();
+      (isHttp2 && http2 !== undefined ? http2 : http1).emit("connection", socket);
+    });
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
@@ -104,7 +119,7 @@ async function closeAll(
   sockets: Set<Socket>,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  http1.closeIdleConnections();
+  http1.close(() => {}); // it listens nowhere itself: this ends its look for slow requests
   for (const socket of sockets) socket.destroy();
   await bestEffort(closed);
 }
