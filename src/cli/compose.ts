@@ -26,6 +26,7 @@ import { composeMeter, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { Io } from "./io.ts";
+import { keyInFile } from "./key-file.ts";
 import { openOwnJournal, trajectoryNotes } from "./own-cascades.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
@@ -40,6 +41,8 @@ export interface ComposeOptions {
   readonly overrides: IdeOverrides;
   readonly log: GatewayLog;
   readonly key: Secret;
+  /** The file that holds it, where one does: looked into when a request carries another key. */
+  readonly keyFile?: string;
   /** Millrace's own folder. */
   readonly folder: string;
   /** The SQLite file of the log and the usage history; undefined keeps them in memory. */
@@ -62,6 +65,8 @@ export interface ComposeOptions {
 /** Everything that a gateway process is made of, wired. */
 export interface Composed {
   readonly instance: string;
+  /** The owner's key, as the gateway was opened with it. */
+  readonly key: Secret;
   readonly finder: IdeFinder;
   readonly models: Models;
   readonly turns: Turns;
@@ -170,12 +175,14 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     log,
     instance,
     keys: [{ name: "owner", key: options.key }],
+    ...(options.keyFile === undefined ? {} : { keyInFile: keyInFile(options.keyFile, clock) }),
     version: version(),
     allowedHosts: options.allowedHosts,
     allowedOrigins: options.allowedOrigins,
   });
   return {
     instance,
+    key: options.key,
     finder,
     models,
     turns,

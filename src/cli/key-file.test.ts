@@ -1,9 +1,10 @@
-import { chmodSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { hasFileModes, modeOf } from "../../test/support/file-mode.ts";
-import { readKey, readOrMakeKey } from "./key-file.ts";
+import { FakeClock } from "../base/clock.fake.ts";
+import { keepKeyFile, keyInFile, readKey, readOrMakeKey } from "./key-file.ts";
 
 const folder = () => join(mkdtempSync(join(tmpdir(), "millrace-key-")), "state");
 
@@ -35,3 +36,34 @@ test.runIf(hasFileModes)(
     expect(() => readOrMakeKey(link)).toThrow(/cannot be read/);
   },
 );
+
+test("a running gateway's key file comes back when it is deleted, and one that stands there is left alone", async () => {
+  const file = join(folder(), "key");
+  const key = readOrMakeKey(file);
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const keeping = keepKeyFile(file, key, clock, stop.signal);
+  rmSync(dirname(file), { recursive: true });
+  await clock.advance(1_000);
+  expect(readKey(file)?.reveal()).toBe(key.reveal());
+  rmSync(file);
+  const other = readOrMakeKey(file);
+  await clock.advance(1_000);
+  expect(readKey(file)?.reveal()).toBe(other.reveal());
+  stop.abort();
+  await keeping;
+});
+
+test("the file's key is read at most once a second, and a file that cannot be used opens nothing", async () => {
+  const file = join(folder(), "key");
+  const clock = new FakeClock();
+  const now = keyInFile(file, clock);
+  expect(now()).toBeUndefined();
+  const made = readOrMakeKey(file);
+  expect(now()).toBeUndefined();
+  await clock.advance(1_000);
+  expect(now()?.reveal()).toBe(made.reveal());
+  writeFileSync(file, "short\n");
+  await clock.advance(1_000);
+  expect(now()).toBeUndefined();
+});

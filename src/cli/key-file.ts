@@ -3,6 +3,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   linkSync,
   mkdirSync,
@@ -12,6 +13,8 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { bestEffort } from "../base/async.ts";
+import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
 
@@ -48,7 +51,15 @@ export function readKey(file: string): Secret | undefined {
 }
 
 function makeKey(file: string): Secret {
-  const value = `mr_${randomBytes(32).toString("base64url")}`;
+  const key = new Secret(`mr_${randomBytes(32).toString("base64url")}`);
+  return writeKey(file, key) ? key : (readKey(file) ?? key);
+}
+
+/**
+ * Writes the key where no file is. Answers false where one is there already: that one counts. Throws `degraded` where the file
+ * cannot be written.
+ */
+function writeKey(file: string, key: Secret): boolean {
   const draft = `${file}.${process.pid}.new`;
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -58,20 +69,55 @@ function makeKey(file: string): Secret {
       0o600,
     );
     try {
-      writeSync(descriptor, `${value}\n`);
+      writeSync(descriptor, `${key.reveal()}\n`);
     } finally {
       closeSync(descriptor);
     }
     chmodSync(draft, 0o600);
     linkSync(draft, file); // fails if another process was first; then its key counts
   } catch (error) {
-    const theirs = (error as NodeJS.ErrnoException).code === "EEXIST" ? readKey(file) : undefined; // fs throws nothing else
-    if (theirs !== undefined) return theirs;
+    if ((error as NodeJS.ErrnoException).code === "EEXIST" && existsSync(file)) return false; // fs throws nothing else
     throw unusable(file, "it cannot be written", error);
   } finally {
     rmSync(draft, { force: true });
   }
-  return new Secret(value);
+  return true;
+}
+
+/** How often a running gateway looks for its key's file; ms. A row of docs/retries.md. */
+const keepEveryMs = 1_000;
+
+/**
+ * Keeps the key's file there as long as the gateway runs, until the signal aborts: a folder that was deleted must not leave a
+ * gateway whose key nobody can look up. A file that is there is left as it is. Never rejects.
+ */
+export async function keepKeyFile(file: string, key: Secret, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await bestEffort(clock.sleep(keepEveryMs, signal));
+    if (signal.aborted || existsSync(file)) continue;
+    try {
+      writeKey(file, key);
+    } catch {
+      // a disk without room, or a folder that is not writable: the next look tries again
+    }
+  }
+}
+
+/** Reads the file's key when asked, at most once a second: for a gateway that is shown a key that it does not know. */
+export function keyInFile(file: string, clock: Clock): () => Secret | undefined {
+  let readAtMs = Number.NEGATIVE_INFINITY;
+  let known: Secret | undefined;
+  return () => {
+    const nowMs = clock.monotonic();
+    if (nowMs - readAtMs < keepEveryMs) return known;
+    readAtMs = nowMs;
+    try {
+      known = readKey(file);
+    } catch {
+      known = undefined; // a file that others may read, or that holds nothing: it opens nothing
+    }
+    return known;
+  };
 }
 
 function unusable(file: string, why: string, cause?: unknown): MillraceError {

@@ -7,7 +7,7 @@ import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
 import { keepGatewayFile } from "./gateway-file.ts";
 import { overridesOf } from "./ide-options.ts";
-import { readOrMakeKey } from "./key-file.ts";
+import { keepKeyFile, readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
 import { choice, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
 import type { RedisAddress } from "./redis-address.ts";
@@ -120,6 +120,7 @@ export const serveCommand = defineCommand({
       out.note(
         `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}): until it can, other commands of Millrace do not find this gateway.`,
       );
+    const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
     const kept = keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal);
     if (options.json)
       out.line(
@@ -137,7 +138,7 @@ export const serveCommand = defineCommand({
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
     await untilAborted(signal);
-    await kept;
+    await Promise.all([kept, keptKey]);
     await listening.close();
     await composed.close();
   },
@@ -176,6 +177,7 @@ export async function openComposed(
     overrides,
     log: openLog(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
+    keyFile: settings.keyFile,
     folder: settings.folder,
     logKeyFile: settings.logKeyFile,
     storeFile: options.store === "memory" ? undefined : settings.storeFile,

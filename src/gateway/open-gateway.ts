@@ -23,7 +23,7 @@ export interface OpenGateway {
 /** @throws MillraceError `invalid_request` without a proper key: a gateway that nobody guards does not open. */
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
-  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins };
+  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile: options.keyInFile };
   const announced = announceTurns(options.turns);
   const gateway: Gateway = {
     ...options,

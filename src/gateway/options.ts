@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { Secret } from "../base/secret.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { Meter } from "../usage/meter.ts";
@@ -33,6 +34,8 @@ export interface GatewayOptions {
   readonly log: GatewayLog;
   /** At least one, each of at least 16 characters: a gateway without a key does not open. */
   readonly keys: readonly GatewayKey[];
+  /** The key in the owner's file now; asked when a request carries none of `keys`. */
+  readonly keyInFile?: () => Secret | undefined;
   /** Millrace's own version, for `/health` and the `server` header. */
   readonly version: string;
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */

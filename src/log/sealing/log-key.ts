@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
 import { chmod, link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { bestEffort } from "../../base/async.ts";
@@ -9,31 +8,46 @@ import { encodeKey, keyBytes, parseKey } from "./keys.ts";
 
 /**
  * The key that seals a gateway's log: read from its file, which is made (0600, its folder 0700) where there is none, with
- * `known` in it if that is given.
+ * `known` in it if that is given. Reads before it writes, so that a full or read-only disk costs no key that is there.
  *
  * @throws MillraceError `degraded` when the file cannot be read or made, or holds something else. It is never replaced:
  * what was sealed under it could not be read again.
  */
 export async function openLogKey(path: string, known?: Secret): Promise<Secret> {
+  return (await heldKey(path)) ?? (await makeKey(path, known ?? encodeKey(randomBytes(keyBytes))));
+}
+
+/** The key in the file; undefined where there is no file. */
+async function heldKey(path: string): Promise<Secret | undefined> {
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const made = known ?? encodeKey(randomBytes(keyBytes));
-    if (await writtenFirst(path, made)) return made;
-    await chmod(path, 0o600);
     const held = new Secret((await readFile(path, "utf8")).trim());
     parseKey(held);
+    await bestEffort(chmod(path, 0o600)); // a read-only disk keeps the mode as it is
     return held;
   } catch (cause) {
-    if (!existsSync(path))
-      throw new MillraceError("degraded", `The log's key (${path}) cannot be made.`, {
-        hint: "Make room on its disk, or let its folder be written to.",
-        cause,
-      });
+    if (isMissing(cause)) return undefined;
     throw new MillraceError("degraded", `The log's key (${path}) cannot be used.`, {
-      hint: "Move the file away to begin with a new key; what was sealed with the old one is lost then.",
+      hint: "Stop Millrace, put the right key back from a copy, and let only your user read it. Without that key the kept answers cannot be read.",
       cause,
     });
   }
+}
+
+async function makeKey(path: string, key: Secret): Promise<Secret> {
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    if (await writtenFirst(path, key)) return key;
+  } catch (cause) {
+    throw new MillraceError("degraded", `The log's key (${path}) cannot be made.`, {
+      hint: "Make room on its disk, or let its folder be written to.",
+      cause,
+    });
+  }
+  return (await heldKey(path)) ?? makeKey(path, key); // another process was first, and its file went away again
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
 
 /** Whether the file was not there before. Two processes that start at once agree: one of them writes. */
