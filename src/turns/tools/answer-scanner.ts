@@ -1,6 +1,7 @@
 import { AnswerText } from "./answer-text.ts";
 import { type AnswerEnd, type Block, namedBlock } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
+import { envelopeReader, type Place } from "./envelope.ts";
 import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
 import { readOpener } from "./openers.ts";
 import {
@@ -89,14 +90,15 @@ export class AnswerScanner {
         const fence = lineStart ? readFenceLine(text) : undefined;
         if (fence === "more" && end === undefined) return false;
         if (fence === undefined || fence === "more") return this.#passRun(/^(?:`+|~+)/, end);
-        return this.#hold(fence.length, fenceReader(fence, names), fence.marker);
+        return this.#hold(fence.length, fenceReader(fence, names, this.#text.isEmpty), fence.marker);
       }
       case "A":
         return lineStart ? this.#hold(0, actionReader(names)) : this.#pass(1);
       case "O":
         return lineStart && this.#text.hasCalls ? this.#invented(/^Observation\s*:/, end) : this.#pass(1);
       case "{":
-        return lineStart ? this.#hold(0, bareJsonReader(names)) : this.#pass(1);
+        if (!lineStart && this.#text.inInlineCode) return this.#pass(1);
+        return this.#hold(0, envelopeReader(names, this.#place()));
       default:
         return this.#text.inInlineCode ? this.#pass(1) : this.#open(text, lineStart, end);
     }
@@ -158,6 +160,11 @@ export class AnswerScanner {
     }
   }
 
+  #place(): Place {
+    const { atLineStart, isEmpty, line } = this.#text;
+    return { atLineStart, first: isEmpty, before: line.slice(-8) };
+  }
+
   #invented(form: RegExp, end: AnswerEnd | undefined): boolean {
     if (!form.test(this.#pending)) {
       return "Observation:".startsWith(this.#pending) && end === undefined ? false : this.#pass(1);
@@ -177,7 +184,13 @@ export class AnswerScanner {
     if (verdict === "more") return false;
     this.#mode = { in: "text" };
     const length = mode.opener + verdict.length;
-    if (verdict.is === "text" || (this.#text.introducesExample && !verdict.explicit)) {
+    if (verdict.is === "said") {
+      this.#pending = this.#pending.slice(length);
+      this.#text.pass(verdict.text);
+      return true;
+    }
+    const asks = verdict.is !== "text" && verdict.explicit && !(verdict.is === "calls" && verdict.mayBeShown === true);
+    if (verdict.is === "text" || (this.#text.introducesExample && !asks)) {
       if (mode.fence !== undefined) this.#mode = { in: "fence", marker: mode.fence };
       return this.#pass(verdict.is === "text" ? Math.max(1, length) : mode.fence === undefined ? length : mode.opener);
     }

@@ -27,6 +27,7 @@ export class AnswerText {
   /** White space that goes out only if text follows: a call swallows what is around it. */
   #space = "";
   #sawCall = false;
+  #isEmpty = true;
 
   constructor(desk: CallDesk, onText: (text: string) => void) {
     this.#desk = desk;
@@ -40,6 +41,11 @@ export class AnswerText {
 
   get atLineStart(): boolean {
     return this.#line.trim() === "";
+  }
+
+  /** Nothing but white space came before. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
   }
 
   get inInlineCode(): boolean {
@@ -57,6 +63,7 @@ export class AnswerText {
 
   /** Passes text on as text. */
   pass(text: string): void {
+    if (text.trim() !== "") this.#isEmpty = false;
     const lines = (this.#line + text).split("\n");
     this.#line = lines.pop() ?? "";
     this.#lastLine = lines.findLast((line) => line.trim() !== "") ?? this.#lastLine;
@@ -70,6 +77,7 @@ export class AnswerText {
 
   /** Holds a block that may be these calls; none of them for what only stands around calls. */
   hold(raw: string, calls: readonly CallAttempt[]): void {
+    this.#isEmpty = false;
     this.#tentative.push({ raw, space: "", calls });
   }
 
@@ -109,6 +117,7 @@ export class AnswerText {
   }
 
   #noteCall(): void {
+    this.#isEmpty = false;
     this.#sawCall = true;
     this.#space = "";
   }

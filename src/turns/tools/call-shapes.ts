@@ -132,6 +132,7 @@ export function mayBeCall(text: string, names: ToolNames): "yes" | "no" | "unkno
     if (valueOpen) return "unknown";
     return value !== undefined && /^(?:function|tool_use|tool_call|function_call)$/.test(value) ? "yes" : "no";
   }
+  if (key === "action" && /^(?:tool_call|final)$/.test(value ?? "")) return "yes";
   if (nameKeys.includes(key)) {
     if (valueOpen) return "unknown";
     if (value === undefined) return wrapperKeys.includes(key) ? "yes" : "no";

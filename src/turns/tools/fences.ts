@@ -1,4 +1,5 @@
 import { mayBeCall } from "./call-shapes.ts";
+import { readEnvelope } from "./envelope.ts";
 import { readCalls, wholeJson } from "./foreign-forms.ts";
 import type { ToolNames } from "./names.ts";
 import { readOpener } from "./openers.ts";
@@ -29,9 +30,9 @@ const callInfo = /^(?:tool_calls?|tool_code|tool_use|function_calls?|tool|functi
 
 /**
  * Reads a fenced block that may hold nothing but calls; `text` follows its first line. It is text as soon as it cannot be
- * a call any more, so ordinary code streams on.
+ * a call any more, so ordinary code streams on. `first`: it begins the answer, so it may also be the answer in an envelope.
  */
-export function fenceReader(fence: FenceLine, names: ToolNames): WholeReader {
+export function fenceReader(fence: FenceLine, names: ToolNames, first = false): WholeReader {
   const named = /^(?:tool_call|function_call|tool|call)[\s:]+(?:name\s*=\s*)?["']?([\w.:/-]+)["']?$/i.exec(
     fence.info,
   )?.[1];
@@ -40,6 +41,9 @@ export function fenceReader(fence: FenceLine, names: ToolNames): WholeReader {
     for (const closing of closingLines(text, fence.marker, end !== undefined)) {
       const content = text.slice(0, closing.start).trim();
       const body = named === undefined ? content : `${named}${content === "" ? "{}" : content}`;
+      const final = first && named === undefined ? readEnvelope(wholeJson(content), names) : undefined;
+      if (final?.holds === "text" && text.slice(closing.end).trim() === "")
+        return end === undefined ? "more" : { is: "said", length: text.length, text: final.text };
       const calls = readCalls(body, names);
       const explicit = callInfo.test(fence.info);
       if (calls !== undefined && calls.every(({ tool }) => tool !== undefined)) {

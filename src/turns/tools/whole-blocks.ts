@@ -15,7 +15,11 @@ export type Verdict =
       readonly length: number;
       readonly calls: readonly CallAttempt[];
       readonly explicit: boolean;
+      /** An example may be written like this too. */
+      readonly mayBeShown?: true;
     }
+  /** The whole answer was an object around this text. */
+  | { readonly is: "said"; readonly length: number; readonly text: string }
   /** It can only have been meant as a call, and cannot be read. */
   | { readonly is: "broken"; readonly length: number; readonly explicit: boolean };
 
