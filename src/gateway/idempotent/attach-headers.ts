@@ -9,6 +9,8 @@ import { clientOf, graceMsOf, projectOf, sessionOf } from "../request-headers.ts
 export interface AttachAsk {
   readonly name: StreamName;
   readonly intent: "create" | "resume" | "observe";
+  /** The client said so itself. One that knows only the original's headers cannot: it may believe that the stream is there. */
+  readonly saidIntent: boolean;
   readonly cursor: string;
   /** The digest at the cursor, as the client has it. */
   readonly chain: Uint8Array | undefined;
@@ -24,6 +26,7 @@ export interface AttachAsk {
 const keyHeader = "x-idempotency-key";
 const cursorHeader = "x-idempotency-event-id";
 const encryptionHeader = "x-idempotent-encryption-key";
+const intentHeader = "x-millrace-intent";
 const intents = ["create", "resume", "observe"] as const;
 
 /** Whether the headers name a stream at all; on tiers 2 and 3 the first append may do it instead. */
@@ -42,6 +45,7 @@ export function parseAttach(headers: Headers, caller: string): AttachAsk {
   return {
     name: { caller, name: nameOf(headers), clientKey: encryptionKeyOf(headers) },
     intent,
+    saidIntent: (headers.get(intentHeader)?.trim() ?? "") !== "",
     cursor,
     chain: bytesOf(headers, "x-millrace-chain"),
     ticket: ticketOf(headers),
@@ -59,14 +63,16 @@ function nameOf(headers: Headers): string {
   throw refuse(keyHeader, "1 to 128 printable characters name a stream.", "Send a fresh UUID for a new stream.");
 }
 
+/** In any form of base64, standard or URL-safe, padded or not: the original does not say which. The same bytes are the same key. */
 function encryptionKeyOf(headers: Headers): Secret {
-  const key = new Secret(headers.get(encryptionHeader)?.trim() ?? "");
+  const text = (headers.get(encryptionHeader)?.trim() ?? "").replace(/=$/, "");
+  const key = new Secret(text.replaceAll("+", "-").replaceAll("/", "_"));
   try {
     parseKey(key);
   } catch (error) {
     throw refuse(
       encryptionHeader,
-      "32 bytes in base64url without padding: 43 characters, of which the last is one of AEIMQUYcgkosw048.",
+      "32 bytes in base64: 43 characters, or 44 with padding, of which the 43rd is one of AEIMQUYcgkosw048.",
       "`crypto.randomBytes(32).toString('base64url')` makes a good one.",
       error,
     );
@@ -75,12 +81,12 @@ function encryptionKeyOf(headers: Headers): Secret {
 }
 
 function intentOf(headers: Headers, cursor: string): AttachAsk["intent"] {
-  const text = headers.get("x-millrace-intent")?.trim();
+  const text = headers.get(intentHeader)?.trim();
   if (text === undefined || text === "") return cursor === beforeFirst ? "create" : "resume";
   const intent = intents.find((known) => known === text);
-  if (intent === undefined) throw refuse("x-millrace-intent", `Not one of ${intents.join(", ")}.`);
+  if (intent === undefined) throw refuse(intentHeader, `Not one of ${intents.join(", ")}.`);
   if (intent !== "create" || cursor === beforeFirst) return intent;
-  throw refuse("x-millrace-intent", "A stream with a cursor is not a new one.", "Resume it, or start another stream.");
+  throw refuse(intentHeader, "A stream with a cursor is not a new one.", "Resume it, or start another stream.");
 }
 
 function ticketOf(headers: Headers): Secret | undefined {

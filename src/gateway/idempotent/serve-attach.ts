@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { toMillraceError } from "../../base/errors.ts";
+import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import { superseded } from "../../log/superseded.ts";
 import {
@@ -20,6 +20,9 @@ import { chainDigest } from "./chain.ts";
 import { liveChunks } from "./live-chunks.ts";
 import { followState } from "./observe.ts";
 import type { OpenAttach, StreamParts } from "./open-attach.ts";
+
+/** How long a fresh stream waits for its first message, where its client may believe that it was accepted before; ms. */
+const firstMessageMs = 8_000;
 
 /** How long an attach to a stream that has ended waits for what its client still sends; ms. */
 const lastWordsMs = 100;
@@ -63,6 +66,7 @@ export async function* serveAttach(
   let outcome: StreamOutcome = "left";
   const nextBeatAt = () => clock.monotonic() + waits.heartbeatMs;
   let beatAt = nextBeatAt();
+  const emptyUntilMs = ask.intent === "create" && !ask.saidIntent ? clock.monotonic() + firstMessageMs : Infinity;
   metrics.streamOpened();
   try {
     yield message({ case: "welcomeMessage", value: welcomeOf(attach) });
@@ -82,7 +86,9 @@ export async function* serveAttach(
         beatAt = nextBeatAt();
         continue;
       }
-      const leftMs = beatAt - clock.monotonic();
+      const emptyMs = state.accepted === 0 ? emptyUntilMs - clock.monotonic() : Infinity;
+      if (emptyMs <= 0) throw lostStream();
+      const leftMs = Math.min(emptyMs, beatAt - clock.monotonic());
       if (leftMs > 0) await waitFor(bell, clock, leftMs);
       else if (state.accepted > 0 && isAlive(parts, state.turns, encoder)) {
         metrics.heartbeat();
@@ -114,6 +120,16 @@ export async function* serveAttach(
     });
     await Promise.all([working, chunks.close()]);
   }
+}
+
+/**
+ * For a client that sends nothing on a stream that was made a moment ago. It has been told that its request was accepted, and waits
+ * for the answer; the store that held both is gone.
+ */
+function lostStream(): MillraceError {
+  return new MillraceError("expired", "Nothing is known of this stream, and its client sent no request.", {
+    hint: "If the request was acknowledged before, the store that held it is gone. Send it again as a new stream.",
+  });
 }
 
 /** Any failure as this protocol writes it; bugs are told to the log. `begun`: the stream has an accepted message. */
