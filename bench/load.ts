@@ -1,0 +1,246 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { startGatewayProcess } from "../test/support/gateway-process.ts";
+import { costOf } from "./gateway/process-cost.ts";
+import type { Growth, Lags } from "./load/answer.ts";
+import type { PollOrder, PollReport } from "./load/bare-poller.ts";
+import { median, quantile, spread } from "./load/figures.ts";
+import type { ServerOrder, ServerReady, ServerReport } from "./load/server.ts";
+import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
+
+/**
+ * What the gateway costs beside a bare poller, in one run: the same server, the same answers, in turns. `--short` takes under a
+ * minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build.
+ */
+const { values: options } = parseArgs({
+  options: {
+    short: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+    streams: { type: "string" },
+    rounds: { type: "string" },
+    ways: { type: "string" },
+    bin: { type: "string" },
+    rest: { type: "string" },
+  },
+});
+
+const growth: Growth = { characters: options.short ? 1_000 : 2_000, charactersPerSecond: 200, firstMs: 250 };
+const bare = { pollMs: 20, pollMsMany: 50, manyFrom: 16 };
+const model = "claude-opus-4-7-medium";
+const levels = (options.streams ?? (options.short ? "1,16" : "1,16,64,200,400")).split(",").map(Number);
+const rounds = Number(options.rounds ?? (options.short ? 1 : 3));
+const allWays = ["transcript/grpc", "steps/grpc", "transcript/connect", "steps/connect"] as const;
+type Way = (typeof allWays)[number];
+const ways = (options.ways?.split(",") ?? (options.short ? ["transcript/grpc", "steps/grpc"] : allWays)) as Way[]; // names an unknown one below
+
+/** One round of one level. Lags in ms. */
+interface Round {
+  readonly lags: readonly Lags[];
+  readonly cpuMs: number;
+  readonly residentBytes: number;
+  readonly failures: number;
+  readonly slowestHealthMs: number;
+  readonly connections: number;
+}
+
+interface Row {
+  readonly way: string;
+  readonly streams: number;
+  readonly who: "bare" | "gateway";
+  readonly rounds: readonly Round[];
+}
+
+const rows: Row[] = [];
+let idleBytes = 0;
+let restedBytes: number | undefined;
+for (const way of ways) rows.push(...(await measure(way)));
+report();
+
+async function measure(way: Way): Promise<Row[]> {
+  const [reading, protocol] = way.split("/");
+  if (!allWays.includes(way)) throw new Error(`--ways takes ${allWays.join(", ")}`);
+  const home = mkdtempSync(join(tmpdir(), "millrace-load-"));
+  const order: ServerOrder = { growth, steps: reading === "steps", protocol: protocol === "grpc" ? "grpc" : "connect" };
+  const server = fork(join(import.meta.dirname, "load/server.ts"));
+  try {
+    const { port } = await told<ServerReady>(server, order);
+    const file = join(home, "server-tokens.json");
+    writeFileSync(file, JSON.stringify({ csrfToken: "t".repeat(36), apiKey: `sk-ws-01-${"k".repeat(90)}` }), {
+      mode: 0o600,
+    });
+    const gateway = await startGatewayProcess({
+      home,
+      args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file],
+      ...(options.bin === undefined ? {} : { bin: options.bin }),
+    });
+    try {
+      const through = async (streams: number, round: string): Promise<Round> => {
+        const before = costOf(gateway.pid);
+        const seen = await ask<ServerReport>(server, "report");
+        const read: ReadOrder = { url: gateway.url, key: gateway.key, model, growth, streams, round };
+        const { lags, failures, slowestHealthMs } = await asked<ReadReport>("sse-reader.ts", read);
+        if (failures[0] !== undefined)
+          console.error(`  ${failures.length} answers failed: ${failures[0].slice(0, 300)}`);
+        const after = costOf(gateway.pid);
+        return {
+          lags,
+          failures: failures.length,
+          slowestHealthMs,
+          cpuMs: (after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN),
+          residentBytes: after?.residentBytes ?? Number.NaN,
+          connections: (await ask<ServerReport>(server, "report")).connections - seen.connections,
+        };
+      };
+      await through(1, "warm-up"); // finds the server, compiles, makes the log
+      idleBytes ||= costOf(gateway.pid)?.residentBytes ?? Number.NaN;
+      const found: Row[] = [];
+      for (const streams of levels) {
+        const [bareRounds, gatewayRounds]: [Round[], Round[]] = [[], []];
+        for (let round = 0; round < rounds; round++) {
+          if (protocol === "grpc") bareRounds.push(await pollBare(port, streams));
+          gatewayRounds.push(await through(streams, `${way} ${streams} ${round}`));
+        }
+        if (bareRounds.length > 0) found.push({ way, streams, who: "bare", rounds: bareRounds });
+        found.push({ way, streams, who: "gateway", rounds: gatewayRounds });
+        if (!options.json) for (const row of found.slice(bareRounds.length > 0 ? -2 : -1)) show(row);
+      }
+      if (options.rest !== undefined && restedBytes === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, Number(options.rest) * 1000));
+        restedBytes = costOf(gateway.pid)?.residentBytes;
+      }
+      return found;
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    server.kill();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+async function pollBare(port: number, streams: number): Promise<Round> {
+  const pollMs = streams < bare.manyFrom ? bare.pollMs : bare.pollMsMany;
+  const order: PollOrder = { port, growth, pollMs, streams };
+  const { lags, cpuMs, residentBytes } = await asked<PollReport>("bare-poller.ts", order);
+  return { lags, cpuMs, residentBytes, failures: 0, slowestHealthMs: Number.NaN, connections: 1 };
+}
+
+/** Starts a process, tells it its order, and answers what it reports. */
+async function asked<Report>(file: string, order: unknown): Promise<Report> {
+  const child = fork(join(import.meta.dirname, "load", file));
+  const report = await told<Report>(child, order);
+  if (child.exitCode === null) await once(child, "exit");
+  return report;
+}
+
+function ask<Report>(child: ChildProcess, question: string): Promise<Report> {
+  return told<Report>(child, question);
+}
+
+async function told<Report>(child: ChildProcess, message: unknown): Promise<Report> {
+  const answer = once(child, "message");
+  child.send(message as object); // plain data
+  const [report] = (await Promise.race([answer, died(child)])) as [Report]; // its own wire
+  return report;
+}
+
+async function died(child: ChildProcess): Promise<never> {
+  const [code] = await once(child, "exit");
+  throw new Error(`a process of the benchmark ended with ${code}`);
+}
+
+function lagsIn(row: Row, of: (lags: Lags) => readonly number[]): readonly number[] {
+  return row.rounds.flatMap((round) => round.lags.flatMap(of));
+}
+
+/** The figures of a row: lags over all answers of all rounds; costs as the median of the rounds. */
+function figuresOf(row: Row) {
+  const lag = (of: (lags: Lags) => readonly number[]) => {
+    const values = lagsIn(row, of);
+    return { p50: quantile(values, 0.5), p95: quantile(values, 0.95) };
+  };
+  const worst = row.rounds.flatMap(({ lags }) => lags.map(({ deltaMs }) => quantile(deltaMs, 0.5)));
+  return {
+    way: row.way,
+    streams: row.streams,
+    who: row.who,
+    setupMs: lag(({ setupMs }) => [setupMs]),
+    firstMs: lag(({ firstMs }) => [firstMs]),
+    deltaMs: lag(({ deltaMs }) => deltaMs),
+    endMs: lag(({ endMs }) => [endMs]),
+    /** The slowest answer against the median one. */
+    starvation: Math.max(...worst) / quantile(worst, 0.5),
+    cpuSeconds: spread(row.rounds.map(({ cpuMs }) => cpuMs / 1000)),
+    residentMiB: spread(row.rounds.map(({ residentBytes }) => residentBytes / 2 ** 20)),
+    slowestHealthMs: Math.max(...row.rounds.map(({ slowestHealthMs }) => slowestHealthMs)),
+    connections: median(row.rounds.map(({ connections }) => connections)),
+    failures: row.rounds.reduce((sum, { failures }) => sum + failures, 0),
+  };
+}
+
+function show(row: Row): void {
+  const f = figuresOf(row);
+  const pair = ({ p50, p95 }: { readonly p50: number; readonly p95: number }) => `${p50.toFixed(0)}/${p95.toFixed(0)}`;
+  console.log(
+    [
+      f.way.padEnd(18),
+      String(f.streams).padStart(4),
+      f.who.padEnd(8),
+      `setup ${pair(f.setupMs)}`,
+      `first ${pair(f.firstMs)}`,
+      `delta ${pair(f.deltaMs)}`,
+      `end ${pair(f.endMs)}`,
+      `cpu ${f.cpuSeconds.median.toFixed(2)} s (${f.cpuSeconds.min.toFixed(2)}-${f.cpuSeconds.max.toFixed(2)})`,
+      `${f.residentMiB.median.toFixed(0)} MiB`,
+      ...(f.who === "bare"
+        ? []
+        : [
+            `starvation ${f.starvation.toFixed(1)}`,
+            `health ${f.slowestHealthMs.toFixed(0)}`,
+            `conns ${f.connections}`,
+          ]),
+      ...(f.failures === 0 ? [] : [`${f.failures} FAILED`]),
+    ].join("  "),
+  );
+}
+
+function report(): void {
+  const figures = rows.map(figuresOf);
+  const memory = {
+    idleMiB: idleBytes / 2 ** 20,
+    ...(restedBytes === undefined ? {} : { restedMiB: restedBytes / 2 ** 20 }),
+  };
+  if (options.json) console.log(JSON.stringify({ growth, bare, rounds, memory, rows: figures }));
+  else
+    console.log(
+      `resident: idle ${memory.idleMiB.toFixed(0)} MiB${restedBytes === undefined ? "" : `, ${options.rest} s after the load ${(restedBytes / 2 ** 20).toFixed(0)} MiB`}`,
+    );
+  if (!options.short) return;
+  for (const problem of regressions(figures)) {
+    console.error(`regression: ${problem}`);
+    process.exitCode = 1;
+  }
+}
+
+/** What is far outside of the bare poller of the same run. Wide on purpose: CI's machine is shared, and a small loss is no failure. */
+function regressions(figures: readonly ReturnType<typeof figuresOf>[]): readonly string[] {
+  const problems: string[] = [];
+  for (const gateway of figures.filter(({ who }) => who === "gateway")) {
+    const { way, streams } = gateway;
+    const beside = figures.find((row) => row.who === "bare" && row.way === way && row.streams === streams);
+    const check = (what: string, value: number, bareValue: number, times: number, slackMs: number) => {
+      if (value > bareValue * times + slackMs)
+        problems.push(`${way}, ${streams} streams: ${what} ${value.toFixed(1)}, bare ${bareValue.toFixed(1)}`);
+    };
+    if (gateway.failures > 0) problems.push(`${way}, ${streams} streams: ${gateway.failures} answers failed`);
+    if (beside === undefined) continue;
+    check("median lag of a delta (ms)", gateway.deltaMs.p50, beside.deltaMs.p50, 4, 60);
+    check("median lag of the end (ms)", gateway.endMs.p50, beside.endMs.p50, 4, 150);
+    check("processor time (s)", gateway.cpuSeconds.median, beside.cpuSeconds.median, 8, 0.6);
+  }
+  return problems;
+}
