@@ -14,6 +14,7 @@ export default defineConfig({
   test: {
     // Tests with processes wait as much as they work: by default two processors would get one worker.
     maxWorkers: Math.max(3, availableParallelism()),
+    globalSetup: ["test/support/bundle.ts"],
     projects: [
       {
         test: {

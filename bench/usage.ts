@@ -27,7 +27,7 @@ const home = mkdtempSync(join(tmpdir(), "millrace-bench-"));
 const folder = join(home, ".millrace");
 mkdirSync(folder);
 const file = join(folder, "turns.db");
-const built = fileURLToPath(new URL("../dist/cli/bin.js", import.meta.url));
+const built = fileURLToPath(new URL("../dist/node/bin.js", import.meta.url));
 const bin = existsSync(built) ? built : fileURLToPath(new URL("../src/cli/bin.ts", import.meta.url));
 try {
   fill();

@@ -1,20 +1,28 @@
-import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { build, type InlineConfig } from "vite";
+import { bundleClient, bundlePrograms, bundleTypes } from "./bundle/bundle.ts";
+import { type Bundled, bundledIn, notices } from "./bundle/notices.ts";
 
-/** Builds `dist/`: JavaScript, types and source maps of `src/`, and the dashboard where there is one. */
+/** Builds `dist/`: the programs, the client library and their types as few files each, and the dashboard. */
 const root = join(import.meta.dirname, "..");
-const require = createRequire(import.meta.url);
+const dist = join(root, "dist");
 
-function run(file: string, args: readonly string[]): void {
-  const { status } = spawnSync(process.execPath, [file, ...args], { cwd: root, stdio: "inherit" });
-  if (status !== 0) process.exit(status ?? 1);
-}
+rmSync(dist, { recursive: true, force: true });
+const chunks = [...(await bundlePrograms(join(dist, "node"))), ...(await bundleClient(join(dist, "client")))];
+await bundleTypes(join(dist, "types"));
+chmodSync(join(dist, "node/bin.js"), 0o755);
+writeFileSync(join(dist, "THIRD-PARTY-NOTICES"), notices([...bundledIn(chunks), ...(await buildDashboard())]));
 
-rmSync(join(root, "dist"), { recursive: true, force: true });
-run(require.resolve("typescript/bin/tsc"), ["-p", "tsconfig.build.json"]);
-chmodSync(join(root, "dist/cli/bin.js"), 0o755);
-if (existsSync(join(root, "web/vite.config.ts"))) {
-  run(join(root, "node_modules/vite/bin/vite.js"), ["build", "--logLevel", "warn", "--config", "web/vite.config.ts"]);
+/** Builds the dashboard; answers the libraries that are in it. */
+async function buildDashboard(): Promise<readonly Bundled[]> {
+  const configFile = join(root, "web/vite.config.ts");
+  if (!existsSync(configFile)) return [];
+  const fileName = "libraries.json";
+  const options: InlineConfig = { configFile, logLevel: "warn", build: { license: { fileName } } };
+  await build(options);
+  const list = join(dist, "dashboard", fileName);
+  const libraries = JSON.parse(readFileSync(list, "utf8")) as readonly Bundled[]; // as Vite documents it
+  rmSync(list);
+  return libraries;
 }

@@ -1,14 +1,16 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
  * What users get is the tarball, not the tree: packs it, holds its types and exports against publint and attw, installs
- * it in an empty folder and uses it there.
+ * it in an empty folder, weighs it and uses it there.
  */
 const root = join(import.meta.dirname, "..");
 const temporary = mkdtempSync(join(tmpdir(), "millrace-package-"));
+/** The most that an installed Millrace may be, with all that it depends on. */
+const limits = { packages: 25, megabytes: 20 };
 
 function run(command: string, args: readonly string[], cwd = root): string {
   return execFileSync(command, args, {
@@ -19,6 +21,35 @@ function run(command: string, args: readonly string[], cwd = root): string {
   });
 }
 
+/** How many packages are installed, and how much space their files take. */
+function weigh(modules: string): { readonly packages: number; readonly megabytes: number } {
+  const lock = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, unknown>>;
+  }; // npm's own list of what it installed
+  const files = readdirSync(modules, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const bytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+  return { packages: Object.keys(lock.packages).length, megabytes: bytes / 1_000_000 };
+}
+
+/** Compiles a program that uses these entries. */
+function compile(file: string, entries: readonly string[], options: readonly string[]): void {
+  writeFileSync(
+    join(temporary, file),
+    entries.map((name, index) => `import * as entry${index} from "${name}";\nvoid entry${index};\n`).join(""),
+  );
+  const strict = [
+    "--noEmit",
+    "--strict",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2024",
+    "--lib",
+    "es2024,dom,dom.iterable,dom.asynciterable,esnext.disposable",
+  ];
+  run(process.execPath, ["scripts/run.mjs", "tsc", ...strict, ...options, "--ignoreConfig", join(temporary, file)]);
+}
+
 try {
   const packed = JSON.parse(run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", temporary])) as [
     { readonly filename: string; readonly files: readonly { readonly path: string }[]; readonly size: number },
@@ -27,6 +58,8 @@ try {
   const tarball = join(temporary, filename);
   const stray = files.filter(({ path }) => /\.(test|conformance|fake)\.|fixtures|corpus/.test(path));
   if (stray.length > 0) throw new Error(`test files are in the package: ${stray.map(({ path }) => path).join(", ")}`);
+  if (!files.some(({ path }) => path === "dist/THIRD-PARTY-NOTICES"))
+    throw new Error("the notices of the bundled libraries are not in the package");
   run(process.execPath, ["scripts/run.mjs", "publint", "--strict", tarball]);
   run(process.execPath, ["scripts/run.mjs", "attw", "--profile", "esm-only", tarball]);
 
@@ -35,21 +68,36 @@ try {
     JSON.stringify({ name: "uses-millrace", private: true, type: "module" }),
   );
   run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", tarball], temporary);
+  const { packages, megabytes } = weigh(join(temporary, "node_modules"));
+  if (packages > limits.packages || megabytes > limits.megabytes) {
+    throw new Error(
+      `installed it is ${packages} packages and ${megabytes.toFixed(1)} MB; at most ${limits.packages} and ${limits.megabytes} are meant`,
+    );
+  }
   const { version, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     readonly version: string;
     readonly exports: Readonly<Record<string, unknown>>;
   };
-  const said = run(
-    process.execPath,
-    [join(temporary, "node_modules/millrace/dist/cli/bin.js"), "--version"],
-    temporary,
-  ).trim();
+  const bin = join(temporary, "node_modules/millrace/dist/node/bin.js");
+  const said = run(process.execPath, [bin, "--version"], temporary).trim();
   if (said !== version) throw new Error(`the installed command says version ${said}, the package ${version}`);
-  for (const entry of Object.keys(exports).filter((name) => name !== "./package.json")) {
-    const name = entry === "." ? "millrace" : `millrace/${entry.slice(2)}`;
+  const entries = Object.keys(exports)
+    .filter((name) => name !== "./package.json")
+    .map((name) => (name === "." ? "millrace" : `millrace/${name.slice(2)}`));
+  for (const name of entries)
     run(process.execPath, ["--input-type=module", "--eval", `await import(${JSON.stringify(name)})`], temporary);
-  }
-  console.log(`package: ${files.length} files, ${(size / 1024).toFixed(0)} KB, installs and runs`);
+  const node = ["--types", "node", "--typeRoots", join(root, "node_modules/@types")];
+  compile(
+    "uses.ts",
+    entries.filter((name) => name !== "millrace/simulator"),
+    [...node, "--skipLibCheck", "false"],
+  );
+  // The types of its options are zod's, which do not hold under that check once they are bundled.
+  compile("simulates.ts", ["millrace/simulator"], [...node, "--skipLibCheck", "true"]);
+  compile("browser.ts", ["millrace/client"], ["--skipLibCheck", "false"]);
+  console.log(
+    `package: ${files.length} files, ${(size / 1024).toFixed(0)} KB; installs as ${packages} packages and ${megabytes.toFixed(1)} MB, compiles and runs`,
+  );
 } finally {
   rmSync(temporary, { recursive: true, force: true });
 }

@@ -22,7 +22,7 @@ if (process.platform !== "linux" || process.arch !== "x64") {
   console.log("runtimes: skipped, the other runtimes are pinned for Linux x64 only");
   process.exit(0);
 }
-const bin = join(root, "dist/cli/bin.js");
+const bin = join(root, "dist/node/bin.js");
 if (!existsSync(bin)) throw new Error("There is no dist/: run `npm run build` first.");
 spawnSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
   cwd: folder,

@@ -1,7 +1,7 @@
 // The built client library on whichever runtime runs this: a stream on each tier, left in the middle and gone on with from its
 // file. Arguments: the gateway's URL, its key, an empty folder, a model.
 import { autoResume, startReliableStream } from "../../dist/client/index.js";
-import { nodeLink, openFileRecordStore } from "../../dist/client/node/index.js";
+import { nodeLink, openFileRecordStore } from "../../dist/client/node.js";
 
 const [url, key, folder, model] = process.argv.slice(2);
 const size = 400;

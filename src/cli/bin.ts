@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // No static import (but of types): an old Node must get as far as the sentence below.
-import type { run as Run } from "./main.ts";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
@@ -9,6 +8,7 @@ if (major < 22 || (major === 22 && minor < 13)) {
   );
   process.exit(69);
 }
+(await import("./compile-cache.ts")).keepCompiled(process); // before anything large is loaded
 if (!(await drewStatusLine())) await runCommand();
 
 /** Some bars draw it every second: the line without the rest of the CLI, whenever nothing is to be said but the line. */
@@ -28,8 +28,8 @@ async function drewStatusLine(): Promise<boolean> {
 async function runCommand(): Promise<void> {
   // Loaded first, and once: on Node 22 without the warning that whoever imports it first would print.
   await (await import("../log/sqlite/load-sqlite.ts")).loadSqlite();
-  const [run, { systemClock }, { homedir }] = await Promise.all([
-    loadCommand(process.argv[2] ?? ""),
+  const [{ run }, { systemClock }, { homedir }] = await Promise.all([
+    import("./main.ts"),
     import("../base/clock.ts"),
     import("node:os"),
   ]);
@@ -56,15 +56,4 @@ async function runCommand(): Promise<void> {
   // The command is done. What still holds the event loop (an idle connection, a deadline that nobody waits for) must not
   // keep the process; a pipe that still drains has this long.
   setTimeout(() => process.exit(), 1000).unref();
-}
-
-/** What runs the command line: with one command alone where that starts sooner, with all of them otherwise. */
-async function loadCommand(name: string): Promise<typeof Run> {
-  if (name !== "usage" && name !== "guard") return (await import("./main.ts")).run;
-  const [{ runCommands }, { lightCommands }] = await Promise.all([
-    import("./run-commands.ts"),
-    import("./light-commands.ts"),
-  ]);
-  const command = lightCommands[name];
-  return command === undefined ? (await import("./main.ts")).run : (argv, io) => runCommands(argv, io, [command()]);
 }

@@ -7,6 +7,7 @@ import { composeIdeFinder } from "./compose-ide.ts";
 import { spellAge, spellBytes, spellCount } from "./doctor/spell.ts";
 import { overridesOf } from "./ide-options.ts";
 import { duration, flag } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { type CascadesOnDisk, type OwnCascade, olderThan, openOwnJournal, readCascades } from "./own-cascades.ts";
 import { gatewayOptions } from "./serve.ts";
 
@@ -66,9 +67,7 @@ const cleanCommand = defineCommand({
 });
 
 export const cascadesCommand = defineCommand({
-  name: "cascades",
-  summary: "List and clean up the conversations that Millrace left in the IDE",
-  group: "Set up",
+  ...outlines.cascades,
   options: {},
   subcommands: [listCommand, cleanCommand],
   examples: [["millrace cascades clean", "what would go"]],

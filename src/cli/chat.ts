@@ -6,15 +6,14 @@ import { defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { callGateway, type GatewayClient } from "./gateway-client.ts";
 import { flag, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { withGateway } from "./reach-gateway.ts";
 import { ownGatewayOptions } from "./serve.ts";
 
 export const chatCommand = defineCommand({
-  name: "chat",
-  summary: "Ask one question and stream the answer",
+  ...outlines.chat,
   description:
     "Uses the running gateway, or one of its own for this question. Without a question on the command line it is read from stdin. Ctrl-C cancels the answer. An answer survives the gateway, the connection and this command: it goes on when the gateway is back, and with --resume in another run.",
-  group: "Use",
   options: {
     model: text("the model, by any of its names", "<name>", {
       short: "m",
@@ -30,7 +29,6 @@ export const chatCommand = defineCommand({
     continuity: { ...ownGatewayOptions.continuity, initial: "off" as const },
     logLevel: { ...ownGatewayOptions.logLevel, initial: "silent" as const },
   },
-  arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
   examples: [
     ['millrace chat "What is a millrace?"', "the account's default model"],
     ["git diff | millrace chat -m claude-opus-4.5 -s 'Review this change.'", "a question from stdin"],

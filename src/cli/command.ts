@@ -26,12 +26,14 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 /** The values that a command's options parse to. */
 export type OptionValues<O extends Options> = { readonly [K in keyof O]: O[K] extends OptionSpec<infer T> ? T : never };
 
+/** Heading in the list of commands. */
+export type CommandGroup = "Serve" | "Use" | "Look" | "Set up";
+
 interface CommandDefinition<O extends Options> {
   readonly name: string;
   readonly summary: string;
   readonly description?: string;
-  /** Heading in the list of commands. */
-  readonly group: "Serve" | "Use" | "Look" | "Set up";
+  readonly group: CommandGroup;
   readonly options: O;
   readonly arguments?: readonly ArgumentSpec[];
   readonly examples: readonly (readonly [command: string, what: string])[];

@@ -1,41 +1,52 @@
-import { cascadesCommand } from "./cascades.ts";
-import { chatCommand } from "./chat.ts";
 import type { Command } from "./command.ts";
-import { dashboardCommand } from "./dashboard.ts";
-import { demoCommand } from "./demo.ts";
-import { doctorCommand } from "./doctor.ts";
-import { guardCommand } from "./guard.ts";
-import { keyCommand } from "./key.ts";
-import { limitsSource } from "./limits-source.ts";
-import { openLocalMeter } from "./local-meter.ts";
-import { modelsCommand } from "./models.ts";
-import { runCommand } from "./run.ts";
-import { schemaCommand } from "./schema.ts";
-import { serveCommand } from "./serve.ts";
-import { setupCommand } from "./setup.ts";
-import { simulateCommand } from "./simulate.ts";
-import { statuslineCommand } from "./statusline.ts";
-import { tailCommand } from "./tail.ts";
-import { usageCommand } from "./usage.ts";
+import type { OpenLimitsSource } from "./limits-source.ts";
+import { type CommandOutline, outlines } from "./outlines.ts";
 
-const openLimits = limitsSource(openLocalMeter);
+/** How each command is loaded. Each is a chunk of its own in the built program: one command loads no other. */
+const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> = {
+  serve: async () => (await import("./serve.ts")).serveCommand,
+  demo: async () => (await import("./demo.ts")).demoCommand,
+  simulate: async () => (await import("./simulate.ts")).simulateCommand,
+  chat: async () => (await import("./chat.ts")).chatCommand,
+  tail: async () => (await import("./tail.ts")).tailCommand,
+  run: async () => (await import("./run.ts")).runCommand,
+  models: async () => (await import("./models.ts")).modelsCommand(await openLimits()),
+  doctor: async () => (await import("./doctor.ts")).doctorCommand,
+  cascades: async () => (await import("./cascades.ts")).cascadesCommand,
+  schema: async () => (await import("./schema.ts")).schemaCommand,
+  usage: async () => (await import("./usage.ts")).usageCommand(await openLimits()),
+  statusline: async () => (await import("./statusline.ts")).statuslineCommand,
+  guard: async () => (await import("./guard.ts")).guardCommand(await openLimits()),
+  dashboard: async () => (await import("./dashboard.ts")).dashboardCommand,
+  setup: async () => (await import("./setup.ts")).setupCommand,
+  key: async () => (await import("./key.ts")).keyCommand,
+};
 
-/** Every command, in the order of the help. */
-export const commands: readonly Command[] = [
-  serveCommand,
-  demoCommand,
-  simulateCommand,
-  chatCommand,
-  tailCommand,
-  runCommand,
-  modelsCommand(openLimits),
-  doctorCommand,
-  cascadesCommand,
-  schemaCommand,
-  usageCommand(openLimits),
-  statuslineCommand,
-  guardCommand(openLimits),
-  dashboardCommand,
-  setupCommand,
-  keyCommand,
-];
+async function openLimits(): Promise<OpenLimitsSource> {
+  const [{ limitsSource }, { openLocalMeter }] = await Promise.all([
+    import("./limits-source.ts"),
+    import("./local-meter.ts"),
+  ]);
+  return limitsSource(openLocalMeter);
+}
+
+/** Every command in the order of the help: the one that the command line names, and outlines of the others. */
+export async function commandsFor(argv: readonly string[]): Promise<readonly Command[]> {
+  const words = argv.filter((word) => !word.startsWith("-"));
+  const name = words[0] === "help" ? words[1] : words[0];
+  return Promise.all(
+    Object.entries(loaders).map(([each, load]) =>
+      each === name ? load() : outlined(outlines[each as keyof typeof outlines]),
+    ), // the loaders have the keys of the outlines
+  );
+}
+
+/** A command that is listed, and not run. */
+function outlined(outline: CommandOutline): Command {
+  return {
+    ...outline,
+    options: {},
+    examples: [],
+    run: () => Promise.reject(new Error(`the command ${outline.name} was not loaded`)),
+  };
+}

@@ -6,7 +6,7 @@ import type { MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
-import { openRedisLog } from "../log/redis/open-redis-log.ts";
+import { loadRedisLog } from "../log/redis/load-redis-log.ts";
 import type { Retention } from "../log/retention.ts";
 import { encodeKey, keyBytes } from "../log/sealing/keys.ts";
 import { openLogKey } from "../log/sealing/log-key.ts";
@@ -60,8 +60,9 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
     void bestEffort(openLogKey(options.logKeyFile, key)); // taken away with its folder, as a rule
     options.onRestored();
   };
+  const openRedisLog = redis === undefined ? undefined : await loadRedisLog(); // no client is no failure that passes
   const opening =
-    redis !== undefined
+    redis !== undefined && openRedisLog !== undefined
       ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec() })
       : storeFile !== undefined
         ? async () => {

@@ -4,15 +4,14 @@ import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
 import { callGateway, findGateway } from "./gateway-client.ts";
 import { flag } from "./options.ts";
+import { outlines } from "./outlines.ts";
 
 const linkSchema = z.object({ path: z.string().startsWith("/sign-in?code="), expires_in_seconds: z.number() });
 
 export const dashboardCommand = defineCommand({
-  name: "dashboard",
-  summary: "Open the dashboard in the browser",
+  ...outlines.dashboard,
   description:
     "Asks the running gateway for a link that signs one browser in, once and within two minutes, and opens it. The session lasts twelve hours at most, over restarts of the gateway too.",
-  group: "Look",
   options: {
     print: flag("only print the link"),
     json: flag("print JSON, and open nothing"),

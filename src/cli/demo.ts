@@ -9,6 +9,7 @@ import { ask, spell } from "./gateway-client.ts";
 import { writeGatewayFile } from "./gateway-file.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { flag, integer, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { defaultPort, gatewayOptions, listenSomewhere, openComposed, untilAborted } from "./serve.ts";
 import { readSettings } from "./settings.ts";
 import { version } from "./version.ts";
@@ -16,11 +17,9 @@ import { version } from "./version.ts";
 const question = "What are you, and is a real model behind this answer?";
 
 export const demoCommand = defineCommand({
-  name: "demo",
-  summary: "Show the whole thing once, with a stand-in IDE",
+  ...outlines.demo,
   description:
     "Starts a stand-in IDE as a process of its own and a gateway that finds it, asks one question through the gateway with the openai SDK, and stays up for tools of yours. Touches no real IDE and spends nothing; its files live in a temporary folder.",
-  group: "Serve",
   options: {
     once: flag("exit after the answer"),
     port: integer(

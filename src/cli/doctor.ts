@@ -20,6 +20,7 @@ import { sendQuestion } from "./doctor/send-question.ts";
 import { overridesOf } from "./ide-options.ts";
 import { readKey } from "./key-file.ts";
 import { flag, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { openOwnJournal, readCascades } from "./own-cascades.ts";
 import { defaultPort, ownGatewayOptions } from "./serve.ts";
 import { promptServers } from "./servers.ts";
@@ -29,11 +30,9 @@ import { version } from "./version.ts";
 const notBeforeMs = Date.UTC(2026, 0, 1);
 
 export const doctorCommand = defineCommand({
-  name: "doctor",
-  summary: "Say what was found, what was rejected and why, and what to do",
+  ...outlines.doctor,
   description:
     "Looks at the IDEs that run, the gateway, its key and store, and what conversations take on disk. It spends nothing and changes nothing; only --send asks a model one short question. Exits 0 when all is well, 1 with warnings, and otherwise with the code of the worst finding.",
-  group: "Look",
   options: {
     send: flag("ask a model one short question, which costs what that costs"),
     model: text("with --send, the model", "<name>", {

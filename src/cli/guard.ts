@@ -4,6 +4,7 @@ import { type Command, defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
 import type { OpenLimitsSource } from "./limits-source.ts";
 import { flag, integer, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 
 interface Checked {
   readonly ide: string;
@@ -15,11 +16,9 @@ interface Checked {
 /** `millrace guard`: whether enough is left, as an exit code for scripts. */
 export function guardCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
-    name: "guard",
-    summary: "Exit with 0 while enough of the plan is left, 1 when not",
+    ...outlines.guard,
     description:
       "For scripts: 0 when every limit asked about has at least the given share left, 1 when one has less, 69 when it cannot be told (no IDE, no reading, a limit that is unknown or was read too long ago), 64 for a limit that does not exist.",
-    group: "Look",
     options: {
       minRemaining: integer("least share that must be left, in percent", "<percent>", {
         min: 0,

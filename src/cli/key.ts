@@ -1,13 +1,12 @@
 import { defineCommand } from "./command.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { flag } from "./options.ts";
+import { outlines } from "./outlines.ts";
 
 export const keyCommand = defineCommand({
-  name: "key",
-  summary: "Show where the gateway's key is",
+  ...outlines.key,
   description:
     "Prints the path of the file that holds the gateway's key (made if there is none). `--value` prints the key itself, for a tool that has to be told.",
-  group: "Set up",
   options: {
     value: flag("print the key itself"),
     json: flag("print JSON"),

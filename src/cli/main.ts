@@ -1,9 +1,9 @@
 import type { Command } from "./command.ts";
-import { commands } from "./commands.ts";
+import { commandsFor } from "./commands.ts";
 import type { Io } from "./io.ts";
 import { runCommands } from "./run-commands.ts";
 
 /** Runs one command line and answers its exit code. */
-export function run(argv: readonly string[], io: Io, available: readonly Command[] = commands): Promise<number> {
-  return runCommands(argv, io, available);
+export async function run(argv: readonly string[], io: Io, available?: readonly Command[]): Promise<number> {
+  return runCommands(argv, io, available ?? (await commandsFor(argv)));
 }

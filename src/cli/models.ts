@@ -10,17 +10,16 @@ import { overridesOf } from "./ide-options.ts";
 import type { OpenLimitsSource } from "./limits-source.ts";
 import { familiesOf, familyRow, modelRow, modelTableHead } from "./model-table.ts";
 import { flag, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { gatewayOptions } from "./serve.ts";
 import { promptServers } from "./servers.ts";
 
 /** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
 export function modelsCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
-    name: "models",
-    summary: "List the models of the account, by the names that requests use",
+    ...outlines.models,
     description:
       "The list is the account's own, read from the IDE at that moment: a row for each family, with the variants of how hard it thinks, how fast it is or how much it holds. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
-    group: "Look",
     options: {
       all: flag("each variant in a row of its own, also those that this plan cannot call"),
       vendor: text("only this vendor", "<name>"),

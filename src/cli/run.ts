@@ -7,16 +7,15 @@ import { readTarget } from "./clients/target.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { exitCodes } from "./exit-codes.ts";
 import { text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { withGateway } from "./reach-gateway.ts";
 import { ownGatewayOptions } from "./serve.ts";
 
 const runnable = clients.filter(({ launch }) => launch !== undefined).map(({ name }) => name);
 
 export const runCommand = defineCommand({
-  name: "run",
-  summary: "Start a client that uses the gateway, this once",
+  ...outlines.run,
   description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${runnable.join(", ")}.`,
-  group: "Use",
   options: {
     model: text("the model that the client begins with", "<name>", {
       short: "m",
@@ -25,10 +24,6 @@ export const runCommand = defineCommand({
     }),
     ...ownGatewayOptions,
   },
-  arguments: [
-    { name: "client", summary: "which client", required: true, variadic: false },
-    { name: "args", summary: "the client's own arguments", required: false, variadic: true },
-  ],
   passThrough: true,
   examples: [
     ["millrace run opencode", "OpenCode, on the account's models"],

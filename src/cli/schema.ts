@@ -10,6 +10,7 @@ import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { describeBuild } from "./describe-build.ts";
 import { overridesOf } from "./ide-options.ts";
 import { flag, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 
 const file = text("an `extension.js`; that of the running IDE otherwise", "<path>", { short: "f" });
 
@@ -95,11 +96,9 @@ const exportCommand = defineCommand({
 });
 
 export const schemaCommand = defineCommand({
-  name: "schema",
-  summary: "Look into what a build of the IDE speaks",
+  ...outlines.schema,
   description:
     "Reads the protobuf schema out of an IDE's own extension.js. docs/schema.md says how, and what is done with it.",
-  group: "Look",
   options: {},
   examples: [],
   subcommands: [show, diff, exportCommand],

@@ -10,6 +10,7 @@ import { overridesOf } from "./ide-options.ts";
 import { keepKeyFile, readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
 import { choice, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { retentionOf } from "./retention-options.ts";
 import { version } from "./version.ts";
@@ -71,11 +72,9 @@ const { port: _port, ...unlistened } = gatewayOptions;
 export const ownGatewayOptions = explainedBy("serve", unlistened);
 
 export const serveCommand = defineCommand({
-  name: "serve",
-  summary: "Serve the IDE's models on 127.0.0.1 until Ctrl-C",
+  ...outlines.serve,
   description:
     "Runs the gateway. It finds the IDE when a request needs it, so the IDE may start later, restart or update meanwhile. The API key of clients is the one that `millrace key` shows.",
-  group: "Serve",
   options: {
     ...gatewayOptions,
     host: text("the address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),

@@ -8,14 +8,13 @@ import { exitCodes } from "./exit-codes.ts";
 import { findGateway } from "./gateway-client.ts";
 import { lineDiff } from "./line-diff.ts";
 import { explainedBy, flag, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { withGateway } from "./reach-gateway.ts";
 import { gatewayOptions } from "./serve.ts";
 
 export const setupCommand = defineCommand({
-  name: "setup",
-  summary: "Point a client at the gateway, for good",
+  ...outlines.setup,
   description: `Shows what it would change in the client's configuration and asks. What was there before is kept, so that --undo takes it back, also after other changes. The key is written into no file of the client's. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
-  group: "Set up",
   options: {
     model: text("the model that the client begins with", "<name>", {
       short: "m",
@@ -29,7 +28,6 @@ export const setupCommand = defineCommand({
     json: flag("print the changes as JSON"),
     ...explainedBy("serve", gatewayOptions),
   },
-  arguments: [{ name: "client", summary: "which client", required: true, variadic: false }],
   examples: [
     ["millrace setup opencode", "shows the change, asks, makes it"],
     ["millrace setup codex --model claude-opus-4.5 --yes", "without asking"],

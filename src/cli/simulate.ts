@@ -7,13 +7,12 @@ import { runSimulate, type SimulateReady } from "../simulator/run-simulate.ts";
 import type { CommandContext } from "./command.ts";
 import { defineCommand } from "./command.ts";
 import { choice, duration, flag, integer, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 
 export const simulateCommand = defineCommand({
-  name: "simulate",
-  summary: "Run a stand-in IDE, to try everything without one",
+  ...outlines.simulate,
   description:
     "Starts a process that looks and behaves like the language server of a real IDE, in a home folder of its own. Point a gateway at it with that folder as HOME. Its model is built in and deterministic, unless --model-url names an OpenAI-compatible server.",
-  group: "Serve",
   options: {
     profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
     home: text("the home folder; a temporary one, removed at the end, otherwise", "<folder>"),

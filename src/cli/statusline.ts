@@ -2,13 +2,12 @@ import { statusLineFormats } from "../usage/status-line.ts";
 import { defineCommand } from "./command.ts";
 import { drawStatusLine } from "./draw-status-line.ts";
 import { choice, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 
 export const statuslineCommand = defineCommand({
-  name: "statusline",
-  summary: "Print the limits as one line, for a status bar",
+  ...outlines.statusline,
   description:
     "Draws from what the running gateway last read, in a few milliseconds; an IDE is never asked. `~` after a name: the reading is not fresh. A template is filled in for the limit that is nearest to its end: {ide} {plan} {window} {label} {left} {percent_left} {percent_used} {remaining} {limit} {resets_in} {verdict} {stale}.",
-  group: "Look",
   options: {
     format: choice("who shows the line", statusLineFormats, "plain"),
     template: text("print this instead, filled in", "<text>"),

@@ -9,31 +9,22 @@ import { followTurn } from "./follow-turn.ts";
 import { findGateway, type GatewayClient } from "./gateway-client.ts";
 import { toShownEvent } from "./observed-turn.ts";
 import { flag } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import type { OwnStream } from "./own-streams.ts";
 import { listTurns, mostTurns, pickTurn } from "./pick-turn.ts";
 import { type ShownEvent, ShownTurn } from "./shown-turn.ts";
 import { showTurns, type Turn } from "./turn-list.ts";
 
 export const tailCommand = defineCommand({
-  name: "tail",
-  summary: "Show what a turn of the gateway has answered, and follow it",
+  ...outlines.tail,
   description:
     "Shows the turn with the given id, or the newest one that can be read: text on stdout, thinking and what else happens on stderr. With --follow it goes on to the turn's end, over restarts of the gateway too. It only looks on: it keeps no turn alive and cancels none. A turn of millrace chat is sealed with a key of its own; it is shown as long as that key is in this user's records, which is until its answer has arrived there.",
-  group: "Look",
   options: {
     last: flag("the newest turn; also what is shown without an id"),
     list: flag(`list the newest turns, ${mostTurns} at most`),
     follow: flag("go on until the turn ends", { short: "f" }),
     json: flag("print each event, or each turn of the list, as a line of JSON"),
   },
-  arguments: [
-    {
-      name: "turn",
-      summary: "the id of a turn (turn_…), or of a chat (as chat --resume lists them)",
-      required: false,
-      variadic: false,
-    },
-  ],
   examples: [
     ["millrace tail --follow", "the newest turn, to its end"],
     ["millrace tail turn_01k… --json", "all events of a turn so far"],

@@ -7,6 +7,7 @@ import { csv } from "./csv.ts";
 import { wrapLine } from "./display-width.ts";
 import type { LimitsSource, OpenLimitsSource } from "./limits-source.ts";
 import { choice, flag, text } from "./options.ts";
+import { outlines } from "./outlines.ts";
 import { spendTable } from "./spend-table.ts";
 import { limitsTable } from "./usage-table.ts";
 import { watchScreen } from "./watch-screen.ts";
@@ -25,11 +26,9 @@ interface UsageOptions {
 /** `millrace usage`: what is left, whether it lasts, and with `--since` or `--by` who spent it. */
 export function usageCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
-    name: "usage",
-    summary: "Show what is left of the plan, whether it lasts, and who spent it",
+    ...outlines.usage,
     description:
       "Limits of every IDE that runs, with the reset and the pace in words; the tick in a bar is where an even pace would stand. With --since or --by: what turns through the gateway used. `~` marks numbers that are estimated in part; an estimate is never shown as a measurement.",
-    group: "Look",
     options: {
       since: text("report turns since then: 7d, 36h, 2w, 2026-11-01", "<time>"),
       by: choice("tell turns apart by", spendDimensions, undefined, { defaultText: "model" }),

@@ -80,7 +80,7 @@ export async function attachOrStart(home: GatewayHome): Promise<RunningGateway> 
 function startProcess({ env }: GatewayHome): { why: string | undefined } {
   const ended: { why: string | undefined } = { why: undefined };
   const own = fileURLToPath(import.meta.url);
-  const bin = join(own, `../../cli/bin${own.endsWith(".ts") ? ".ts" : ".js"}`);
+  const bin = join(own, own.endsWith(".ts") ? "../../cli/bin.ts" : "../bin.js"); // the bundle is one folder
   const child = spawn("node", [bin, "serve"], { detached: true, stdio: "ignore", env: { ...env } });
   child.once("error", (error) => (ended.why = error.message));
   child.once("exit", (code) => (ended.why = `it ended with code ${code}`));

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,12 @@ const root = join(import.meta.dirname, "../..");
 
 /** Where Node keeps what it compiled of the sources: half of the time a process takes to start from them. */
 export const compileCache = { NODE_COMPILE_CACHE: join(root, "node_modules/.cache/millrace-compiled") };
+
+/** Where the programs are that tests start: the run's set-up says it, and builds it where no set-up ran. */
+export function bundleFolder(): string {
+  const script = join(root, "scripts/bundle/test-bundle.ts");
+  return (process.env["MILLRACE_TEST_BUNDLE"] ??= execFileSync(process.execPath, [script], { encoding: "utf8" }));
+}
 
 /** A real gateway in a process of its own. */
 export interface GatewayProcess {
@@ -29,7 +35,7 @@ export interface GatewayProcessOptions {
   /** More arguments for `millrace serve`. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The command to run; the sources by default. */
+  /** The command to run; the bundle of the sources by default. */
   readonly bin?: string;
 }
 
@@ -67,7 +73,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 
 /** Runs any command line of Millrace in a process of its own, in an environment without the developer's own settings. */
 export function spawnMillrace(args: readonly string[], options: Omit<GatewayProcessOptions, "args">) {
-  const bin = options.bin ?? join(root, "src/cli/bin.ts");
+  const bin = options.bin ?? join(bundleFolder(), "bin.js");
   return spawn(process.execPath, [bin, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
-import { openRedisLog } from "../../log/redis/open-redis-log.ts";
+import { loadRedisLog } from "../../log/redis/load-redis-log.ts";
 import type { RedisAddress } from "../redis-address.ts";
 import type { StoreCheck } from "./check-store.ts";
 
@@ -8,6 +8,7 @@ import type { StoreCheck } from "./check-store.ts";
 export async function checkRedis({ url, shown }: RedisAddress, clock: Clock): Promise<StoreCheck> {
   const seen = { file: shown, bytes: 0, free_bytes: null };
   try {
+    const openRedisLog = await loadRedisLog();
     const store = await openRedisLog({ url: url.reveal(), clock });
     await store.close();
     return { ...seen, state: "sound", findings: [{ area: "store", level: "ok", what: `The store ${shown} answers` }] };

@@ -1,0 +1,57 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { bundleClient } from "./bundle.ts";
+import { loads } from "./imports.ts";
+import { type Bundled, notices } from "./notices.ts";
+import { testBundle } from "./test-bundle.ts";
+
+let programs = "";
+beforeAll(async () => {
+  programs = await testBundle();
+});
+
+/** What belongs to a gateway, and to nothing that is run often. */
+const heavy = ["serve.js", "open-redis-log.js", "read-schema.js", "node:sqlite", "redis"];
+
+test("the check sees what is loaded later as well", () => {
+  expect([...loads(programs, "bin.js")]).toEqual(expect.arrayContaining(heavy));
+});
+
+test("the plugin runs inside OpenCode: it can load no SQLite, and nothing of a gateway", () => {
+  const loaded = loads(programs, "opencode.js");
+  expect(heavy.filter((name) => loaded.has(name))).toEqual([]);
+  expect(loaded).toContain("node:child_process"); // it starts the gateway as a process
+});
+
+test("the key and the status line are shown without what a gateway is made of", () => {
+  for (const chunk of ["key.js", "statusline-fast.js"])
+    expect(heavy.filter((name) => loads(programs, chunk).has(name))).toEqual([]);
+});
+
+test("what is started by its file name is there", () => {
+  for (const name of ["bin.js", "simulated-server.js", "schema-worker.js"])
+    expect(existsSync(join(programs, name)), name).toBe(true);
+});
+
+test("the client library is whole, and imports nothing that a browser lacks", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-client-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  await bundleClient(folder);
+  const outside = (entry: string) => [...loads(folder, entry)].filter((name) => !existsSync(join(folder, name)));
+  expect(outside("index.js")).toEqual([]);
+  expect(outside("node.js")).toContain("node:http2");
+});
+
+const library: Bundled = { name: "lib", version: "1.0.0", identifier: "MIT", text: "Copyright A" };
+
+test("each library is named once with its notice, and none is shipped without", () => {
+  expect(notices([library, { ...library, name: "a" }, library])).toMatch(
+    /^.*\n\na 1\.0\.0 \(MIT\)\n\nCopyright A\n\n-+\n\nlib 1\.0\.0 \(MIT\)\n\nCopyright A\n$/,
+  );
+  expect(() => notices([{ ...library, text: null }])).toThrow("lib 1.0.0 comes without the text of its licence");
+  expect(() => notices([{ ...library, text: "Licensed under the Apache License" }])).toThrow(
+    "no library brings its text",
+  );
+});

@@ -1,0 +1,71 @@
+import { join } from "node:path";
+import { type OutputChunk, type RolldownOptions, rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** The programs, and what is imported where Node runs. Processes and threads are started by these names, from their folder. */
+const programs = {
+  bin: "src/cli/bin.ts",
+  "simulated-server": "src/simulator/main.ts",
+  "schema-worker": "src/schema/schema-worker.ts",
+  gateway: "src/cli/start-gateway.ts",
+  simulator: "src/simulator/start.ts",
+  opencode: "src/opencode/plugin.ts",
+};
+
+/** The client library: bundled apart from what needs Node, because it runs in browsers as well. */
+const client = {
+  index: "src/client/index.ts",
+  node: "src/client/node/index.ts",
+};
+
+/** What is never bundled: Node itself, and the packages that a user installs when they want them. */
+const external = [/^node:/, /^openai(\/|$)/, /^redis$/];
+
+/** Writes the programs as few files: a lazy chunk for each command and each rare part, none of which loads another. */
+export function bundlePrograms(folder: string): Promise<readonly OutputChunk[]> {
+  return write({ input: programs, platform: "node" }, folder);
+}
+
+/** Writes the client library. */
+export function bundleClient(folder: string): Promise<readonly OutputChunk[]> {
+  return write({ input: client, platform: "neutral", resolve: { mainFields: ["module", "main"] } }, folder);
+}
+
+/** Writes the types of all that can be imported, with those of bundled libraries in them. */
+export async function bundleTypes(folder: string): Promise<void> {
+  const { gateway, simulator, opencode } = programs;
+  const input = { gateway, simulator, opencode, client: client.index, "client-node": client.node };
+  await write(
+    {
+      input,
+      platform: "node",
+      plugins: [dts({ emitDtsOnly: true, tsconfig: join(root, "tsconfig.build.json") })],
+    },
+    folder,
+    "[name].d.ts",
+  );
+}
+
+async function write(options: RolldownOptions, folder: string, chunkFileNames = "[name].js") {
+  const build = await rolldown({
+    cwd: root,
+    external,
+    tsconfig: join(root, "tsconfig.json"),
+    checks: { pluginTimings: false, bundlerTimings: false },
+    onLog(level, log, report) {
+      // The plugin cannot read the CommonJS types of zod's languages; none of the types that are kept mentions them.
+      if (log.plugin?.startsWith("rolldown-plugin-dts") === true && /zod\/v4\/locales/.test(log.message)) return;
+      if (level === "warn") throw new Error(log.message);
+      report(level, log);
+    },
+    ...options,
+  });
+  try {
+    const { output } = await build.write({ dir: folder, format: "esm", entryFileNames: "[name].js", chunkFileNames });
+    return output.filter((file) => file.type === "chunk");
+  } finally {
+    await build.close();
+  }
+}

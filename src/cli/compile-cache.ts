@@ -1,0 +1,20 @@
+import module from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { Io } from "./io.ts";
+
+/**
+ * Lets Node keep what it compiles of Millrace, so that the next start compiles nothing. Does nothing where the folder cannot
+ * be written, where NODE_COMPILE_CACHE names another one, and on a runtime without such a cache.
+ */
+export function keepCompiled({ env, platform }: Pick<Io, "env" | "platform">): void {
+  const enable: typeof module.enableCompileCache | undefined = module.enableCompileCache; // Bun has none
+  enable?.(join(cacheFolder(env, platform, homedir()), "millrace", "compiled"));
+}
+
+/** The folder of this user for what can be made again. The common temporary folder is open to other users. */
+export function cacheFolder(env: Io["env"], platform: NodeJS.Platform, homeFolder: string): string {
+  if (platform === "darwin") return join(homeFolder, "Library", "Caches");
+  if (platform === "win32") return env["LOCALAPPDATA"] || join(homeFolder, "AppData", "Local");
+  return env["XDG_CACHE_HOME"] || join(homeFolder, ".cache");
+}

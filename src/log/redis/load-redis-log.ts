@@ -1,0 +1,33 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { openRedisLog } from "./open-redis-log.ts";
+
+type RedisLogModule = { readonly openRedisLog: typeof openRedisLog };
+
+/**
+ * The log in Redis, loaded when it is asked for. Its client, the package `redis`, does not come with Millrace: it is larger
+ * than Millrace, and few people use it.
+ *
+ * @throws MillraceError `invalid_request` with the command that installs the client, when it is not installed.
+ */
+export async function loadRedisLog(
+  load: () => Promise<RedisLogModule> = () => import("./open-redis-log.ts"),
+): Promise<typeof openRedisLog> {
+  try {
+    return (await load()).openRedisLog;
+  } catch (cause) {
+    if (!isMissingClient(cause)) throw cause;
+    throw new MillraceError(
+      "invalid_request",
+      "The package `redis`, which speaks to Redis servers, is not installed.",
+      {
+        hint: "Type: npm install --global redis@6 (without --global where Millrace is installed in a project; with npx: npx -p millrace -p redis@6 millrace serve --store redis).",
+        cause,
+      },
+    );
+  }
+}
+
+function isMissingClient(error: unknown): boolean {
+  const isMissing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+  return isMissing && /package ['"]redis['"]/.test(error.message);
+}
