@@ -292,8 +292,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: an adopted turn sends its prompt again",
     file: "src/turns/adopt.ts",
-    from: "if (started === undefined) return backend.run(prompt(), options.run, signal);",
-    to: "if (record !== undefined) return backend.run(prompt(), options.run, signal);",
+    from: "if (started === undefined) return exchangeOf(planning, record, asked);",
+    to: "if (record !== undefined) return exchangeOf(planning, record, asked);",
     tests: turns,
   },
   {
