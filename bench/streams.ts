@@ -262,7 +262,6 @@ async function recovery(turns: number): Promise<void> {
     implicitJoins: true,
     owner: "next",
     layout: plainLayout,
-    transforms: () => [],
     countTokens: (text) => text.length,
   });
   while ((await turnsAgain.list({ open: true, limit: 1 })).length > 0) await systemClock.sleep(20, never);

@@ -5,8 +5,3 @@ import type { Batch } from "./backend.ts";
 export async function* eventsOf(batches: AsyncIterable<Batch>): AsyncGenerator<TurnEventBody, void> {
   for await (const batch of batches) yield* batch;
 }
-
-/** Each event as a batch of its own. */
-export async function* eachAlone(events: AsyncIterable<TurnEventBody>): AsyncGenerator<Batch, void> {
-  for await (const event of events) yield [event];
-}

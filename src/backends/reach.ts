@@ -40,17 +40,24 @@ export class Reach {
   }
 
   /**
-   * Makes a call that may be made twice: a second time, on the server that is there now, when the first failed as if the
-   * server were gone. A row in `docs/retries.md`; bounded by one, no wait.
+   * Makes a call that may be made twice: a second time after `repair`, where that knows the failure and put it right, or on the
+   * server that is there now, where the first failed as if the server were gone. A row in `docs/retries.md`; two calls, no wait.
    */
-  async twice<T>(call: (server: LanguageServer) => Promise<T>, signal: AbortSignal): Promise<T> {
+  async twice<T>(
+    call: (server: LanguageServer) => Promise<T>,
+    signal: AbortSignal,
+    repair: (error: unknown) => Promise<boolean> = async () => false,
+  ): Promise<T> {
     try {
       return await call(this.#server);
     } catch (error) {
-      const kind = callFailure(error);
-      if (signal.aborted || (kind !== "not_sent" && kind !== "interrupted" && kind !== "unauthenticated")) throw error;
-      this.#source.forget(this.#server);
-      this.#server = await this.#source.find(signal);
+      if (signal.aborted) throw error;
+      if (!(await repair(error))) {
+        const kind = callFailure(error);
+        if (kind !== "not_sent" && kind !== "interrupted" && kind !== "unauthenticated") throw error;
+        this.#source.forget(this.#server);
+        this.#server = await this.#source.find(signal);
+      }
       return await call(this.#server);
     }
   }

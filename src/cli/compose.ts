@@ -144,7 +144,6 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
         { ...model, contextTokens: contextTokens.get(model.uid) },
         continues === undefined ? {} : { continues },
       ).prompt,
-    transforms: () => [],
     countTokens: estimateTokens,
     onOutcomes: (turn, outcomes) => metered.noteCalls(turn, outcomes),
     trajectoryNotes: trajectoryNotes(openOwnJournal(readSettings(io)), owner, clock),

@@ -103,8 +103,8 @@ class RpcLanguageServer implements LanguageServer {
   async startCascade(signal: AbortSignal): Promise<CascadeId> {
     this.#mayPrompt();
     await this.ensurePanelState({ force: false }, signal);
-    const start = () =>
-      this.#calls.once(
+    const { cascadeId } = await this.#calls
+      .once(
         (call) =>
           this.#client.startCascade(
             {
@@ -116,12 +116,11 @@ class RpcLanguageServer implements LanguageServer {
           ),
         this.#deadlines.startCascade,
         signal,
-      );
-    const { cascadeId } = await start().catch(async (error: unknown) => {
-      if (!lostPanel(error)) throw error;
-      await this.ensurePanelState({ force: true }, signal);
-      return start(); // the refusal says that nothing was started; once more, and no more. A row of docs/retries.md.
-    });
+      )
+      .catch((error: unknown) => {
+        if (lostPanel(error)) this.#panel.forget(); // made anew before the next call; this one is not repeated
+        throw error;
+      });
     if (cascadeId === "") throw refusal("upstream_failed", "The IDE's server started no conversation.");
     const id = cascadeId as CascadeId; // this is where they come from
     this.#started.add(id);

@@ -4,10 +4,11 @@ import { isWithoutIde, MillraceError } from "../base/errors.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
 import type { Claimed, TurnRecord } from "../log/store.ts";
 import { stateOf } from "./decide.ts";
+import type { Exchange } from "./exchange.ts";
 import { answerOf, reconcile } from "./reconcile.ts";
-import { answeringBackend } from "./route.ts";
+import { exchangeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
-import { continuedPromptOf, type Planning, promptOf, transformsOf } from "./turn-plan.ts";
+import { continuedPromptOf, type Planning, promptOf, stepsOf } from "./turn-plan.ts";
 
 /** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
 const waitForIdeMs = 60_000;
@@ -38,19 +39,20 @@ export async function adopt(
     started === undefined ? backends.choose(prompt(), signal) : backends.holding(started, signal);
   /** Whether the backend was asked to go on: it then cleans up itself. */
   let begun = false;
-  const open = async (signal: AbortSignal): Promise<AsyncIterable<Batch>> => {
-    const backend = answeringBackend(planning, record, await whenThere(find, clock, signal));
+  const open = async (signal: AbortSignal): Promise<Exchange> => {
+    const backend = await whenThere(find, clock, signal);
     begun = true;
-    if (started === undefined) return backend.run(prompt(), options.run, signal);
+    const asked = { backend, prompt: prompt(), run: options.run };
+    if (started === undefined) return exchangeOf(planning, record, asked);
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
-    // the whole answer again: transforms have changed what the log holds, so only they can say where it stands
+    // the whole answer again: steps have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep } = started;
     const answered = events.some((event) => event.type !== "started");
-    const from = { cascadeId, text: "", thinking: "", answered, ...(fromStep === undefined ? {} : { fromStep }) };
-    return backend.resume(prompt(), from, options.run, signal);
+    const from = { cascadeId, answered, ...(fromStep === undefined ? {} : { fromStep }) };
+    return exchangeOf(planning, record, { ...asked, from });
   };
-  const transforms = [...transformsOf(planning, record), reconcile(logged)];
-  const runner = new Runner({ writer, state: stateOf(events), open, transforms, clock });
+  const steps = [...stepsOf(planning, record), reconcile(logged)];
+  const runner = new Runner({ writer, state: stateOf(events), open, steps, clock });
   if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
   const cleanUp = async () => {
     const cascadeId = started?.cascadeId;

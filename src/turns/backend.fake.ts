@@ -15,7 +15,7 @@ export class FakeAnswer {
   stoppedBy: unknown;
   /** Whether it has cleaned up. */
   closed = false;
-  readonly #queue: TurnEventBody[] = [];
+  readonly #queue: Batch[] = [];
   #ended = false;
   #wake: () => void = () => {};
 
@@ -25,10 +25,10 @@ export class FakeAnswer {
     this.options = options;
   }
 
-  /** The next events, all ready at once, as if one poll had answered them. */
+  /** The next events as one batch: what one poll answered. */
   emit(...bodies: TurnEventBody[]): void {
     this.options.onAlive();
-    this.#queue.push(...bodies);
+    this.#queue.push(bodies);
     this.#wake();
   }
 
@@ -56,7 +56,7 @@ export class FakeAnswer {
       this.promptSent = true;
       while (!signal.aborted) {
         const next = this.#queue.shift();
-        if (next !== undefined) yield [next];
+        if (next !== undefined) yield next;
         else if (this.#ended) return;
         else await new Promise<void>((resolve) => (this.#wake = resolve));
       }

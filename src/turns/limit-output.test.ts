@@ -14,8 +14,8 @@ function run(
   limits: { readonly stop?: readonly string[]; readonly maxOutputTokens?: number },
   bodies: readonly TurnEventBody[],
 ): readonly TurnEventBody[] {
-  const transform = limitOutput({ stop: [], maxOutputTokens: undefined, countTokens, ...limits });
-  return transform === undefined ? bodies : bodies.flatMap((body) => transform.push(body));
+  const step = limitOutput({ stop: [], maxOutputTokens: undefined, countTokens, ...limits });
+  return step === undefined ? bodies : bodies.flatMap((body) => step.push(body));
 }
 
 function textOf(bodies: readonly TurnEventBody[]): string {

@@ -21,7 +21,7 @@ import { archiverOf, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
-import { type Planning, promptOf, transformsOf } from "./turn-plan.ts";
+import { type Planning, promptOf, stepsOf } from "./turn-plan.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "./turns.ts";
 import { upkeep } from "./upkeep.ts";
 
@@ -254,11 +254,14 @@ class Engine implements StreamTurns {
   }
 
   /** From here the turn is stored, and goes on whatever becomes of the request. */
-  #begin(record: TurnRecord, writer: LogWriter, inner: Backend, prompt: Prompt, signal: AbortSignal): StartedTurn {
+  #begin(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt, signal: AbortSignal): StartedTurn {
     const { turnId, degraded, expiresAtMs } = record;
     this.#presence.expect(turnId, signal);
-    const { backend, continuity } = routeOf(this.#options, this.#continuity, record, inner);
-    this.#run(record, writer, backend, prompt);
+    const asked = { backend, prompt, run: this.#runOptions(turnId) };
+    const { exchange, continuity } = routeOf(this.#options, this.#continuity, record, asked);
+    const steps = [this.#refusals.watch(record.modelUid as ModelUid), ...stepsOf(this.#options, record)];
+    const runner = new Runner({ writer, state: "created", open: async () => exchange, steps, clock: this.#clock });
+    this.#running.add(turnId, runner, record.graceMs);
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
   }
 
@@ -327,18 +330,6 @@ class Engine implements StreamTurns {
       if (record.graceMs === Infinity || this.#isAttended(record)) continue;
       await this.cancel(record.turnId, "superseded");
     }
-  }
-
-  #run(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt): void {
-    const run = this.#runOptions(record.turnId);
-    const runner = new Runner({
-      writer,
-      state: "created",
-      open: async (signal) => backend.run(prompt, run, signal),
-      transforms: [this.#refusals.watch(record.modelUid as ModelUid), ...transformsOf(this.#options, record)],
-      clock: this.#clock,
-    });
-    this.#running.add(record.turnId, runner, record.graceMs);
   }
 
   #runOptions(turnId: TurnId): RunOptions {

@@ -10,8 +10,8 @@ const finished = (text: string): TurnEventBody => ({
 });
 
 function resumed(logged: readonly TurnEventBody[], again: readonly TurnEventBody[]): readonly TurnEventBody[] {
-  const transform = reconcile(answerOf(logged));
-  return again.flatMap((body) => transform.push(body));
+  const step = reconcile(answerOf(logged));
+  return again.flatMap((body) => step.push(body));
 }
 
 const deltas = (text: string, cuts: readonly number[], type: "text" | "thinking" = "text"): TurnEventBody[] => {

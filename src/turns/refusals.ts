@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { type ErrorRecord, MillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
-import type { EventTransform } from "./transform.ts";
+import type { Step } from "./step.ts";
 
 /** How long a refusal is told again instead of asking anew; also the longest wait that is announced to clients. */
 const rememberMs = 60_000;
@@ -48,7 +48,7 @@ export class Refusals {
   }
 
   /** Looks at a turn's events on their way into its log. */
-  watch(model: ModelUid): EventTransform {
+  watch(model: ModelUid): Step {
     return {
       push: (event) => {
         if (event.type === "failed") this.#note(model, event.error);

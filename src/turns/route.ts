@@ -1,20 +1,22 @@
-import type { Backend, Backends, Prompt } from "../backends/backend.ts";
+import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
 import type { CascadeId } from "../base/ids.ts";
 import type { BackendKind } from "../log/event.ts";
 import type { NewTurn } from "../log/store.ts";
-import { continuingBackend } from "./continuity/continuing-backend.ts";
 import type { Continuity, ContinuityOptions } from "./continuity/continuity.ts";
+import { Conversation } from "./continuity/conversation.ts";
+import { type Begun, type Exchange, exchange } from "./exchange.ts";
 import { planAnswer } from "./tools/answer-plan.ts";
-import { type AnswerReport, plannedBackend } from "./tools/planned-backend.ts";
 import { continuedPromptOf, type Planning } from "./turn-plan.ts";
 
 type Turn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber" | "caller" | "session">;
 
-/** How one turn goes upstream: into which trajectory, and who reads its answer. */
-export interface Route {
+/** What is asked, and over what. */
+export interface Asked {
   readonly backend: Backend;
-  /** `reused` or `rebuilt(reason)`, once it is known. */
-  readonly continuity: Promise<string>;
+  readonly prompt: Prompt;
+  readonly run: RunOptions;
+  /** Where the log of a turn that another process began stands. */
+  readonly from?: Begun;
 }
 
 const archiveMs = 5_000;
@@ -32,40 +34,39 @@ export function archiverOf(backends: Backends): ContinuityOptions["archive"] {
   };
 }
 
-/** A backend whose answers are read by the turn's plan: calls and JSON come out checked. Counts what became of its calls. */
-export function answeringBackend(
+/** The exchange of a turn, its answer read by the turn's plan. Counts what became of its calls. */
+export function exchangeOf(
   planning: Planning,
   turn: Pick<Turn, "turnId" | "request" | "modelUid">,
-  inner: Backend,
-  onReport: (report: AnswerReport) => void = () => {},
-): Backend {
-  const plan = planAnswer(turn.request, turn.turnId.replace(/^turn_/, ""));
-  if (plan === undefined) return inner;
-  return plannedBackend(inner, plan, (report) => {
-    onReport(report);
-    if (report.outcomes.length > 0) planning.onOutcomes?.(turn, report.outcomes);
+  asked: Asked,
+  conversation?: Conversation,
+): Exchange {
+  return exchange({
+    ...asked,
+    conversation,
+    plan: planAnswer(turn.request, turn.turnId.replace(/^turn_/, "")),
+    onReport: ({ outcomes }) => {
+      if (outcomes.length > 0) planning.onOutcomes?.(turn, outcomes);
+    },
   });
 }
 
-/** The way of a new turn. Without continuity every prompt goes into a fresh trajectory. */
-export function routeOf(planning: Planning, continuity: Continuity | undefined, turn: Turn, inner: Backend): Route {
-  let asked: AnswerReport["asked"] = "once";
-  const answering = answeringBackend(planning, turn, inner, (report) => {
-    asked = report.asked;
-  });
-  if (continuity === undefined) return { backend: answering, continuity: Promise.resolve("rebuilt(off)") };
+/**
+ * The way of a new turn, and what `continuity` tells of it: `reused` or `rebuilt(reason)`, once it is known. Without continuity
+ * every prompt goes into a fresh trajectory.
+ */
+export function routeOf(
+  planning: Planning,
+  continuity: Continuity | undefined,
+  turn: Turn,
+  asked: Asked,
+): { readonly exchange: Exchange; readonly continuity: Promise<string> } {
+  if (continuity === undefined) {
+    return { exchange: exchangeOf(planning, turn, asked), continuity: Promise.resolve("rebuilt(off)") };
+  }
   const choice = continuity.choose(turn);
-  const continued: Prompt | undefined =
-    choice.type === "reuse" ? continuedPromptOf(planning, turn, choice.cascadeId) : undefined;
+  const continued = choice.type === "reuse" ? continuedPromptOf(planning, turn, choice.cascadeId) : undefined;
   const travelled = Promise.withResolvers<string>();
-  const backend = continuingBackend({
-    inner: answering,
-    continuity,
-    asker: turn,
-    choice,
-    continued,
-    isClean: () => asked === "once",
-    onTravelled: travelled.resolve,
-  });
-  return { backend, continuity: travelled.promise };
+  const conversation = new Conversation({ continuity, asker: turn, choice, continued, onTravelled: travelled.resolve });
+  return { exchange: exchangeOf(planning, turn, asked, conversation), continuity: travelled.promise };
 }

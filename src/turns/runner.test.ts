@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Batch } from "../backends/backend.ts";
+import type { Backend, Batch, Prompt } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { ModelUid, TurnId } from "../base/ids.ts";
 import type { TurnEventBody } from "../log/event.ts";
 import type { Appended, LogWriter } from "../log/store.ts";
+import { exchange } from "./exchange.ts";
 import { Runner } from "./runner.ts";
 import { settle } from "./turns.fake.ts";
 
@@ -42,7 +43,12 @@ class RunnerWorld {
       });
       return this.opening.promise;
     };
-    this.runner = new Runner({ writer, state: "created", open, transforms: [], clock: this.clock });
+    const exchanging = async (signal: AbortSignal) => {
+      const batches = await open(signal);
+      const backend = { kind: "cascade", run: () => batches } as unknown as Backend; // nothing else of it is used
+      return exchange({ backend, prompt: {} as Prompt, run: { keep: false, onAlive: () => {} } });
+    };
+    this.runner = new Runner({ writer, state: "created", open: exchanging, steps: [], clock: this.clock });
   }
 
   opens(): void {

@@ -5,29 +5,27 @@ import { toMillraceError } from "../base/errors.ts";
 import { type CancelledBy, isTerminal, type TurnEventBody } from "../log/event.ts";
 import type { LogWriter } from "../log/store.ts";
 import { decide, isOver, stopFor, type TurnInput, type TurnState } from "./decide.ts";
+import type { Exchange } from "./exchange.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
-import type { EventTransform } from "./transform.ts";
-import { Upstream } from "./upstream.ts";
-
-/** Events of one transaction, at most; keeps a torrent from holding readers back. */
-const largestBatch = 256;
+import { type Step, through } from "./step.ts";
 
 /** How long a cancel waits for the backend, to be found and then to be told, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
 
 export interface RunnerOptions {
-  readonly writer: LogWriter;
+  /** Rejects where the turn is not stored after all: what was begun upstream is then cancelled, and no prompt is sent. */
+  readonly writer: LogWriter | Promise<LogWriter>;
   /** Where the log stands; `created` for a new turn. */
   readonly state: TurnState;
-  /** Opens the backend's stream. Its signal's reason is a `StopReason`. May throw what finding a backend throws. */
-  readonly open: (signal: AbortSignal) => Promise<AsyncIterable<Batch>>;
-  readonly transforms: readonly EventTransform[];
+  /** Finds the backend. The reason of the signal is a `StopReason`. May throw what finding a backend throws. */
+  readonly open: (signal: AbortSignal) => Promise<Exchange>;
+  readonly steps: readonly Step[];
   readonly clock: Clock;
 }
 
 /**
- * Runs one turn: pulls the backend, feeds the machine, appends what it decides. The only writer of the turn's log.
- * `stop` may come at any time; the first one counts. Source: docs/turn-machine.md.
+ * Runs one turn: takes the batches of its exchange, passes each through the steps and the machine, and appends the result.
+ * The only writer of the turn's log. `stop` may come at any time; the first one counts. Source: docs/turn-machine.md.
  */
 export class Runner {
   readonly #options: RunnerOptions;
@@ -37,6 +35,13 @@ export class Runner {
   #stopping: TurnInput | undefined;
   #state: TurnState;
   #upstreamEnded = false;
+  /** The exchange, from the search for its backend to the end of its clean-up. Never rejects. */
+  #working: Promise<TurnInput> | undefined;
+  #opened = false;
+  readonly #opening = Promise.withResolvers<void>();
+  /** The batch that is being stored. Never rejects. */
+  #storing: Promise<unknown> = Promise.resolve();
+  #logFailure: { readonly error: unknown } | undefined;
   readonly #over = Promise.withResolvers<void>();
 
   constructor(options: RunnerOptions) {
@@ -63,107 +68,124 @@ export class Runner {
     this.#stop(why);
   }
 
+  /**
+   * Begins upstream while the turn is still being stored: nothing is appended, and so no prompt is sent, before the writer is
+   * there. Resolves when the backend has cleaned up; never rejects.
+   */
+  async begin(): Promise<void> {
+    this.#working ??= this.#work();
+    void bestEffort(Promise.resolve(this.#options.writer), () => this.#tell("cancel"));
+    await this.#working;
+  }
+
   /** Resolves when the turn is over here and the backend has cleaned up. Rejects with what the log throws. */
   async run(): Promise<TurnState> {
-    let upstream: Upstream | undefined;
+    let input: TurnInput;
     try {
-      upstream = await this.#open();
-      while (!isOver(this.#state)) {
-        const inputs = await this.#gather(upstream);
-        if (inputs.some(wasAskedFor)) await this.#cancelUpstream(upstream);
-        await this.#step(inputs);
-      }
+      const goesOn = this.#stopping === undefined || wasAskedFor(this.#stopping); // else it is over before it goes on
+      if (goesOn) this.#working ??= this.#work();
+      input = await Promise.race([this.#stopped, ...(this.#working === undefined ? [] : [this.#working])]);
+      if (wasAskedFor(input)) await this.#cancelUpstream();
+      await this.#storing;
+      if (this.#logFailure !== undefined) throw this.#logFailure.error;
+      if (!isOver(this.#state)) await this.#step([input]);
     } finally {
       this.#over.resolve();
-      if (!isOver(this.#state)) this.#stopUpstream.abort("cancel" satisfies StopReason); // the log failed for good
-      if (upstream !== undefined) await bestEffort(upstream.close({ ended: this.#upstreamEnded }));
+      if (!isOver(this.#state)) this.#tell("cancel"); // the log failed for good
+      if (this.#opened) await this.#working;
     }
+    if (input.type !== "detach") await this.#working; // a backend that is found late is told as well
     return this.#state;
   }
 
-  async #open(): Promise<Upstream | undefined> {
-    if (this.#stopping !== undefined && !wasAskedFor(this.#stopping)) return undefined; // over before it goes on
-    const opening = this.#options.open(this.#stopUpstream.signal).then(
-      (events): Upstream | TurnInput => new Upstream(events),
-      (error: unknown): TurnInput => ({ type: "upstream_threw", error: toMillraceError(error) }),
-    );
-    const opened = await Promise.race([this.#stopped, opening]);
-    if (opened instanceof Upstream) return opened;
-    const soon = wasAskedFor(opened) ? await within(opening, cancelFirstMs, this.#options.clock) : undefined;
-    if (soon instanceof Upstream) return soon; // the backend is told first, as that of any other turn
-    await this.#step([opened]); // the turn is over
-    if (opened.type !== "cancel") return undefined;
-    this.#over.resolve();
-    const late = await opening;
-    return late instanceof Upstream ? late : undefined; // opened all the same: it is closed, and so cancelled upstream
+  async #work(): Promise<TurnInput> {
+    const { signal } = this.#stopUpstream;
+    try {
+      const exchange = await this.#options.open(signal);
+      this.#opened = true;
+      if (this.#stopping !== undefined && wasAskedFor(this.#stopping)) this.#tell("cancel"); // as that of any other turn
+      this.#opening.resolve();
+      const isLeftAlone = signal.aborted && signal.reason === ("detach" satisfies StopReason);
+      if (!isLeftAlone) await exchange((batch) => this.#deliver(batch), signal);
+      return { type: "upstream_ended" };
+    } catch (error) {
+      return { type: "upstream_threw", error: toMillraceError(error) };
+    } finally {
+      this.#opening.resolve();
+    }
   }
 
   /**
    * Before the terminal event, for as long as that may take: once the log has it nobody comes back to this turn, not even after a
-   * crash. Whoever takes the turn over meanwhile finds the request to cancel, and does the same.
+   * crash. Another process that takes the turn over meanwhile finds the request to cancel, and does the same.
    */
-  async #cancelUpstream(upstream: Upstream | undefined): Promise<void> {
-    if (upstream === undefined) return;
+  async #cancelUpstream(): Promise<void> {
+    const { clock } = this.#options;
+    if (!this.#opened) await within(this.#opening.promise, cancelFirstMs, clock);
+    if (!this.#opened || this.#working === undefined) return;
     this.#stopUpstream.abort("cancel" satisfies StopReason);
-    await within(bestEffort(upstream.close({ ended: false })), cancelFirstMs, this.#options.clock);
+    await within(bestEffort(this.#working), cancelFirstMs, clock);
   }
 
-  /** One input, and with it all that the backend had ready: what one poll answered is one transaction. */
-  async #gather(upstream: Upstream | undefined): Promise<readonly TurnInput[]> {
-    if (this.#stopping !== undefined || upstream === undefined) return [await this.#stopped];
-    const first = await Promise.race([this.#stopped, upstream.next()]);
-    if (first.type === "cancel" || first.type === "detach" || first.type === "fenced") return [first];
-    upstream.take();
-    const inputs: TurnInput[] = [first];
-    let last: TurnInput | undefined = first;
-    while (inputs.length < largestBatch && last !== undefined && mayPullOn(last) && this.#stopping === undefined) {
-      last = await upstream.nextAtOnce();
-      if (last === undefined) break;
-      upstream.take();
-      inputs.push(last);
+  /** Stores what one poll answered in one transaction. False: the turn is over or stopped, and nothing more is taken. */
+  #deliver(batch: Batch): Promise<boolean> {
+    const stored = this.#store(batch);
+    this.#storing = stored;
+    return stored;
+  }
+
+  async #store(batch: Batch): Promise<boolean> {
+    try {
+      await this.#options.writer;
+    } catch {
+      this.#tell("cancel"); // not stored, so not asked either
+      return false;
     }
-    return inputs;
+    if (this.#stopping !== undefined || isOver(this.#state)) return false;
+    this.#upstreamEnded ||= batch.some(isTerminal);
+    try {
+      await this.#step(batch.map((body) => ({ type: "event", body })));
+    } catch (error) {
+      this.#logFailure = { error };
+      this.#tell("cancel");
+      return false;
+    }
+    return !isOver(this.#state);
   }
 
   async #step(inputs: readonly TurnInput[]): Promise<void> {
-    this.#upstreamEnded ||= inputs.some(endsUpstream);
+    this.#upstreamEnded ||= inputs.some(({ type }) => type === "upstream_ended" || type === "upstream_threw");
     const appends: TurnEventBody[] = [];
     let state = this.#state;
-    for (const input of inputs.flatMap((each) => this.#transformed(each))) {
+    for (const input of this.#stepped(inputs)) {
       const decision = decide(state, input);
       state = decision.state;
       appends.push(...decision.appends);
     }
-    const { outcome } = await this.#options.writer.append(mergeDeltas(appends), this.#options.clock.now());
+    const writer = await this.#options.writer;
+    const { outcome } = await writer.append(mergeDeltas(appends), this.#options.clock.now());
     this.#state = outcome === "appended" ? state : decide(this.#state, { type: "fenced" }).state;
     // only now: whoever fenced us off needs the upstream; a turn that was removed needs it no more
     const reason = outcome === "removed" ? "cancel" : stopFor(this.#state, this.#upstreamEnded);
-    if (reason !== undefined) this.#stopUpstream.abort(reason);
+    if (reason !== undefined) this.#tell(reason);
+    if (isOver(this.#state)) this.#over.resolve();
   }
 
-  /** Terminal events that are made here pass through the transforms too: they give back the text that they hold. */
-  #transformed(input: TurnInput): readonly TurnInput[] {
-    let bodies = input.type === "event" ? [input.body] : decide(this.#state, input).appends;
-    if (bodies.length === 0) return [input];
-    for (const transform of this.#options.transforms) bodies = bodies.flatMap((body) => transform.push(body));
-    return bodies.map((body) => ({ type: "event", body }));
+  /** Terminal events that are made here pass through the steps too: they give back the text that they hold. */
+  #stepped(inputs: readonly TurnInput[]): readonly TurnInput[] {
+    return inputs.flatMap((input): readonly TurnInput[] => {
+      const bodies = input.type === "event" ? [input.body] : decide(this.#state, input).appends;
+      if (bodies.length === 0) return [input];
+      return through(this.#options.steps, bodies).map((body) => ({ type: "event", body }));
+    });
+  }
+
+  #tell(reason: StopReason): void {
+    this.#stopUpstream.abort(reason);
   }
 }
 
 /** A cancel that is stored with the turn, as a request; a stop's is not, and an IDE's own needs none. */
 function wasAskedFor(input: TurnInput): boolean {
   return input.type === "cancel" && input.by !== "shutdown" && input.by !== "ide";
-}
-
-/** Not past `started`, which must be stored first, nor past an end. */
-function mayPullOn(input: TurnInput): boolean {
-  return input.type === "event" && input.body.type !== "started" && !isTerminal(input.body);
-}
-
-function endsUpstream(input: TurnInput): boolean {
-  return (
-    input.type === "upstream_ended" ||
-    input.type === "upstream_threw" ||
-    (input.type === "event" && isTerminal(input.body))
-  );
 }

@@ -5,8 +5,8 @@ import type { NewTurn } from "../log/store.ts";
 import { heldPart } from "./continuity/visible-history.ts";
 import { limitOutput } from "./limit-output.ts";
 import type { LayoutOptions } from "./prompt/layout.ts";
+import type { Step } from "./step.ts";
 import type { CallOutcome } from "./tools/call-desk.ts";
-import type { EventTransform } from "./transform.ts";
 
 /** The model that a request's name means. */
 export interface PlannedModel {
@@ -18,8 +18,6 @@ export interface PlannedModel {
 export interface Planning {
   /** `continues`: only what that trajectory does not hold yet. Throws `context_too_long`, `invalid_request`. */
   readonly layout: (request: TurnRequest, model: PlannedModel, continues?: LayoutOptions["continues"]) => Prompt;
-  /** What rewrites the turn's events before its stop sequences and length are enforced: its tool plan. */
-  readonly transforms: (request: TurnRequest) => readonly EventTransform[];
   /** Never more than one token a UTF-16 code unit. */
   readonly countTokens: (text: string) => number;
   /**
@@ -47,11 +45,12 @@ export function continuedPromptOf(
   return prompt.continues === cascadeId ? prompt : undefined;
 }
 
-export function transformsOf(planning: Planning, { request }: Pick<NewTurn, "request">): readonly EventTransform[] {
+/** What every answer passes on its way to the log, once its plan has read it. */
+export function stepsOf(planning: Planning, { request }: Pick<NewTurn, "request">): readonly Step[] {
   const limit = limitOutput({
     stop: request.stop,
     maxOutputTokens: request.maxOutputTokens,
     countTokens: planning.countTokens,
   });
-  return [...planning.transforms(request), ...(limit === undefined ? [] : [limit])];
+  return limit === undefined ? [] : [limit];
 }

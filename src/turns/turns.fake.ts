@@ -69,7 +69,6 @@ export function fakeTurns(overrides: Partial<TurnsOptions> = {}): FakeTurns {
     implicitJoins: true,
     owner: "owner-1",
     layout: plainLayout,
-    transforms: () => [],
     countTokens: (text) => Math.ceil(text.length / 4),
     ...overrides,
   });

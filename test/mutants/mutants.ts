@@ -173,8 +173,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: the prompt is sent before the cascade is stored",
     file: "src/backends/cascade/run.ts",
-    from: '    yield { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };\n    signal.throwIfAborted();\n',
-    to: '    await sendPrompt(reach, cascadeId, prompt, signal);\n    yield { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };\n',
+    from: "      yield [startedEvent(prompt, begun, reach)];\n      signal.throwIfAborted();\n",
+    to: "      await sendPrompt(reach, cascadeId, prompt, signal);\n      yield [startedEvent(prompt, begun, reach)];\n",
     tests: ["src/backends"],
   },
   {
@@ -292,8 +292,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: an adopted turn sends its prompt again",
     file: "src/turns/adopt.ts",
-    from: "if (started === undefined) return backend.run(prompt(), options.run, signal);",
-    to: "if (record !== undefined) return backend.run(prompt(), options.run, signal);",
+    from: "if (started === undefined) return exchangeOf(planning, record, asked);",
+    to: "if (record !== undefined) return exchangeOf(planning, record, asked);",
     tests: turns,
   },
   {

@@ -3,9 +3,8 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Backend, Prompt, ResumePoint, RunOptions } from "../backend.ts";
-import { eachAlone } from "../batches.ts";
 import type { ServerSource } from "../reach.ts";
-import { resumeCascade, runCascade } from "./run.ts";
+import { runCascade } from "./run.ts";
 import type { CascadeSettings } from "./settings.ts";
 import { stepsFollower } from "./steps-follower.ts";
 import { transcriptFollower } from "./transcript-follower.ts";
@@ -21,20 +20,14 @@ export function cascadeBackend(
   settings: CascadeSettings,
 ): Backend {
   const parts = { source, server, settings };
+  const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
+    capabilities.steps
+      ? runCascade(stepsFollower, parts, prompt, from, options, signal)
+      : runCascade(transcriptFollower, parts, prompt, from, options, signal);
   return {
     kind: "cascade",
-    run: (prompt: Prompt, options: RunOptions, signal: AbortSignal) =>
-      eachAlone(
-        capabilities.steps
-          ? runCascade(stepsFollower, parts, prompt, options, signal)
-          : runCascade(transcriptFollower, parts, prompt, options, signal),
-      ),
-    resume: (prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal) =>
-      eachAlone(
-        capabilities.steps
-          ? resumeCascade(stepsFollower, parts, prompt, from, options, signal)
-          : resumeCascade(transcriptFollower, parts, prompt, from, options, signal),
-      ),
+    run: (prompt, options, signal) => run(prompt, undefined, options, signal),
+    resume: run,
     archive: (cascadeId: CascadeId, signal: AbortSignal) => stopAndArchive(server, cascadeId, signal),
   };
 }

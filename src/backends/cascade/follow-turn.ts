@@ -4,6 +4,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/call-failure.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { Batch } from "../backend.ts";
 import type { Reach } from "../reach.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
 import {
@@ -28,7 +29,7 @@ export interface FollowOptions {
 }
 
 /**
- * Polls a turn to its end and gives its events; the last one is terminal. One poll at a time; each asks for what may have
+ * Polls a turn to its end and gives what each poll brought as one batch; the last event is terminal. One poll at a time; each asks for what may have
  * changed. Rejects with the signal's reason when it aborts, wherever that meets it.
  */
 export async function* followTurn<State extends FollowerState, Snapshot>(
@@ -38,7 +39,7 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
   reach: Reach,
   { clock, pace, silenceMs, onAlive }: FollowOptions,
   signal: AbortSignal,
-): AsyncGenerator<TurnEventBody, void> {
+): AsyncGenerator<Batch, void> {
   let state = follower.start(from);
   let history: PollHistory = noPolls;
   let detours = 0;
@@ -62,7 +63,7 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
       signal.throwIfAborted();
       failure = error;
     }
-    yield* events;
+    if (events.length > 0) yield events;
     if (events.some(isTerminal)) return;
 
     let waitMs: number;
@@ -72,13 +73,13 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
       detours = state.astray ? detours + 1 : 0;
       if (state.progress.phase === "closing" || (state.astray && detours < 4)) continue;
       if (now() - (state.progress.changedAtMs ?? startedAtMs) >= silenceMs) {
-        yield { type: "failed", error: silenceError(silenceMs) };
+        yield [{ type: "failed", error: silenceError(silenceMs) }];
         return;
       }
     } else {
       const retry = afterFailure(history, pollFailure(failure), now(), pace);
       if (retry === undefined) {
-        yield { type: "failed", error: lostError(failure, reach) };
+        yield [{ type: "failed", error: lostError(failure, reach) }];
         return;
       }
       ({ history, waitMs } = retry);

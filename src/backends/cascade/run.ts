@@ -3,12 +3,12 @@ import type { Clock } from "../../base/clock.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/call-failure.ts";
-import { errorFromDetails } from "../../language-server/errors.ts";
+import { errorFromDetails, upstreamReason } from "../../language-server/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { type Answer, emptyAnswer } from "../answer-diff.ts";
-import type { Prompt, ResumePoint, RunOptions } from "../backend.ts";
+import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { Reach, type ServerSource } from "../reach.ts";
 import { estimatedUsage, reportedUsage } from "../turn-usage.ts";
 import { followTurn } from "./follow-turn.ts";
@@ -28,7 +28,7 @@ interface Held {
   /** The server may be working on the prompt. */
   prompted: boolean;
   ended: "no" | "finished" | "otherwise";
-  /** Its end was handed on: whoever keeps it knows that it is his. */
+  /** The caller gets the end now, so the caller owns a trajectory that is kept. */
   told?: boolean;
   /** Nobody will come back to it: its id was never told. */
   untold?: boolean;
@@ -38,87 +38,111 @@ interface Held {
 const cleanUpMs = 5_000;
 const usageMs = 2_000;
 
-/** One turn from its beginning: the contract of `Backend.run`. */
+/**
+ * One turn: the contract of `Backend.run`, and of `Backend.resume` where `from` says how far another process came. Gives each poll as
+ * one batch. Errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up in every case. What the turn
+ * used comes with its terminal event, after the clean-up: once the log has that event, nobody comes back to this turn.
+ */
 export async function* runCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   { source, server, settings }: CascadeParts,
   prompt: Prompt,
+  from: ResumePoint | undefined,
   options: RunOptions,
   signal: AbortSignal,
-): AsyncGenerator<TurnEventBody, void> {
+): AsyncGenerator<Batch, void> {
   const reach = new Reach(source, server);
-  const held: Held = { cascadeId: undefined, prompted: false, ended: "no", cleaned: false };
-  yield* guarded(held, reach, options, signal, async function* () {
-    const { cascadeId, fromStep } = await begin(reach, prompt, held, signal);
-    const { modelUid } = prompt;
-    const ide = reach.server.endpoint.variant;
-    yield { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };
-    signal.throwIfAborted();
-
-    const start = startPoint(prompt, fromStep, emptyAnswer, settings.clock, reach);
-    held.prompted = true;
-    if ((await sendPrompt(reach, cascadeId, prompt, signal)) === "unknown") {
-      const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
-      if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
-    }
-    yield* follow(follower, start, held, cascadeId, reach, prompt, settings, options, signal);
-  });
-}
-
-/** A turn that another process began: the contract of `Backend.resume`. */
-export async function* resumeCascade<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  { source, server, settings }: CascadeParts,
-  prompt: Prompt,
-  from: ResumePoint,
-  options: RunOptions,
-  signal: AbortSignal,
-): AsyncGenerator<TurnEventBody, void> {
-  const reach = new Reach(source, server);
-  const held: Held = { cascadeId: from.cascadeId, prompted: true, ended: "no", cleaned: false };
-  yield* guarded(held, reach, options, signal, async function* () {
-    const { cascadeId } = from;
-    if (cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
-    await reach.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-    const sent = { text: from.text, thinking: from.thinking };
-    const start = startPoint(prompt, from.fromStep ?? 0, sent, settings.clock, reach);
-    const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
-    if (accepted === "absent") {
-      if (from.answered === true || from.text !== "" || from.thinking !== "")
-        throw new MillraceError("upstream_failed", vanishedMessage);
-      if ((await sendPrompt(reach, cascadeId, prompt, signal)) === "unknown") {
-        const now = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
-        if (now === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
-      }
-    }
-    yield* follow(follower, start, held, cascadeId, reach, prompt, settings, options, signal);
-  });
-}
-
-/** Runs the body; errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up, whatever happens. */
-async function* guarded(
-  held: Held,
-  reach: Reach,
-  options: RunOptions,
-  signal: AbortSignal,
-  body: () => AsyncGenerator<TurnEventBody, void>,
-): AsyncGenerator<TurnEventBody, void> {
+  const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no", cleaned: false };
+  const { onAlive } = options;
   try {
-    for await (const event of body()) {
-      if (isTerminal(event)) {
-        held.ended = event.type === "finished" ? "finished" : "otherwise";
-        held.told = true;
+    let start: StartPoint;
+    let cascadeId: CascadeId;
+    if (from === undefined) {
+      const begun = await begin(reach, prompt, held, signal);
+      const { fromStep } = begun;
+      ({ cascadeId } = begun);
+      yield [startedEvent(prompt, begun, reach)];
+      signal.throwIfAborted();
+      start = startPoint(prompt, fromStep, emptyAnswer, settings.clock, reach);
+      held.prompted = true;
+      await send(follower, start, cascadeId, reach, prompt, settings, options, signal);
+    } else {
+      if (from.cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
+      ({ cascadeId } = from);
+      const sent = { text: from.text, thinking: from.thinking };
+      start = startPoint(prompt, from.fromStep ?? 0, sent, settings.clock, reach);
+      await sendUnlessAccepted(follower, start, cascadeId, reach, prompt, from, settings, options, signal);
+    }
+    let { thinking } = start.sent;
+    for await (const batch of followTurn(follower, start, cascadeId, reach, { ...settings, onAlive }, signal)) {
+      for (const event of batch) if (event.type === "thinking") thinking += event.delta;
+      const end = batch.at(-1);
+      if (end === undefined || !isTerminal(end)) {
+        yield batch;
+        continue;
       }
-      yield event;
+      if (batch.length > 1) yield batch.slice(0, -1);
+      held.ended = end.type === "finished" ? "finished" : "otherwise";
+      const usage = readUsage(reach, cascadeId, start.fromStep, signal);
+      const [reported] = await Promise.all([usage, cleanUp(held, reach, options, signal)]);
+      held.told = true;
+      if (reported !== undefined) yield [reported, end];
+      else if (end.type === "finished") yield [estimatedUsage(prompt, { text: end.text, thinking }), end];
+      else yield [end];
     }
   } catch (error) {
     if (signal.aborted) return;
     held.ended = "otherwise";
-    yield { type: "failed", error: toMillraceError(error).toRecord() };
+    yield [{ type: "failed", error: toMillraceError(error).toRecord() }];
   } finally {
     const keep = options.keep && held.told === true;
     await cleanUp(held, reach, { ...options, keep }, signal);
   }
+}
+
+function startedEvent(
+  { modelUid }: Prompt,
+  { cascadeId, fromStep }: { readonly cascadeId: CascadeId; readonly fromStep: number },
+  reach: Reach,
+): TurnEventBody {
+  const ide = reach.server.endpoint.variant;
+  return { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };
+}
+
+/** Sends the prompt, and makes sure that it arrived. */
+async function send<State extends FollowerState, Snapshot>(
+  follower: Follower<State, Snapshot>,
+  start: StartPoint,
+  cascadeId: CascadeId,
+  reach: Reach,
+  prompt: Prompt,
+  settings: CascadeSettings,
+  options: RunOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if ((await sendPrompt(reach, cascadeId, prompt, signal)) === "accepted") return;
+  const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
+  if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
+}
+
+/** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
+async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
+  follower: Follower<State, Snapshot>,
+  start: StartPoint,
+  cascadeId: CascadeId,
+  reach: Reach,
+  prompt: Prompt,
+  from: ResumePoint,
+  settings: CascadeSettings,
+  options: RunOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  await reach.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
+  const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
+  if (accepted === "accepted") return;
+  if (from.answered === true || from.text !== "" || from.thinking !== "")
+    throw new MillraceError("upstream_failed", vanishedMessage);
+  await send(follower, start, cascadeId, reach, prompt, settings, options, signal);
 }
 
 /** The trajectory of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
@@ -140,49 +164,23 @@ async function begin(
   const start = async (server: LanguageServer) => {
     signal.throwIfAborted();
     await server.ensurePanelState({ force: false }, signal);
-    try {
-      return await server.startCascade(whole);
-    } catch (error) {
-      if (callFailure(error) !== "panel_state_missing") throw error;
-      await server.ensurePanelState({ force: true }, signal);
-      return await server.startCascade(whole);
-    }
+    return await server.startCascade(whole);
   };
-  const cascadeId = await reach.twice(start, signal);
+  const makePanelAnew = async (error: unknown) => {
+    if (!lostPanel(error)) return false;
+    await reach.server.ensurePanelState({ force: true }, signal);
+    return true;
+  };
+  const cascadeId = await reach.twice(start, signal, makePanelAnew);
   held.cascadeId = cascadeId;
   if (signal.aborted) held.untold = true;
   signal.throwIfAborted();
   return { cascadeId, fromStep: 0 };
 }
 
-/**
- * Follows to the end; what the turn used comes just before its terminal event. The trajectory is cleaned up before that
- * event too: once the log has it nobody comes back to this turn, not even after a crash.
- */
-async function* follow<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  start: StartPoint,
-  held: Held,
-  cascadeId: CascadeId,
-  reach: Reach,
-  prompt: Prompt,
-  settings: CascadeSettings,
-  options: RunOptions,
-  signal: AbortSignal,
-): AsyncGenerator<TurnEventBody, void> {
-  let thinking = start.sent.thinking;
-  const { onAlive } = options;
-  for await (const event of followTurn(follower, start, cascadeId, reach, { ...settings, onAlive }, signal)) {
-    if (event.type === "thinking") thinking += event.delta;
-    if (isTerminal(event)) {
-      held.ended = event.type === "finished" ? "finished" : "otherwise";
-      const usage = readUsage(reach, cascadeId, start.fromStep, signal);
-      const [reported] = await Promise.all([usage, cleanUp(held, reach, options, signal)]);
-      if (reported !== undefined) yield reported;
-      else if (event.type === "finished") yield estimatedUsage(prompt, { text: event.text, thinking });
-    }
-    yield event;
-  }
+/** The server says that it started nothing, for want of the state that we can make anew. */
+function lostPanel(error: unknown): boolean {
+  return callFailure(error) === "panel_state_missing" || upstreamReason(error) === "untrusted_workspace";
 }
 
 async function readUsage(reach: Reach, cascadeId: CascadeId, fromStep: number, signal: AbortSignal) {

@@ -1,15 +1,13 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { Backend, Batch, Prompt, RunOptions } from "../backend.ts";
-import { eachAlone } from "../batches.ts";
 import { runRawChat } from "./run.ts";
 
 /** The 1.x way: one server stream a turn, no trajectory, nothing to archive, and nothing to come back to. */
 export function rawChatBackend(server: LanguageServer): Backend {
   return {
     kind: "raw_chat",
-    run: (prompt: Prompt, options: RunOptions, signal: AbortSignal) =>
-      eachAlone(runRawChat(server, prompt, options, signal)),
+    run: (prompt: Prompt, options: RunOptions, signal: AbortSignal) => runRawChat(server, prompt, options, signal),
     resume: cannotResume,
     archive: () => Promise.resolve(),
   };

@@ -1,12 +1,11 @@
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
-import type { TurnEventBody } from "../../log/event.ts";
-import type { Prompt, RunOptions } from "../backend.ts";
+import type { Batch, Prompt, RunOptions } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import { followStream, startStream } from "./stream-follower.ts";
 
 /**
- * One turn as one server stream: the contract of `Backend.run`. The turn ends when the stream does, and closing it, which an
+ * One turn as one server stream, each message a batch: the contract of `Backend.run`. The turn ends when the stream does, and closing it, which an
  * abort does, is the only way to cancel. A stream that breaks is not opened again: that would be a second prompt.
  */
 export async function* runRawChat(
@@ -14,16 +13,16 @@ export async function* runRawChat(
   prompt: Prompt,
   { onAlive }: RunOptions,
   signal: AbortSignal,
-): AsyncGenerator<TurnEventBody, void> {
+): AsyncGenerator<Batch, void> {
   if (signal.aborted) return;
   if (prompt.images.length > 0) {
     const hint = "Leave the images out, or update the IDE.";
     const error = new MillraceError("invalid_request", "This version of the IDE takes no images.", { hint });
-    yield { type: "failed", error: error.toRecord() };
+    yield [{ type: "failed", error: error.toRecord() }];
     return;
   }
   const { modelUid, modelNumber, instructions, messages } = prompt;
-  yield { type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide: server.endpoint.variant };
+  yield [{ type: "started", modelUid, backend: "raw_chat", cascadeId: undefined, ide: server.endpoint.variant }];
   if (signal.aborted) return;
   let state = startStream;
   try {
@@ -31,16 +30,16 @@ export async function* runRawChat(
       onAlive();
       const followed = followStream(state, message);
       state = followed.state;
-      yield* followed.events;
+      if (followed.events.length > 0) yield followed.events;
     }
     signal.throwIfAborted();
     if (state.last === "") {
       throw new MillraceError("upstream_failed", "The IDE's server ended the stream without an answer.");
     }
-    yield estimatedUsage(prompt, state.sent);
-    yield { type: "finished", reason: { unified: "stop", raw: undefined }, text: state.sent.text };
+    const { text } = state.sent;
+    yield [estimatedUsage(prompt, state.sent), { type: "finished", reason: { unified: "stop", raw: undefined }, text }];
   } catch (error) {
     if (signal.aborted) return;
-    yield { type: "failed", error: toMillraceError(error).toRecord() };
+    yield [{ type: "failed", error: toMillraceError(error).toRecord() }];
   }
 }

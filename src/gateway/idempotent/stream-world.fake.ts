@@ -69,7 +69,6 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
     implicitJoins: true,
     owner: `owner-${worlds}`,
     layout: plainLayout,
-    transforms: () => [],
     countTokens: (text) => Math.ceil(text.length / 4),
     ...options.turns,
   });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { eventsOf } from "../../backends/batches.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { ResponseFormat, TurnRequest } from "../../log/request.ts";
+import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
 import { applyPatch, bash, fakeModel, fakeRequest, readFile } from "../prompt/request.fake.ts";
 import { planAnswer } from "./answer-plan.ts";
-import { type AnswerReport, plannedBackend } from "./planned-backend.ts";
+import type { AnswerReport } from "./judge.ts";
 import { ScriptedBackend, scriptedCascade } from "./scripted-backend.fake.ts";
 
 const call = (body: string, name = "bash") => `<tool_call name="${name}">\n${body}\n</tool_call>`;
@@ -36,28 +36,35 @@ async function told(
   const plan = planAnswer(request, "seed");
   if (plan === undefined) throw new Error("nothing to read in this answer");
   let report: AnswerReport | undefined;
-  const planned = plannedBackend(backend, plan, (given) => (report = given));
   const { prompt } = layoutPrompt(request, fakeModel);
   const runOptions = { keep: options.keep ?? false, onAlive: () => {} };
   const from = { cascadeId: scriptedCascade, text: "whatever the log holds", thinking: "" };
-  const stream =
-    options.resume === true
-      ? planned.resume(prompt, from, runOptions, signal)
-      : planned.run(prompt, runOptions, signal);
+  const asking = exchange({
+    backend,
+    prompt,
+    run: runOptions,
+    plan,
+    onReport: (given) => (report = given),
+    ...(options.resume === true ? { from } : {}),
+  });
   const events: TurnEventBody[] = [];
   let text = "";
   const calls = new Map<string, { callId: string; name: string; arguments: string; done: boolean }>();
-  for await (const event of eventsOf(stream)) {
+  const take = (event: TurnEventBody) => {
     events.push(event);
     options.onEvent?.();
     if (event.type === "text") text += event.delta;
     if (event.type === "rewritten") ({ text } = event);
-    if (event.type !== "tool_call") continue;
+    if (event.type !== "tool_call") return;
     const known = calls.get(event.callId) ?? { callId: event.callId, name: event.name, arguments: "", done: false };
     known.arguments += event.argumentsDelta;
     known.done = event.done;
     calls.set(event.callId, known);
-  }
+  };
+  await asking(async (batch) => {
+    for (const event of batch) take(event);
+    return true;
+  }, signal);
   const last = events.at(-1);
   if (last === undefined) throw new Error("no event");
   return { events, last, text, calls: [...calls.values()], report };

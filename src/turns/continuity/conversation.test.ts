@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../backends/backend.ts";
-import { eventsOf } from "../../backends/batches.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
-import { assistant, fakeModel, fakeRequest, user } from "../prompt/request.fake.ts";
+import { assistant, bash, fakeModel, fakeRequest, user } from "../prompt/request.fake.ts";
+import { planAnswer } from "../tools/answer-plan.ts";
 import { ScriptedBackend, scriptedCascade } from "../tools/scripted-backend.fake.ts";
-import { continuingBackend } from "./continuing-backend.ts";
 import { Continuity } from "./continuity.ts";
+import { Conversation } from "./conversation.ts";
 
 const gone: TurnEventBody = {
   type: "failed",
@@ -26,30 +27,24 @@ class ForgetfulBackend extends ScriptedBackend {
 function talk(backend: ScriptedBackend) {
   const archive = (cascadeId: Parameters<ScriptedBackend["archive"]>[0]) => backend.archive(cascadeId);
   const continuity = new Continuity({ clock: new FakeClock(), idleMs: 1_000, archive });
-  const ask = async (messages: TurnRequest["messages"], isClean = true) => {
-    const request = fakeRequest({ messages });
+  const ask = async (messages: TurnRequest["messages"], fields: Partial<TurnRequest> = {}) => {
+    const request = fakeRequest({ messages, ...fields });
     const asker = { request, modelUid: fakeModel.uid, caller: "me", session: "s" };
     const choice = continuity.choose(asker);
     const continues =
       choice.type === "reuse" ? { cascadeId: choice.cascadeId, heldMessages: choice.heldMessages } : undefined;
     const continued = continues === undefined ? undefined : layoutPrompt(request, fakeModel, { continues }).prompt;
     let how = "";
-    const outer = continuingBackend({
-      inner: backend,
-      continuity,
-      asker,
-      choice,
-      continued,
-      isClean: () => isClean,
-      onTravelled: (told) => (how = told),
+    const onTravelled = (told: string) => (how = told);
+    const asking = exchange({
+      backend,
+      prompt: layoutPrompt(request, fakeModel).prompt,
+      run: { keep: false, onAlive: () => {} },
+      plan: planAnswer(request, "seed"),
+      conversation: new Conversation({ continuity, asker, choice, continued, onTravelled }),
     });
     const events: TurnEventBody[] = [];
-    const run = outer.run(
-      layoutPrompt(request, fakeModel).prompt,
-      { keep: false, onAlive: () => {} },
-      new AbortController().signal,
-    );
-    for await (const event of eventsOf(run)) events.push(event);
+    await asking(async (batch) => events.push(...batch) > 0, new AbortController().signal);
     return { how, events };
   };
   return { continuity, ask };
@@ -57,7 +52,7 @@ function talk(backend: ScriptedBackend) {
 
 const second = [user("Hello"), assistant("Hi."), user("Bye")];
 
-describe("a backend that continues conversations", () => {
+describe("an exchange that continues conversations", () => {
   it("sends only what is new into the trajectory that holds the rest", async () => {
     const backend = new ScriptedBackend("Hi.", "Bye.");
     const { ask, continuity } = talk(backend);
@@ -82,9 +77,9 @@ describe("a backend that continues conversations", () => {
   });
 
   it("does not keep a trajectory that holds more than the client sees", async () => {
-    const backend = new ScriptedBackend("Hi.");
+    const backend = new ScriptedBackend('<tool_call name="bash">\n{"timeoutMs":1}\n</tool_call>', "Never mind.");
     const { ask, continuity } = talk(backend);
-    await ask([user("Hello")], false);
+    await ask([user("Hello")], { tools: [bash] });
     expect(continuity.kept).toBe(0);
     expect(backend.archived).toEqual([scriptedCascade]);
   });

@@ -1,0 +1,71 @@
+import type { Prompt } from "../../backends/backend.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
+import type { Asker, Continued, Continuity } from "./continuity.ts";
+import type { VisibleAnswer } from "./visible-history.ts";
+
+export interface ConversationOptions {
+  readonly continuity: Continuity;
+  readonly asker: Asker;
+  readonly choice: Continued;
+  /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
+  readonly continued: Prompt | undefined;
+  /** Told once how the prompt travelled: `reused`, `rebuilt(reason)`. */
+  readonly onTravelled: (how: string) => void;
+}
+
+/**
+ * The conversation of one turn: which trajectory its prompt goes into, and what becomes of it. The trajectory of a whole
+ * answer is kept for the next turn; one that was chosen and is not kept again is released.
+ */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #calls = new Map<string, VisibleAnswer["calls"][number]>();
+  #chosen: CascadeId | undefined;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+    this.#chosen = options.choice.type === "reuse" ? options.choice.cascadeId : undefined;
+  }
+
+  get continued(): Prompt | undefined {
+    return this.#options.continued;
+  }
+
+  /** The prompt goes into the trajectory that holds its history. */
+  reuse(): void {
+    this.#options.onTravelled("reused");
+  }
+
+  /** The prompt goes into a fresh trajectory, with its whole history. */
+  rebuild(): void {
+    const { choice, onTravelled } = this.#options;
+    this.close();
+    onTravelled(`rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`);
+  }
+
+  /** What the client will see of the answer, besides its text. */
+  note(events: readonly TurnEventBody[]): void {
+    for (const event of events) {
+      if (event.type !== "tool_call") continue;
+      const before = this.#calls.get(event.callId)?.arguments ?? "";
+      const { callId, name, argumentsDelta } = event;
+      this.#calls.set(callId, { callId, name, arguments: before + argumentsDelta });
+    }
+  }
+
+  /** Keeps the trajectory for the next turn, unless the answer is not whole. */
+  keep(cascadeId: CascadeId, { reason, text }: { readonly reason: FinishReason; readonly text: string }): boolean {
+    if (reason.unified !== "stop" && reason.unified !== "tool_calls") return false;
+    const { continuity, asker } = this.#options;
+    continuity.keep(asker, cascadeId, { text, calls: [...this.#calls.values()] });
+    if (cascadeId === this.#chosen) this.#chosen = undefined;
+    return true;
+  }
+
+  /** Releases the trajectory that was chosen, unless it is kept. */
+  close(): void {
+    if (this.#chosen !== undefined) this.#options.continuity.release(this.#chosen);
+    this.#chosen = undefined;
+  }
+}

@@ -1,0 +1,100 @@
+import { MillraceError, unusableAnswer } from "../../base/errors.ts";
+import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
+import type { End } from "../answer.ts";
+import type { CallOutcome } from "./call-desk.ts";
+import type { PlannedAnswer } from "./planned-answer.ts";
+
+/** What became of a turn's calls. */
+export interface AnswerReport {
+  /** One entry a call. */
+  readonly outcomes: readonly CallOutcome[];
+  /** Whether the model was asked a second time: then the trajectory holds an exchange that the client never sees. */
+  readonly asked: "once" | "twice";
+}
+
+/** What follows from the end of an answer. */
+export type Verdict =
+  /** The model is asked again, with this text, on the same trajectory. */
+  | { readonly type: "ask_again"; readonly text: string }
+  /** The turn ends with these: `usage` where it is known, and the terminal event. */
+  | {
+      readonly type: "end";
+      readonly usage: readonly TurnEventBody[];
+      readonly end: End;
+      /** Undefined where the upstream did not finish its first answer, or no plan reads it. */
+      readonly report: AnswerReport | undefined;
+    };
+
+/** An answer that arrived, and its terminal event as the upstream gave it. */
+export interface Arrived {
+  readonly answer: PlannedAnswer;
+  readonly end: End;
+}
+
+/**
+ * Decides what is asked again and what passes; the only place that does. An answer that cannot be used is asked for again,
+ * once; the turn fails with `upstream_failed` where the second cannot be used either. One that only announces a call is asked
+ * for that call as well, but stands if none comes. A turn that was taken over is not asked for again (`mayAskAgain`), since
+ * nobody knows whether that was done before. Pure.
+ */
+export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): Verdict {
+  const { problem, reask } = first.answer.result ?? {};
+  if (first.end.type !== "finished") {
+    return { type: "end", usage: usageEvents(first.answer.usage), end: first.end, report: undefined };
+  }
+  if (second === undefined && reask !== undefined && mayAskAgain) return { type: "ask_again", text: reask };
+  const last = second?.answer ?? first.answer;
+  const report = reportOf(first.answer, last);
+  const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
+  // an answer without a problem stands as it is when the call that it announces cannot be had
+  const stands = second === undefined || (problem === undefined && last.reader.calls === 0);
+  const end = stands
+    ? endOf(first.end, problem, last, second !== undefined)
+    : endOf(second.end, second.answer.result?.problem, last, true);
+  return { type: "end", usage, end, report };
+}
+
+function endOf(end: End, problem: string | undefined, last: PlannedAnswer, twice: boolean): End {
+  if (end.type !== "finished") return end;
+  if (problem !== undefined) return { type: "failed", error: unusable(problem, twice).toRecord() };
+  const { calls, visibleText } = last.reader;
+  return { type: "finished", reason: reasonOf(end.reason, calls), text: visibleText };
+}
+
+function usageEvents(usage: Usage | undefined): TurnEventBody[] {
+  return usage === undefined ? [] : [{ type: "usage", ...usage }];
+}
+
+function reportOf(first: PlannedAnswer, last: PlannedAnswer): AnswerReport {
+  const twice = last !== first;
+  const failed = Array.from({ length: last.reader.failedCalls }, (): CallOutcome => "failed");
+  const outcomes = [...first.reader.outcomes, ...(twice ? last.reader.outcomes : []), ...failed];
+  return { outcomes, asked: twice ? "twice" : "once" };
+}
+
+/** Why the turn ended follows from what it holds, not from what the upstream says. */
+function reasonOf(reason: FinishReason, calls: number): FinishReason {
+  if (reason.unified === "length" || reason.unified === "content_filter") return reason;
+  return { unified: calls > 0 ? "tool_calls" : "stop", raw: reason.raw };
+}
+
+function summed(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  const credits = (a.creditsHundredths ?? 0) + (b.creditsHundredths ?? 0);
+  const cached = (a.cachedPromptTokens ?? 0) + (b.cachedPromptTokens ?? 0);
+  return {
+    promptTokens: a.promptTokens + b.promptTokens,
+    completionTokens: a.completionTokens + b.completionTokens,
+    thinkingTokens: a.thinkingTokens + b.thinkingTokens,
+    ...(a.cachedPromptTokens === undefined && b.cachedPromptTokens === undefined ? {} : { cachedPromptTokens: cached }),
+    ...(a.creditsHundredths === undefined && b.creditsHundredths === undefined ? {} : { creditsHundredths: credits }),
+    estimated: a.estimated || b.estimated,
+  };
+}
+
+function unusable(problem: string, twice: boolean): MillraceError {
+  return new MillraceError("upstream_failed", `The model gave ${problem}${twice ? " (it was asked twice)" : ""}.`, {
+    details: { reason: unusableAnswer },
+    hint: "Send the request again, or pick a model that calls tools more reliably; `millrace models --tools` shows how each fares.",
+  });
+}
