@@ -4,7 +4,7 @@ import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
-import { openFallbackLog } from "../log/fallback/open-fallback-log.ts";
+import { openLiveLog } from "../log/live/open-live-log.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import { loadRedisLog } from "../log/redis/load-redis-log.ts";
 import type { Retention } from "../log/retention.ts";
@@ -89,7 +89,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
       degradedBy: () => undefined,
     };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  const store = await openFallbackLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
+  const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
   return { store, setAside: () => setAside, unreadableTurns, degradedBy: () => store.degradedBy };
 }
 

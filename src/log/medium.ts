@@ -166,6 +166,10 @@ export interface LogMedium extends StreamMedium {
   read(turnId: TurnId, afterSeq: number, limit: PageLimit): Promise<Page | undefined>;
   /** Resolves once the turn's version differs from `seenVersion` (at once if it does) or it is gone. */
   untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void>;
+  /** The running turns whose end was asked for, and by whom. */
+  cancelRequests(): Promise<ReadonlyMap<TurnId, CancelledBy>>;
+  /** Resolves when `cancelRequests` may have a new one, since the call. Rejects with the signal's reason. */
+  untilCancelRequested(signal: AbortSignal): Promise<void>;
   /** False, and nothing changed, where a newer attach than the given one has its stream. */
   mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean>;
   get(turnId: TurnId): Promise<TurnRow | undefined>;

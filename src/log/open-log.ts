@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
+import { CancelWatch } from "./cancel-watch.ts";
 import type { AttachedStream } from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
@@ -40,6 +41,9 @@ export interface LogOptions {
 /** A grace time without end, as a row has it. */
 const endlessGraceMs = Number.MAX_SAFE_INTEGER;
 
+/** Why a wait is given up; one for all, since a reason made anew each time captures a stack. */
+const waitIsOver = new Error("the wait is over");
+
 /** How who brings no client's key reads. */
 const keyless: Access = { clientKey: undefined };
 
@@ -55,6 +59,7 @@ class Log implements LogStore {
   readonly #clock: Clock;
   readonly #retention: Retention;
   readonly #streams: Streams;
+  readonly #cancels: CancelWatch;
 
   constructor({ medium, codec, clock, retention }: LogOptions) {
     this.capabilities = medium.capabilities;
@@ -62,6 +67,7 @@ class Log implements LogStore {
     this.#codec = codec;
     this.#clock = clock;
     this.#retention = retention;
+    this.#cancels = new CancelWatch(medium);
     this.#streams = new Streams(medium, codec, clock, retention);
   }
 
@@ -146,10 +152,13 @@ class Log implements LogStore {
   }
 
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
-    for (;;) {
-      const row = await this.#rowOf(turnId);
-      if (row.cancelRequested !== undefined) return row.cancelRequested;
-      await this.#medium.untilChanged(turnId, row.version, signal);
+    const over = new AbortController();
+    const asked = this.#cancels.wait(turnId, AbortSignal.any([signal, over.signal]));
+    try {
+      const held = this.#rowOf(turnId).then(({ cancelRequested }) => cancelRequested ?? asked);
+      return await Promise.race([asked, held]);
+    } finally {
+      over.abort(waitIsOver);
     }
   }
 
@@ -336,7 +345,7 @@ class Log implements LogStore {
   }
 }
 
-function unknownTurn(): MillraceError {
+export function unknownTurn(): MillraceError {
   return new MillraceError("invalid_request", "There is no such turn.", {
     hint: "Check the turn's id; `GET /v1/turns` lists the turns that are kept.",
   });

@@ -62,7 +62,7 @@ function inOrder<E>(
   return { events, ended: row.outcome !== undefined && afterSeq + records.length === row.lastSeq };
 }
 
-function pastTheEnd(): MillraceError {
+export function pastTheEnd(): MillraceError {
   return new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", {
     hint: 'Send back the id of an event that this turn sent, or "0" to read from the start.',
   });

@@ -44,13 +44,14 @@ async function* readPages<E extends { readonly eventId: EventId }>(
   let limit = firstBatch;
   for (;;) {
     signal.throwIfAborted();
-    const { events, ended } = await read(cursor, limit);
+    const asked = limit;
+    const { events, ended } = await read(cursor, asked);
     limit = Math.min(limit * 4, largestBatch);
     for (const event of events) {
       yield event; // suspends until the consumer has room
       cursor = event.eventId; // moves only once the consumer came back for more
     }
     if (ended) return; // also when `after` was already the last event
-    if (events.length === 0) await untilPast(cursor);
+    if (events.length < asked) await untilPast(cursor);
   }
 }

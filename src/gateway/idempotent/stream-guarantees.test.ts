@@ -9,7 +9,7 @@ import { systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { FailingMedium } from "../../log/failing-medium.fake.ts";
-import { openFallbackLog } from "../../log/fallback/open-fallback-log.ts";
+import { openLiveLog } from "../../log/live/open-live-log.ts";
 import { MemoryMedium } from "../../log/memory/memory-medium.ts";
 import { openLog } from "../../log/open-log.ts";
 import { defaultRetention } from "../../log/retention.ts";
@@ -169,7 +169,7 @@ describe("a stream", () => {
     const clock = systemClock;
     const inner = openLog({ medium: failing.medium, codec, clock, retention: defaultRetention });
     const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-    const store = await openFallbackLog({ open: async () => inner, capabilities, clock, codec });
+    const store = await openLiveLog({ open: async () => inner, capabilities, clock, codec });
     const { world, names, first } = await begun({ store });
     expect(first.welcome?.isDegradedMode).toBe(false);
     await first.cut();

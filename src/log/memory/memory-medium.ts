@@ -1,4 +1,5 @@
 import type { TurnId } from "../../base/ids.ts";
+import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
@@ -19,6 +20,9 @@ interface Entry {
   row: TurnRow;
   events: EventRow[];
 }
+
+/** Under which those wait who want to know of any cancel request. */
+const cancels = "cancels";
 
 const nothing = new Uint8Array(0);
 
@@ -81,6 +85,17 @@ export class MemoryMedium implements LogMedium {
     await this.#waiters.wait(turnId, signal);
   }
 
+  async cancelRequests(): Promise<ReadonlyMap<TurnId, CancelledBy>> {
+    const asked = new Map<TurnId, CancelledBy>();
+    for (const { row } of this.#entries.values())
+      if (row.cancelRequested !== undefined && row.outcome === undefined) asked.set(row.turnId, row.cancelRequested);
+    return asked;
+  }
+
+  async untilCancelRequested(signal: AbortSignal): Promise<void> {
+    await this.#waiters.wait(cancels, signal);
+  }
+
   async mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean> {
     if (holder !== undefined && this.#streams.isTakenFrom(holder)) return false;
     this.#mark(turnId, change);
@@ -94,6 +109,7 @@ export class MemoryMedium implements LogMedium {
     entry.row = { ...entry.row, ...rest, longerGraceMs: Math.max(entry.row.longerGraceMs, longerGraceMs) };
     if (cancelRequested === undefined || entry.row.outcome !== undefined) return;
     if (entry.row.cancelRequested === undefined) this.#change(entry, { cancelRequested });
+    this.#waiters.wake(cancels);
   }
 
   async get(turnId: TurnId): Promise<TurnRow | undefined> {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
+import type { CancelledBy } from "../event.ts";
 import type { Admission, AppendRows, HolderRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { PageLimit } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
@@ -91,6 +92,16 @@ export class RedisMedium implements LogMedium {
 
   async untilChanged(turnId: TurnId, seenVersion: number, signal: AbortSignal): Promise<void> {
     await this.#untilOther(turnId, async () => (await this.get(turnId))?.version, seenVersion, signal);
+  }
+
+  async cancelRequests(): Promise<ReadonlyMap<TurnId, CancelledBy>> {
+    const flat = (await this.#run<Flat>("cancelRequests")).map(String);
+    const pairs = flat.flatMap((id, i) => (i % 2 === 0 ? [[id as TurnId, flat[i + 1] as CancelledBy] as const] : [])); // stored as such
+    return new Map(pairs);
+  }
+
+  async untilCancelRequested(signal: AbortSignal): Promise<void> {
+    await this.#waiters.wait("cancels", AbortSignal.any([signal, this.#closing.signal]));
   }
 
   async mark(turnId: TurnId, change: RowChange, holder?: HolderRow): Promise<boolean> {

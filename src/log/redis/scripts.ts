@@ -2,7 +2,8 @@
  * One Lua script a step of the medium, so that each is atomic. KEYS[1] is the prefix of every key:
  * `turn:<id>` the row (hash), `events:<id>` its records (stream; entry `<seq>-0`), `key:…` the turn that holds an idempotency
  * key, `turns`, `open`, `match:…`, `session:…` turns by creation time, `expiry` and `tombs` turns by when they are swept,
- * `owners` (hash), `stream:<id>` and `message:<id>:<seqno>` (hashes) what clients sent, `streams` when that is swept. Every change is told on the channel `wake`.
+ * `owners` (hash), `stream:<id>` and `message:<id>:<seqno>` (hashes) what clients sent, `streams` when that is swept. Every change is told on the channel
+ * `wake`, by the turn's id; a cancel request as `cancels` too.
  */
 
 const shared = `
@@ -151,7 +152,16 @@ if expires ~= '' then
 end
 if delivered ~= '' then redis.call('HSET', t, 'delivered', 1) end
 if cancel == '' or redis.call('HEXISTS', t, 'outcome') == 1 then return end
-if redis.call('HSETNX', t, 'cancel_requested', cancel) == 1 then changed(id) end`),
+if redis.call('HSETNX', t, 'cancel_requested', cancel) == 1 then changed(id); wake('cancels') end`),
+
+  /** The running turns whose end was asked for, and by whom, one after the other. */
+  cancelRequests: script(`
+local asked = {}
+for _, id in ipairs(redis.call('ZRANGE', p .. 'open', 0, -1)) do
+  local by = redis.call('HGET', p .. 'turn:' .. id, 'cancel_requested')
+  if by then asked[#asked + 1] = id; asked[#asked + 1] = by end
+end
+return asked`),
 
   /** id. */
   get: script(`return redis.call('HGETALL', p .. 'turn:' .. ARGV[1])`),

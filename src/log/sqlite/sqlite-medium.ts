@@ -2,6 +2,7 @@ import type { SQLInputValue, StatementSync } from "node:sqlite";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
+import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
@@ -25,6 +26,9 @@ import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams 
 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
+
+/** Under which those wait who want to know of any cancel request. */
+const cancels = "cancels";
 
 /** How often it is seen to between what must be on the disk that the file has not been taken away; ms. */
 const keepEveryMs = 100;
@@ -141,6 +145,21 @@ export class SqliteMedium implements LogMedium {
     await this.#untilOther(turnId, () => this.#one(sql, turnId)?.["version"], seenVersion, signal);
   }
 
+  async cancelRequests(): Promise<ReadonlyMap<TurnId, CancelledBy>> {
+    const sql = "SELECT turn_id, cancel_requested FROM turns WHERE outcome IS NULL AND cancel_requested IS NOT NULL";
+    const rows = this.#translated(() => this.#statement(sql).all()) as {
+      turn_id: TurnId;
+      cancel_requested: CancelledBy;
+    }[]; // stored as such
+    return new Map(rows.map((row) => [row.turn_id, row.cancel_requested]));
+  }
+
+  async untilCancelRequested(signal: AbortSignal): Promise<void> {
+    const asked = this.#waiters.wait(cancels, AbortSignal.any([signal, this.#closing.signal]));
+    this.#looking ??= this.#lookForOthers();
+    await asked;
+  }
+
   async mark(
     turnId: TurnId,
     { attachedAtMs, longerGraceMs, expiresAtMs, delivered, cancelRequested }: RowChange,
@@ -166,7 +185,9 @@ export class SqliteMedium implements LogMedium {
       );
       return true;
     });
-    if (cancelRequested !== undefined) this.#waiters.wake(turnId);
+    if (cancelRequested === undefined) return marked;
+    this.#waiters.wake(turnId);
+    this.#waiters.wake(cancels);
     return marked;
   }
 

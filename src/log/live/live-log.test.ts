@@ -13,7 +13,7 @@ import { readTurn } from "../read-turn.ts";
 import { defaultRetention } from "../retention.ts";
 import { describeLogStore } from "../store.conformance.ts";
 import { newTurn } from "../turn.fake.ts";
-import { openFallbackLog } from "./open-fallback-log.ts";
+import { openLiveLog } from "./open-live-log.ts";
 
 const alone = { survivesRestart: false, sharedBetweenProcesses: false };
 const now = new FakeClock().now();
@@ -21,8 +21,18 @@ const never = new AbortController().signal;
 const text = (delta: string): TurnEventBody => ({ type: "text", delta });
 const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "" };
 
-describeLogStore("fallback over a store that is well", alone, async () => ({
-  open: async (clock) => openFallbackLog({ open: async () => openMemoryLog({ clock }), capabilities: alone, clock }),
+describeLogStore("live over a store that is well", alone, async () => ({
+  open: async (clock) => openLiveLog({ open: async () => openMemoryLog({ clock }), capabilities: alone, clock }),
+  dispose: async () => {},
+}));
+
+describeLogStore("live over a store that takes no turns", alone, async () => ({
+  open: async (clock) => {
+    const failing = new FailingMedium(new MemoryMedium());
+    failing.fault = "turnless";
+    const store = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
+    return openLiveLog({ open: async () => store, capabilities: alone, clock });
+  },
   dispose: async () => {},
 }));
 
@@ -36,7 +46,7 @@ async function begin() {
   const failing = new FailingMedium(new MemoryMedium());
   const primary = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
   const said: (string | undefined)[] = [];
-  const log = await openFallbackLog({
+  const log = await openLiveLog({
     open: async () => primary,
     capabilities: primary.capabilities,
     clock,
@@ -182,7 +192,7 @@ describe("a store that fails", () => {
     const clock = new FakeClock();
     const memory = openMemoryLog({ clock });
     let locked = true;
-    const log = await openFallbackLog({
+    const log = await openLiveLog({
       open: async () => {
         if (locked) throw new MillraceError("degraded", "The log's file is locked.");
         return memory;

@@ -1,17 +1,21 @@
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 
-/** How many turns that ended are kept at hand, and how long; ms. */
+/** How many turns that ended stay in memory until they were delivered, and how long; ms. */
 const most = 64;
 const keptMs = 60_000;
 
-/** Turns that ended in the store and may not be read to their end yet: their readers need them here if it fails in that moment. */
-export class JustEnded {
+/** Turns that ended in the store and may not be read to their end yet: their readers need them if the store fails in that moment. */
+export class EndedTurns {
   readonly #endedAtMs = new Map<TurnId, number>();
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+  }
+
+  has(turnId: TurnId): boolean {
+    return this.#endedAtMs.has(turnId);
   }
 
   /** Answers which turn is too many, if one is. */
@@ -21,7 +25,6 @@ export class JustEnded {
     return this.#endedAtMs.size > most ? oldest : undefined;
   }
 
-  /** Whether it was here. */
   delete(turnId: TurnId): boolean {
     return this.#endedAtMs.delete(turnId);
   }

@@ -1,0 +1,78 @@
+import { bestEffort } from "../base/async.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { CancelledBy } from "./event.ts";
+import type { LogMedium } from "./medium.ts";
+
+interface Waiting {
+  readonly resolve: (by: CancelledBy) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Tells running turns that somebody asked for their end: one look at the medium for all of them. */
+export class CancelWatch {
+  readonly #medium: Pick<LogMedium, "cancelRequests" | "untilCancelRequested">;
+  readonly #waiting = new Map<TurnId, Set<Waiting>>();
+  #stop: AbortController | undefined;
+
+  constructor(medium: Pick<LogMedium, "cancelRequests" | "untilCancelRequested">) {
+    this.#medium = medium;
+  }
+
+  /** Resolves once somebody asks. Rejects with the signal's reason, and with what the medium throws. Registers before it returns. */
+  wait(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason as Error); // passed on as the aborter gave it
+        return;
+      }
+      const leave = () => {
+        signal.removeEventListener("abort", onAbort);
+        const set = this.#waiting.get(turnId);
+        set?.delete(waiting);
+        if (set?.size === 0) this.#waiting.delete(turnId);
+        if (this.#waiting.size > 0) return;
+        this.#stop?.abort(nobodyWaits);
+        this.#stop = undefined;
+      };
+      const onAbort = () => {
+        leave();
+        reject(signal.reason as Error); // as above
+      };
+      const waiting: Waiting = {
+        resolve: (by) => {
+          leave();
+          resolve(by);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.set(turnId, (this.#waiting.get(turnId) ?? new Set()).add(waiting));
+      if (this.#stop !== undefined) return;
+      this.#stop = new AbortController();
+      void this.#look(this.#stop.signal);
+    });
+  }
+
+  /** Until nobody waits. What the medium throws, all who wait are told. */
+  async #look(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted) {
+        const next = this.#medium.untilCancelRequested(signal); // from here on: a request in between is not missed
+        void bestEffort(next);
+        for (const [turnId, by] of await this.#medium.cancelRequests())
+          for (const waiting of [...(this.#waiting.get(turnId) ?? [])]) waiting.resolve(by);
+        await next;
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#stop = undefined;
+      for (const waiting of [...this.#waiting.values()].flatMap((set) => [...set])) waiting.reject(error);
+    }
+  }
+}
+
+/** Why the look ends; one for all, since a reason made anew each time captures a stack. */
+const nobodyWaits = new Error("nobody waits");

@@ -1,0 +1,95 @@
+import type { TurnEvent, TurnEventBody } from "../event.ts";
+import { eventIdOf } from "../event-id.ts";
+import { pageBytes } from "../page-limit.ts";
+
+/** How much of a turn stays in memory beyond what is not stored yet; about bytes. It is dropped in halves. */
+const keptBytes = pageBytes;
+
+/** What an event takes beside its text. */
+const overheadBytes = 64;
+
+/** The newest events of one turn, in order. Those before them are in the store, and nowhere else. */
+export class LiveEvents {
+  #events: TurnEvent[] = [];
+  /** Number of the event before the first that is here. */
+  #base: number;
+  #bytes = 0;
+
+  constructor(base: number) {
+    this.#base = base;
+  }
+
+  get lastSeq(): number {
+    return this.#base + this.#events.length;
+  }
+
+  /** Whether the event after this one is here, or would be the next. */
+  reaches(afterSeq: number): boolean {
+    return afterSeq >= this.#base;
+  }
+
+  /** Gives the bodies their ids. */
+  push(bodies: readonly TurnEventBody[], atMs: number): readonly TurnEvent[] {
+    let seq = this.lastSeq;
+    const events = bodies.map((body): TurnEvent => ({ ...body, eventId: eventIdOf(++seq), atMs }));
+    for (const event of events) this.#add(event);
+    return events;
+  }
+
+  /** All that was before what is here, read from the store. */
+  unshift(events: readonly TurnEvent[], storedSeq: number): void {
+    if (events.length !== this.#base) return;
+    const newer = this.#events;
+    this.#events = [];
+    this.#base = 0;
+    this.#bytes = 0;
+    for (const event of [...events, ...newer]) this.#add(event);
+    this.dropCold(storedSeq);
+  }
+
+  /** The events after that one, as many as one page has room for. */
+  after(afterSeq: number, limit: number): readonly TurnEvent[] {
+    const from = afterSeq - this.#base;
+    let bytes = 0;
+    let to = from;
+    while (to < this.#events.length && to - from < limit) {
+      bytes += sizeOf(this.#events[to]);
+      if (to > from && bytes > pageBytes) break;
+      to += 1;
+    }
+    return this.#events.slice(from, to);
+  }
+
+  /** Forgets the oldest where there are more than memory is for, up to the one that the store holds. */
+  dropCold(storedSeq: number): void {
+    if (this.#bytes <= keptBytes * 2) return;
+    let dropped = 0;
+    while (this.#bytes > keptBytes && this.#base + dropped < storedSeq && dropped < this.#events.length - 1) {
+      this.#bytes -= sizeOf(this.#events[dropped]);
+      dropped += 1;
+    }
+    this.#events.splice(0, dropped);
+    this.#base += dropped;
+  }
+
+  #add(event: TurnEvent): void {
+    this.#events.push(event);
+    this.#bytes += sizeOf(event);
+  }
+}
+
+/** About what the event takes in memory, and in a store. */
+function sizeOf(event: TurnEvent | undefined): number {
+  switch (event?.type) {
+    case "text":
+    case "thinking":
+      return event.delta.length + overheadBytes;
+    case "tool_call":
+      return event.argumentsDelta.length + event.name.length + overheadBytes;
+    case "rewritten":
+    case "finished":
+      return event.text.length + overheadBytes;
+    default:
+      return overheadBytes * 4;
+  }
+}

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../base/clock.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import type { AttachedStream, StreamName } from "../client-stream.ts";
+import { clearCodec, type LogCodec } from "../codec.ts";
+import { openMemoryLog } from "../memory/open-memory-log.ts";
+import type { Retention } from "../retention.ts";
+import type { LogStore, StreamStore } from "../store.ts";
+import { BoundedSet } from "./bounded-set.ts";
+import type { StoreHealth } from "./store-health.ts";
+
+/** Streams that are remembered as stored; the oldest are forgotten first. */
+const mostRemembered = 10_000;
+
+/**
+ * Where the streams of clients are: each stays where it was made. While the store fails, a new one is made in memory; one that the
+ * store holds, or may hold, is not there for now: `degraded`, never a second one in its place.
+ */
+export class LiveStreams {
+  readonly #health: StoreHealth;
+  /** Those that began while the store failed. */
+  readonly memory: LogStore;
+  /** Those that the store was seen to hold: digests of their names. */
+  readonly #stored = new BoundedSet(mostRemembered);
+
+  constructor(health: StoreHealth, clock: Clock, retention: Retention, codec: LogCodec = clearCodec) {
+    this.#health = health;
+    this.memory = openMemoryLog({ clock, codec, retention });
+  }
+
+  homeOf({ degraded }: Pick<AttachedStream, "degraded">): LogStore {
+    return degraded ? this.memory : this.#health.store;
+  }
+
+  async attach(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
+    const [name, intent] = attach;
+    if (await this.#holds(name)) return this.#attachHere(...attach);
+    const id = idOf(name);
+    if (this.#health.degradedBy === undefined || intent !== "create" || this.#stored.has(id)) {
+      const stored = await this.#health.orDegraded(() => this.#health.store.attachStream(...attach));
+      if (stored !== undefined) {
+        this.#stored.add(id);
+        return stored;
+      }
+      if (intent !== "create" || this.#stored.has(id)) throw this.#health.why();
+    }
+    return this.#attachHere(...attach);
+  }
+
+  async #attachHere(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
+    return { ...(await this.memory.attachStream(...attach)), degraded: true };
+  }
+
+  async #holds(name: StreamName): Promise<boolean> {
+    try {
+      await this.memory.attachStream(name, "observe");
+      return true;
+    } catch (error) {
+      if (isMillraceError(error) && error.code === "expired") return false;
+      throw error;
+    }
+  }
+}
+
+function idOf({ caller, name, clientKey }: StreamName): string {
+  return createHash("sha256")
+    .update(JSON.stringify([caller, name, clientKey?.reveal()]))
+    .digest("base64url");
+}

@@ -1,0 +1,410 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isDegraded, type MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { AttachedStream } from "../client-stream.ts";
+import type { LogCodec } from "../codec.ts";
+import type { CancelledBy, TurnEvent } from "../event.ts";
+import { seqOf } from "../event-id.ts";
+import { Notifier } from "../notifier.ts";
+import { unknownTurn } from "../open-log.ts";
+import { outlineEvent } from "../outline.ts";
+import type { Opened } from "../read-page.ts";
+import { defaultRetention, type Retention } from "../retention.ts";
+import type {
+  Admitted,
+  Claimed,
+  Created,
+  LogStore,
+  LogWriter,
+  Looking,
+  NewTurn,
+  StoreCapabilities,
+  StreamStore,
+  TurnFilter,
+  TurnRecord,
+} from "../store.ts";
+import { EndedTurns } from "./ended-turns.ts";
+import { LiveStreams } from "./live-streams.ts";
+import { LiveTurn } from "./live-turn.ts";
+import { OwedDeliveries } from "./owed-deliveries.ts";
+import { StoreHealth } from "./store-health.ts";
+import { expiredTurn } from "./unstored-record.ts";
+
+export interface LiveLogOptions {
+  /** Opens the store; called again while it fails. Throws `degraded`. */
+  readonly open: () => Promise<LogStore>;
+  /** What the store can do once it is open. */
+  readonly capabilities: StoreCapabilities;
+  readonly clock: Clock;
+  /** How long memory keeps what ended and could not be stored; the default where not said. */
+  readonly retention?: Retention;
+  /** How memory keeps the streams that the store will not take; as they are where not said. */
+  readonly codec?: LogCodec;
+  /** Told when the store begins to fail, with why, and when it is well again. */
+  readonly onDegraded?: (error: MillraceError | undefined) => void;
+}
+
+/**
+ * A log whose running turns live in memory, with a store behind them. Readers in this process follow a turn that it writes in memory;
+ * the store serves ended turns, restarts and other processes. A store that fails stops no answer: its turns stay in memory until it
+ * takes them.
+ */
+export interface LiveLog extends LogStore {
+  /** Why the store failed last, while it does. */
+  readonly degradedBy: MillraceError | undefined;
+}
+
+export async function openLiveLog(options: LiveLogOptions): Promise<LiveLog> {
+  const log = new Live(options);
+  await log.tryOpen();
+  return log;
+}
+
+class Live implements LiveLog {
+  readonly capabilities: StoreCapabilities;
+  readonly #clock: Clock;
+  readonly #retention: Retention;
+  readonly #turns = new Map<TurnId, LiveTurn>();
+  readonly #ended: EndedTurns;
+  readonly #owed = new OwedDeliveries();
+  readonly #streams: LiveStreams;
+  readonly #health: StoreHealth;
+  readonly #healed = new Notifier();
+
+  constructor(options: LiveLogOptions) {
+    const { clock, codec, retention = defaultRetention, open, onDegraded, capabilities } = options;
+    this.capabilities = capabilities;
+    this.#clock = clock;
+    this.#retention = retention;
+    this.#ended = new EndedTurns(clock);
+    this.#health = new StoreHealth({ open, clock, onDegraded, bringBack: (store) => this.#bringBack(store) });
+    this.#streams = new LiveStreams(this.#health, clock, retention, codec);
+  }
+
+  get degradedBy(): MillraceError | undefined {
+    return this.#health.degradedBy;
+  }
+
+  get #store(): LogStore {
+    return this.#health.store;
+  }
+
+  tryOpen(): Promise<void> {
+    return this.#health.tryOpen();
+  }
+
+  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
+    const twin = this.#unstoredTwin(turn);
+    if (twin !== undefined) return { record: this.#recordOf(twin), writer: undefined };
+    // a store that just failed is not asked again for each turn: healing finds out when it is back
+    const created =
+      this.#health.degradedBy === undefined
+        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey))
+        : undefined;
+    if (created !== undefined && created.writer === undefined) return created;
+    return this.#begin({ turn, owner, clientKey }, created?.writer, created?.record);
+  }
+
+  async listRunning(): Promise<readonly TurnRecord[]> {
+    const stored = (await this.#health.orDegraded(() => this.#store.listRunning())) ?? [];
+    const here = [...this.#turns.values()].filter((live) => !live.isKnown && live.outcome === undefined);
+    return here.length === 0 ? stored : [...here.map((live) => this.#recordOf(live)), ...stored];
+  }
+
+  async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {
+    const held = this.#liveOf(turnId);
+    if (held !== undefined && !held.isKnown) return this.#claimHere(held, owner);
+    const claimed = await this.#store.claim(turnId, owner);
+    if (claimed === undefined) return undefined;
+    this.#turns.get(turnId)?.lose("fenced");
+    const { record, writer } = claimed;
+    const storedSeq = seqOf(record.lastEventId);
+    const live = this.#add({ turn: record, owner, opening: "claimed", writer, storedSeq });
+    const readAll = async () => {
+      const events = await claimed.readAll();
+      live.remember(events);
+      return events;
+    };
+    return { record, writer: live.handle(), readAll };
+  }
+
+  async readAfter(...[turnId, after, options]: Parameters<LogStore["readAfter"]>): Promise<Opened<TurnEvent>> {
+    const live = this.#liveOf(turnId);
+    if (live !== undefined && (await this.#opens(live, options.clientKey))) {
+      const read = live.read(seqOf(after), options.limit);
+      if (read !== undefined) return read;
+    }
+    return this.#store.readAfter(turnId, after, options);
+  }
+
+  async readOutlineAfter(
+    ...[turnId, after, options]: Parameters<LogStore["readOutlineAfter"]>
+  ): ReturnType<LogStore["readOutlineAfter"]> {
+    const read = this.#liveOf(turnId)?.read(seqOf(after), options.limit);
+    if (read === undefined) return this.#store.readOutlineAfter(turnId, after, options);
+    return { events: read.events.map(outlineEvent), ended: read.ended };
+  }
+
+  async untilPast(...[turnId, cursor, signal]: Parameters<LogStore["untilPast"]>): Promise<void> {
+    const seq = seqOf(cursor);
+    for (;;) {
+      const live = this.#liveOf(turnId);
+      if (live === undefined) return this.#store.untilPast(turnId, cursor, signal);
+      if (live.lastSeq > seq || live.outcome !== undefined) return;
+      await live.changed(signal);
+    }
+  }
+
+  async requestCancel(...[turnId, by, stream]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
+    const live = this.#liveOf(turnId);
+    const inMemory = live !== undefined && stream?.degraded === true;
+    if (inMemory && !(await this.#streams.memory.requestCancel(turnId, by, stream))) return false;
+    try {
+      const asked = live?.isKnown === false || this.#store.requestCancel(turnId, by, inMemory ? undefined : stream);
+      if (!(await asked)) return false;
+    } catch (error) {
+      // its writer is in this process, which ends it whether that can be stored or not
+      if (!isDegraded(error) || live === undefined) throw error;
+    }
+    live?.record.ask(by);
+    return true;
+  }
+
+  async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
+    const live = this.#liveOf(turnId);
+    if (live === undefined) return this.#store.untilCancelRequested(turnId, signal);
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    const askedElsewhere = this.#untilAskedElsewhere(turnId, either);
+    try {
+      return await Promise.race([live.record.asked, askedElsewhere]);
+    } finally {
+      over.abort(waitIsOver);
+    }
+  }
+
+  async noteAttached(...[turnId, atMs, graceMs]: Parameters<LogStore["noteAttached"]>): Promise<void> {
+    const live = this.#liveOf(turnId);
+    live?.record.attached(atMs, graceMs);
+    if (live === undefined || live.isKnown)
+      await this.#health.orDegraded(() => this.#store.noteAttached(turnId, atMs, graceMs));
+  }
+
+  async keepTogether(turnIds: readonly TurnId[]): Promise<void> {
+    await this.#health.orDegraded(() => this.#store.keepTogether(turnIds));
+    const last = turnIds.at(-1);
+    const newest = last === undefined ? undefined : this.#turns.get(last);
+    if (newest === undefined || newest.isKnown) return;
+    const keptUntilMs = newest.record.expiresAtMs();
+    for (const turnId of turnIds) {
+      const record = this.#turns.get(turnId)?.record;
+      if (record !== undefined) record.keptUntilMs = keptUntilMs;
+    }
+  }
+
+  async noteDelivered(turnId: TurnId): Promise<void> {
+    const live = this.#turns.get(turnId);
+    if (live !== undefined) live.record.delivered = true;
+    const told = await this.#health.orDegraded(async () => {
+      if (live === undefined || live.isKnown) await this.#store.noteDelivered(turnId);
+      return live === undefined || live.isStored;
+    });
+    if (told !== true) this.#owed.add(turnId);
+    if (this.#ended.has(turnId)) this.#letGo(turnId);
+  }
+
+  async get(turnId: TurnId, looking: Looking = {}): Promise<TurnRecord | undefined> {
+    const unstored = this.#turns.get(turnId);
+    if (unstored?.isStored === false) return this.#shown(unstored, looking);
+    const live = this.#liveOf(turnId);
+    try {
+      const record = await this.#store.get(turnId, looking);
+      return record === undefined ? undefined : this.#marked(record);
+    } catch (error) {
+      if (!isDegraded(error) || live === undefined || !live.opensTo(looking.clientKey)) throw error;
+      return this.#shown(live, looking);
+    }
+  }
+
+  async list(filter: TurnFilter): Promise<readonly TurnRecord[]> {
+    const stored = await this.#health.orDegraded(() => this.#store.list(filter));
+    const here = [...this.#turns.values()].filter((live) => stored === undefined || !live.isStored);
+    const ids = new Set(here.map(({ turnId }) => turnId));
+    const shown = here.flatMap((live) => {
+      if (!live.record.passes(filter, live.outcome !== undefined)) return [];
+      return live.record.hasExpired() ? [] : (this.#shown(live, {}) ?? []);
+    });
+    const rest = (stored ?? []).filter(({ turnId }) => !ids.has(turnId)).map((record) => this.#marked(record));
+    if (shown.length === 0) return rest;
+    return [...shown.reverse(), ...rest].sort((a, b) => b.createdAtMs - a.createdAtMs).slice(0, filter.limit);
+  }
+
+  attachStream(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
+    return this.#streams.attach(...attach);
+  }
+
+  /** Where the stream was attached: what was acknowledged stays where it can be found again. */
+  async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
+    const admitted = await this.#streams.homeOf(stream).admit(stream, message, start);
+    if (admitted.outcome !== "admitted" || admitted.turn === undefined || start === undefined) return admitted;
+    const { record, writer } = admitted.turn;
+    const { clientKey } = stream.name;
+    const begun = this.#begin({ ...start, clientKey }, stream.degraded ? undefined : writer, record);
+    return { outcome: "admitted", turn: begun };
+  }
+
+  untilSuperseded(...[stream, signal]: Parameters<StreamStore["untilSuperseded"]>): Promise<void> {
+    return this.#streams.homeOf(stream).untilSuperseded(stream, signal);
+  }
+
+  async remove(turnId: TurnId): Promise<void> {
+    const live = this.#turns.get(turnId);
+    this.#letGo(turnId);
+    live?.lose("removed");
+    if (live === undefined || live.isKnown || this.#health.degradedBy === undefined) await this.#store.remove(turnId);
+  }
+
+  async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
+    await this.#streams.memory.renewOwner(owner, aliveUntilMs);
+    await this.#health.orDegraded(() => this.#store.renewOwner(owner, aliveUntilMs));
+  }
+
+  async owners(): Promise<ReadonlyMap<string, number>> {
+    return (await this.#health.orDegraded(() => this.#store.owners())) ?? this.#streams.memory.owners();
+  }
+
+  async sweep(nowMs: number): Promise<void> {
+    await this.#streams.memory.sweep(nowMs);
+    for (const turnId of this.#ended.longAgo()) this.#letGo(turnId);
+    for (const [turnId, { isStored, record }] of this.#turns) {
+      if (isStored || !record.hasExpired()) continue;
+      if ((record.erasedAtMs ?? nowMs) <= nowMs - this.#retention.tombstoneMs) this.#letGo(turnId);
+    }
+    await this.#health.orDegraded(() => this.#store.sweep(nowMs));
+  }
+
+  async close(): Promise<void> {
+    await this.#health.stop();
+    const turns = [...this.#turns.values()];
+    this.#turns.clear();
+    for (const live of turns) live.lose("fenced"); // its readers ask the store, which says that it is closed
+    await this.#health.closeStore();
+    await this.#streams.memory.close();
+  }
+
+  #begin(
+    {
+      turn,
+      owner,
+      clientKey,
+    }: { readonly turn: NewTurn; readonly owner: string; readonly clientKey: Secret | undefined },
+    writer: LogWriter | undefined,
+    record: TurnRecord | undefined,
+  ): { readonly record: TurnRecord; readonly writer: LogWriter } {
+    const live = this.#add({ turn, owner, opening: { clientKey }, writer, storedSeq: 0 });
+    return {
+      record: writer !== undefined && record !== undefined ? record : this.#recordOf(live),
+      writer: live.handle(),
+    };
+  }
+
+  #add(begun: Pick<ConstructorParameters<typeof LiveTurn>[0], "turn" | "owner" | "opening" | "writer" | "storedSeq">) {
+    const { turnId } = begun.turn;
+    const live: LiveTurn = new LiveTurn({
+      ...begun,
+      clock: this.#clock,
+      retention: this.#retention,
+      epoch: begun.writer?.epoch ?? 1,
+      onUnstored: (error) => this.#health.degrade(error),
+      onEnded: () => {
+        if (this.#turns.get(turnId) !== live) return;
+        const tooMany = this.#ended.add(turnId);
+        if (tooMany !== undefined) this.#letGo(tooMany);
+      },
+      onLost: () => {
+        if (this.#turns.get(turnId) === live) this.#letGo(turnId);
+      },
+    });
+    this.#turns.set(turnId, live);
+    return live;
+  }
+
+  /** The turn, where memory has it still. Throws `expired` where it had, and no store has. */
+  #liveOf(turnId: TurnId): LiveTurn | undefined {
+    const live = this.#turns.get(turnId);
+    if (live === undefined || !live.record.hasExpired()) return live;
+    if (!live.isStored) throw expiredTurn();
+    this.#letGo(turnId);
+    return undefined;
+  }
+
+  #letGo(turnId: TurnId): void {
+    this.#ended.delete(turnId);
+    this.#turns.delete(turnId);
+    void bestEffort(this.#streams.memory.remove(turnId)); // what its stream in memory knows of it
+  }
+
+  #claimHere(live: LiveTurn, owner: string): Claimed | undefined {
+    if (live.outcome !== undefined) return undefined;
+    const writer = live.reclaimed(owner);
+    const readAll = async () => live.read(0, Number.MAX_SAFE_INTEGER)?.events ?? [];
+    return { record: this.#recordOf(live), writer, readAll };
+  }
+
+  /** Whether a reader with this key may read the turn in memory; where only the store knows, it is asked once. */
+  async #opens(live: LiveTurn, clientKey: Secret | undefined): Promise<boolean> {
+    if (live.opensTo(clientKey)) return true;
+    if (!live.isKnown) throw unknownTurn();
+    if (!live.isClaimed) return false; // the store says it, in its words and its time
+    const record = await this.#store.get(live.turnId, { clientKey });
+    if (record === undefined || record.sealed === true) return false;
+    live.wasOpenedBy(clientKey);
+    return true;
+  }
+
+  #recordOf(live: LiveTurn): TurnRecord {
+    const record = this.#shown(live, { clientKey: live.record.clientKey });
+    if (record === undefined) throw unknownTurn();
+    return record;
+  }
+
+  #shown(live: LiveTurn, looking: Looking): TurnRecord | undefined {
+    return live.record.shown(looking, live);
+  }
+
+  #marked(record: TurnRecord): TurnRecord {
+    return this.#owed.has(record.turnId) ? { ...record, delivered: true } : record;
+  }
+
+  /** A turn of the same caller and key that the store does not hold. */
+  #unstoredTwin({ caller, idempotencyKey }: NewTurn): LiveTurn | undefined {
+    if (idempotencyKey === undefined) return undefined;
+    for (const live of this.#turns.values())
+      if (!live.isKnown && live.record.passes({ caller, idempotencyKey, limit: 1 }, false)) return live;
+    return undefined;
+  }
+
+  /** What only memory holds goes back into the store. */
+  async #bringBack(store: LogStore): Promise<void> {
+    for (const live of [...this.#turns.values()]) await live.heal(store);
+    await this.#owed.pay(store);
+    this.#healed.wake();
+  }
+
+  /** Whether another process asked; waits for the store to be well while it is not. */
+  async #untilAskedElsewhere(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
+    for (;;) {
+      try {
+        return await this.#store.untilCancelRequested(turnId, signal);
+      } catch (error) {
+        if (signal.aborted || !(isDegraded(error) || this.#turns.get(turnId)?.isKnown === false)) throw error;
+      }
+      await this.#healed.wait(signal);
+    }
+  }
+}
+
+/** Why a wait here is given up; one for all, since a reason made anew each time captures a stack. */
+const waitIsOver = new Error("the wait is over");

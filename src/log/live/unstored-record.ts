@@ -1,0 +1,121 @@
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { startOfLog } from "../../base/ids.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { CancelledBy, TerminalEventType } from "../event.ts";
+import { eventIdOf } from "../event-id.ts";
+import { decodeLabel, encodeLabel } from "../label.ts";
+import { expiryOf, type Retention } from "../retention.ts";
+import type { Looking, NewTurn, TurnFilter, TurnRecord } from "../store.ts";
+
+/** How far the turn's log is. */
+interface Standing {
+  readonly lastSeq: number;
+  readonly outcome: TerminalEventType | undefined;
+}
+
+export interface RecordOptions {
+  readonly turn: NewTurn;
+  readonly owner: string;
+  readonly clientKey: Secret | undefined;
+  readonly clock: Clock;
+  readonly retention: Retention;
+}
+
+/** What is known of a turn whose store cannot say it: as a store would, in the clear. */
+export class UnstoredRecord {
+  readonly turn: NewTurn;
+  owner: string;
+  readonly clientKey: Secret | undefined;
+  readonly #clock: Clock;
+  readonly #retention: Retention;
+  delivered = false;
+  endedAtMs: number | undefined;
+  /** When its content was erased, and its tombstone began. */
+  erasedAtMs: number | undefined;
+  /** When the last turn of its stream expires, where that is later than this one would. */
+  keptUntilMs = 0;
+  #attachedAtMs: number;
+  #graceMs: number;
+  #cancelRequested: CancelledBy | undefined;
+  readonly #asked = Promise.withResolvers<CancelledBy>();
+
+  constructor({ turn, owner, clientKey, clock, retention }: RecordOptions) {
+    this.#clock = clock;
+    this.#retention = retention;
+    this.turn = turn;
+    this.owner = owner;
+    this.clientKey = clientKey;
+    this.#attachedAtMs = turn.createdAtMs;
+    this.#graceMs = turn.graceMs;
+  }
+
+  attached(atMs: number, graceMs = 0): void {
+    this.#attachedAtMs = atMs;
+    this.#graceMs = Math.max(this.#graceMs, graceMs);
+  }
+
+  /** Resolves once somebody in this process asked for its end. */
+  get asked(): Promise<CancelledBy> {
+    return this.#asked.promise;
+  }
+
+  /** The first one who asks stays. */
+  ask(by: CancelledBy): void {
+    this.#cancelRequested ??= by;
+    this.#asked.resolve(this.#cancelRequested);
+  }
+
+  /** When it stops being readable; as if it ended now where it runs. */
+  expiresAtMs(): number {
+    const nowMs = this.#clock.now();
+    const { endedAtMs = nowMs } = this;
+    const attachedAtMs = this.endedAtMs === undefined ? nowMs : this.#attachedAtMs;
+    return Math.max(expiryOf(endedAtMs, attachedAtMs, this.#retention), this.keptUntilMs);
+  }
+
+  /** Once seen expired it stays so, whatever the clock does. */
+  hasExpired(): boolean {
+    const nowMs = this.#clock.now();
+    if (this.endedAtMs !== undefined && this.expiresAtMs() <= nowMs) this.erasedAtMs ??= nowMs;
+    return this.erasedAtMs !== undefined;
+  }
+
+  /** As a store shows it to this reader. Throws `expired`. */
+  shown({ clientKey, caller }: Looking, { lastSeq, outcome }: Standing): TurnRecord | undefined {
+    const { turn, owner } = this;
+    if (caller !== undefined && caller !== turn.caller) return undefined;
+    if (this.hasExpired()) throw expiredTurn();
+    const record: TurnRecord = {
+      ...turn,
+      graceMs: this.#graceMs,
+      ended: outcome !== undefined,
+      outcome,
+      delivered: this.delivered,
+      cancelRequested: outcome === undefined ? this.#cancelRequested : undefined,
+      owner,
+      degraded: true,
+      lastEventId: lastSeq === 0 ? startOfLog : eventIdOf(lastSeq),
+      attachedAtMs: this.#attachedAtMs,
+      expiresAtMs: this.expiresAtMs(),
+    };
+    if (this.clientKey === undefined) return clientKey === undefined ? record : undefined;
+    if (clientKey !== undefined) return clientKey.equals(this.clientKey) ? record : undefined;
+    return { ...record, ...decodeLabel(encodeLabel(turn)), sealed: true };
+  }
+
+  passes({ caller, fingerprint, session, idempotencyKey, open }: TurnFilter, ended: boolean): boolean {
+    const { turn } = this;
+    return (
+      (open === undefined || open !== ended) &&
+      (caller === undefined || turn.caller === caller) &&
+      (fingerprint === undefined || turn.fingerprint === fingerprint) &&
+      (session === undefined || turn.session === session) &&
+      (idempotencyKey === undefined || turn.idempotencyKey === idempotencyKey)
+    );
+  }
+}
+
+export function expiredTurn(): MillraceError {
+  return new MillraceError("expired", "The answer to this request is no longer kept.");
+}
