@@ -10,6 +10,7 @@ import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { Capabilities, LanguageServer } from "../language-server/language-server.ts";
 import { createWireIds, type MachineIdentity } from "../language-server/metadata.ts";
 import { openLanguageServer } from "../language-server/open-language-server.ts";
+import type { CheckHolder } from "../language-server/open-socket.ts";
 import { openSpokenLanguageServer } from "../language-server/open-spoken.ts";
 import { probePort } from "../language-server/probe.ts";
 import { openSchemas, type Schemas } from "../schema/open-schemas.ts";
@@ -36,8 +37,8 @@ export function composeIdeFinder(
   const { platform, homeFolder: home, env: environment } = io;
   const settings = readSettings(io);
   const journal = openOwnJournal(settings);
-  const open = (endpoint: Endpoint, identity: IdeIdentity): LanguageServer => {
-    const options = { clock, ids, machine, builds };
+  const open = (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder): LanguageServer => {
+    const options = { clock, ids, machine, builds, checkHolder };
     const { variant, extensionPath } = identity;
     if (variant === "antigravity" || extensionPath === "") return openLanguageServer(endpoint, identity, options);
     const bundle = join(extensionPath, "dist", "extension.js");
@@ -51,8 +52,8 @@ export function composeIdeFinder(
     host: openHost({ platform, uid: process.getuid?.(), home, environment, clock }),
     clock,
     probe: probePort,
-    connect: (endpoint, identity) =>
-      withCascadeJournal(open(endpoint, identity), journal, {
+    connect: (endpoint, identity, checkHolder) =>
+      withCascadeJournal(open(endpoint, identity, checkHolder), journal, {
         owner,
         now: () => clock.now(),
         onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more

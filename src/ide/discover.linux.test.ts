@@ -5,6 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { systemClock } from "../base/clock.ts";
 import type { ProcessRow } from "./host.ts";
 import { apiKey, LinuxWorld, newTokenFlags, token } from "./linux-world.fake.ts";
 import type { IdeOverrides } from "./overrides.ts";
@@ -148,13 +149,15 @@ describe.runIf(process.platform === "linux")("discovery over real processes", ()
     const ide = await start({ flags: newTokenFlags, environment });
     const [found] = (await look()).ides;
     const holder = { pid: ide.pid, startedAtMs: found?.startedAtMs, host: "127.0.0.1", port: ide.ports[0] ?? 0 };
-    expect(await verifyHolder(host(), holder, signal)).toEqual({ ok: true, value: undefined });
+    expect(await verifyHolder(host(), holder, systemClock, signal)).toEqual({ ok: true, value: undefined });
     await ide.stop();
     const squatter = await start({ program: "squatter", flags: [], environment: {}, port: holder.port });
     expect(squatter.ports[0]).toBe(holder.port);
-    expect(await verifyHolder(host(), holder, signal)).toMatchObject({ ok: false });
+    expect(await verifyHolder(host(), holder, systemClock, signal)).toMatchObject({ ok: false });
     // Also when it had the luck to get the number of the process that it replaces.
-    expect(await verifyHolder(host(), { ...holder, pid: squatter.pid, startedAtMs: 1 }, signal)).toMatchObject({
+    expect(
+      await verifyHolder(host(), { ...holder, pid: squatter.pid, startedAtMs: 1 }, systemClock, signal),
+    ).toMatchObject({
       ok: false,
     });
   });
@@ -168,10 +171,26 @@ describe.runIf(process.platform === "linux")("discovery over real processes", ()
     const verdict = await verifyHolder(
       host(),
       { pid: ide.pid, startedAtMs: found?.startedAtMs, host: "127.0.0.1", port },
+      systemClock,
       signal,
     );
     neighbour.close();
     expect(verdict).toEqual({ ok: false, why: "the process no longer listens on that port" });
+  });
+
+  it("sees the same in a look that waits for nothing", async () => {
+    const ide = await start({ flags: newTokenFlags, environment: { HOME: home, WINDSURF_CSRF_TOKEN: token } });
+    const port = ide.ports[0] ?? 0;
+    const row = await host().readProcess(ide.pid, signal);
+    const sockets = await host().listListening(ide.pid, signal);
+    const looked = host().lookNow?.(ide.pid, port);
+    expect(row).toMatchObject(looked?.row ?? { owner: "nobody looked" });
+    expect(looked?.sockets).toEqual({
+      ok: true,
+      value: sockets.ok && sockets.value.filter((own) => own.port === port),
+    });
+    await ide.stop();
+    expect(host().lookNow?.(ide.pid, port).row).toBeUndefined();
   });
 
   it("keeps every secret out of the trace", async () => {

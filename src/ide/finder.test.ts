@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
+import type { CheckHolder } from "../language-server/open-socket.ts";
 import { openIdeFinder } from "./finder.ts";
 import { FakeHost, fakeWindsurf } from "./host.fake.ts";
 import { noOverrides } from "./overrides.ts";
@@ -11,14 +12,14 @@ const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 
 function setUp(probe: Probe = answers, clock = new FakeClock()) {
   const host = new FakeHost();
-  const opened: { port: number; closed: boolean; apiKey: string }[] = [];
+  const opened: { port: number; closed: boolean; apiKey: string; checkHolder: CheckHolder }[] = [];
   const finder = openIdeFinder({
     host,
     clock,
     probe,
     overrides: noOverrides,
-    connect: (endpoint, identity) => {
-      const entry = { port: endpoint.port, closed: false, apiKey: identity.apiKey.reveal() };
+    connect: (endpoint, identity, checkHolder) => {
+      const entry = { port: endpoint.port, closed: false, apiKey: identity.apiKey.reveal(), checkHolder };
       opened.push(entry);
       return { endpoint, close: () => (entry.closed = true) } as unknown as LanguageServer; // the finder only opens and closes it
     },
@@ -246,6 +247,53 @@ describe("the finder", () => {
     change(host);
     await expect(finder.connect(ide, signal)).rejects.toMatchObject({ code: "ide_not_running" });
     expect(opened).toEqual([]);
+  });
+
+  it("lets a client check each new connection, once for all that are made together, and asks nothing for the others", async () => {
+    const { host, finder, opened } = setUp();
+    host.add(fakeWindsurf(10, 4000));
+    const [ide] = (await finder.find(signal)).ides;
+    if (ide === undefined) throw new Error("nothing found");
+    await finder.connect(ide, signal);
+    const before = host.socketQuestions;
+    for (let turn = 0; turn < 5; turn++) await finder.connect(ide, signal);
+    expect(host.socketQuestions).toBe(before);
+    await Promise.all(Array.from({ length: 64 }, () => opened[0]?.checkHolder()));
+    expect(host.socketQuestions).toBe(before + 1);
+  });
+
+  it("lets nothing be sent over a connection once somebody else holds the port, and looks again", async () => {
+    const { host, clock, finder, opened } = setUp();
+    host.add(fakeWindsurf(10, 4000));
+    const [ide] = (await finder.find(signal)).ides;
+    if (ide === undefined) throw new Error("nothing found");
+    await finder.connect(ide, signal);
+    host.add({ ...fakeWindsurf(10, 4000), listening: [] });
+    await expect(opened[0]?.checkHolder()).rejects.toMatchObject({ code: "ide_not_running" });
+    await clock.advance(1_000);
+    await finder.find(signal);
+    expect(host.scans).toBe(2);
+  });
+
+  it("asks again when it was too busy to hear the answer in time, where asking starts other programs", async () => {
+    class BlockedClock extends FakeClock {
+      blocked = 0;
+      override monotonic(): number {
+        return super.monotonic() + this.blocked;
+      }
+    }
+    const clock = new BlockedClock();
+    const { host, finder } = setUp(answers, clock);
+    host.add(fakeWindsurf(10, 4000));
+    const [ide] = (await finder.find(signal)).ides;
+    if (ide === undefined) throw new Error("nothing found");
+    host.beforeAnswer = () => {
+      host.beforeAnswer = undefined;
+      clock.blocked += 5_000;
+      return { ok: false, why: "lsof took longer than 3 s" };
+    };
+    await finder.connect(ide, signal);
+    expect(clock.sleeping).toBe(0);
   });
 
   it("keeps the client of a server that a slow scan missed, and closes it when the process is gone", async () => {

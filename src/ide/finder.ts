@@ -1,9 +1,9 @@
 import { orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import { SharedCall } from "../base/shared-call.ts";
 import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
+import type { CheckHolder } from "../language-server/open-socket.ts";
 import { discover } from "./discover.ts";
 import type { LastGood } from "./discover-options.ts";
 import type { Answer, Host } from "./host.ts";
@@ -11,6 +11,7 @@ import type { DiscoveryResult, Ide, IdeFinder } from "./ide.ts";
 import { openLinks } from "./links.ts";
 import type { IdeOverrides } from "./overrides.ts";
 import type { Probe } from "./probe-port.ts";
+import { sharedCheck } from "./shared-check.ts";
 import { verifyHolder } from "./verify-holder.ts";
 
 export interface IdeFinderOptions {
@@ -18,8 +19,8 @@ export interface IdeFinderOptions {
   readonly clock: Clock;
   /** Asks one port. */
   readonly probe: Probe;
-  /** Opens a client; sends nothing by itself. */
-  readonly connect: (endpoint: Endpoint, identity: IdeIdentity) => LanguageServer;
+  /** Opens a client; sends nothing by itself, and nothing over a connection before `checkHolder` let it pass. */
+  readonly connect: (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder) => LanguageServer;
   readonly overrides: IdeOverrides;
   /** Told after each scan what it found and how long it took. */
   readonly onScan?: (result: DiscoveryResult, tookMs: number) => void;
@@ -49,13 +50,20 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   const { host, clock } = options;
   const closing = new AbortController();
   const lastGood = new Map<string, LastGood>();
-  const links = openLinks(options.connect, (pid) => host.isAlive(pid));
+  const links = openLinks(
+    (ide) =>
+      options.connect(
+        ide.endpoint,
+        ide.identity,
+        sharedCheck(() => mustHold(ide)),
+      ),
+    (pid) => host.isAlive(pid),
+  );
   let known: Known | undefined;
   let scanning: Promise<DiscoveryResult> | undefined;
   let lastStartMs = Number.NEGATIVE_INFINITY;
   /** When each server was last seen to hold its port, by `Ide.id`; steady ms. */
   let checked = new Map<string, number>();
-  const verifications = new Map<string, SharedCall<Answer<undefined>>>();
 
   function believed(): DiscoveryResult | undefined {
     if (known === undefined) return undefined;
@@ -81,25 +89,32 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);
-    for (const id of verifications.keys()) if (!checked.has(id)) verifications.delete(id);
     options.onScan?.(result, clock.monotonic() - lastStartMs);
     return result;
   }
 
-  async function check(ide: Ide, signal: AbortSignal): Promise<Answer<undefined>> {
+  /** Whether the server still holds its port. Where checking starts programs, a check of the last 10 s is believed. */
+  async function check(ide: Ide): Promise<Answer<undefined>> {
     const { pid, startedAtMs, endpoint } = ide;
     if (pid === undefined) return { ok: true, value: undefined }; // set by hand: the user answers for it
     const since = clock.monotonic() - (checked.get(ide.id) ?? Number.NEGATIVE_INFINITY);
     if (host.checkMayWait && since < checkBelievedMs && host.isAlive(pid)) return { ok: true, value: undefined };
-    // A hundred turns that begin at once ask the system once.
-    const verifying = verifications.get(ide.id) ?? new SharedCall<Answer<undefined>>();
-    verifications.set(ide.id, verifying);
-    const verdict = await verifying.join(
-      (shared) => verifyHolder(host, { pid, startedAtMs, host: endpoint.host, port: endpoint.port }, shared),
-      signal,
-    );
+    const holder = { pid, startedAtMs, host: endpoint.host, port: endpoint.port };
+    const verdict = await verifyHolder(host, holder, clock, closing.signal);
     if (verdict.ok) checked.set(ide.id, clock.monotonic());
     return verdict;
+  }
+
+  async function mustHold(ide: Ide): Promise<void> {
+    if (closing.signal.aborted) throw closed();
+    const verdict = await check(ide);
+    if (verdict.ok) return;
+    known = undefined;
+    throw new MillraceError(
+      "ide_not_running",
+      `The ${ide.variant} found on port ${ide.endpoint.port} cannot be used any more: ${verdict.why}.`,
+      { hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found." },
+    );
   }
 
   function shared(): Promise<DiscoveryResult> {
@@ -122,15 +137,10 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
 
     async connect(ide, signal) {
       if (closing.signal.aborted) throw closed();
-      const verdict = await check(ide, signal);
-      if (!verdict.ok) {
-        known = undefined;
-        throw new MillraceError(
-          "ide_not_running",
-          `The ${ide.variant} found on port ${ide.endpoint.port} cannot be used any more: ${verdict.why}.`,
-          { hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found." },
-        );
-      }
+      // An open client checks each connection that it makes; a process that still lives keeps its own.
+      const open = links.find(ide);
+      if (open !== undefined && (ide.pid === undefined || host.isAlive(ide.pid))) return open;
+      await orAborted(mustHold(ide), signal);
       return links.open(ide);
     },
 

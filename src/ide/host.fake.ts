@@ -19,6 +19,10 @@ export class FakeHost implements Host {
   readonly texts = new Map<string, string>();
   readonly around: Surrounding[] = [];
   scans = 0;
+  /** How often it was asked who listens. */
+  socketQuestions = 0;
+  /** Answers that question instead, when a test sets it. */
+  beforeAnswer: (() => { readonly ok: false; readonly why: string }) | undefined;
 
   constructor(platform: Platform = "linux") {
     this.platform = platform;
@@ -54,6 +58,9 @@ export class FakeHost implements Host {
   /** Shared if a test says so, or if another process here listens on the same port. */
   async listListening(pid: number, signal: AbortSignal): ReturnType<Host["listListening"]> {
     signal.throwIfAborted();
+    this.socketQuestions++;
+    const instead = this.beforeAnswer?.();
+    if (instead !== undefined) return instead;
     const rows = [...this.processes.values()].flatMap(({ row, listening = [] }) =>
       listening.map((socket) => ({ ...socket, pid: row.pid })),
     );

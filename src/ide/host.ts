@@ -33,6 +33,13 @@ export interface ListeningSocket {
   readonly shared: boolean;
 }
 
+/** Who a process is and what it listens on at one port, both at the same moment. */
+export interface HolderLook {
+  /** `undefined` when the process is gone. */
+  readonly row: Pick<ProcessRow, "owner" | "startedAtMs" | "zombie" | "elsewhere"> | undefined;
+  readonly sockets: Answer<readonly ListeningSocket[]>;
+}
+
 /** What the system answered, or why it would not say. `why` is one sentence part for a person; never a secret. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
@@ -67,6 +74,8 @@ export interface Host {
   readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<Answer<ReadonlyMap<string, string>>>;
   /** TCP sockets this process listens on. */
   listListening(pid: number, signal: AbortSignal): Promise<Answer<readonly ListeningSocket[]>>;
+  /** A process and its sockets at one port, in a look that waits for nothing; missing where the system allows none. */
+  readonly lookNow?: (pid: number, port: number) => HolderLook;
   /** Where we run; empty on an ordinary machine. */
   surroundings(signal: AbortSignal): Promise<readonly Surrounding[]>;
   /** A small text file; `undefined` when it is missing, unreadable or longer than `maxBytes`. */

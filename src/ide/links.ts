@@ -1,9 +1,10 @@
-import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import type { Ide } from "./ide.ts";
 
 /** Open clients, one for each server, endpoint and account; turns that still run keep theirs as long as the server lives. */
 export interface Links {
+  /** The client that is open for this IDE, if there is one. */
+  find(ide: Ide): LanguageServer | undefined;
   open(ide: Ide): LanguageServer;
   /** Closes the clients of servers that are not among these and whose process is gone. */
   keepOnly(ides: readonly Ide[]): void;
@@ -15,17 +16,18 @@ interface Link {
   readonly server: LanguageServer;
 }
 
-export function openLinks(
-  connect: (endpoint: Endpoint, identity: IdeIdentity) => LanguageServer,
-  isAlive: (pid: number) => boolean,
-): Links {
+export function openLinks(connect: (ide: Ide) => LanguageServer, isAlive: (pid: number) => boolean): Links {
   let links: readonly Link[] = [];
 
+  const find = (ide: Ide) => links.find((link) => same(link.ide, ide))?.server;
+
   return {
+    find,
+
     open(ide) {
-      const there = links.find((link) => same(link.ide, ide));
-      if (there !== undefined) return there.server;
-      const server = connect(ide.endpoint, ide.identity);
+      const there = find(ide);
+      if (there !== undefined) return there;
+      const server = connect(ide);
       links = [...links, { ide, server }];
       return server;
     },

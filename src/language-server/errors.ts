@@ -28,6 +28,8 @@ export interface UpstreamDetails {
 export function translateError(error: unknown, context: ErrorContext, signal?: AbortSignal): MillraceError {
   if (isMillraceError(error)) return error;
   if (signal?.aborted === true) return abortError(signal.reason);
+  const own = ownError(error);
+  if (own !== undefined) return own;
   const nodeRow = nodeErrorRow(error);
   if (nodeRow !== undefined) return fromRow(nodeRow, "", context, { cause: error });
   const connectError = ConnectError.from(error);
@@ -90,6 +92,16 @@ function abortError(reason: unknown): MillraceError {
   return reason instanceof Error && reason.name === "TimeoutError"
     ? new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause: reason })
     : new MillraceError("cancelled", "The call was cancelled.", { cause: reason });
+}
+
+/** What we threw ourselves while a connection was made, under what the library put around it. */
+function ownError(error: unknown): MillraceError | undefined {
+  let current = error;
+  for (let depth = 0; current instanceof Error && depth < 8; depth++) {
+    if (isMillraceError(current)) return current;
+    current = current.cause;
+  }
+  return undefined;
 }
 
 function nodeErrorRow(error: unknown): ErrorRow | undefined {

@@ -1,4 +1,4 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "../base/clock.ts";
 import type { MetadataSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
@@ -39,7 +39,19 @@ export interface MachineIdentity {
 }
 
 /**
- * The `Metadata` of one call, with every field that the server is known to look at.
+ * Gives a request the next id if it carries `Metadata`. Called when the request's bytes are about to be written, so that ids
+ * grow on the wire as well, however many calls begin at once.
+ */
+export function stampRequestId(request: Message, ids: WireIds): void {
+  if (!("metadata" in request)) return;
+  const { metadata } = request;
+  if (typeof metadata !== "object" || metadata === null || !("requestId" in metadata)) return;
+  metadata.requestId = ids.nextRequestId();
+}
+
+/**
+ * The `Metadata` of one call, with every field that the server is known to look at but the request id, which is stamped on it
+ * when it is sent.
  *
  * Source: facts/language-server.md, 1.1 (the set found sufficient for the Cascade flow).
  */
@@ -60,7 +72,6 @@ export function metadataFor(
     os: machine.os,
     hardware: machine.hardware,
     deviceFingerprint: machine.deviceFingerprint,
-    requestId: ids.nextRequestId(),
     sessionId: ids.sessionId,
     triggerId: ids.newTriggerId(),
     lsTimestamp: timestampFromMs(clock.now()),

@@ -17,7 +17,8 @@ import type { Endpoint, IdeIdentity } from "./endpoint.ts";
 import type { UpstreamReason } from "./error-table.ts";
 import { errorFromText, upstreamReason } from "./errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
-import { type MachineIdentity, metadataFor, type WireIds } from "./metadata.ts";
+import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
+import type { CheckHolder } from "./open-socket.ts";
 import { type OpenTransport, openTransport } from "./open-transport.ts";
 import { PanelState } from "./panel-state.ts";
 import { rawChatRequest } from "./raw-chat.ts";
@@ -32,6 +33,8 @@ export interface LanguageServerOptions {
   readonly random?: () => number;
   readonly deadlines?: Partial<Deadlines>;
   readonly readMaxBytes?: number;
+  /** Asked once for each new connection, before anything is sent over it. */
+  readonly checkHolder?: CheckHolder;
   /** What builds offer, by `variant@version`; share one map to probe each build once. */
   readonly builds?: Map<string, Capabilities>;
   /** Ours with the numbers of the build that is spoken to, as `schema/` reconciles it; ours as it is otherwise. */
@@ -83,7 +86,10 @@ class RpcLanguageServer implements LanguageServer {
     });
     const service = options.spoken?.service ?? LanguageServerService;
     this.#connection = openTransport(endpoint, {
+      clock: options.clock,
       interceptors: options.spoken?.interceptors ?? [],
+      stamp: (request) => stampRequestId(request, options.ids),
+      ...(options.checkHolder === undefined ? {} : { checkHolder: options.checkHolder }),
       ...(options.readMaxBytes === undefined ? {} : { readMaxBytes: options.readMaxBytes }),
     });
     const { transport } = this.#connection;

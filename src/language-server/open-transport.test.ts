@@ -1,8 +1,9 @@
 import { createClient } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { baseUrl, isLoopback } from "./base-url.ts";
 import { translateError, upstreamReason } from "./errors.ts";
-import { baseUrl, isLoopback, openTransport } from "./open-transport.ts";
+import { openTransport } from "./open-transport.ts";
 import { startRpcServer } from "./rpc-server.fake.ts";
 import { describeTransport } from "./transport.conformance.ts";
 

@@ -1,14 +1,15 @@
-import { Agent as HttpAgent } from "node:http";
-import type { Http2Session } from "node:http2";
-import { Agent as HttpsAgent } from "node:https";
+import { create, type DescMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Interceptor, Transport } from "@connectrpc/connect";
-import {
-  compressionGzip,
-  createConnectTransport,
-  createGrpcTransport,
-  Http2SessionManager,
-} from "@connectrpc/connect-node";
+import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { baseUrl } from "./base-url.ts";
+import { connectUnary } from "./connect-unary.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { grpcUnary } from "./grpc-unary.ts";
+import { http1Agent } from "./http1-agent.ts";
+import { Http2Connection } from "./http2-session.ts";
+import { leanTransport } from "./lean-transport.ts";
+import type { CheckHolder } from "./open-socket.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -16,6 +17,11 @@ export interface TransportOptions {
   /** The largest answer taken, in bytes after decompression; checked before memory is taken. */
   readonly readMaxBytes?: number;
   readonly interceptors?: readonly Interceptor[];
+  /** Asked once for each new connection, before anything is sent over it. */
+  readonly checkHolder?: CheckHolder;
+  /** Called with each request just before its bytes are written, in the order in which they are. */
+  readonly stamp?: (request: Message) => void;
+  readonly clock?: Clock;
 }
 
 /** One server's connection. `close` ends it and whatever runs on it. */
@@ -27,41 +33,49 @@ export interface OpenTransport {
 /**
  * Opens the way to a language server: gRPC over one HTTP/2 connection, or Connect over kept-alive HTTP/1.1 ones; with TLS
  * a self-signed certificate is taken from loopback hosts only. Nothing is sent until the first call. The only place that
- * knows there are several protocols.
+ * knows there are several protocols. Unary calls are ours, because Connect's cost several times as much; streams are Connect's,
+ * over the same connections.
  *
- * Source: facts/language-server.md, 3.1, 3.2 and 3.7.
+ * Source: docs/performance.md, "The hot call"; docs/wire/language-server.md, "Connections".
  */
 export function openTransport(endpoint: Endpoint, options: TransportOptions = {}): OpenTransport {
-  const tlsOptions = { rejectUnauthorized: !isLoopback(endpoint.host) };
-  const common = {
-    baseUrl: baseUrl(endpoint),
-    interceptors: [csrfInterceptor(endpoint), ...(options.interceptors ?? [])],
+  const { checkHolder, stamp, interceptors = [], readMaxBytes = 64 * mebibyte } = options;
+  const url = baseUrl(endpoint);
+  const token = endpoint.csrfToken.reveal(); // goes on the wire here
+  const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
+  const streaming = {
+    baseUrl: url,
+    interceptors: [withHeaders(headers), ...interceptors],
     acceptCompression: [compressionGzip],
-    readMaxBytes: options.readMaxBytes ?? 64 * mebibyte,
+    readMaxBytes,
   };
+  const lean = { baseUrl: url, interceptors, stamp };
   switch (endpoint.protocol) {
     case "grpc": {
-      const sessionManager = new Http2SessionManager(
-        common.baseUrl,
-        { pingIntervalMs: 20_000, pingTimeoutMs: 5_000 }, // a connection that slept longer is tried before it is used
-        // The default window of 64 KiB triples the time of a large answer; many turns share the session's memory.
-        { ...tlsOptions, settings: { initialWindowSize: 4 * mebibyte }, maxSessionMemory: 256 },
-      );
+      const connection = new Http2Connection(endpoint, options.clock ?? systemClock, checkHolder);
+      const streams = createGrpcTransport({ ...streaming, sessionManager: connection });
       return {
-        transport: createGrpcTransport({ ...common, sessionManager: guarded(sessionManager) }),
-        close: () => sessionManager.abort(),
+        transport: leanTransport(grpcUnary(connection, { headers, readMaxBytes }), {
+          ...lean,
+          stream: stamping(streams.stream, stamp),
+        }),
+        close: () => connection.close(),
       };
     }
     case "connect":
     case "connect-json": {
-      const agentOptions = { keepAlive: true, maxFreeSockets: 4 };
-      const agent = endpoint.tls ? new HttpsAgent({ ...agentOptions, ...tlsOptions }) : new HttpAgent(agentOptions);
+      const agent = http1Agent(endpoint, checkHolder);
+      const format = endpoint.protocol === "connect" ? "binary" : "json";
+      const streams = createConnectTransport({
+        ...streaming,
+        httpVersion: "1.1",
+        nodeOptions: { agent },
+        useBinaryFormat: format === "binary",
+      });
       return {
-        transport: createConnectTransport({
-          ...common,
-          httpVersion: "1.1",
-          nodeOptions: { agent },
-          useBinaryFormat: endpoint.protocol === "connect",
+        transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes }), {
+          ...lean,
+          stream: stamping(streams.stream, stamp),
         }),
         close: () => agent.destroy(),
       };
@@ -71,46 +85,28 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
   }
 }
 
-/**
- * The same manager, with every session guarded: a session that fails while the manager is closed reports its error only
- * once its socket has gone, when the manager no longer listens, and an error that nobody listens to ends the process. Also
- * where the window of the whole connection is widened, which is 64 KiB however wide those of its streams are.
- */
-function guarded(
-  manager: Http2SessionManager,
-): Pick<Http2SessionManager, "authority" | "request" | "notifyResponseByteRead"> {
-  const known = new WeakSet<Http2Session>();
-  return {
-    authority: manager.authority,
-    async request(method, path, headers, options) {
-      const stream = await manager.request(method, path, headers, options);
-      const { session } = stream;
-      if (session !== undefined && !known.has(session)) {
-        known.add(session);
-        session.on("error", () => {}); // the calls that ran on it have failed with it already
-        if (!session.destroyed) session.setLocalWindowSize(16 * mebibyte);
-      }
-      return stream;
-    },
-    notifyResponseByteRead: (stream) => manager.notifyResponseByteRead(stream),
-  };
+/** A stream's requests are stamped when they are about to be written, too. */
+function stamping(stream: Transport["stream"], stamp: TransportOptions["stamp"]): Transport["stream"] {
+  if (stamp === undefined) return stream;
+  return (method, signal, timeoutMs, header, input, contextValues) =>
+    stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues);
 }
 
-/** Whether a host is this machine's loopback: 127.0.0.0/8, `::1`, `localhost`. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+async function* stamped<I extends DescMessage>(
+  type: I,
+  input: AsyncIterable<MessageInitShape<I>>,
+  stamp: (request: Message) => void,
+): AsyncGenerator<MessageInitShape<I>, void> {
+  for await (const init of input) {
+    const message = create(type, init);
+    stamp(message);
+    yield message as MessageInitShape<I>; // a message is one of its own initial shapes
+  }
 }
 
-/** Scheme, host and port, with IPv6 addresses in brackets. */
-export function baseUrl(endpoint: Pick<Endpoint, "host" | "port" | "tls">): string {
-  const host = endpoint.host.includes(":") && !endpoint.host.startsWith("[") ? `[${endpoint.host}]` : endpoint.host;
-  return `${endpoint.tls ? "https" : "http"}://${host}:${endpoint.port}`;
-}
-
-function csrfInterceptor(endpoint: Endpoint): Interceptor {
+function withHeaders(headers: Readonly<Record<string, string>>): Interceptor {
   return (next) => (request) => {
-    const token = endpoint.csrfToken.reveal(); // goes on the wire here
-    if (token !== "") request.header.set("x-codeium-csrf-token", token);
+    for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
     return next(request);
   };
 }

@@ -3,9 +3,10 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { deadline } from "../base/async.ts";
 import type { Secret } from "../base/secret.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { isLoopback } from "./base-url.ts";
 import type { IdeVariant, WireProtocol } from "./endpoint.ts";
 import { translateError, upstreamReason } from "./errors.ts";
-import { isLoopback, openTransport } from "./open-transport.ts";
+import { openTransport } from "./open-transport.ts";
 
 export interface ProbeTarget {
   readonly host: string;

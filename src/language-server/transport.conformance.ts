@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
+import type { Message } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { describe, expect, it } from "vitest";
+import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
-import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
+import { type GetUserStatusRequest, LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { translateError, upstreamReason } from "./errors.ts";
 import { openTransport, type TransportOptions } from "./open-transport.ts";
@@ -60,6 +62,81 @@ export function describeTransport(name: string, harness: TransportHarness): void
         for (let i = 0; i < 5; i++) await client.getProcesses({});
         expect(server.connections()).toBe(1);
       }));
+
+    it("keeps open the connections that calls at once needed, and makes no more for the next ones", () =>
+      withClient({ getProcesses: () => ({}) }, async (client, server) => {
+        for (let round = 0; round < 5; round++) {
+          await Promise.all(Array.from({ length: 40 }, () => client.getProcesses({})));
+        }
+        expect(server.connections()).toBeLessThanOrEqual(40);
+      }));
+
+    it("asks who holds the port once per connection, before anything is sent over it", async () => {
+      const asked = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      let checks = 0;
+      const checkHolder = () => {
+        checks++;
+        asked.resolve();
+        return gate.promise;
+      };
+      await withClient(
+        { getProcesses: () => ({ lspPort: 7 }) },
+        async (client, server) => {
+          const call = client.getProcesses({});
+          await asked.promise;
+          expect([server.connections(), server.requests.length]).toEqual([1, 0]);
+          gate.resolve();
+          expect((await call).lspPort).toBe(7);
+          for (let i = 0; i < 5; i++) await client.getProcesses({});
+          expect(checks).toBe(1);
+          server.dropConnections();
+          await client.getProcesses({}).catch(() => client.getProcesses({})); // the drop may be noticed by the first
+          expect(checks).toBe(2);
+        },
+        { checkHolder },
+      );
+    });
+
+    it("sends nothing, also no stream, where the port is not held by the right process", () =>
+      withClient(
+        { getProcesses: () => ({}), rawGetChatMessage: async function* () {} },
+        async (client, server) => {
+          for (const call of [() => client.getProcesses({}), () => drain(client.rawGetChatMessage({}))]) {
+            expect(translateError(await failure(call()), context)).toMatchObject({
+              code: "ide_not_running",
+              message: "held by another",
+            });
+          }
+          expect(server.requests).toEqual([]);
+        },
+        { checkHolder: () => Promise.reject(new MillraceError("ide_not_running", "held by another")) },
+      ));
+
+    it("stamps requests in the order in which they reach the server, however many begin at once", () => {
+      const seen: bigint[] = [];
+      let next = 0n;
+      const stamp = (request: Message) => {
+        const { metadata } = request as GetUserStatusRequest; // the one call made here
+        if (metadata !== undefined) metadata.requestId = ++next;
+      };
+      return withClient(
+        {
+          getUserStatus: ({ metadata }) => {
+            seen.push(metadata?.requestId ?? 0n);
+            return {};
+          },
+        },
+        async (client) => {
+          for (let round = 0; round < 3; round++) {
+            await Promise.all(Array.from({ length: 64 }, () => client.getUserStatus({ metadata: { apiKey: "k" } })));
+          }
+          expect(seen).toHaveLength(192);
+          expect(seen).toEqual(seen.toSorted((a, b) => Number(a - b)));
+        },
+        { stamp },
+      );
+    });
 
     it("carries many calls at once", () =>
       withClient({ getProcesses: () => ({ lspPort: 7 }) }, async (client) => {

@@ -1,6 +1,7 @@
 import { mapBounded, within } from "../bounded.ts";
 import { type CommonHostOptions, commonHost } from "../common-host.ts";
 import type { Answer, CommandLine, Host, ListeningSocket, ProcessList, ProcessRow, Surrounding } from "../host.ts";
+import { lookNow, readBootTime } from "./look-now.ts";
 import * as parse from "./parse.ts";
 import { readProcFile, readProcFolder, readProcLink } from "./read-proc.ts";
 
@@ -96,6 +97,14 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
       }),
 
     listListening: (pid, outer) => within(outer, askLimitMs, late, (signal) => listListening(pid, signal)),
+
+    lookNow(pid, port) {
+      const boot = () => {
+        firstBootTime ??= readBootTime(proc);
+        return firstBootTime;
+      };
+      return lookNow(proc, { pid, port, uid: options.uid, bootTime: boot });
+    },
 
     surroundings: (outer) =>
       within<readonly Surrounding[]>(outer, askLimitMs, [], async (signal) => {

@@ -1,0 +1,106 @@
+import type { Agent as HttpAgent, IncomingMessage } from "node:http";
+import { request as httpRequest } from "node:http";
+import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { errorFromJsonBytes, protocolVersion, validateResponse } from "@connectrpc/connect/protocol-connect";
+import { compressionGzip } from "@connectrpc/connect-node";
+import type { Endpoint } from "./endpoint.ts";
+import { joined, standardHeaders, tooLarge, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
+
+/**
+ * Unary Connect over HTTP/1.1, with binary or JSON bodies; one connection of the agent for each call in flight. What a status
+ * or an error's body means is the library's word.
+ *
+ * Source: the Connect protocol (connectrpc.com/docs/protocol), "Unary request" and "Unary response".
+ */
+export function connectUnary(
+  endpoint: Pick<Endpoint, "host" | "port" | "tls">,
+  agent: HttpAgent | HttpsAgent,
+  options: {
+    readonly format: UnaryWire["format"];
+    readonly headers: Readonly<Record<string, string>>;
+    readonly readMaxBytes: number;
+  },
+): UnaryWire {
+  const { format, readMaxBytes } = options;
+  const open = endpoint.tls ? httpsRequest : httpRequest;
+  const host = endpoint.host.replace(/^\[(.*)\]$/, "$1");
+  const common = {
+    ...options.headers,
+    "content-type": format === "binary" ? "application/proto" : "application/json",
+    "connect-protocol-version": protocolVersion,
+    "accept-encoding": "identity",
+  };
+
+  return {
+    format,
+    exchange(exchange) {
+      const headers: Record<string, string> = { ...common, ...exchange.headers };
+      if (exchange.timeoutMs !== undefined) headers["connect-timeout-ms"] = String(exchange.timeoutMs);
+      const request = open({ host, port: endpoint.port, method: "POST", path: exchange.path, headers, agent });
+      request.on("error", exchange.onError);
+      request.on("response", (response) => receive(response, exchange, format === "binary", readMaxBytes));
+      // The connection is there by now, so the request's bytes are made when they are written.
+      request.once("socket", () => {
+        try {
+          const body = exchange.body();
+          request.setHeader("content-length", body.length);
+          request.end(body);
+        } catch (error) {
+          request.destroy();
+          exchange.onError(error);
+        }
+      });
+      return () => request.destroy();
+    },
+  };
+}
+
+function receive(response: IncomingMessage, exchange: UnaryExchange, binary: boolean, readMaxBytes: number): void {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const refuse = (size: number) => {
+    const { message, code } = tooLarge(size, readMaxBytes);
+    exchange.onError(new ConnectError(message, code));
+    response.destroy();
+  };
+  response.on("error", exchange.onError);
+  const length = Number(response.headers["content-length"] ?? 0);
+  if (length > readMaxBytes) {
+    refuse(length);
+    return;
+  }
+  response.on("data", (chunk: Uint8Array) => {
+    bytes += chunk.length;
+    if (bytes > readMaxBytes) refuse(bytes);
+    else chunks.push(chunk);
+  });
+  response.on("end", () => {
+    if (bytes > readMaxBytes) return;
+    const body = joined(chunks);
+    const encoding = response.headers["content-encoding"];
+    if (encoding === undefined || encoding === "identity") finish(response, body, exchange, binary);
+    else if (encoding === compressionGzip.name) {
+      compressionGzip
+        .decompress(body as Uint8Array<ArrayBuffer>, readMaxBytes) // bytes of a socket are never shared memory
+        .then((inflated) => finish(response, inflated, exchange, binary), exchange.onError);
+    } else exchange.onError(new ConnectError(`unsupported response encoding "${encoding}"`, Code.Internal));
+  });
+}
+
+function finish(response: IncomingMessage, body: Uint8Array, exchange: UnaryExchange, binary: boolean): void {
+  const { statusCode = 0, headers } = response;
+  const expected = binary ? "application/proto" : "application/json";
+  if (statusCode === 200 && headers["content-type"] === expected) {
+    exchange.onAnswer(body, headers);
+    return;
+  }
+  const standard = standardHeaders(headers);
+  try {
+    const { isUnaryError, unaryError } = validateResponse("unary", binary, statusCode, standard);
+    if (isUnaryError) exchange.onError(errorFromJsonBytes(body as Uint8Array<ArrayBuffer>, standard, unaryError));
+    else exchange.onAnswer(body, headers); // a content type with parameters
+  } catch (error) {
+    exchange.onError(error);
+  }
+}

@@ -1,0 +1,200 @@
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  fromJsonString,
+  type Message,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+  toJsonString,
+} from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  createContextValues,
+  type Interceptor,
+  type Transport,
+  type UnaryRequest,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import { standardHeaders, type UnaryWire, type WireHeaders } from "./unary-wire.ts";
+
+/** The server is told this much more, so that it is our own clock that ends a call and the server learns of it by the cancel. */
+const serverGraceMs = 1_000;
+
+export interface LeanOptions {
+  readonly baseUrl: string;
+  readonly interceptors: readonly Interceptor[];
+  /** Called with each request just before its bytes are written, in the order in which they are. */
+  readonly stamp: ((request: Message) => void) | undefined;
+  /** What streams; unary calls are ours. */
+  readonly stream: Transport["stream"];
+}
+
+/**
+ * A transport whose unary calls cost little: no composed signals, no async iterables, interceptors only where there are some. A poll
+ * is such a call, and a turn makes up to fifty a second. Serialisation is the library's, and so are the errors.
+ *
+ * Source: docs/performance.md, "The hot call".
+ */
+export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport {
+  const { interceptors, stamp, baseUrl } = options;
+
+  function exchange<I extends DescMessage, O extends DescMessage>(
+    method: DescMethodUnary<I, O>,
+    signal: AbortSignal | undefined,
+    timeoutMs: number | undefined,
+    headers: Readonly<Record<string, string>> | undefined,
+    input: MessageInitShape<I>,
+  ): Promise<LeanResponse<I, O>> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(ConnectError.from(signal.reason, Code.Canceled));
+        return;
+      }
+      let timer: NodeJS.Timeout | undefined;
+      let settled = false;
+      const settle = () => {
+        settled = true;
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+      };
+      const fail = (error: unknown) => {
+        if (settled) return;
+        settle();
+        reject(error as Error); // passed on as it came
+      };
+      const onAbort = () => {
+        cancel();
+        fail(ConnectError.from(signal?.reason, Code.Canceled));
+      };
+      const expire = () => {
+        if (settled) return;
+        cancel();
+        fail(new ConnectError("the operation timed out", Code.DeadlineExceeded));
+      };
+      const cancel = wire.exchange({
+        path: pathOf(method),
+        timeoutMs: timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs + serverGraceMs,
+        headers,
+        body: () => {
+          const message = create(method.input, input);
+          stamp?.(message);
+          return serialize(wire.format, method.input, message);
+        },
+        onAnswer(body, answered) {
+          if (settled) return;
+          try {
+            const message = parse(wire.format, method.output, body);
+            settle();
+            resolve(new LeanResponse(method, message, answered));
+          } catch (error) {
+            fail(error);
+          }
+        },
+        onError: fail,
+      });
+      if (settled) return;
+      signal?.addEventListener("abort", onAbort, { once: true });
+      if (timeoutMs !== undefined && timeoutMs > 0) {
+        // What has arrived while the process was busy is read before the call is given up.
+        timer = setTimeout(() => setImmediate(expire), timeoutMs);
+      }
+    });
+  }
+
+  return {
+    stream: options.stream,
+    unary(method, signal, timeoutMs, header, input, contextValues) {
+      if (interceptors.length === 0) return exchange(method, signal, timeoutMs, plainHeaders(header), input);
+      const next = (request: UnaryRequest) =>
+        exchange(
+          request.method as typeof method, // an interceptor changes messages and headers, not the method
+          signal,
+          timeoutMs,
+          plainHeaders(request.header),
+          request.message as MessageInitShape<typeof method.input>, // as above
+        );
+      const outermost = interceptors.reduceRight<ReturnType<Interceptor>>(
+        (inner, interceptor) => interceptor(inner),
+        next as ReturnType<Interceptor>, // of a unary call, it is asked for nothing else
+      );
+      return outermost({
+        stream: false,
+        service: method.parent,
+        method,
+        requestMethod: "POST",
+        url: baseUrl + pathOf(method),
+        signal: signal ?? new AbortController().signal,
+        header: new Headers(header),
+        contextValues: contextValues ?? createContextValues(),
+        message: create(method.input, input),
+      }) as Promise<UnaryResponse<typeof method.input, typeof method.output>>; // interceptors answer what they were given
+    },
+  };
+}
+
+/** Headers are made when somebody looks at them, which only interceptors do. */
+class LeanResponse<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
+  readonly stream = false;
+  readonly method: DescMethodUnary<I, O>;
+  readonly message: MessageShape<O>;
+  readonly #answered: WireHeaders;
+
+  constructor(method: DescMethodUnary<I, O>, message: MessageShape<O>, answered: WireHeaders) {
+    this.method = method;
+    this.message = message;
+    this.#answered = answered;
+  }
+
+  get service() {
+    return this.method.parent;
+  }
+
+  get header(): Headers {
+    return standardHeaders(this.#answered);
+  }
+
+  get trailer(): Headers {
+    return new Headers();
+  }
+}
+
+const paths = new WeakMap<DescMethodUnary, string>();
+
+function pathOf(method: DescMethodUnary): string {
+  let path = paths.get(method);
+  if (path === undefined) {
+    path = `/${method.parent.typeName}/${method.name}`;
+    paths.set(method, path);
+  }
+  return path;
+}
+
+function plainHeaders(header: ConstructorParameters<typeof Headers>[0]): Readonly<Record<string, string>> | undefined {
+  return header === undefined ? undefined : Object.fromEntries(new Headers(header));
+}
+
+function serialize<D extends DescMessage>(format: UnaryWire["format"], type: D, message: MessageShape<D>): Uint8Array {
+  try {
+    return format === "binary" ? toBinary(type, message) : new TextEncoder().encode(toJsonString(type, message));
+  } catch (error) {
+    throw new ConnectError(`serialize ${format}: ${words(error)}`, Code.Internal, undefined, undefined, error);
+  }
+}
+
+function parse<D extends DescMessage>(format: UnaryWire["format"], type: D, body: Uint8Array): MessageShape<D> {
+  try {
+    return format === "binary"
+      ? fromBinary(type, body)
+      : fromJsonString(type, new TextDecoder().decode(body), { ignoreUnknownFields: true });
+  } catch (error) {
+    throw new ConnectError(`parse ${format}: ${words(error)}`, Code.InvalidArgument, undefined, undefined, error);
+  }
+}
+
+function words(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

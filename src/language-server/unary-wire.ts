@@ -1,0 +1,54 @@
+import type { Code } from "@connectrpc/connect";
+
+/** One request with one answer, as a protocol puts it on the wire. */
+export interface UnaryExchange {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  readonly timeoutMs: number | undefined;
+  /** More headers, in lower case. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  /** The request's bytes; asked for once, just before they are written. */
+  readonly body: () => Uint8Array;
+  /** The answer's bytes after decompression. */
+  readonly onAnswer: (body: Uint8Array, headers: WireHeaders) => void;
+  /** A `ConnectError`, an error of Node, or a `MillraceError`; the last call. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Headers as Node gives them, in lower case. */
+export type WireHeaders = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** Tells the server that nobody waits for the answer any more; nothing is called back after it. */
+export type CancelExchange = () => void;
+
+/** One way to put unary calls on the wire, over connections that it keeps. */
+export interface UnaryWire {
+  readonly format: "binary" | "json";
+  exchange(exchange: UnaryExchange): CancelExchange;
+}
+
+/** Node's headers as the standard ones, for errors and interceptors. */
+export function standardHeaders(headers: WireHeaders): Headers {
+  const standard = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    if (value === undefined || name.startsWith(":")) continue;
+    for (const one of Array.isArray(value) ? value : [value]) standard.append(name, String(one));
+  }
+  return standard;
+}
+
+/** The bytes that came, in one piece. */
+export function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  const [only] = chunks;
+  if (only !== undefined && chunks.length === 1) return only;
+  return Buffer.concat(chunks);
+}
+
+/** How an answer past the bound is named; the words are Connect's. */
+export function tooLarge(size: number, readMaxBytes: number): { readonly message: string; readonly code: Code } {
+  const resourceExhausted: Code.ResourceExhausted = 8;
+  return {
+    message: `message size ${size} is larger than configured readMaxBytes ${readMaxBytes}`,
+    code: resourceExhausted,
+  };
+}
