@@ -34,8 +34,8 @@ export async function install(installation: Installation): Promise<void> {
   await Promise.all([
     link(installation.node, layout.binary),
     writeJson(join(layout.appRoot, "product.json"), {
-      nameShort: profile.appFolder,
-      applicationName: profile.ideName,
+      nameShort: profile.productFolder,
+      applicationName: profile.devin?.command ?? profile.ideName,
       windsurfVersion: installation.ideVersion,
     }),
     ...(profile.family === "windsurf"

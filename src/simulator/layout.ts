@@ -17,17 +17,28 @@ export interface Layout {
   readonly cascades: string;
   readonly codeiumFolder: string;
   readonly databaseFolder: string;
+  /** The `devin` program inside the app; undefined where the product has none. */
+  readonly agent: string | undefined;
+  /** Where the `devin` program lies when the CLI is installed on its own. */
+  readonly cli: string;
+  /** The CLI's own data: credentials, sessions, logs. */
+  readonly cliData: string;
+  /** The data folder that the product had under its old name. */
+  readonly oldStateDatabase: string;
+  readonly logs: string;
 }
 
 /** Source: facts/language-server.md, 4.1, 5.1 and 5.4; the product is unpacked below the home, not installed. */
 export function layoutOf(profile: Profile, home: string, platform: Platform, arch: Arch): Layout {
+  const folder = platform === "linux" ? (profile.devin?.linuxFolder ?? profile.appFolder) : profile.appFolder;
   const appRoot =
     platform === "darwin"
-      ? join(home, "Applications", `${profile.appFolder}.app`, "Contents", "Resources", "app")
-      : join(home, platform === "win32" ? "AppData/Local/Programs" : "apps", profile.appFolder, "resources", "app");
+      ? join(home, "Applications", `${folder}.app`, "Contents", "Resources", "app")
+      : join(home, platform === "win32" ? "AppData/Local/Programs" : "apps", folder, "resources", "app");
   const extension = join(appRoot, "extensions", profile.extensionFolder);
   const userData = join(home, userDataParent[platform], profile.productFolder);
   const codeiumFolder = join(home, profile.codeiumFolder);
+  const program = platform === "win32" ? "devin.exe" : "devin";
   return {
     appRoot,
     extension,
@@ -37,6 +48,18 @@ export function layoutOf(profile: Profile, home: string, platform: Platform, arc
     cascades: join(codeiumFolder, profile.family === "antigravity" ? "conversations" : "cascade"),
     codeiumFolder,
     databaseFolder: join(codeiumFolder, "database", "9c0694567290725d9dcba14ade58e297"),
+    agent: profile.devin?.editor === true ? join(extension, "devin", "bin", program) : undefined,
+    cli: join(home, platform === "win32" ? "AppData/Local/devin/bin" : ".local/bin", program),
+    cliData: join(home, platform === "win32" ? "AppData/Roaming" : ".local/share", "devin"),
+    oldStateDatabase: join(
+      home,
+      userDataParent[platform],
+      profile.productFolder.replace("Devin", "Windsurf"),
+      "User",
+      "globalStorage",
+      "state.vscdb",
+    ),
+    logs: join(userData, "logs"),
   };
 }
 

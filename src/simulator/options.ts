@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
 import { planOptionsSchema } from "./account/plan-options.ts";
+import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import { profileNames, profiles } from "./profile.ts";
@@ -50,6 +51,8 @@ export const simulatorOptionsSchema = z.strictObject({
   /** The account's plan. */
   plan: planOptionsSchema.prefault({}),
   faults: z.array(rpcFaultSchema).default([]),
+  /** The `devin` program: how it is installed and behaves. Profiles without one ignore this. */
+  agent: agentOptionsSchema.prefault({}),
   /** An OpenAI-compatible server that plays the model: `http://127.0.0.1:11434/v1`. */
   modelUrl: z.url().optional(),
   /** The model name to ask it for; the UID that the client chose when absent. */
@@ -73,9 +76,10 @@ export function parseSimulatorOptions(value: unknown): SimulatorConfig {
 
 /** Fractions and pools are told by Antigravity alone, credits and percent by Windsurf. */
 function withPlanOfFamily(config: SimulatorConfig): SimulatorConfig {
-  const { family } = profiles[config.profile];
+  const { family, devin } = profiles[config.profile];
   const shapes = family === "antigravity" ? ["fractions", "pools"] : ["credits", "percent"];
-  const shape = config.plan.shape ?? (family === "antigravity" ? "fractions" : "credits");
+  const shape =
+    config.plan.shape ?? (family === "antigravity" ? "fractions" : devin === undefined ? "credits" : "percent");
   if (shapes.includes(shape)) return { ...config, plan: { ...config.plan, shape } };
   throw new MillraceError("invalid_request", `A plan in ${shape} is not what ${config.profile} tells.`, {
     hint: `Take --plan ${shapes.join(" or ")}, or another --profile.`,

@@ -1,5 +1,14 @@
 /** Which product and build the stand-in plays. Antigravity is metered only. */
-export const profileNames = ["windsurf-2", "windsurf-next", "windsurf-1.9544", "windsurf-1.8", "antigravity"] as const;
+export const profileNames = [
+  "windsurf-2",
+  "windsurf-next",
+  "windsurf-1.9544",
+  "windsurf-1.8",
+  "devin-3",
+  "devin-next",
+  "devin-cli",
+  "antigravity",
+] as const;
 type ProfileName = (typeof profileNames)[number];
 
 /** What differs between builds, as far as a client can see. Source: facts/language-server.md, 0.4, 4.2 and 10.1. */
@@ -28,6 +37,16 @@ export interface Profile {
   readonly rawChat: "answer" | "trailer";
   /** RPCs this build does not have: their paths are unknown to it. */
   readonly missing: readonly string[];
+  /** Devin Desktop and its CLI, which come with a `devin` program that speaks ACP. Source: docs/wire/acp.md. */
+  readonly devin?: {
+    /** Whether an editor runs; without one only the CLI is installed. */
+    readonly editor: boolean;
+    /** The folder that holds the product on Linux. */
+    readonly linuxFolder: string;
+    /** The command that opens the editor, which `product.json` names. */
+    readonly command: string;
+    readonly bundleId: string;
+  };
 }
 
 const cascadeRpcs = [
@@ -54,6 +73,17 @@ const windsurf = {
   appFolder: "Windsurf",
   extensionFolder: "windsurf",
   codeiumFolder: ".codeium/windsurf",
+} as const;
+
+const devin = {
+  ...windsurf,
+  productFolder: "Devin",
+  appFolder: "Devin",
+  csrfIn: "environment",
+  stdinMetadata: true,
+  needsTrust: false,
+  rawChat: "trailer",
+  missing: ["UpdateWorkspaceTrust"],
 } as const;
 
 /** Every profile by its name. */
@@ -105,6 +135,46 @@ export const profiles: Readonly<Record<ProfileName, Profile>> = {
     needsTrust: true,
     rawChat: "answer",
     missing: cascadeRpcs,
+  },
+  "devin-3": {
+    ...devin,
+    name: "devin-3",
+    ideVersion: "3.10.48",
+    extensionVersion: "1.50.3",
+    devin: {
+      editor: true,
+      linuxFolder: "devin-desktop",
+      command: "devin-desktop",
+      bundleId: "com.exafunction.windsurf",
+    },
+  },
+  "devin-next": {
+    ...devin,
+    name: "devin-next",
+    ideName: "windsurf-next",
+    productFolder: "Devin - Next",
+    appFolder: "Devin - Next",
+    codeiumFolder: ".codeium/windsurf-next",
+    ideVersion: "3.11.228",
+    extensionVersion: "1.51.0",
+    devin: {
+      editor: true,
+      linuxFolder: "devin-desktop-next",
+      command: "devin-desktop-next",
+      bundleId: "com.exafunction.windsurfNext",
+    },
+  },
+  "devin-cli": {
+    ...devin,
+    name: "devin-cli",
+    ideVersion: "3.10.48",
+    extensionVersion: "1.50.3",
+    devin: {
+      editor: false,
+      linuxFolder: "devin-desktop",
+      command: "devin-desktop",
+      bundleId: "com.exafunction.windsurf",
+    },
   },
   antigravity: {
     name: "antigravity",

@@ -7,9 +7,14 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import type { z } from "zod";
 import { orAborted } from "../base/async.ts";
+import { systemClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
-import type { PlanUse } from "./account/plan.ts";
+import type { Plan, PlanUse } from "./account/plan.ts";
 import { ownTurnSchema, type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
+import { type AgentOptions, agentOptionsSchema } from "./acp/agent-options.ts";
+import { AgentDesk, type AgentReport } from "./acp/desk.ts";
+import type { AgentPrompt } from "./acp/desk-protocol.ts";
+import { type InstalledAgents, installAgents } from "./acp/install-agent.ts";
 import { type ExtensionServer, startExtensionServer } from "./extension-server.ts";
 import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { type TurnPlan, turnPlanSchema } from "./faults/turn-plan.ts";
@@ -18,7 +23,7 @@ import { type Arch, type Layout, layoutOf, type Platform } from "./layout.ts";
 import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } from "./options.ts";
 import { processArguments, processEnvironment } from "./process-arguments.ts";
 import { type Profile, profiles } from "./profile.ts";
-import type { Report } from "./report.ts";
+import { Observations, type Report } from "./report.ts";
 import { type ServerProcess, spawnServer } from "./server-process.ts";
 
 /** A stand-in IDE that runs: its own home folder, and a language server in a process of its own. */
@@ -41,6 +46,18 @@ export interface Simulator extends AsyncDisposable {
   readonly extensionServerPort: number;
   /** How often the server process has been started, the first time included. */
   readonly starts: number;
+  /** The `devin` program inside the app; undefined where the product has none. */
+  readonly agentPath: string | undefined;
+  /** The `devin` program of the CLI; undefined where it is not installed. */
+  readonly cliPath: string | undefined;
+  /** Prompts that `devin` processes accepted since the simulator's start, in order. */
+  prompts(): readonly AgentPrompt[];
+  /** What all `devin` processes have seen since the simulator's start. */
+  agentReport(): AgentReport;
+  /** The first report of the agents that passes; waits for changes, not for time. Throws the signal's reason. */
+  untilAgent(passes: (report: AgentReport) => boolean, signal: AbortSignal): Promise<AgentReport>;
+  /** Replaces how `devin` behaves, but for how it is installed. Running processes follow from their next call on. */
+  setAgent(options: z.input<typeof agentOptionsSchema>): Promise<void>;
   /** What the server process has seen since its start. */
   report(): Promise<Report>;
   /** The first report that passes; waits for changes, not for time, and across restarts. Throws the signal's reason. */
@@ -75,11 +92,14 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const ideVersion = config.ideVersion ?? profile.ideVersion;
   const system = config.platform ?? systemOf(platform());
   const layout = layoutOf(profile, home, system, config.arch ?? archOf(arch()));
-  await install({ profile, layout, ideVersion, node: process.execPath, schemaSeed: config.schemaSeed });
+  if (runsEditor(profile)) {
+    await install({ profile, layout, ideVersion, node: process.execPath, schemaSeed: config.schemaSeed });
+  }
   const extensionServer = await startExtensionServer();
   const editor = new Editor({ config, home, ownHome, profile, ideVersion, system, layout, extensionServer });
   try {
-    await editor.start();
+    await editor.installAgents();
+    if (runsEditor(profile)) await editor.start();
   } catch (error) {
     await editor.stop();
     throw error;
@@ -110,16 +130,28 @@ class Editor implements Simulator {
   #plan: PlanOptions;
   #planUse: PlanUse | undefined;
   #starts = 0;
+  readonly #desk: AgentDesk | undefined;
+  #deskPort = 0;
+  #agents: InstalledAgents = { agentPath: undefined, cliPath: undefined };
   #stopped = false;
   /** Restarts follow one another. */
   #restarting: Promise<void> = Promise.resolve();
 
   constructor(parts: EditorParts) {
     this.#parts = parts;
-    this.apiKey = new Secret(parts.config.apiKey ?? `sk-ws-01-${randomBytes(32).toString("base64url")}`);
+    this.apiKey = new Secret(parts.config.apiKey ?? newApiKey(parts.profile));
     this.#faults = parts.config.faults;
     this.#turn = parts.config.turn;
     this.#plan = parts.config.plan;
+    if (parts.profile.devin !== undefined) {
+      this.#desk = new AgentDesk({
+        apiKey: this.apiKey,
+        options: parts.config.agent,
+        turn: parts.config.turn,
+        exhausted: () => this.#exhausted(),
+        spend: (credits) => this.#spend(credits),
+      });
+    }
   }
 
   get home() {
@@ -143,6 +175,12 @@ class Editor implements Simulator {
   get starts() {
     return this.#starts;
   }
+  get agentPath() {
+    return this.#agents.agentPath;
+  }
+  get cliPath() {
+    return this.#agents.cliPath;
+  }
   get pid() {
     return this.#running.pid;
   }
@@ -158,8 +196,89 @@ class Editor implements Simulator {
   }
 
   get #running(): ServerProcess {
+    if (!runsEditor(this.profile)) throw new Error(`no editor runs in the profile ${this.profile.name}`);
     if (this.#server === undefined) throw new Error("the simulator has been stopped");
     return this.#server;
+  }
+
+  /** Writes the `devin` programs and opens the desk that counts what they do. */
+  async installAgents(): Promise<void> {
+    if (this.#desk === undefined) return;
+    this.#deskPort = await this.#desk.listen();
+    await this.#writeAgents(this.#parts.config.agent);
+  }
+
+  async #writeAgents(options: AgentOptions): Promise<void> {
+    const { config, home, layout, profile } = this.#parts;
+    if (this.#desk === undefined) return;
+    const cli = config.agent.cli ?? !runsEditor(profile);
+    const { modelUrl, modelName, modelKey } = config;
+    this.#agents = await installAgents({
+      home,
+      layout,
+      node: process.execPath,
+      cli,
+      credentials: config.agent.credentials ?? (cli && !config.signedOut),
+      settings: {
+        port: this.#deskPort,
+        token: this.#desk.token,
+        home,
+        cliData: layout.cliData,
+        apiKey: this.apiKey.reveal(),
+        options,
+        turn: this.#turn,
+        ...compileCache(),
+        ...(modelUrl === undefined ? {} : { modelUrl }),
+        ...(modelName === undefined ? {} : { modelName }),
+        ...(modelKey === undefined ? {} : { modelKey }),
+      },
+    });
+  }
+
+  get #opened(): AgentDesk {
+    if (this.#desk === undefined) throw new Error(`no devin program belongs to the profile ${this.profile.name}`);
+    return this.#desk;
+  }
+
+  prompts(): readonly AgentPrompt[] {
+    return this.#opened.report().prompts;
+  }
+
+  agentReport(): AgentReport {
+    return this.#opened.report();
+  }
+
+  async untilAgent(passes: (report: AgentReport) => boolean, signal: AbortSignal): Promise<AgentReport> {
+    return await this.#opened.until(passes, signal);
+  }
+
+  async setAgent(options: z.input<typeof agentOptionsSchema>): Promise<void> {
+    const parsed = agentOptionsSchema.parse(options);
+    this.#opened.setOptions(parsed);
+    await this.#writeAgents(parsed);
+  }
+
+  /** The plan as it stands, by what turns of the server and of the agents have taken. */
+  async #livePlan(): Promise<LivePlan> {
+    const { Plan, initialUse } = await import("./account/plan.ts");
+    const nowMs = systemClock.now();
+    this.#planUse ??= initialUse(this.#plan, nowMs);
+    return { plan: new Plan(this.#plan, this.#planUse), nowMs };
+  }
+
+  async #exhausted(): Promise<boolean> {
+    const { plan, nowMs } = await this.#livePlan();
+    return plan.exhausted(nowMs);
+  }
+
+  async #spend(credits: number): Promise<void> {
+    if (this.#server !== undefined) {
+      await this.#server.call("spend", ownTurnSchema.parse({ credits }));
+      return;
+    }
+    const { plan, nowMs } = await this.#livePlan();
+    plan.spend(Math.round(credits * 100), nowMs);
+    this.#planUse = plan.use(nowMs);
   }
 
   async start(): Promise<void> {
@@ -209,6 +328,7 @@ class Editor implements Simulator {
   }
 
   async report(): Promise<Report> {
+    if (!runsEditor(this.profile)) return new Observations().report([]);
     return await this.#running.call("report", {});
   }
 
@@ -234,13 +354,14 @@ class Editor implements Simulator {
 
   async setTurn(plan: TurnPlan): Promise<void> {
     this.#turn = turnPlanSchema.parse(plan);
-    await this.#running.call("setTurn", this.#turn);
+    if (this.#desk !== undefined) this.#desk.turn = this.#turn;
+    if (runsEditor(this.profile)) await this.#running.call("setTurn", this.#turn);
   }
 
   async setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void> {
     this.#plan = planOptionsSchema.parse({ shape: this.#plan.shape, ...plan });
     this.#planUse = undefined;
-    await this.#running.call("setPlan", this.#plan);
+    if (runsEditor(this.profile)) await this.#running.call("setPlan", this.#plan);
   }
 
   async spend(turn: z.input<typeof ownTurnSchema>): Promise<void> {
@@ -248,7 +369,8 @@ class Editor implements Simulator {
   }
 
   async release(): Promise<void> {
-    await this.#running.call("release", null);
+    this.#desk?.release();
+    if (runsEditor(this.profile)) await this.#running.call("release", null);
   }
 
   restart(options: { readonly crash?: boolean } = {}): Promise<void> {
@@ -259,7 +381,7 @@ class Editor implements Simulator {
 
   async #replaceServer(earlier: Promise<void>, crash: boolean): Promise<void> {
     await earlier;
-    if (this.#stopped) return;
+    if (this.#stopped || !runsEditor(this.profile)) return;
     if (crash) await this.#running.kill();
     else await this.#running.end();
     await this.start();
@@ -271,6 +393,7 @@ class Editor implements Simulator {
     await this.#restarting;
     await this.#server?.end();
     this.#server = undefined;
+    await this.#desk?.close();
     await this.#parts.extensionServer.close();
     if (this.#parts.ownHome) await rm(this.home, { recursive: true, force: true });
   }
@@ -278,6 +401,24 @@ class Editor implements Simulator {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
+}
+
+interface LivePlan {
+  readonly plan: Plan;
+  readonly nowMs: number;
+}
+
+/** Whether an editor with its language server runs; with the CLI alone there is none. */
+function runsEditor(profile: Profile): boolean {
+  return profile.devin?.editor !== false;
+}
+
+/** A key as the product of this era hands it out. */
+function newApiKey(profile: Profile): string {
+  const random = () => randomBytes(32).toString("base64url");
+  if (profile.devin === undefined) return `sk-ws-01-${random()}`;
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  return `devin-session-token$${part({ alg: "HS256", typ: "JWT" })}.${part({ sub: "simulator" })}.${random()}`;
 }
 
 /** Where this process keeps compiled code, if it does; Node names the folder of its own version in it. */

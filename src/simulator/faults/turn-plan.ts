@@ -68,6 +68,18 @@ export const turnPlanSchema = z.strictObject({
   agent: z.string().min(1).optional(),
   /** How the model spoils an answer that has to be JSON, the first time it is asked. */
   json: z.enum(["fenced", "prose", "truncated", "wrong-type"]).optional(),
+  /** Over ACP: so many attempts to write a file, each with a permission request where the mode allows writing at all. */
+  writes: z.number().int().min(0).max(50).optional(),
+  /** Over ACP: a notice of the program itself, about a compaction, in the middle of the answer's messages. */
+  compaction: z.boolean().optional(),
+  /** Over ACP: the agent asks its client for diagnostics before it answers, and waits for the reply. */
+  diagnostics: z.boolean().optional(),
+  /** Over ACP: the stop reason of a turn that ends well. */
+  stopReason: z.enum(["end_turn", "max_tokens", "max_turn_requests", "refusal"]).optional(),
+  /** Over ACP: the agent's process dies at this point. */
+  crashAt: z.enum(["before-store", "after-store", "mid-answer", "before-reply", "after-reply"]).optional(),
+  /** Over ACP: the prompt is stored, and then nothing happens for ever. */
+  hang: z.boolean().optional(),
   /** Thinking is withheld: a flag and a signature in its place. */
   redacted: z.boolean().optional(),
 });

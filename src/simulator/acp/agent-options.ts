@@ -1,0 +1,90 @@
+import { z } from "zod";
+
+/** Points of a call at which the process of the agent dies. Those around `store` and the answer exist for prompts alone. */
+const crashPoints = ["before-store", "after-store", "mid-answer", "before-reply", "after-reply"] as const;
+
+/** One thing that goes wrong with the calls of one ACP method. Calls are counted over all processes of the agent. */
+export const agentFaultSchema = z
+  .strictObject({
+    /** The method's name, or `*` for all. */
+    method: z.string().min(1),
+    /** Let this many calls pass first. */
+    skip: z.number().int().min(0).optional(),
+    /** Then fail this many; without it, all. */
+    times: z.number().int().positive().optional(),
+    /** Answer with this error and do nothing else. */
+    error: z
+      .strictObject({ code: z.number().int(), message: z.string(), data: z.record(z.string(), z.unknown()).optional() })
+      .optional(),
+    /** Wait before the call is handled. */
+    delayMs: z.number().min(0).optional(),
+    /** Never answer. */
+    hang: z.literal(true).optional(),
+    /** The process dies. `before-store` dies before the call has any effect, whatever the method. */
+    crash: z.enum(crashPoints).optional(),
+  })
+  .refine((fault) => agentEffects.filter((effect) => fault[effect] !== undefined).length === 1, {
+    message: "give exactly one of error, delayMs, hang, crash",
+  });
+
+export const agentEffects = ["error", "delayMs", "hang", "crash"] as const;
+
+export type AgentFault = z.infer<typeof agentFaultSchema>;
+
+/** How the `devin` program is installed and behaves. Source: docs/wire/acp.md. */
+export const agentOptionsSchema = z.strictObject({
+  /** The program's own version. */
+  version: z.string().default("3000.11.3"),
+  /** The CLI is also installed on its own; by default only under `devin-cli`. */
+  cli: z.boolean().optional(),
+  /** `devin auth login` has stored the account's key; by default only where the CLI is installed. */
+  credentials: z.boolean().optional(),
+  /** What `devin auth status` tells: the truth, or always "not logged in". */
+  authStatus: z.enum(["true", "logged-out"]).default("true"),
+  /** Where a missing key shows: at `session/new`, or at the prompt, as an auth error or as an internal one. */
+  loggedOut: z.enum(["new", "prompt", "prompt-internal"]).default("new"),
+  authMethod: z.enum(["devin-browser", "windsurf-api-key"]).default("devin-browser"),
+  /** The only `clientInfo.name` that this build accepts; any when absent. */
+  clientName: z.string().optional(),
+  /** A free account: one model. */
+  free: z.boolean().default(false),
+  /** What the `summarizer` type does: answers; summarises what is not framed as an execution trace; always summarises. */
+  summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
+  /** How often the agent tries a write again after a rejection. */
+  askAgain: z.number().int().min(0).max(20).default(6),
+  /** Where a turn's tokens are told. */
+  usage: z.enum(["both", "update", "result", "none"]).default("both"),
+  canLoad: z.boolean().default(true),
+  canDelete: z.boolean().default(true),
+  /** A prompt that follows a cancel in its session is cancelled too. */
+  cancelsNext: z.boolean().default(false),
+  /** Lines on standard output that are no JSON; noise on standard error. */
+  stdoutNoise: z.boolean().default(false),
+  stderrNoise: z.boolean().default(false),
+  /** The program reads nothing for this long after its start. */
+  startMs: z.number().min(0).default(0),
+  faults: z.array(agentFaultSchema).default([]),
+});
+
+export type AgentOptions = z.output<typeof agentOptionsSchema>;
+
+/** The faults in force, and how often each has been met. */
+export class AgentFaults {
+  #rules: { readonly fault: AgentFault; met: number }[] = [];
+
+  replace(faults: readonly AgentFault[]): void {
+    this.#rules = faults.map((fault) => ({ fault, met: 0 }));
+  }
+
+  /** Counts a call and gives the first fault that hits it. */
+  hit(method: string): AgentFault | undefined {
+    let first: AgentFault | undefined;
+    for (const rule of this.#rules) {
+      if (rule.fault.method !== "*" && rule.fault.method !== method) continue;
+      rule.met++;
+      const turn = rule.met - (rule.fault.skip ?? 0);
+      if (turn >= 1 && turn <= (rule.fault.times ?? Infinity)) first ??= rule.fault;
+    }
+    return first;
+  }
+}

@@ -1,0 +1,347 @@
+import type { Clock } from "../../base/clock.ts";
+import { Gate } from "../trajectory/gate.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import type { DeskLink } from "./desk-link.ts";
+import type { AgentSettings, CallTerms } from "./desk-protocol.ts";
+import { codes, turnError, vendorError } from "./errors.ts";
+import { type Handling, invalidParams, type JsonRpc, methodNotFound, RpcError } from "./json-rpc.ts";
+import { agentModels } from "./models.ts";
+import { configOptionsOf, isMode, modesOf, newSessionId, type Session } from "./session.ts";
+import type { SessionStore } from "./session-store.ts";
+import { readPrompt } from "./split-prompt.ts";
+
+/** What the agent of one process works with. */
+interface AgentParts {
+  readonly settings: AgentSettings;
+  readonly desk: DeskLink;
+  readonly rpc: JsonRpc;
+  readonly clock: Clock;
+  readonly pid: number;
+  readonly newId: () => string;
+  /** `default`, `summarizer` or `review`. */
+  readonly agentType: string;
+  /** Named by `--model` or `DEVIN_MODEL`. */
+  readonly model: string | undefined;
+  readonly openStore: () => Promise<SessionStore>;
+  /** Whether a valid key is there: in the environment or stored. Read at each call, as somebody may sign in meanwhile. */
+  readonly signedIn: () => boolean;
+  /** The environment says that the host authenticates: no stored key counts. */
+  readonly hostMustAuthenticate: boolean;
+  /** The process dies once what it wrote has gone out; never resolves. */
+  readonly crash: () => Promise<never>;
+}
+
+type Params = Readonly<Record<string, unknown>>;
+type Handler = (params: Params, terms: CallTerms) => Promise<Handling>;
+
+/** The `devin acp` server: ACP version 1 with the vendor's own additions. Source: docs/wire/acp.md. */
+export class DevinAgent {
+  readonly #parts: AgentParts;
+  readonly #sessions = new Map<string, Session>();
+  readonly #gate = new Gate();
+  readonly #methods: Readonly<Record<string, Handler>>;
+  #store: Promise<SessionStore> | undefined;
+  #clientName: unknown;
+
+  constructor(parts: AgentParts) {
+    this.#parts = parts;
+    this.#methods = {
+      initialize: (params, terms) => this.#initialize(params, terms),
+      authenticate: (params, terms) => this.#authenticate(params, terms),
+      "session/new": (params, terms) => this.#newSession(params, terms),
+      "session/load": (params, terms) => this.#loadSession(params, terms),
+      "session/list": (params) => this.#listSessions(params),
+      "session/delete": (params) => this.#deleteSession(params),
+      "session/prompt": (params, terms) => this.#prompt(params, terms),
+      "session/cancel": (params) => this.#cancel(params),
+      "session/set_mode": (params) => this.#setMode(params),
+      "session/set_config_option": (params, terms) => this.#setConfigOption(params, terms),
+      "session/set_model": () => new Promise(() => {}), // some builds never answer it
+    };
+  }
+
+  /** Answers one request or takes one notification in. */
+  async handle(method: string, params: unknown): Promise<Handling> {
+    const { desk, clock, crash } = this.#parts;
+    const terms = await desk.call(method);
+    const { fault } = terms;
+    if (fault?.error !== undefined) throw new RpcError(fault.error.code, fault.error.message, fault.error.data);
+    if (fault?.delayMs !== undefined) await clock.sleep(fault.delayMs, new AbortController().signal);
+    if (fault?.hang === true) await new Promise(() => {});
+    if (fault?.crash === "before-store") await crash();
+    const handler = this.#methods[method];
+    if (handler === undefined) throw new RpcError(methodNotFound, `Method not found: ${method}`);
+    const handling = await handler(paramsOf(params), terms);
+    if (fault?.crash === "before-reply") await crash();
+    if (fault?.crash !== "after-reply") return handling;
+    return {
+      ...handling,
+      afterReply: () => {
+        handling.afterReply?.();
+        void crash();
+      },
+    };
+  }
+
+  release(): void {
+    this.#gate.release();
+  }
+
+  /** The client is gone: running turns end, and what they said stays. */
+  async close(): Promise<void> {
+    for (const { running } of this.#sessions.values()) running?.abort();
+    const store = await this.#store;
+    for (const { sessionId } of this.#sessions.values()) store?.end(sessionId, this.#parts.clock.now());
+    store?.close();
+  }
+
+  get #hasModelOption(): boolean {
+    return this.#parts.agentType === "default";
+  }
+
+  async #initialize(params: Params, { options }: CallTerms): Promise<Handling> {
+    const client = paramsOf(params["clientInfo"]);
+    this.#clientName = client["name"];
+    await this.#parts.desk.note({ is: "client", client, capabilities: params["clientCapabilities"] });
+    return {
+      result: {
+        protocolVersion: 1,
+        agentInfo: { name: "affogato", title: "Devin Agent", version: options.version },
+        agentCapabilities: {
+          loadSession: options.canLoad,
+          promptCapabilities: { image: true, audio: false, embeddedContext: true },
+          sessionCapabilities: { list: {}, ...(options.canDelete ? { delete: {} } : {}), additionalDirectories: {} },
+        },
+        authMethods: [{ id: options.authMethod, name: "Sign in to Devin" }],
+      },
+    };
+  }
+
+  async #authenticate(params: Params, { options }: CallTerms): Promise<Handling> {
+    if (params["methodId"] !== options.authMethod) throw new RpcError(invalidParams, "Unknown authentication method");
+    if (this.#parts.signedIn() && !this.#parts.hostMustAuthenticate) return { result: {} };
+    await this.#parts.desk.note({ is: "browser" });
+    return await new Promise(() => {}); // it waits for somebody in a browser
+  }
+
+  async #newSession(params: Params, terms: CallTerms): Promise<Handling> {
+    const cwd = params["cwd"];
+    if (typeof cwd !== "string") throw new RpcError(invalidParams, "Invalid params: missing field `cwd`");
+    if (!Array.isArray(params["mcpServers"])) {
+      throw new RpcError(invalidParams, "Invalid params: missing field `mcpServers`");
+    }
+    this.#checkClient(terms.options);
+    if (terms.options.loggedOut === "new") this.#checkSignedIn();
+    const session = this.#open(newSessionId(), cwd, terms.options);
+    await this.#parts.desk.note({ is: "session", sessionId: session.sessionId, cwd, how: "new" });
+    this.#update(session, {
+      sessionUpdate: "available_commands_update",
+      availableCommands: [{ name: "compact", description: "Compact the conversation" }],
+    });
+    return { result: this.#described(session, terms.options), afterReply: loadTurns };
+  }
+
+  async #loadSession(params: Params, { options }: CallTerms): Promise<Handling> {
+    const sessionId = String(params["sessionId"]);
+    if (!options.canLoad) throw new RpcError(methodNotFound, "Method not found: session/load");
+    this.#checkClient(options);
+    if (options.loggedOut === "new") this.#checkSignedIn();
+    const store = await this.#opened();
+    if (!store.has(sessionId)) throw noSession(sessionId);
+    if (store.lockedBy(sessionId) !== undefined) throw locked(sessionId);
+    const session = this.#open(sessionId, String(params["cwd"]), options);
+    await this.#parts.desk.note({ is: "session", sessionId, cwd: session.cwd, how: "load" });
+    for (const { role, kind, body } of store.messages(sessionId)) {
+      if (kind === "json") this.#update(session, paramsOf(JSON.parse(body)));
+      else this.#update(session, { sessionUpdate: chunkOf[role], content: { type: "text", text: body } });
+    }
+    const { modes, configOptions } = this.#described(session, options);
+    return { result: { modes, configOptions }, afterReply: loadTurns };
+  }
+
+  async #listSessions(params: Params): Promise<Handling> {
+    const store = await this.#opened();
+    const sessions = store
+      .list()
+      .filter(({ cwd }) => params["cwd"] === undefined || params["cwd"] === null || cwd === params["cwd"])
+      .map(({ sessionId, cwd, title, updatedAtMs }) => ({
+        sessionId,
+        cwd,
+        title,
+        updatedAt: new Date(updatedAtMs).toISOString(),
+      }));
+    return { result: { sessions } };
+  }
+
+  async #deleteSession(params: Params): Promise<Handling> {
+    const sessionId = String(params["sessionId"]);
+    const store = await this.#opened();
+    this.#sessions.get(sessionId)?.running?.abort();
+    this.#sessions.delete(sessionId);
+    if (!store.delete(sessionId)) throw noSession(sessionId);
+    await this.#parts.desk.note({ is: "delete", sessionId });
+    return { result: {} };
+  }
+
+  async #cancel(params: Params): Promise<Handling> {
+    const session = this.#sessions.get(String(params["sessionId"]));
+    if (session === undefined) return { result: null };
+    const { sessionId, running } = session;
+    session.cancelNext = true;
+    await this.#parts.desk.note({ is: "cancel", sessionId, idle: running === undefined });
+    if (running === undefined) this.#stopped(session, "cancelled");
+    else running.abort();
+    return { result: null };
+  }
+
+  async #setMode(params: Params): Promise<Handling> {
+    const session = this.#sessionOf(params);
+    this.#takeMode(session, params["modeId"]);
+    return { result: {} };
+  }
+
+  #takeMode(session: Session, mode: unknown): void {
+    if (!isMode(mode)) throw new RpcError(invalidParams, `Unknown mode: ${String(mode)}`);
+    session.mode = mode;
+    this.#update(session, { sessionUpdate: "current_mode_update", currentModeId: mode });
+  }
+
+  async #setConfigOption(params: Params, { options }: CallTerms): Promise<Handling> {
+    const session = this.#sessionOf(params);
+    const { configId, value } = params;
+    if (configId === "mode") {
+      this.#takeMode(session, value);
+    } else if (configId === "model" && this.#hasModelOption) {
+      const found = agentModels(options.free).find(({ id }) => id === value);
+      if (found === undefined) throw new RpcError(invalidParams, `Unknown model: ${String(value)}`);
+      session.model = found.id;
+    } else {
+      throw new RpcError(invalidParams, `Unknown config option: ${String(configId)}`);
+    }
+    const { configOptions } = this.#described(session, options);
+    this.#update(session, { sessionUpdate: "config_option_update", configOptions });
+    return { result: { configOptions } };
+  }
+
+  async #prompt(params: Params, terms: CallTerms): Promise<Handling> {
+    const session = this.#sessionOf(params);
+    const { options, turn, fault } = terms;
+    const incoming = readPrompt(params["prompt"]);
+    if (incoming === undefined) throw new RpcError(invalidParams, "Invalid params: missing field `prompt`");
+    if (session.running !== undefined) throw new RpcError(-32600, "A prompt is already running in this session");
+    const running = new AbortController();
+    session.running = running;
+    try {
+      if (options.loggedOut !== "new") this.#checkSignedIn(options.loggedOut === "prompt-internal");
+      if (session.cancelNext && options.cancelsNext) return await this.#cancelled(session);
+      const { runPrompt } = await loadTurns();
+      const end = await runPrompt({
+        session,
+        incoming,
+        turn: fault?.crash === undefined ? turn : { ...turn, crashAt: fault.crash },
+        exhausted: terms.exhausted,
+        options,
+        store: await this.#opened(),
+        services: { ...this.#parts, gate: this.#gate, update: (update) => this.#update(session, update) },
+        signal: running.signal,
+      });
+      this.#parts.rpc.notify("_cognition.ai/agent_stopped", { sessionId: session.sessionId, ...end.stopped });
+      await this.#parts.desk.note({ is: "ended", sessionId: session.sessionId, cause: end.stopped.cause });
+      if ("error" in end) throw end.error;
+      if (end.crash === "before-reply") await this.#parts.crash();
+      return {
+        result: end.result,
+        ...(end.crash === "after-reply" ? { afterReply: () => void this.#parts.crash() } : {}),
+      };
+    } finally {
+      session.running = undefined;
+      session.cancelNext = false;
+    }
+  }
+
+  async #cancelled(session: Session): Promise<Handling> {
+    this.#stopped(session, "cancelled");
+    await this.#parts.desk.note({ is: "ended", sessionId: session.sessionId, cause: "cancelled" });
+    return { result: { stopReason: "cancelled" } };
+  }
+
+  #stopped(session: Session, cause: string): void {
+    this.#parts.rpc.notify("_cognition.ai/agent_stopped", { sessionId: session.sessionId, cause });
+  }
+
+  #open(sessionId: string, cwd: string, options: AgentOptions): Session {
+    const models = agentModels(options.free);
+    const wanted = models.find(({ id }) => id === this.#parts.model) ?? models[0];
+    const session: Session = {
+      sessionId,
+      cwd,
+      model: wanted?.id ?? "",
+      mode: "accept-edits",
+      running: undefined,
+      cancelNext: false,
+    };
+    this.#sessions.set(sessionId, session);
+    return session;
+  }
+
+  #described(session: Session, options: AgentOptions) {
+    return {
+      sessionId: session.sessionId,
+      modes: modesOf(session),
+      configOptions: configOptionsOf(session, agentModels(options.free), this.#hasModelOption),
+    };
+  }
+
+  #sessionOf(params: Params): Session {
+    const sessionId = String(params["sessionId"]);
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) throw noSession(sessionId);
+    return session;
+  }
+
+  #checkClient({ clientName }: AgentOptions): void {
+    if (clientName === undefined || this.#clientName === clientName) return;
+    throw vendorError(codes.auth, `Client ${String(this.#clientName)} is not allowed`, "auth_required");
+  }
+
+  #checkSignedIn(asInternal = false): void {
+    const { hostMustAuthenticate, signedIn } = this.#parts;
+    if (hostMustAuthenticate) throw vendorError(codes.auth, "ACP host has not authenticated", "auth_required");
+    if (signedIn()) return;
+    if (asInternal) throw vendorError(-32603, "Internal error: not logged in", "internal");
+    throw turnError("no_key", "Authentication required");
+  }
+
+  #update(session: Session, update: object): void {
+    this.#parts.rpc.notify("session/update", { sessionId: session.sessionId, update });
+  }
+
+  #opened(): Promise<SessionStore> {
+    this.#store ??= this.#parts.openStore();
+    return this.#store;
+  }
+}
+
+const chunkOf = {
+  user: "user_message_chunk",
+  thought: "agent_thought_chunk",
+  assistant: "agent_message_chunk",
+  tool: "tool_call_update",
+} as const;
+
+/** What a turn needs is loaded once a session exists, so that the first answer to `initialize` comes soon. */
+function loadTurns() {
+  return import("./run-prompt.ts");
+}
+
+function paramsOf(value: unknown): Params {
+  return typeof value === "object" && value !== null ? (value as Params) : {}; // fields are checked where they are read
+}
+
+function noSession(sessionId: string): RpcError {
+  return vendorError(codes.noSession, `Session not found: ${sessionId}`, "session_not_found");
+}
+
+function locked(sessionId: string): RpcError {
+  return vendorError(codes.locked, `Session is locked by another process: ${sessionId}`, "session_locked", true);
+}

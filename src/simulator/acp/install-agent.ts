@@ -1,0 +1,57 @@
+import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Layout } from "../layout.ts";
+import type { AgentSettings } from "./desk-protocol.ts";
+
+/** The entry of the agent's process: same folder, same extension as this module, so sources start sources. */
+const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./main.js", import.meta.url));
+
+/** Which `devin` programs to install, and what they run with. */
+interface AgentInstallation {
+  readonly home: string;
+  readonly layout: Layout;
+  /** The Node binary that runs them. */
+  readonly node: string;
+  readonly settings: AgentSettings;
+  readonly cli: boolean;
+  /** Store the account's key as `devin auth login` does. */
+  readonly credentials: boolean;
+}
+
+/** The installed programs by their paths. */
+export interface InstalledAgents {
+  readonly agentPath: string | undefined;
+  readonly cliPath: string | undefined;
+}
+
+/** Writes launchers, settings and credentials. Idempotent. */
+export async function installAgents(installation: AgentInstallation): Promise<InstalledAgents> {
+  const { home, layout, node, settings, cli, credentials } = installation;
+  const settingsFile = join(home, ".millrace-simulator", "agent.json");
+  await writePrivate(settingsFile, JSON.stringify(settings));
+  const paths = [layout.agent, cli ? layout.cli : undefined].filter((path) => path !== undefined);
+  await Promise.all(paths.map((path) => writeLauncher(path, [node, "--no-warnings", entry, settingsFile])));
+  if (credentials) {
+    await writePrivate(
+      join(layout.cliData, "credentials.toml"),
+      `windsurf_api_key = "${settings.apiKey}"\napi_server_url = "https://server.self-serve.windsurf.com"\n`,
+    );
+  }
+  return { agentPath: layout.agent, cliPath: cli ? layout.cli : undefined };
+}
+
+/** A shell script that becomes the process: whoever starts it needs no PATH, and its pid stays. */
+async function writeLauncher(path: string, command: readonly string[]): Promise<void> {
+  const words = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+  await mkdir(dirname(path), { recursive: true });
+  const fresh = `${path}.new`;
+  await writeFile(fresh, `#!/bin/sh\nexec ${words} "$@"\n`);
+  await chmod(fresh, 0o755);
+  await rename(fresh, path); // an agent that starts meanwhile finds a whole file
+}
+
+async function writePrivate(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text, { mode: 0o600 });
+}

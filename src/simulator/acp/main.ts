@@ -1,0 +1,27 @@
+import { readFileSync } from "node:fs";
+import module from "node:module";
+import process from "node:process";
+import type { AgentSettings } from "./desk-protocol.ts";
+
+/*
+ * The `devin` program of the stand-in. Its launcher gives the settings file first, then what its caller wrote. What is
+ * large is loaded late: the time until the first answer is what a gateway waits for.
+ */
+
+const [settingsFile, ...args] = process.argv.slice(2);
+if (settingsFile === undefined) {
+  process.stderr.write("This is the agent of the Millrace simulator; start it with: millrace simulate\n");
+  process.exit(64);
+}
+const settings = JSON.parse(readFileSync(settingsFile, "utf8")) as AgentSettings; // written by install-agent.ts
+if (settings.compileCache !== undefined) module.enableCompileCache?.(settings.compileCache);
+
+const { readCommand } = await import("./commands.ts");
+const command = readCommand(args);
+if (command.name === "acp") {
+  const { serveAcp } = await import("./serve-acp.ts");
+  await serveAcp(settings, args, command);
+} else {
+  const { runOnce } = await import("./run-once.ts");
+  process.exitCode = runOnce(settings, command);
+}

@@ -1,0 +1,166 @@
+import type { Clock } from "../../base/clock.ts";
+import { errorTexts } from "../faults/error-texts.ts";
+import type { TurnPlan } from "../faults/turn-plan.ts";
+import type { Gate } from "../trajectory/gate.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import type { DeskLink } from "./desk-link.ts";
+import type { AgentSettings } from "./desk-protocol.ts";
+import { causeOf, codes, turnError, vendorError } from "./errors.ts";
+import { internalError, type JsonRpc, RpcError } from "./json-rpc.ts";
+import { agentModels } from "./models.ts";
+import { modelOf, runPromptTurn, summarised, type TurnEnd, TurnStopped, turnTask } from "./prompt-turn.ts";
+import type { Session } from "./session.ts";
+import type { SessionStore } from "./session-store.ts";
+import type { IncomingPrompt } from "./split-prompt.ts";
+
+/** One call of `session/prompt`, once its session is known to be free. */
+interface PromptCall {
+  readonly session: Session;
+  readonly incoming: IncomingPrompt;
+  readonly turn: TurnPlan;
+  readonly exhausted: boolean;
+  readonly options: AgentOptions;
+  readonly store: SessionStore;
+  readonly services: {
+    readonly settings: AgentSettings;
+    readonly desk: DeskLink;
+    readonly rpc: JsonRpc;
+    readonly clock: Clock;
+    readonly gate: Gate;
+    readonly pid: number;
+    readonly newId: () => string;
+    readonly agentType: string;
+    readonly update: (update: object) => void;
+    readonly crash: () => Promise<never>;
+  };
+  readonly signal: AbortSignal;
+}
+
+interface Stopped {
+  readonly cause: string;
+  readonly stats: object;
+}
+
+/** How the call ends. `crash`: the process is to die around its reply. */
+type PromptEnd =
+  | { readonly stopped: Stopped; readonly result: object; readonly crash: TurnPlan["crashAt"] }
+  | { readonly stopped: Stopped; readonly error: RpcError };
+
+/** Stores a prompt, counts it, runs its turn, and says how it ended. What refuses it before it is stored costs nothing. */
+export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
+  const { session, incoming, options, store, services, signal } = call;
+  const { clock, desk, newId, crash } = services;
+  const model = agentModels(options.free).find(({ id }) => id === session.model);
+  const history = store.has(session.sessionId) ? store.messages(session.sessionId) : [];
+  const task = turnTask(
+    incoming,
+    call.turn,
+    history,
+    model ?? { id: session.model, name: session.model, thinks: false },
+  );
+  const { plan } = task;
+  const startedAtMs = clock.monotonic();
+  const stats = (end?: TurnEnd) => ({
+    requestId: newId(),
+    inputTokens: end?.inputTokens ?? 0,
+    outputTokens: end?.outputTokens ?? 0,
+    ttftMs: Math.round(clock.monotonic() - startedAtMs),
+    toolCalls: end?.toolCalls ?? 0,
+    modelLabel: model?.name ?? session.model,
+  });
+
+  if (plan.crashAt === "before-store") await crash();
+  const refused =
+    plan.errorAt === "send" ? plan.error : call.exhausted && (model?.credits ?? 0) > 0 ? "quota" : undefined;
+  if (refused !== undefined) {
+    return {
+      stopped: { cause: causeOf(refused), stats: stats() },
+      error: turnError(refused, errorTexts(refused).text),
+    };
+  }
+  const { sessionId, cwd } = session;
+  const title = task.model.asked.replaceAll(/\s+/g, " ").slice(0, 60);
+  if (!store.begin({ sessionId, cwd, title, updatedAtMs: clock.now() })) {
+    const error = vendorError(
+      codes.locked,
+      `Session is locked by another process: ${sessionId}`,
+      "session_locked",
+      true,
+    );
+    return { stopped: { cause: "error", stats: stats() }, error };
+  }
+  const keep = (node: Parameters<SessionStore["append"]>[1]) => store.append(sessionId, node, clock.now());
+  keep({ message: newId(), role: "user", kind: "text", body: incoming.whole });
+  const { pid, agentType } = services;
+  await desk.note({
+    is: "prompt",
+    prompt: {
+      pid,
+      sessionId,
+      text: incoming.whole,
+      images: incoming.images,
+      model: session.model,
+      mode: session.mode,
+      agentType,
+    },
+    credits: model?.credits ?? 0,
+  });
+  if (plan.crashAt === "after-store") await crash();
+  if (history.length === 0) services.update({ sessionUpdate: "session_info_update", title });
+
+  try {
+    const isSummary = agentType === "summarizer" && options.summarizer !== "answers";
+    const end = await runPromptTurn(
+      isSummary ? summarised(task, options.summarizer === "always" ? "always" : "unframed") : task,
+      { none: agentType === "summarizer", mode: session.mode, askAgain: options.askAgain, cwd },
+      {
+        clock,
+        gate: services.gate,
+        newId,
+        newModel: () => modelOf(services.settings),
+        update: services.update,
+        keep,
+        ask: (method, params) => services.rpc.request(method, { sessionId, ...params }),
+        permissionAnswered: (outcome) => desk.note({ is: "permission", sessionId, outcome }),
+        diagnosticsAnswered: (answered) => desk.note({ is: "diagnostics", answered }),
+        crash,
+      },
+      signal,
+    );
+    const usage = {
+      inputTokens: end.inputTokens,
+      outputTokens: end.outputTokens,
+      cachedReadTokens: 0,
+      totalTokens: end.inputTokens + end.outputTokens,
+    };
+    if (options.usage === "both" || options.usage === "update") {
+      services.update({
+        sessionUpdate: "usage_update",
+        used: usage.totalTokens,
+        size: model?.context ?? 200_000,
+        _meta: usage,
+      });
+    }
+    const told = options.usage === "both" || options.usage === "result" ? { usage } : {};
+    const cause = end.stopReason === "max_tokens" ? "output_truncated" : causes[end.stopReason];
+    return {
+      stopped: { cause: cause ?? "complete", stats: stats(end) },
+      result: { stopReason: end.stopReason, ...told },
+      crash: plan.crashAt,
+    };
+  } catch (error) {
+    if (signal.aborted) {
+      return { stopped: { cause: "cancelled", stats: stats() }, result: { stopReason: "cancelled" }, crash: undefined };
+    }
+    if (error instanceof TurnStopped) return { stopped: { cause: error.cause, stats: stats() }, error: error.reply };
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { stopped: { cause: "error", stats: stats() }, error: new RpcError(internalError, text) };
+  } finally {
+    store.end(sessionId, clock.now());
+  }
+}
+
+const causes: Readonly<Record<string, string>> = {
+  max_turn_requests: "max_turn_requests",
+  refusal: "content_filter",
+};

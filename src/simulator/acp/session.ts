@@ -1,0 +1,65 @@
+import { randomInt } from "node:crypto";
+import type { agentModels } from "./models.ts";
+
+/** Of Devin's agent: `accept-edits` is where a session starts. Source: docs/wire/acp.md, "Sessions". */
+const modes = [
+  ["accept-edits", "Accept edits"],
+  ["smart", "Smart"],
+  ["ask", "Ask"],
+  ["plan", "Plan"],
+  ["bypass", "Bypass permissions"],
+] as const;
+
+/** One conversation that this process has open. */
+export interface Session {
+  readonly sessionId: string;
+  readonly cwd: string;
+  model: string;
+  mode: string;
+  /** Aborts the running turn. */
+  running: AbortController | undefined;
+  /** A cancel came, and the next prompt is to be cancelled with it. */
+  cancelNext: boolean;
+}
+
+export function isMode(value: unknown): value is string {
+  return modes.some(([id]) => id === value);
+}
+
+/** What `session/new` and `session/load` tell about a session's modes. */
+export function modesOf(session: Session) {
+  return { currentModeId: session.mode, availableModes: modes.map(([id, name]) => ({ id, name })) };
+}
+
+/** The options of a session. An agent type without a model option leaves that one out. */
+export function configOptionsOf(session: Session, models: ReturnType<typeof agentModels>, hasModel: boolean) {
+  const mode = {
+    id: "mode",
+    name: "Mode",
+    category: "mode",
+    type: "select",
+    currentValue: session.mode,
+    options: modes.map(([value, name]) => ({ value, name })),
+  };
+  if (!hasModel) return [mode];
+  const model = {
+    id: "model",
+    name: "Model",
+    category: "model",
+    type: "select",
+    currentValue: session.model,
+    options: models.map(({ id, name, family }) => ({ value: id, name, description: family })),
+  };
+  return [mode, model];
+}
+
+/** Two words and a hyphen, as the real program names its sessions. Some 10^12 of them. */
+export function newSessionId(): string {
+  const syllable = () => `${pick("bcdfghjklmnprstvwyz")}${pick("aeiou")}`;
+  const word = () => syllable() + syllable() + syllable();
+  return `${word()}-${word()}`;
+}
+
+function pick(letters: string): string {
+  return letters[randomInt(letters.length)] ?? "";
+}
