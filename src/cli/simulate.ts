@@ -12,7 +12,7 @@ import { outlines } from "./outlines.ts";
 export const simulateCommand = defineCommand({
   ...outlines.simulate,
   description:
-    "Starts a process that looks and behaves like the language server of a real IDE, in a home folder of its own. Point a gateway at it with that folder as HOME. Its model is built in and deterministic, unless --model-url names an OpenAI-compatible server.",
+    "Starts a process that looks and behaves like the language server of a real IDE, in a home folder of its own. Point a gateway at it with that folder as HOME. The devin profiles also install a devin program that speaks ACP. Its model is built in and deterministic, unless --model-url names an OpenAI-compatible server.",
   options: {
     profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
     home: text("the home folder; a temporary one, removed at the end, otherwise", "<folder>"),
@@ -49,6 +49,8 @@ export const simulateCommand = defineCommand({
   examples: [
     ["millrace simulate", "a Windsurf of today"],
     ["millrace simulate --profile windsurf-1.8", "one from before Cascade's step RPCs"],
+    ["millrace simulate --profile devin-3", "Devin Desktop, where Cascade has been retired"],
+    ["millrace simulate --profile devin-cli", "the devin program alone, installed and signed in"],
     ["millrace simulate --plan percent --plan-used 95", "one whose daily quota is nearly gone"],
     ["millrace simulate --model-url http://127.0.0.1:11434/v1 --model-name llama3.2", "with a local model behind it"],
   ],
@@ -67,9 +69,13 @@ function announce({ simulator, description }: SimulateReady, json: boolean, out:
     out.line(JSON.stringify(description));
     return;
   }
-  const { home, pid, port, ideVersion, profile } = simulator;
-  out.line(`A stand-in ${profile.productFolder} ${ideVersion} runs (pid ${pid}, port ${port}).`);
+  const { home, ideVersion, profile } = simulator;
+  if (profile.devin?.editor === false) out.line("The devin CLI is installed in a stand-in home; no editor runs.");
+  else
+    out.line(`A stand-in ${profile.productFolder} ${ideVersion} runs (pid ${simulator.pid}, port ${simulator.port}).`);
   out.line(`  home     ${home}`);
+  for (const path of [simulator.agentPath, simulator.cliPath])
+    if (path !== undefined) out.line(`  agent    ${path} acp`);
   out.line(`  try      HOME=${home} millrace serve`);
   out.line(`  control  ${description.controlUrl} (docs/simulator.md)`);
   out.line("Ctrl-C stops it.");

@@ -2,6 +2,7 @@ import http from "node:http";
 import { z } from "zod";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { ownTurnSchema, planOptionsSchema } from "./account/plan-options.ts";
+import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import type { Simulator } from "./start.ts";
@@ -20,7 +21,14 @@ type Route = (simulator: Simulator, body: unknown) => Promise<unknown>;
 /** Every route, by method and path. All bodies and answers are JSON. */
 const routes: Readonly<Record<string, Route>> = {
   "GET /": async (simulator) => describe(simulator),
-  "GET /report": (simulator) => simulator.report(),
+  "GET /report": async (simulator) => ({
+    ...(await simulator.report()),
+    ...(simulator.profile.devin === undefined ? {} : { agent: simulator.agentReport() }),
+  }),
+  "PUT /agent": async (simulator, body) => {
+    await simulator.setAgent(check(agentOptionsSchema, body));
+    return {};
+  },
   "PUT /turn": async (simulator, body) => {
     await simulator.setTurn(check(turnPlanSchema, body));
     return {};
@@ -54,6 +62,15 @@ export function describe(simulator: Simulator) {
     profile: simulator.profile.name,
     ideVersion: simulator.ideVersion,
     home: simulator.home,
+    ...(simulator.profile.devin?.editor === false ? {} : describeEditor(simulator)),
+    ...(simulator.agentPath === undefined ? {} : { agent: simulator.agentPath }),
+    ...(simulator.cliPath === undefined ? {} : { cli: simulator.cliPath }),
+    starts: simulator.starts,
+  };
+}
+
+function describeEditor(simulator: Simulator) {
+  return {
     pid: simulator.pid,
     port: simulator.port,
     ...(simulator.tlsPort === undefined ? {} : { tlsPort: simulator.tlsPort }),
@@ -62,7 +79,6 @@ export function describe(simulator: Simulator) {
     stateDatabase: simulator.layout.stateDatabase,
     cascades: simulator.layout.cascades,
     extension: simulator.layout.extension,
-    starts: simulator.starts,
   };
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { planOptionsSchema } from "./account/plan-options.ts";
+import { agentFaultSchema, agentOptionsSchema } from "./acp/agent-options.ts";
 import { errorNames } from "./faults/error-texts.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
@@ -21,6 +22,8 @@ describe("docs/simulator.md", () => {
     ["profile", profileNames],
     ["plan option", Object.keys(planOptionsSchema.shape)],
     ["fault", effects],
+    ["agent option", Object.keys(agentOptionsSchema.shape)],
+    ["agent fault", Object.keys(agentFaultSchema.shape)],
   ])("names every %s", (_, names) => {
     const missing = names.filter((name) => !new RegExp(`\`[^\`]*\\b${name}\\b[^\`]*\``).test(page));
     expect(missing).toEqual([]);

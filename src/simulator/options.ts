@@ -1,10 +1,14 @@
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
 import { planOptionsSchema } from "./account/plan-options.ts";
+import { savedPlanForms } from "./account/saved-plan-forms.ts";
 import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import { profileNames, profiles } from "./profile.ts";
+
+const cascadeLives = ["on", "old-models", "retired", "removed"] as const;
+export type CascadeLife = (typeof cascadeLives)[number];
 
 /** Everything about a stand-in IDE that can be set, from a config file, the control API or code. Unknown keys are errors. */
 export const simulatorOptionsSchema = z.strictObject({
@@ -30,6 +34,12 @@ export const simulatorOptionsSchema = z.strictObject({
   whileRunning: z.enum(["queue", "reject"]).default("queue"),
   /** Which answers are compressed for a client that offers gzip. */
   gzip: z.enum(["large", "always", "never"]).default("large"),
+  /** Whether Cascade answers: always, for older models only, never with a 403, or not as an RPC. Devin's profiles default to `retired`. */
+  cascade: z.enum(cascadeLives).optional(),
+  /** Devin: the data folder of Windsurf is still there, with an old key in it. */
+  upgraded: z.boolean().default(false),
+  /** Devin: the plan that the app saved at its start. */
+  savedPlan: z.enum(savedPlanForms).default("fresh"),
   /** RPCs to leave out, on top of those the profile lacks. */
   missing: z.array(z.string()).default([]),
   /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle says how. */
@@ -68,19 +78,20 @@ export type SimulatorConfig = z.output<typeof simulatorOptionsSchema>;
 /** Checks options from outside. @throws MillraceError `invalid_request` that names the key at fault. */
 export function parseSimulatorOptions(value: unknown): SimulatorConfig {
   const parsed = simulatorOptionsSchema.safeParse(value);
-  if (parsed.success) return withPlanOfFamily(parsed.data);
+  if (parsed.success) return withDefaultsOfProfile(parsed.data);
   throw new MillraceError("invalid_request", `The simulator's options are wrong: ${z.prettifyError(parsed.error)}`, {
     hint: "docs/simulator.md lists every option.",
   });
 }
 
-/** Fractions and pools are told by Antigravity alone, credits and percent by Windsurf. */
-function withPlanOfFamily(config: SimulatorConfig): SimulatorConfig {
+/** Fractions and pools are told by Antigravity alone, credits and percent by Windsurf; Cascade is gone where Devin is. */
+function withDefaultsOfProfile(config: SimulatorConfig): SimulatorConfig {
   const { family, devin } = profiles[config.profile];
+  const cascade = config.cascade ?? (devin === undefined ? "on" : "retired");
   const shapes = family === "antigravity" ? ["fractions", "pools"] : ["credits", "percent"];
   const shape =
     config.plan.shape ?? (family === "antigravity" ? "fractions" : devin === undefined ? "credits" : "percent");
-  if (shapes.includes(shape)) return { ...config, plan: { ...config.plan, shape } };
+  if (shapes.includes(shape)) return { ...config, cascade, plan: { ...config.plan, shape } };
   throw new MillraceError("invalid_request", `A plan in ${shape} is not what ${config.profile} tells.`, {
     hint: `Take --plan ${shapes.join(" or ")}, or another --profile.`,
   });

@@ -49,7 +49,8 @@ export interface Profile {
   };
 }
 
-const cascadeRpcs = [
+/** The RPCs that make up Cascade. */
+export const cascadeRpcs: readonly string[] = [
   "InitializeCascadePanelState",
   "StartCascade",
   "SendUserCascadeMessage",

@@ -99,6 +99,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const editor = new Editor({ config, home, ownHome, profile, ideVersion, system, layout, extensionServer });
   try {
     await editor.installAgents();
+    await editor.leaveTraces();
     if (runsEditor(profile)) await editor.start();
   } catch (error) {
     await editor.stop();
@@ -233,6 +234,26 @@ class Editor implements Simulator {
         ...(modelKey === undefined ? {} : { modelKey }),
       },
     });
+  }
+
+  /** What Devin Desktop has on disk by its own starts: logs, saved plans, the folder of its old name. */
+  async leaveTraces(): Promise<void> {
+    const { config, layout, profile } = this.#parts;
+    if (profile.devin?.editor !== true) return;
+    const nowMs = systemClock.now();
+    const { writeAppStart } = await import("./account/saved-plan.ts");
+    await writeAppStart({
+      stateDatabase: layout.stateDatabase,
+      logs: layout.logs,
+      form: config.savedPlan,
+      plan: this.#plan,
+      use: this.#planUse,
+      signedIn: !config.signedOut,
+      nowMs,
+    });
+    if (!config.upgraded) return;
+    const { leaveOldFolder } = await import("./account/left-behind.ts");
+    await leaveOldFolder(layout.oldStateDatabase, this.#installationId, nowMs);
   }
 
   get #opened(): AgentDesk {

@@ -8,11 +8,13 @@ import { Account } from "./account/account.ts";
 import { initialUse, Plan, type PlanUse } from "./account/plan.ts";
 import { type Encode, StateDatabase } from "./account/state-database.ts";
 import type { StartOrder } from "./control.ts";
+import { rpcError } from "./faults/error-texts.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
 import { helper } from "./model/helper.ts";
 import { upstreamModel } from "./model/upstream.ts";
+import type { CascadeLife } from "./options.ts";
 import type { Product } from "./product.ts";
-import { profiles } from "./profile.ts";
+import { cascadeRpcs, profiles } from "./profile.ts";
 import type { Observations } from "./report.ts";
 import type { RpcContext } from "./rpc/context.ts";
 import { languageServerRpcs } from "./rpc/routes.ts";
@@ -47,7 +49,7 @@ export async function windsurfProduct(
   const schema = config.schemaSeed === 0 ? undefined : shiftedSchema(config.schemaSeed);
   const encode: Encode = (desc, message) =>
     schema === undefined ? toBinary(desc, message) : encodeShifted(schema, desc, message);
-  const database = new StateDatabase(order.stateDatabase, encode);
+  const database = new StateDatabase(order.stateDatabase, encode, profile.devin === undefined);
   const writeAccount = () => {
     const status = account.signedIn ? account.status(clock.now()) : undefined;
     database.writeAccount(order.apiKey, status, order.installationId);
@@ -96,7 +98,7 @@ export async function windsurfProduct(
         else speakShifted(router, schema, rpcs);
       },
       contextValues: (request) => createContextValues().set(faultKey, faultAfterHandler(request)),
-      interceptors: [observePolls(observations), failAfterwards],
+      interceptors: [retire(config.cascade ?? "on"), observePolls(observations), failAfterwards],
       acceptCompression: config.gzip === "never" ? [] : [compressionGzip],
       compressMinBytes: config.gzip === "always" ? 0 : 1024,
       readMaxBytes: 64 * 1024 * 1024,
@@ -121,6 +123,18 @@ export async function windsurfProduct(
     },
   };
 }
+
+/** Refuses Cascade as builds do that have retired it. Source: docs/wire/acp.md, "What became of Cascade". */
+function retire(cascade: CascadeLife): Interceptor {
+  return (next) => (request) => {
+    const { name } = request.method;
+    if (cascade === "retired" && asking.has(name)) throw rpcError("devin_local");
+    if (cascade === "removed" && cascadeRpcs.includes(name)) throw rpcError("removed");
+    return next(request);
+  };
+}
+
+const asking = new Set(["StartCascade", "SendUserCascadeMessage", "QueueCascadeMessage"]);
 
 /** Lets the handler do its work and loses its answer. */
 const failAfterwards: Interceptor = (next) => async (request) => {

@@ -22,6 +22,8 @@ export const planOptionsSchema = z.strictObject({
   overageMicros: z.number().int().optional(),
   /** Percent of the short window that a credit's worth of use takes. */
   drain: z.number().min(0).max(100).default(1),
+  /** A free account of Devin: how many messages its pool holds and has left. */
+  freeMessages: z.strictObject({ remaining: z.number().int().min(-1), total: z.number().int().min(-1) }).optional(),
   /** The server says nothing about the plan. */
   unknown: z.boolean().default(false),
   /** When the short window resets, counted from the start of the simulator. */

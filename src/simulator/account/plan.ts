@@ -104,7 +104,7 @@ export class Plan {
     return create(PlanStatusSchema, {
       planInfo: {
         teamsTier: TeamsTier.PRO,
-        planName: "Pro",
+        planName: this.#options.freeMessages === undefined ? "Pro" : "Free",
         hasAutocompleteFastMode: true,
         allowStickyPremiumModels: true,
         maxNumChatInputTokens: 16_384n,

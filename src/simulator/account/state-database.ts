@@ -21,8 +21,12 @@ export class StateDatabase {
   readonly #database: DatabaseSync;
   readonly #encode: Encode;
 
-  constructor(path: string, encode: Encode) {
+  readonly #savesPlan: boolean;
+
+  /** @param savesPlan whether the plan is kept in a row that follows it; newer products write another one, at their start. */
+  constructor(path: string, encode: Encode, savesPlan: boolean) {
     this.#encode = encode;
+    this.#savesPlan = savesPlan;
     this.#database = new DatabaseSync(path);
     this.#database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000;");
     this.#database.exec("CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)");
@@ -52,7 +56,7 @@ export class StateDatabase {
         .map((model) => base64(this.#encode(ClientModelConfigSchema, model))),
       userStatusProtoBinaryBase64: base64(this.#encode(UserStatusSchema, status)),
     });
-    if (status.planStatus !== undefined) {
+    if (status.planStatus !== undefined && this.#savesPlan) {
       this.#put("windsurf.settings.cachedPlanInfo", cachedPlanInfo(status.planStatus));
     }
     this.#put(`windsurf_auth-${status.name}`, status.name);

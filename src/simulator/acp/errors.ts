@@ -40,6 +40,8 @@ const table: Readonly<Record<ErrorName, TurnError>> = {
   session: of(codes.internal, "internal"),
   retired: of(invalidParams, "invalid_model"),
   permission: of(codes.licence, "licence"),
+  devin_local: of(codes.licence, "licence"),
+  removed: of(codes.unknown, "unknown"),
   too_long: of(invalidParams, "prompt_too_long"),
   canceled_stream: of(codes.deadline, "deadline_exceeded", true),
   panel_state: of(codes.unknown, "unknown"),

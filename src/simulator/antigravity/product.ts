@@ -14,7 +14,7 @@ import { Quota } from "./quota.ts";
  * where both schemas agree.
  */
 export function antigravityProduct(order: StartOrder, clock: Clock): Product {
-  const database = new StateDatabase(order.stateDatabase, toBinary);
+  const database = new StateDatabase(order.stateDatabase, toBinary, true);
   database.writeAntigravityAccount(order.apiKey, "Sim Ulator", "simulator@example.com");
   let quota = new Quota(order.plan, clock.now());
   const rpcs = antigravityRpcs(() => quota);

@@ -52,6 +52,11 @@ const table = {
     text: "permission_denied: this model is not included in your plan or tier",
     short: "Not in your plan",
   },
+  devin_local: {
+    code: Code.PermissionDenied,
+    text: "permission_denied: this model is only available in Devin Local",
+    short: "Only in Devin Local",
+  },
   too_long: {
     code: Code.InvalidArgument,
     text: "could not convert a single message before hitting truncation",
@@ -62,6 +67,11 @@ const table = {
   untrusted: { code: Code.FailedPrecondition, text: "untrusted workspace", short: "Untrusted workspace" },
   user_status: { code: Code.Internal, text: "user status is nil", short: "User status is nil" },
   not_found: { code: Code.NotFound, text: "trajectory not found", short: "Not found" },
+  removed: {
+    code: Code.Unimplemented,
+    text: "Cascade has been removed from this version",
+    short: "Cascade removed",
+  },
   no_key: { code: Code.FailedPrecondition, text: "api_key not set", short: "Not signed in" },
   no_model: {
     code: Code.InvalidArgument,

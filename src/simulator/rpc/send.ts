@@ -67,11 +67,12 @@ function turnInput(context: RpcContext, message: IncomingMessage, instructions: 
   const fromText = readDirectives(nowOf(text));
   const problem = [...fromInstructions.problems, ...fromText.problems][0];
   const knownKey = message.metadata?.apiKey === context.account.apiKey;
+  const retired = context.config.cascade === "old-models" && chosen?.config?.isNew === true ? "devin_local" : undefined;
   const refusal: TurnInput["refusal"] =
     problem === undefined
       ? chosen === undefined
         ? "no_model"
-        : (chosen.refusal ?? (knownKey ? undefined : "internal"))
+        : (chosen.refusal ?? retired ?? (knownKey ? undefined : "internal"))
       : { text: `simulator: a directive in the prompt is wrong: ${problem}` };
   const { config } = chosen ?? {};
   return {
