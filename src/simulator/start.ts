@@ -10,11 +10,11 @@ import { orAborted } from "../base/async.ts";
 import { systemClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import type { Plan, PlanUse } from "./account/plan.ts";
-import { ownTurnSchema, type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
-import { type AgentOptions, agentOptionsSchema } from "./acp/agent-options.ts";
-import { AgentDesk, type AgentReport } from "./acp/desk.ts";
+import { type OwnTurn, ownTurnSchema, type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
+import { agentOptionsSchema } from "./acp/agent-options.ts";
+import { Agents } from "./acp/agents.ts";
+import type { AgentReport } from "./acp/desk.ts";
 import type { AgentPrompt } from "./acp/desk-protocol.ts";
-import { type InstalledAgents, installAgents } from "./acp/install-agent.ts";
 import { type ExtensionServer, startExtensionServer } from "./extension-server.ts";
 import { type RpcFault, rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { type TurnPlan, turnPlanSchema } from "./faults/turn-plan.ts";
@@ -98,8 +98,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const extensionServer = await startExtensionServer();
   const editor = new Editor({ config, home, ownHome, profile, ideVersion, system, layout, extensionServer });
   try {
-    await editor.installAgents();
-    await editor.leaveTraces();
+    await editor.install();
     if (runsEditor(profile)) await editor.start();
   } catch (error) {
     await editor.stop();
@@ -131,9 +130,7 @@ class Editor implements Simulator {
   #plan: PlanOptions;
   #planUse: PlanUse | undefined;
   #starts = 0;
-  readonly #desk: AgentDesk | undefined;
-  #deskPort = 0;
-  #agents: InstalledAgents = { agentPath: undefined, cliPath: undefined };
+  readonly #agents: Agents | undefined;
   #stopped = false;
   /** Restarts follow one another. */
   #restarting: Promise<void> = Promise.resolve();
@@ -144,15 +141,18 @@ class Editor implements Simulator {
     this.#faults = parts.config.faults;
     this.#turn = parts.config.turn;
     this.#plan = parts.config.plan;
-    if (parts.profile.devin !== undefined) {
-      this.#desk = new AgentDesk({
-        apiKey: this.apiKey,
-        options: parts.config.agent,
-        turn: parts.config.turn,
-        exhausted: () => this.#exhausted(),
-        spend: (credits) => this.#spend(credits),
-      });
-    }
+    if (parts.profile.devin === undefined) return;
+    this.#agents = new Agents({
+      ...parts,
+      cliOnly: !runsEditor(parts.profile),
+      apiKey: this.apiKey,
+      compileCache: compileCache(),
+      exhausted: async () => {
+        const { plan, nowMs } = await this.#livePlan();
+        return plan.exhausted(nowMs);
+      },
+      spend: (credits) => this.#spend(ownTurnSchema.parse({ credits })),
+    });
   }
 
   get home() {
@@ -177,10 +177,10 @@ class Editor implements Simulator {
     return this.#starts;
   }
   get agentPath() {
-    return this.#agents.agentPath;
+    return this.#agents?.paths.agentPath;
   }
   get cliPath() {
-    return this.#agents.cliPath;
+    return this.#agents?.paths.cliPath;
   }
   get pid() {
     return this.#running.pid;
@@ -202,43 +202,10 @@ class Editor implements Simulator {
     return this.#server;
   }
 
-  /** Writes the `devin` programs and opens the desk that counts what they do. */
-  async installAgents(): Promise<void> {
-    if (this.#desk === undefined) return;
-    this.#deskPort = await this.#desk.listen();
-    await this.#writeAgents(this.#parts.config.agent);
-  }
-
-  async #writeAgents(options: AgentOptions): Promise<void> {
-    const { config, home, layout, profile } = this.#parts;
-    if (this.#desk === undefined) return;
-    const cli = config.agent.cli ?? !runsEditor(profile);
-    const { modelUrl, modelName, modelKey } = config;
-    this.#agents = await installAgents({
-      home,
-      layout,
-      node: process.execPath,
-      cli,
-      credentials: config.agent.credentials ?? (cli && !config.signedOut),
-      settings: {
-        port: this.#deskPort,
-        token: this.#desk.token,
-        home,
-        cliData: layout.cliData,
-        apiKey: this.apiKey.reveal(),
-        options,
-        turn: this.#turn,
-        ...compileCache(),
-        ...(modelUrl === undefined ? {} : { modelUrl }),
-        ...(modelName === undefined ? {} : { modelName }),
-        ...(modelKey === undefined ? {} : { modelKey }),
-      },
-    });
-  }
-
-  /** What Devin Desktop has on disk by its own starts: logs, saved plans, the folder of its old name. */
-  async leaveTraces(): Promise<void> {
+  /** The `devin` programs, and what Devin Desktop's own starts leave: logs, saved plans, the folder of its old name. */
+  async install(): Promise<void> {
     const { config, layout, profile } = this.#parts;
+    await this.#agents?.install();
     if (profile.devin?.editor !== true) return;
     const nowMs = systemClock.now();
     const { writeAppStart } = await import("./account/saved-plan.ts");
@@ -256,27 +223,25 @@ class Editor implements Simulator {
     await leaveOldFolder(layout.oldStateDatabase, this.#installationId, nowMs);
   }
 
-  get #opened(): AgentDesk {
-    if (this.#desk === undefined) throw new Error(`no devin program belongs to the profile ${this.profile.name}`);
-    return this.#desk;
+  get #devin(): Agents {
+    if (this.#agents === undefined) throw new Error(`no devin program belongs to the profile ${this.profile.name}`);
+    return this.#agents;
   }
 
   prompts(): readonly AgentPrompt[] {
-    return this.#opened.report().prompts;
+    return this.#devin.desk.report().prompts;
   }
 
   agentReport(): AgentReport {
-    return this.#opened.report();
+    return this.#devin.desk.report();
   }
 
   async untilAgent(passes: (report: AgentReport) => boolean, signal: AbortSignal): Promise<AgentReport> {
-    return await this.#opened.until(passes, signal);
+    return await this.#devin.desk.until(passes, signal);
   }
 
   async setAgent(options: z.input<typeof agentOptionsSchema>): Promise<void> {
-    const parsed = agentOptionsSchema.parse(options);
-    this.#opened.setOptions(parsed);
-    await this.#writeAgents(parsed);
+    await this.#devin.setOptions(agentOptionsSchema.parse(options));
   }
 
   /** The plan as it stands, by what turns of the server and of the agents have taken. */
@@ -287,18 +252,13 @@ class Editor implements Simulator {
     return { plan: new Plan(this.#plan, this.#planUse), nowMs };
   }
 
-  async #exhausted(): Promise<boolean> {
-    const { plan, nowMs } = await this.#livePlan();
-    return plan.exhausted(nowMs);
-  }
-
-  async #spend(credits: number): Promise<void> {
+  async #spend(turn: OwnTurn): Promise<void> {
     if (this.#server !== undefined) {
-      await this.#server.call("spend", ownTurnSchema.parse({ credits }));
+      await this.#server.call("spend", turn);
       return;
     }
     const { plan, nowMs } = await this.#livePlan();
-    plan.spend(Math.round(credits * 100), nowMs);
+    plan.spend(Math.round(turn.credits * 100), nowMs);
     this.#planUse = plan.use(nowMs);
   }
 
@@ -375,7 +335,7 @@ class Editor implements Simulator {
 
   async setTurn(plan: TurnPlan): Promise<void> {
     this.#turn = turnPlanSchema.parse(plan);
-    if (this.#desk !== undefined) this.#desk.turn = this.#turn;
+    await this.#agents?.setTurn(this.#turn);
     if (runsEditor(this.profile)) await this.#running.call("setTurn", this.#turn);
   }
 
@@ -386,11 +346,11 @@ class Editor implements Simulator {
   }
 
   async spend(turn: z.input<typeof ownTurnSchema>): Promise<void> {
-    await this.#running.call("spend", ownTurnSchema.parse(turn));
+    await this.#spend(ownTurnSchema.parse(turn));
   }
 
   async release(): Promise<void> {
-    this.#desk?.release();
+    this.#agents?.desk.release();
     if (runsEditor(this.profile)) await this.#running.call("release", null);
   }
 
@@ -414,7 +374,7 @@ class Editor implements Simulator {
     await this.#restarting;
     await this.#server?.end();
     this.#server = undefined;
-    await this.#desk?.close();
+    await this.#agents?.desk.close();
     await this.#parts.extensionServer.close();
     if (this.#parts.ownHome) await rm(this.home, { recursive: true, force: true });
   }

@@ -9,8 +9,10 @@ export interface Wire {
   readonly id?: number;
   readonly method?: string;
   // biome-ignore lint/suspicious/noExplicitAny: a raw client looks into any message
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly params?: any;
   // biome-ignore lint/suspicious/noExplicitAny: as above
+  // oxlint-disable-next-line typescript/no-explicit-any
   readonly result?: any;
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
 }
@@ -38,10 +40,7 @@ export class RawClient implements AsyncDisposable {
       this.stderr += text;
     });
     if (this.child.stdout !== null) readLines(this.child.stdout, (line) => this.#receive(line));
-    this.exited = once(this.child, "close").then(() => {
-      this.#ended = true;
-      this.#changed();
-    });
+    this.exited = this.#whenClosed();
   }
 
   /** Sends a request and gives its whole reply. Rejects when the agent ends before. */
@@ -113,6 +112,12 @@ export class RawClient implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.child.kill("SIGKILL");
     await this.exited;
+  }
+
+  async #whenClosed(): Promise<void> {
+    await once(this.child, "close");
+    this.#ended = true;
+    this.#changed();
   }
 
   #receive(line: string): void {

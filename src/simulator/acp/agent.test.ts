@@ -1,5 +1,9 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -400,6 +404,49 @@ describe("the CLI alone, signed in", () => {
   });
 });
 
+describe("a model of the caller's own", () => {
+  it("answers over ACP as it streams, and its usage is told", async () => {
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      for (const content of ["Hello", " there"])
+        response.write(`data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`);
+      const usage = { prompt_tokens: 11, completion_tokens: 2 };
+      response.end(`data: ${JSON.stringify({ choices: [], usage })}\n\ndata: [DONE]\n\n`);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo; // it listens on a port
+    try {
+      await using simulator = await startSimulator({
+        profile: "devin-cli",
+        modelUrl: `http://127.0.0.1:${port}/v1`,
+        turn: { rate: "instant" },
+      });
+      await using client = start(simulator);
+      const { result } = await client.prompt(await client.open(), "hello");
+      expect(client.updates("agent_message_chunk").map((update) => update.content.text)).toEqual(["Hello", " there"]);
+      expect(result.usage).toMatchObject({ inputTokens: 11, outputTokens: 2 });
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe("an agent whose simulator is gone", () => {
+  it("goes on by itself", async () => {
+    const home = await mkdtemp(join(tmpdir(), "millrace-home-"));
+    try {
+      const simulator = await startSimulator({ profile: "devin-cli", home, turn: { rate: "instant" } });
+      const path = pathOf(simulator);
+      await simulator.stop();
+      await using client = new RawClient(path, ["acp"], { HOME: home });
+      await client.prompt(await client.open(), "echo: alone");
+      expect(client.text()).toBe("alone");
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+});
+
 describe("signing in", () => {
   it("is refused where the host has to authenticate, whatever key is stored", async () => {
     await using simulator = await startSimulator({ profile: "devin-cli" });
@@ -420,7 +467,8 @@ describe("signing in", () => {
     await client.initialize();
     const opened = await client.call("session/new", { cwd: "/tmp", mcpServers: [] });
     expect(opened.error?.code).toBe(atNew);
-    if (atPrompt !== undefined) expect((await client.prompt(opened.result.sessionId, "hi")).error?.code).toBe(atPrompt);
+    const prompted = opened.result === undefined ? undefined : await client.prompt(opened.result.sessionId, "hi");
+    expect(prompted?.error?.code).toBe(atPrompt);
     client.begin("authenticate", { methodId: "devin-browser" });
     await simulator.untilAgent(({ browserOpened }) => browserOpened === 1, patience());
     expect(simulator.prompts()).toEqual([]);

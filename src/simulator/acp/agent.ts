@@ -138,7 +138,7 @@ export class DevinAgent {
       sessionUpdate: "available_commands_update",
       availableCommands: [{ name: "compact", description: "Compact the conversation" }],
     });
-    return { result: this.#described(session, terms.options), afterReply: loadTurns };
+    return { result: this.#described(session, terms.options), afterReply: () => void loadTurns() };
   }
 
   async #loadSession(params: Params, { options }: CallTerms): Promise<Handling> {
@@ -156,7 +156,7 @@ export class DevinAgent {
       else this.#update(session, { sessionUpdate: chunkOf[role], content: { type: "text", text: body } });
     }
     const { modes, configOptions } = this.#described(session, options);
-    return { result: { modes, configOptions }, afterReply: loadTurns };
+    return { result: { modes, configOptions }, afterReply: () => void loadTurns() };
   }
 
   async #listSessions(params: Params): Promise<Handling> {

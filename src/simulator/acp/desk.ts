@@ -164,15 +164,26 @@ export class AgentDesk {
         socket.destroy();
         return;
       }
-      answered = answered.then(async () => {
-        if (question.ask === "call") send(socket, { id: question.id, answer: await this.#terms(question.method) });
-        else {
-          await this.#take(pid, question.fact);
-          send(socket, { id: question.id, answer: null });
-        }
-      });
+      answered = this.#answer(answered, socket, pid, question);
       answered.catch(() => socket.destroy());
     });
+  }
+
+  /** Questions of one process are answered in their order. */
+  async #answer(
+    earlier: Promise<void>,
+    socket: Socket,
+    pid: number,
+    question: Exclude<ToDesk, { readonly ask: "hello" }>,
+  ): Promise<void> {
+    await earlier;
+    const { id } = question;
+    if (question.ask === "call") {
+      send(socket, { id, answer: await this.#terms(question.method) });
+    } else {
+      await this.#take(pid, question.fact);
+      send(socket, { id, answer: null });
+    }
   }
 
   async #terms(method: string): Promise<CallTerms> {

@@ -1,28 +1,15 @@
 import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { readDirectives } from "../faults/directives.ts";
 import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
-import { mergePlans, type TurnPlan } from "../faults/turn-plan.ts";
-import { conversationOf, nowOf } from "../model/conversation.ts";
-import { helper } from "../model/helper.ts";
 import { countTokens, type Model, type ModelPrompt } from "../model/model.ts";
-import { upstreamModel } from "../model/upstream.ts";
 import type { Gate } from "../trajectory/gate.ts";
 import { Growth, type Mark } from "../trajectory/growth.ts";
 import { paceOf } from "../trajectory/pace.ts";
-import type { AgentSettings } from "./desk-protocol.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
-import { internalError, RpcError } from "./json-rpc.ts";
+import type { RpcError } from "./json-rpc.ts";
 import type { StoredNode } from "./session-store.ts";
-import type { IncomingPrompt } from "./split-prompt.ts";
-
-/** What the model of a turn is asked, and how the turn goes. */
-export interface TurnTask {
-  readonly model: ModelPrompt;
-  readonly plan: TurnPlan;
-  /** A directive that nobody understands. */
-  readonly problem: string | undefined;
-}
+import { ToolCalls, type ToolRules } from "./tool-calls.ts";
+import type { TurnTask } from "./turn-task.ts";
 
 /** What a turn does to its session, its client and its process. */
 export interface TurnHands {
@@ -40,15 +27,6 @@ export interface TurnHands {
   readonly diagnosticsAnswered: (answered: boolean) => Promise<void>;
   /** The process dies; never resolves. */
   readonly crash: () => Promise<never>;
-}
-
-/** How the agent of this process treats its tools. */
-export interface ToolRules {
-  /** A type without tools: neither reads nor writes are tried. */
-  readonly none: boolean;
-  readonly mode: string;
-  readonly askAgain: number;
-  readonly cwd: string;
 }
 
 export interface TurnEnd {
@@ -69,53 +47,6 @@ export class TurnStopped extends Error {
   }
 }
 
-/** Reads a prompt: directives of the simulator apart from what the model is asked. */
-export function turnTask(
-  prompt: IncomingPrompt,
-  defaults: TurnPlan,
-  history: readonly StoredNode[],
-  model: { readonly id: string; readonly name: string; readonly thinks: boolean },
-): TurnTask {
-  const fromInstructions = readDirectives(prompt.instructions);
-  const fromText = readDirectives(nowOf(prompt.text));
-  const plan = mergePlans(defaults, fromInstructions.plan, fromText.plan);
-  return {
-    plan,
-    problem: [...fromInstructions.problems, ...fromText.problems][0],
-    model: {
-      text: prompt.text,
-      asked: fromText.text,
-      instructions: prompt.instructions,
-      history: history.flatMap(({ role, body, kind }) =>
-        kind === "text" && (role === "user" || role === "assistant") ? [{ role, text: body }] : [],
-      ),
-      images: prompt.images,
-      modelUid: model.id,
-      modelLabel: model.name,
-      thinks: model.thinks,
-      maxOutputTokens: 64_000,
-      outputLimit: undefined,
-      plan,
-    },
-  };
-}
-
-/** The model that the simulator was told to use. */
-export function modelOf({ modelUrl, modelName, modelKey }: AgentSettings): Model {
-  return modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
-}
-
-/** A role that summarises what it is given; a request framed as an execution trace is carried on instead. */
-export function summarised(task: TurnTask, how: "unframed" | "always"): TurnTask {
-  const { model } = task;
-  const whole = `${model.instructions}\n${model.text}`;
-  if (how === "unframed" && /execution trace/i.test(whole)) return task;
-  const asked = conversationOf(model.text).at(-1)?.text ?? model.text;
-  const text = `Summary: the user asked ${JSON.stringify(asked.replaceAll(/\s+/g, " ").slice(0, 120))}. No work was done yet.`;
-  const plan = { ...task.plan, text };
-  return { ...task, plan, model: { ...model, plan } };
-}
-
 /**
  * Runs a prompt that is stored, to its end. Aborting the signal is `session/cancel`.
  *
@@ -132,17 +63,18 @@ export async function runPromptTurn(
 
 class PromptTurn {
   readonly #task: TurnTask;
-  readonly #tools: ToolRules;
+  readonly #tools: ToolCalls;
+  readonly #toolless: boolean;
   readonly #hands: TurnHands;
   readonly #signal: AbortSignal;
   readonly #released: Promise<void>;
-  #toolCalls = 0;
   #said = "";
   #thought = "";
 
   constructor(task: TurnTask, tools: ToolRules, hands: TurnHands, signal: AbortSignal) {
     this.#task = task;
-    this.#tools = tools;
+    this.#toolless = tools.none;
+    this.#tools = new ToolCalls(tools, hands, () => this.#step(), signal);
     this.#hands = hands;
     this.#signal = signal;
     this.#released = hands.gate.opens;
@@ -155,12 +87,12 @@ class PromptTurn {
     if (problem !== undefined) this.#stop("internal", `simulator: a directive in the prompt is wrong: ${problem}`);
     if (plan.hang === true) await this.#waitForever();
     await this.#sleep(pace.inputMs + pace.firstMs);
-    if (plan.diagnostics === true) await this.#askForDiagnostics();
+    if (plan.diagnostics === true) await this.#tools.askForDiagnostics();
     if (plan.waiting === true) await this.#waitForAnswer();
     const reads = plan.tools ?? (plan.toolOnly === true ? 1 : 0);
-    if (!this.#tools.none) {
-      for (let i = 0; i < reads; i++) await this.#read();
-      for (let i = 0; i < (plan.writes ?? 0); i++) await this.#write(i);
+    if (!this.#toolless) {
+      for (let i = 0; i < reads; i++) await this.#tools.read();
+      for (let i = 0; i < (plan.writes ?? 0); i++) await this.#tools.write(i);
     }
     if (plan.compaction === true) this.#notice("Compacting the conversation…");
     let usage = { inputTokens: 0, outputTokens: 0 };
@@ -169,7 +101,7 @@ class PromptTurn {
       stopReason: plan.stopReason ?? "end_turn",
       inputTokens: usage.inputTokens || this.#countedInput(),
       outputTokens: usage.outputTokens || countTokens(this.#said) + countTokens(this.#thought),
-      toolCalls: this.#toolCalls,
+      toolCalls: this.#tools.count,
     };
   }
 
@@ -258,83 +190,10 @@ class PromptTurn {
     });
   }
 
-  async #read(): Promise<void> {
-    const call = this.#newCall("List the working folder", "read", { path: this.#tools.cwd });
-    await this.#step();
-    this.#callUpdate(call, { status: "completed", content: [textContent("The folder is empty.")] });
-  }
-
-  /** A write, tried again after each rejection until the agent gives up. */
-  async #write(nth: number): Promise<void> {
-    const path = `${this.#tools.cwd}/millrace-${nth + 1}.txt`;
-    for (let tries = 0; ; tries++) {
-      const call = this.#newCall(`Write ${path}`, "edit", { path, content: "hello" });
-      const verdict = await this.#mayWrite(call);
-      if (verdict === "yes") {
-        await this.#step();
-        this.#callUpdate(call, { status: "completed", content: [textContent("Written.")] });
-        return;
-      }
-      const why = verdict === "mode" ? "Ask mode does not allow changes." : "The user rejected this tool call.";
-      this.#callUpdate(call, { status: "failed", content: [textContent(why)] });
-      if (verdict === "mode" || tries >= this.#tools.askAgain) return;
-    }
-  }
-
-  async #mayWrite(toolCallId: string): Promise<"yes" | "no" | "mode"> {
-    const { mode } = this.#tools;
-    if (mode === "ask" || mode === "plan") return "mode";
-    if (mode === "bypass") return "yes";
-    const outcome = await this.#permission(toolCallId);
-    await this.#hands.permissionAnswered(outcome);
-    this.#signal.throwIfAborted();
-    return outcome.startsWith("allow") || outcome === "switch_bypass" ? "yes" : "no";
-  }
-
-  async #permission(toolCallId: string): Promise<string> {
-    try {
-      const reply = await orAborted(
-        this.#hands.ask("session/request_permission", { toolCall: { toolCallId }, options: permissionOptions }),
-        this.#signal,
-      );
-      const { outcome } = reply as { readonly outcome?: { readonly outcome?: unknown; readonly optionId?: unknown } };
-      return outcome?.outcome === "selected" ? String(outcome.optionId) : "cancelled";
-    } catch (error) {
-      if (this.#signal.aborted) throw error;
-      return `error ${error instanceof RpcError ? error.code : internalError}`;
-    }
-  }
-
   /** A question of the agent's own to its user: nobody answers it here. */
   async #waitForAnswer(): Promise<void> {
-    this.#newCall("Ask the user", "other", { question: "Which of these do you want?" });
+    this.#tools.askUser();
     await this.#waitForever();
-  }
-
-  async #askForDiagnostics(): Promise<void> {
-    const asked = this.#hands.ask("_cognition.ai/request_diagnostics", {});
-    const answered = await orAborted(asked, this.#signal).then(
-      () => true,
-      () => false,
-    );
-    this.#signal.throwIfAborted();
-    await this.#hands.diagnosticsAnswered(answered);
-  }
-
-  #newCall(title: string, kind: string, rawInput: object): string {
-    const toolCallId = `call_${this.#hands.newId().replaceAll("-", "").slice(0, 16)}`;
-    this.#toolCalls++;
-    this.#keepCall(toolCallId, { sessionUpdate: "tool_call", toolCallId, title, kind, status: "pending", rawInput });
-    return toolCallId;
-  }
-
-  #callUpdate(toolCallId: string, fields: object): void {
-    this.#keepCall(toolCallId, { sessionUpdate: "tool_call_update", toolCallId, ...fields });
-  }
-
-  #keepCall(message: string, update: object): void {
-    this.#hands.keep({ message, role: "tool", kind: "json", body: JSON.stringify(update) });
-    this.#hands.update(update);
   }
 
   async #step(): Promise<void> {
@@ -358,17 +217,4 @@ class PromptTurn {
       0,
     );
   }
-}
-
-/** The five choices of a permission request. Source: docs/wire/acp.md, "Permissions". */
-const permissionOptions = [
-  { optionId: "allow_once", name: "Allow once", kind: "allow_once" },
-  { optionId: "allow_session", name: "Allow for this session", kind: "allow_always" },
-  { optionId: "allow_always", name: "Always allow", kind: "allow_always" },
-  { optionId: "switch_bypass", name: "Switch to bypass mode", kind: "allow_always" },
-  { optionId: "reject_once", name: "Reject", kind: "reject_once" },
-];
-
-function textContent(text: string) {
-  return { type: "content", content: { type: "text", text } };
 }

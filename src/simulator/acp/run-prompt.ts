@@ -8,10 +8,11 @@ import type { AgentSettings } from "./desk-protocol.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
 import { internalError, type JsonRpc, RpcError } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
-import { modelOf, runPromptTurn, summarised, type TurnEnd, TurnStopped, turnTask } from "./prompt-turn.ts";
+import { runPromptTurn, type TurnEnd, TurnStopped } from "./prompt-turn.ts";
 import type { Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { IncomingPrompt } from "./split-prompt.ts";
+import { modelOf, summarised, turnTask } from "./turn-task.ts";
 
 /** One call of `session/prompt`, once its session is known to be free. */
 interface PromptCall {

@@ -29,7 +29,7 @@ export function readPrompt(blocks: unknown): IncomingPrompt | undefined {
   const texts = list.flatMap((block) => (block.type === "text" && typeof block.text === "string" ? [block.text] : []));
   const images = list.flatMap((block) =>
     block.type === "image"
-      ? [{ mimeType: String(block.mimeType ?? "image/png"), base64: String(block.data ?? "") }]
+      ? [{ mimeType: stringOr(block.mimeType, "image/png"), base64: stringOr(block.data, "") }]
       : [],
   );
   const whole = texts.join("\n\n");
@@ -42,4 +42,8 @@ export function readPrompt(blocks: unknown): IncomingPrompt | undefined {
   }
   const offers = /^# (?:Tools|Form of the answer)$/m.test(whole);
   return { whole, instructions: offers ? whole : "", text: whole, images };
+}
+
+function stringOr(value: unknown, otherwise: string): string {
+  return typeof value === "string" ? value : otherwise;
 }

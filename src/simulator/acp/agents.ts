@@ -1,0 +1,80 @@
+import type { Secret } from "../../base/secret.ts";
+import type { TurnPlan } from "../faults/turn-plan.ts";
+import type { Layout } from "../layout.ts";
+import type { SimulatorConfig } from "../options.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { AgentDesk } from "./desk.ts";
+import { type InstalledAgents, installAgents } from "./install-agent.ts";
+
+interface AgentsParts {
+  readonly config: SimulatorConfig;
+  readonly home: string;
+  readonly layout: Layout;
+  readonly apiKey: Secret;
+  /** No app is installed, so that the CLI is, unless the options say otherwise. */
+  readonly cliOnly: boolean;
+  readonly compileCache: { readonly compileCache?: string };
+  readonly exhausted: () => Promise<boolean>;
+  readonly spend: (credits: number) => Promise<void>;
+}
+
+/** The `devin` programs of one home: their files, and the desk that steers and counts their processes. */
+export class Agents {
+  readonly desk: AgentDesk;
+  readonly #parts: AgentsParts;
+  #port = 0;
+  #paths: InstalledAgents = { agentPath: undefined, cliPath: undefined };
+
+  constructor(parts: AgentsParts) {
+    this.#parts = parts;
+    const { config, apiKey, exhausted, spend } = parts;
+    this.desk = new AgentDesk({ apiKey, options: config.agent, turn: config.turn, exhausted, spend });
+  }
+
+  get paths(): InstalledAgents {
+    return this.#paths;
+  }
+
+  /** Opens the desk and writes the programs. */
+  async install(): Promise<void> {
+    this.#port = await this.desk.listen();
+    await this.#write();
+  }
+
+  /** Holds for running processes too, from their next call on. How the programs are installed does not change. */
+  async setOptions(options: AgentOptions): Promise<void> {
+    this.desk.setOptions(options);
+    await this.#write();
+  }
+
+  async setTurn(turn: TurnPlan): Promise<void> {
+    this.desk.turn = turn;
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    const { config, home, layout, apiKey, cliOnly, compileCache } = this.#parts;
+    const { modelUrl, modelName, modelKey } = config;
+    const cli = config.agent.cli ?? cliOnly;
+    this.#paths = await installAgents({
+      home,
+      layout,
+      node: process.execPath,
+      cli,
+      credentials: config.agent.credentials ?? (cli && !config.signedOut),
+      settings: {
+        port: this.#port,
+        token: this.desk.token,
+        home,
+        cliData: layout.cliData,
+        apiKey: apiKey.reveal(),
+        options: this.desk.options,
+        turn: this.desk.turn,
+        ...compileCache,
+        ...(modelUrl === undefined ? {} : { modelUrl }),
+        ...(modelName === undefined ? {} : { modelName }),
+        ...(modelKey === undefined ? {} : { modelKey }),
+      },
+    });
+  }
+}

@@ -1,0 +1,64 @@
+import { readDirectives } from "../faults/directives.ts";
+import { mergePlans, type TurnPlan } from "../faults/turn-plan.ts";
+import { conversationOf, nowOf } from "../model/conversation.ts";
+import { helper } from "../model/helper.ts";
+import type { Model, ModelPrompt } from "../model/model.ts";
+import { upstreamModel } from "../model/upstream.ts";
+import type { AgentSettings } from "./desk-protocol.ts";
+import type { StoredNode } from "./session-store.ts";
+import type { IncomingPrompt } from "./split-prompt.ts";
+
+/** What the model of a turn is asked, and how the turn goes. */
+export interface TurnTask {
+  readonly model: ModelPrompt;
+  readonly plan: TurnPlan;
+  /** A directive that nobody understands. */
+  readonly problem: string | undefined;
+}
+
+/** Reads a prompt: directives of the simulator apart from what the model is asked. */
+export function turnTask(
+  prompt: IncomingPrompt,
+  defaults: TurnPlan,
+  history: readonly StoredNode[],
+  model: { readonly id: string; readonly name: string; readonly thinks: boolean },
+): TurnTask {
+  const fromInstructions = readDirectives(prompt.instructions);
+  const fromText = readDirectives(nowOf(prompt.text));
+  const plan = mergePlans(defaults, fromInstructions.plan, fromText.plan);
+  return {
+    plan,
+    problem: [...fromInstructions.problems, ...fromText.problems][0],
+    model: {
+      text: prompt.text,
+      asked: fromText.text,
+      instructions: prompt.instructions,
+      history: history.flatMap(({ role, body, kind }) =>
+        kind === "text" && (role === "user" || role === "assistant") ? [{ role, text: body }] : [],
+      ),
+      images: prompt.images,
+      modelUid: model.id,
+      modelLabel: model.name,
+      thinks: model.thinks,
+      maxOutputTokens: 64_000,
+      outputLimit: undefined,
+      plan,
+    },
+  };
+}
+
+/** The model that the simulator was told to use. */
+export function modelOf({ modelUrl, modelName, modelKey }: AgentSettings): Model {
+  return modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
+}
+
+/** A role that summarises what it is given; a request framed as an execution trace is carried on instead. */
+export function summarised(task: TurnTask, how: "unframed" | "always"): TurnTask {
+  const { model } = task;
+  const whole = `${model.instructions}\n${model.text}`;
+  if (how === "unframed" && /execution trace/i.test(whole)) return task;
+  const asked = conversationOf(model.text).at(-1)?.text ?? model.text;
+  const text = `Summary: the user asked ${JSON.stringify(asked.replaceAll(/\s+/g, " ").slice(0, 120))}. No work was done yet.`;
+  const plan = { ...task.plan, text };
+  return { ...task, plan, model: { ...model, plan } };
+}
