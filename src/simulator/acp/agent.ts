@@ -1,12 +1,12 @@
 import type { Clock } from "../../base/clock.ts";
 import { Gate } from "../trajectory/gate.ts";
-import type { AgentOptions } from "./agent-options.ts";
+import { type Access, checkClient, checkSignedIn, locked, noSession } from "./access.ts";
 import type { DeskLink } from "./desk-link.ts";
 import type { AgentSettings, CallTerms } from "./desk-protocol.ts";
-import { codes, turnError, vendorError } from "./errors.ts";
 import { type Handling, invalidParams, type JsonRpc, methodNotFound, RpcError } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
-import { configOptionsOf, isMode, modesOf, newSessionId, type Session } from "./session.ts";
+import { OpenSessions } from "./open-sessions.ts";
+import { isMode, newSessionId, type Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import { readPrompt } from "./split-prompt.ts";
 
@@ -23,10 +23,7 @@ interface AgentParts {
   /** Named by `--model` or `DEVIN_MODEL`. */
   readonly model: string | undefined;
   readonly openStore: () => Promise<SessionStore>;
-  /** Whether a valid key is there: in the environment or stored. Read at each call, as somebody may sign in meanwhile. */
-  readonly signedIn: () => boolean;
-  /** The environment says that the host authenticates: no stored key counts. */
-  readonly hostMustAuthenticate: boolean;
+  readonly access: Access;
   /** The process dies once what it wrote has gone out; never resolves. */
   readonly crash: () => Promise<never>;
 }
@@ -37,7 +34,7 @@ type Handler = (params: Params, terms: CallTerms) => Promise<Handling>;
 /** The `devin acp` server: ACP version 1 with the vendor's own additions. Source: docs/wire/acp.md. */
 export class DevinAgent {
   readonly #parts: AgentParts;
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions: OpenSessions;
   readonly #gate = new Gate();
   readonly #methods: Readonly<Record<string, Handler>>;
   #store: Promise<SessionStore> | undefined;
@@ -45,6 +42,7 @@ export class DevinAgent {
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
+    this.#sessions = new OpenSessions(parts.agentType === "default", parts.model);
     this.#methods = {
       initialize: (params, terms) => this.#initialize(params, terms),
       authenticate: (params, terms) => this.#authenticate(params, terms),
@@ -89,14 +87,10 @@ export class DevinAgent {
 
   /** The client is gone: running turns end, and what they said stays. */
   async close(): Promise<void> {
-    for (const { running } of this.#sessions.values()) running?.abort();
+    for (const { running } of this.#sessions.all()) running?.abort();
     const store = await this.#store;
-    for (const { sessionId } of this.#sessions.values()) store?.end(sessionId, this.#parts.clock.now());
+    for (const { sessionId } of this.#sessions.all()) store?.end(sessionId, this.#parts.clock.now());
     store?.close();
-  }
-
-  get #hasModelOption(): boolean {
-    return this.#parts.agentType === "default";
   }
 
   async #initialize(params: Params, { options }: CallTerms): Promise<Handling> {
@@ -119,7 +113,8 @@ export class DevinAgent {
 
   async #authenticate(params: Params, { options }: CallTerms): Promise<Handling> {
     if (params["methodId"] !== options.authMethod) throw new RpcError(invalidParams, "Unknown authentication method");
-    if (this.#parts.signedIn() && !this.#parts.hostMustAuthenticate) return { result: {} };
+    const { signedIn, hostMustAuthenticate } = this.#parts.access;
+    if (signedIn() && !hostMustAuthenticate) return { result: {} };
     await this.#parts.desk.note({ is: "browser" });
     return await new Promise(() => {}); // it waits for somebody in a browser
   }
@@ -130,32 +125,32 @@ export class DevinAgent {
     if (!Array.isArray(params["mcpServers"])) {
       throw new RpcError(invalidParams, "Invalid params: missing field `mcpServers`");
     }
-    this.#checkClient(terms.options);
-    if (terms.options.loggedOut === "new") this.#checkSignedIn();
-    const session = this.#open(newSessionId(), cwd, terms.options);
+    checkClient(terms.options, this.#clientName);
+    if (terms.options.loggedOut === "new") checkSignedIn(this.#parts.access);
+    const session = this.#sessions.open(newSessionId(), cwd, terms.options);
     await this.#parts.desk.note({ is: "session", sessionId: session.sessionId, cwd, how: "new" });
     this.#update(session, {
       sessionUpdate: "available_commands_update",
       availableCommands: [{ name: "compact", description: "Compact the conversation" }],
     });
-    return { result: this.#described(session, terms.options), afterReply: () => void loadTurns() };
+    return { result: this.#sessions.described(session, terms.options), afterReply: () => void loadTurns() };
   }
 
   async #loadSession(params: Params, { options }: CallTerms): Promise<Handling> {
     const sessionId = String(params["sessionId"]);
     if (!options.canLoad) throw new RpcError(methodNotFound, "Method not found: session/load");
-    this.#checkClient(options);
-    if (options.loggedOut === "new") this.#checkSignedIn();
+    checkClient(options, this.#clientName);
+    if (options.loggedOut === "new") checkSignedIn(this.#parts.access);
     const store = await this.#opened();
     if (!store.has(sessionId)) throw noSession(sessionId);
     if (store.lockedBy(sessionId) !== undefined) throw locked(sessionId);
-    const session = this.#open(sessionId, String(params["cwd"]), options);
+    const session = this.#sessions.open(sessionId, String(params["cwd"]), options);
     await this.#parts.desk.note({ is: "session", sessionId, cwd: session.cwd, how: "load" });
     for (const { role, kind, body } of store.messages(sessionId)) {
       if (kind === "json") this.#update(session, paramsOf(JSON.parse(body)));
       else this.#update(session, { sessionUpdate: chunkOf[role], content: { type: "text", text: body } });
     }
-    const { modes, configOptions } = this.#described(session, options);
+    const { modes, configOptions } = this.#sessions.described(session, options);
     return { result: { modes, configOptions }, afterReply: () => void loadTurns() };
   }
 
@@ -176,7 +171,7 @@ export class DevinAgent {
   async #deleteSession(params: Params): Promise<Handling> {
     const sessionId = String(params["sessionId"]);
     const store = await this.#opened();
-    this.#sessions.get(sessionId)?.running?.abort();
+    this.#sessions.find(sessionId)?.running?.abort();
     this.#sessions.delete(sessionId);
     if (!store.delete(sessionId)) throw noSession(sessionId);
     await this.#parts.desk.note({ is: "delete", sessionId });
@@ -184,7 +179,7 @@ export class DevinAgent {
   }
 
   async #cancel(params: Params): Promise<Handling> {
-    const session = this.#sessions.get(String(params["sessionId"]));
+    const session = this.#sessions.find(params["sessionId"]);
     if (session === undefined) return { result: null };
     const { sessionId, running } = session;
     session.cancelNext = true;
@@ -195,7 +190,7 @@ export class DevinAgent {
   }
 
   async #setMode(params: Params): Promise<Handling> {
-    const session = this.#sessionOf(params);
+    const session = this.#sessions.get(params["sessionId"]);
     this.#takeMode(session, params["modeId"]);
     return { result: {} };
   }
@@ -207,24 +202,24 @@ export class DevinAgent {
   }
 
   async #setConfigOption(params: Params, { options }: CallTerms): Promise<Handling> {
-    const session = this.#sessionOf(params);
+    const session = this.#sessions.get(params["sessionId"]);
     const { configId, value } = params;
     if (configId === "mode") {
       this.#takeMode(session, value);
-    } else if (configId === "model" && this.#hasModelOption) {
+    } else if (configId === "model" && this.#sessions.hasModelOption) {
       const found = agentModels(options.free).find(({ id }) => id === value);
       if (found === undefined) throw new RpcError(invalidParams, `Unknown model: ${String(value)}`);
       session.model = found.id;
     } else {
       throw new RpcError(invalidParams, `Unknown config option: ${String(configId)}`);
     }
-    const { configOptions } = this.#described(session, options);
+    const { configOptions } = this.#sessions.described(session, options);
     this.#update(session, { sessionUpdate: "config_option_update", configOptions });
     return { result: { configOptions } };
   }
 
   async #prompt(params: Params, terms: CallTerms): Promise<Handling> {
-    const session = this.#sessionOf(params);
+    const session = this.#sessions.get(params["sessionId"]);
     const { options, turn, fault } = terms;
     const incoming = readPrompt(params["prompt"]);
     if (incoming === undefined) throw new RpcError(invalidParams, "Invalid params: missing field `prompt`");
@@ -232,7 +227,7 @@ export class DevinAgent {
     const running = new AbortController();
     session.running = running;
     try {
-      if (options.loggedOut !== "new") this.#checkSignedIn(options.loggedOut === "prompt-internal");
+      if (options.loggedOut !== "new") checkSignedIn(this.#parts.access, options.loggedOut === "prompt-internal");
       if (session.cancelNext && options.cancelsNext) return await this.#cancelled(session);
       const { runPrompt } = await loadTurns();
       const end = await runPrompt({
@@ -269,49 +264,6 @@ export class DevinAgent {
     this.#parts.rpc.notify("_cognition.ai/agent_stopped", { sessionId: session.sessionId, cause });
   }
 
-  #open(sessionId: string, cwd: string, options: AgentOptions): Session {
-    const models = agentModels(options.free);
-    const wanted = models.find(({ id }) => id === this.#parts.model) ?? models[0];
-    const session: Session = {
-      sessionId,
-      cwd,
-      model: wanted?.id ?? "",
-      mode: "accept-edits",
-      running: undefined,
-      cancelNext: false,
-    };
-    this.#sessions.set(sessionId, session);
-    return session;
-  }
-
-  #described(session: Session, options: AgentOptions) {
-    return {
-      sessionId: session.sessionId,
-      modes: modesOf(session),
-      configOptions: configOptionsOf(session, agentModels(options.free), this.#hasModelOption),
-    };
-  }
-
-  #sessionOf(params: Params): Session {
-    const sessionId = String(params["sessionId"]);
-    const session = this.#sessions.get(sessionId);
-    if (session === undefined) throw noSession(sessionId);
-    return session;
-  }
-
-  #checkClient({ clientName }: AgentOptions): void {
-    if (clientName === undefined || this.#clientName === clientName) return;
-    throw vendorError(codes.auth, `Client ${String(this.#clientName)} is not allowed`, "auth_required");
-  }
-
-  #checkSignedIn(asInternal = false): void {
-    const { hostMustAuthenticate, signedIn } = this.#parts;
-    if (hostMustAuthenticate) throw vendorError(codes.auth, "ACP host has not authenticated", "auth_required");
-    if (signedIn()) return;
-    if (asInternal) throw vendorError(-32603, "Internal error: not logged in", "internal");
-    throw turnError("no_key", "Authentication required");
-  }
-
   #update(session: Session, update: object): void {
     this.#parts.rpc.notify("session/update", { sessionId: session.sessionId, update });
   }
@@ -336,12 +288,4 @@ function loadTurns() {
 
 function paramsOf(value: unknown): Params {
   return typeof value === "object" && value !== null ? (value as Params) : {}; // fields are checked where they are read
-}
-
-function noSession(sessionId: string): RpcError {
-  return vendorError(codes.noSession, `Session not found: ${sessionId}`, "session_not_found");
-}
-
-function locked(sessionId: string): RpcError {
-  return vendorError(codes.locked, `Session is locked by another process: ${sessionId}`, "session_locked", true);
 }

@@ -2,32 +2,13 @@ import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
 import { countTokens, type Model, type ModelPrompt } from "../model/model.ts";
-import type { Gate } from "../trajectory/gate.ts";
 import { Growth, type Mark } from "../trajectory/growth.ts";
 import { paceOf } from "../trajectory/pace.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
 import type { RpcError } from "./json-rpc.ts";
-import type { StoredNode } from "./session-store.ts";
 import { ToolCalls, type ToolRules } from "./tool-calls.ts";
+import type { TurnHands } from "./turn-hands.ts";
 import type { TurnTask } from "./turn-task.ts";
-
-/** What a turn does to its session, its client and its process. */
-export interface TurnHands {
-  readonly clock: Clock;
-  readonly gate: Gate;
-  readonly newId: () => string;
-  readonly newModel: () => Model;
-  /** Shows an update to the client. */
-  readonly update: (update: object) => void;
-  /** Keeps a piece of the conversation on disk. */
-  readonly keep: (node: StoredNode) => void;
-  /** Asks the client; rejects with its error. */
-  readonly ask: (method: string, params: object) => Promise<unknown>;
-  readonly permissionAnswered: (outcome: string) => Promise<void>;
-  readonly diagnosticsAnswered: (answered: boolean) => Promise<void>;
-  /** The process dies; never resolves. */
-  readonly crash: () => Promise<never>;
-}
 
 export interface TurnEnd {
   readonly stopReason: string;

@@ -41,8 +41,10 @@ export async function serveAcp(
       const { SessionStore } = await import("./session-store.ts");
       return new SessionStore(join(folder, "cli", "sessions.db"));
     },
-    signedIn: () => hasKey(settings, process.env),
-    hostMustAuthenticate: process.env["ACP_BACKEND"] === "windsurf",
+    access: {
+      signedIn: () => hasKey(settings, process.env),
+      hostMustAuthenticate: process.env["ACP_BACKEND"] === "windsurf",
+    },
     crash,
   });
   process.stdout.on("error", () => process.exit(1)); // nobody reads any more

@@ -1,6 +1,6 @@
 import { orAborted } from "../../base/async.ts";
 import { internalError, RpcError } from "./json-rpc.ts";
-import type { TurnHands } from "./prompt-turn.ts";
+import type { TurnHands } from "./turn-hands.ts";
 
 /** How the agent of this process treats its tools. */
 export interface ToolRules {

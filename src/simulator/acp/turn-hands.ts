@@ -1,0 +1,22 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Model } from "../model/model.ts";
+import type { Gate } from "../trajectory/gate.ts";
+import type { StoredNode } from "./session-store.ts";
+
+/** What a turn does to its session, its client and its process. */
+export interface TurnHands {
+  readonly clock: Clock;
+  readonly gate: Gate;
+  readonly newId: () => string;
+  readonly newModel: () => Model;
+  /** Shows an update to the client. */
+  readonly update: (update: object) => void;
+  /** Keeps a piece of the conversation on disk. */
+  readonly keep: (node: StoredNode) => void;
+  /** Asks the client; rejects with its error. */
+  readonly ask: (method: string, params: object) => Promise<unknown>;
+  readonly permissionAnswered: (outcome: string) => Promise<void>;
+  readonly diagnosticsAnswered: (answered: boolean) => Promise<void>;
+  /** The process dies; never resolves. */
+  readonly crash: () => Promise<never>;
+}
