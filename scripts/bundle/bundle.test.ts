@@ -31,7 +31,7 @@ test("the key and the status line are shown without what a gateway is made of", 
 });
 
 test("what is started by its file name is there", () => {
-  for (const name of ["bin.js", "simulated-server.js", "schema-worker.js"])
+  for (const name of ["bin.js", "simulated-server.js", "simulated-agent.js", "schema-worker.js"])
     expect(existsSync(join(programs, name)), name).toBe(true);
 });
 

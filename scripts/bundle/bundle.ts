@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, "../..");
 const programs = {
   bin: "src/cli/bin.ts",
   "simulated-server": "src/simulator/main.ts",
+  "simulated-agent": "src/simulator/acp/main.ts",
   "schema-worker": "src/schema/schema-worker.ts",
   gateway: "src/cli/start-gateway.ts",
   simulator: "src/simulator/start.ts",

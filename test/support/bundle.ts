@@ -6,4 +6,5 @@ export default async function setup(): Promise<void> {
   const folder = await testBundle();
   process.env["MILLRACE_TEST_BUNDLE"] = folder;
   process.env["MILLRACE_SIMULATED_SERVER"] = join(folder, "simulated-server.js");
+  process.env["MILLRACE_SIMULATED_AGENT"] = join(folder, "simulated-agent.js");
 }

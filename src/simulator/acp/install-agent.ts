@@ -4,8 +4,11 @@ import { fileURLToPath } from "node:url";
 import type { Layout } from "../layout.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 
-/** The entry of the agent's process: same folder, same extension as this module, so sources start sources. */
-const entry = fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "./main.ts" : "./main.js", import.meta.url));
+/** The entry of the agent's process, beside this module: sources start sources, the bundle starts the bundle. */
+const ownEntry = import.meta.url.endsWith(".ts") ? "./main.ts" : "./simulated-agent.js";
+
+/** Tests and benchmarks name the entry of a bundle here: its processes start sooner than those of the sources. */
+const entry = process.env["MILLRACE_SIMULATED_AGENT"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
 
 /** Which `devin` programs to install, and what they run with. */
 interface AgentInstallation {
