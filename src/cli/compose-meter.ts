@@ -1,3 +1,4 @@
+import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MillraceError } from "../base/errors.ts";
 import type { EventId, TurnId } from "../base/ids.ts";
@@ -10,7 +11,7 @@ import { encodeLimits } from "../usage/envelope.ts";
 import { type FallbackHistory, openFallbackHistory } from "../usage/history/fallback-history.ts";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
 import type { UsageHistory } from "../usage/history/history.ts";
-import { type Meter, openMeter } from "../usage/meter.ts";
+import { type Limits, type Meter, openMeter } from "../usage/meter.ts";
 import { openUsageRecorder } from "../usage/usage-recorder.ts";
 import type { Io } from "./io.ts";
 import { lastAsked, writeLimitsFile } from "./limits-file.ts";
@@ -26,6 +27,8 @@ export interface MeterParts {
   readonly storeFile: string | undefined;
   /** Told of each ended turn, once. */
   readonly onTurn?: (turn: FinishedTurn) => void;
+  /** Told what is known after each reading. */
+  readonly onReading?: (limits: Limits) => void;
 }
 
 export interface OwnMeterParts extends MeterParts {
@@ -55,12 +58,15 @@ export function composeMeter(parts: OwnMeterParts): { readonly meter: Meter; rea
 
 /** The same over a history that is open; whoever opened it closes it. */
 export function meterOver(history: UsageHistory, parts: Omit<MeterParts, "storeFile">): Meter {
-  const { io, finder, folder, onTurn } = parts;
+  const { io, finder, folder, onTurn, onReading = () => {} } = parts;
   return openMeter({
     readPlan: (signal) => readPlans(finder, io.clock, signal),
     history,
     clock: io.clock,
-    onChange: (limits) => writeLimitsFile(folder, encodeLimits(limits)),
+    onChange: (limits) => {
+      onReading(limits);
+      writeLimitsFile(folder, encodeLimits(limits));
+    },
     ...(onTurn === undefined ? {} : { onTurn }),
     askedElsewhereAtMs: () => lastAsked(folder),
   });
@@ -97,7 +103,10 @@ export function startMeter(parts: {
     meter,
     onProblem: (error) => parts.log.write("warn", "usage not recorded", { error: String(error) }),
   });
-  const unsubscribe = starts.subscribe((turnId) => recorder.watch(turnId));
+  const unsubscribe = starts.subscribe((turnId) => {
+    recorder.watch(turnId);
+    void bestEffort(meter.limits({ wait: false }, stopping.signal)); // keeps the reading fresh: a refusal says when the quota resets
+  });
   return {
     meter,
     turns,

@@ -21,6 +21,9 @@ import { estimateTokens } from "../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
+import type { LimitsSnapshot } from "../usage/limits.ts";
+import type { Limits } from "../usage/meter.ts";
+import { quotaReset } from "../usage/quota-reset.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
@@ -116,12 +119,16 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { folder } = options;
   const metrics = new GatewayMetrics(version());
   const onTurn = (turn: FinishedTurn) => metrics.turnEnded(turn);
+  let plans: Limits["readings"] = [];
   const meter = composeMeter({
     io,
     finder,
     folder,
     storeFile,
     onTurn,
+    onReading: ({ readings }) => {
+      plans = readings;
+    },
     ownsFile: redis !== undefined,
     onDegraded: (error) => {
       if (error === undefined) log.write("info", "usage_healed", { file: storeFile });
@@ -145,6 +152,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
         continues === undefined ? {} : { continues },
       ).prompt,
     countTokens: estimateTokens,
+    resetOf: () => quotaReset(promptedPlans(plans), clock.now()),
     onOutcomes: (turn, outcomes) => metered.noteCalls(turn, outcomes),
     trajectoryNotes: trajectoryNotes(openOwnJournal(readSettings(io)), owner, clock),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
@@ -239,6 +247,11 @@ function noting(models: Models, note: (model: Model) => void): Models {
       return resolution;
     },
   };
+}
+
+/** The plans that pay for prompts: Antigravity is metered only. */
+function promptedPlans(readings: Limits["readings"]): readonly LimitsSnapshot[] {
+  return readings.map(({ snapshot }) => snapshot).filter(({ ide }) => ide !== "antigravity");
 }
 
 function describe(error: unknown): string {

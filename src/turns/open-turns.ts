@@ -11,16 +11,19 @@ import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
+import { FailedBodies, failedSeries } from "./failed-series.ts";
 import { attendedTwins, implicitTwin, refuseConflict } from "./join.ts";
 import { archiveLeftBehind, type TrajectoryNotes } from "./left-behind.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
 import { Refusals } from "./refusals.ts";
+import { type FailedSeries, repeatOf, toldAgain } from "./repeats.ts";
 import { archiverOf, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
+import type { Step } from "./step.ts";
 import { type Planning, promptOf, stepsOf } from "./turn-plan.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "./turns.ts";
 import { upkeep } from "./upkeep.ts";
@@ -45,6 +48,8 @@ export interface TurnsOptions extends Planning {
   readonly onPoll?: () => void;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
+  /** When the used-up quota of a model resets, epoch ms, where the meter knows: for refusals that do not say it. */
+  readonly resetOf?: (modelUid: ModelUid) => number | undefined;
   /** Where trajectories are noted; what is left behind there is archived. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }
@@ -57,6 +62,16 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   return new Engine(options);
 }
 
+/** The earlier turns that a request may be a repetition of. */
+interface Twins {
+  /** The one that it joins. */
+  readonly twin?: TurnRecord;
+  /** Those that it would join if their readers in this process left. */
+  readonly attended: readonly TurnId[];
+  /** Without a key: every turn of this caller and body, newest first, those with a key too. */
+  readonly same: readonly TurnRecord[];
+}
+
 type SendWords = [stream: AttachedStream, ...Parameters<Attachment["send"]>];
 
 class Engine implements StreamTurns {
@@ -67,6 +82,7 @@ class Engine implements StreamTurns {
   readonly #running: RunningTurns;
   readonly #continuity: Continuity | undefined;
   readonly #refusals: Refusals;
+  readonly #failedBodies: FailedBodies;
   readonly #inFlight: StartsInFlight;
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
@@ -74,7 +90,8 @@ class Engine implements StreamTurns {
 
   constructor(options: TurnsOptions) {
     const { store, clock, owner, onProblem = () => {}, onAdopted = () => {} } = options;
-    this.#refusals = new Refusals(clock);
+    this.#refusals = new Refusals(clock, options.resetOf);
+    this.#failedBodies = new FailedBodies(() => clock.now());
     this.#inFlight = new StartsInFlight(clock);
     this.#options = options;
     this.#store = store;
@@ -105,14 +122,15 @@ class Engine implements StreamTurns {
     signal.throwIfAborted();
     const { earlier, leave } = this.#inFlight.enter(asked, signal);
     try {
-      const twin = await this.#twinOnceLeft(asked, earlier, signal);
+      const { twin, same } = await this.#twinOnceLeft(asked, earlier, signal);
       if (twin !== undefined) return await this.#joined(twin, asked, signal);
+      this.#refuseRepeat(await failedSeries(this.#store, same, this.#clock.now()));
       const { prompt, backend } = await this.#readied(asked, signal);
       const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
       const { record, writer } = await this.#store.create(turn, this.#options.owner);
       if (writer === undefined) return await this.#joined(record, asked, signal); // another request with this key was faster
       const begun = this.#begin(record, writer, backend, prompt, signal);
-      await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
+      await bestEffort(this.#supersede(record)); // its grace ends a turn that nobody reads
       return begun;
     } finally {
       leave();
@@ -231,13 +249,15 @@ class Engine implements StreamTurns {
 
   async #send(...[stream, message, start, signal]: SendWords): Promise<Sent> {
     if (start === undefined) return { outcome: (await this.#store.admit(stream, message)).outcome, turn: undefined };
+    if (start.body !== undefined) this.#refuseRepeat(this.#failedBodies.seriesOf(start.body));
     const { prompt, backend } = await this.#readied(start, signal);
     const turn = newTurnOf(start, this.#clock.now(), this.#options.graceMs);
     const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });
     if (admitted.outcome !== "admitted" || admitted.turn === undefined)
       return { outcome: admitted.outcome, turn: undefined };
     const { record, writer } = admitted.turn;
-    const begun = this.#begin(record, writer, backend, prompt, signal);
+    const watched = start.body === undefined ? [] : [this.#failedBodies.watch(start.body)];
+    const begun = this.#begin(record, writer, backend, prompt, signal, watched);
     await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
     return { outcome: "admitted", turn: begun };
   }
@@ -253,13 +273,28 @@ class Engine implements StreamTurns {
     return { prompt, backend };
   }
 
+  /** Throws the last failure of this body again where no prompt may follow it yet. */
+  #refuseRepeat(series: FailedSeries | undefined): void {
+    if (series === undefined) return;
+    const nowMs = this.#clock.now();
+    const repeat = repeatOf(series, nowMs);
+    if (repeat.type === "tell") throw toldAgain(series, repeat.untilMs, nowMs);
+  }
+
   /** From here the turn is stored, and goes on whatever becomes of the request. */
-  #begin(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt, signal: AbortSignal): StartedTurn {
+  #begin(
+    record: TurnRecord,
+    writer: LogWriter,
+    backend: Backend,
+    prompt: Prompt,
+    signal: AbortSignal,
+    watched: readonly Step[] = [],
+  ): StartedTurn {
     const { turnId, degraded, expiresAtMs } = record;
     this.#presence.expect(turnId, signal);
     const asked = { backend, prompt, run: this.#runOptions(turnId) };
     const { exchange, continuity } = routeOf(this.#options, this.#continuity, record, asked);
-    const steps = [this.#refusals.watch(record.modelUid as ModelUid), ...stepsOf(this.#options, record)];
+    const steps = [this.#refusals.watch(record.modelUid as ModelUid), ...watched, ...stepsOf(this.#options, record)];
     const runner = new Runner({ writer, state: "created", open: async () => exchange, steps, clock: this.#clock });
     this.#running.add(turnId, runner, record.graceMs);
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
@@ -270,33 +305,29 @@ class Engine implements StreamTurns {
    * worked on before that connection, even before the first request is stored: where only that, or a reader here, is in the way,
    * it gets a moment.
    */
-  async #twinOnceLeft(
-    asked: JoinTurn,
-    earlier: Entered["earlier"],
-    signal: AbortSignal,
-  ): Promise<TurnRecord | undefined> {
+  async #twinOnceLeft(asked: JoinTurn, earlier: Entered["earlier"], signal: AbortSignal): Promise<Twins> {
     if (this.#options.implicitJoins && earlier.length > 0) await this.#inFlight.untilStored(earlier, asked, signal);
-    const { twin, attended } = await this.#twinsOf(asked);
-    if (twin !== undefined || attended.length === 0) return twin;
-    await this.#presence.untilOneIsLeft(attended, signal);
-    return (await this.#twinsOf(asked)).twin;
+    const twins = await this.#twinsOf(asked);
+    if (twins.twin !== undefined || twins.attended.length === 0) return twins;
+    await this.#presence.untilOneIsLeft(twins.attended, signal);
+    return this.#twinsOf(asked);
   }
 
   /** The turn that the request joins, and those that it would join if their readers in this process left. */
-  async #twinsOf(asked: JoinTurn): Promise<{ readonly twin?: TurnRecord; readonly attended: readonly TurnId[] }> {
+  async #twinsOf(asked: JoinTurn): Promise<Twins> {
     const { caller, fingerprint, idempotencyKey } = asked;
     if (idempotencyKey !== undefined) {
       const [twin] = await this.#store.list({ caller, idempotencyKey, limit: 1 });
-      return { ...(twin && { twin }), attended: [] };
+      return { ...(twin && { twin }), attended: [], same: [] };
     }
-    if (!this.#options.implicitJoins) return { attended: [] };
     const records = await this.#store.list({ caller, fingerprint, limit: twinsLookedAt });
+    if (!this.#options.implicitJoins) return { attended: [], same: records };
     const twins = records.map((record) => ({ record, attended: this.#isAttended(record) }));
     const twin = implicitTwin(asked, twins);
     const attended = attendedTwins(asked, twins)
       .filter(({ turnId, owner }) => owner === this.#options.owner && this.#presence.isAttended(turnId))
       .map(({ turnId }) => turnId);
-    return { ...(twin && { twin }), attended };
+    return { ...(twin && { twin }), attended, same: records };
   }
 
   /** Readers here are known; one in another process says so every few seconds. */

@@ -1,13 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, MillraceError, type MillraceErrorOptions } from "../base/errors.ts";
-import type { ModelUid } from "../base/ids.ts";
+import { type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import { asking, FakeReader, fakeTurns } from "./turns.fake.ts";
 
 const soon = new AbortController().signal;
 
 /** Turns whose first answer was a refusal. */
-async function refused(code: ErrorCode, options: MillraceErrorOptions = {}) {
-  const fake = fakeTurns();
+async function refused(
+  code: ErrorCode,
+  options: MillraceErrorOptions = {},
+  overrides: Parameters<typeof fakeTurns>[0] = {},
+) {
+  const fake = fakeTurns(overrides);
   const { turnId } = await fake.turns.start(asking(), soon);
   const error = new MillraceError(code, "No more.", { hint: "Wait.", ...options }).toRecord();
   fake.backend.last.emit({ type: "failed", error });
@@ -57,11 +61,36 @@ describe("after a refusal", () => {
     expect(backend.answers).toHaveLength(2);
   });
 
-  test("one without a wait, and what is no refusal, keep nobody from asking", async () => {
-    for (const code of ["rate_limited", "upstream_failed"] as const) {
-      const { again, backend } = await refused(code);
-      await again("at once");
-      expect(backend.answers).toHaveLength(2);
-    }
+  test("a limit without a wait holds half a minute, and the log says that wait", async () => {
+    const { again, backend, clock, store } = await refused("rate_limited");
+    const [turn] = await store.list({ limit: 1 });
+    const { events } = await store.readAfter(turn?.turnId as TurnId, startOfLog, { limit: 9 });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "rate_limited", retryAfterMs: 30_000 } });
+    await clock.advance(29_000);
+    await expect(again("early")).rejects.toMatchObject({ code: "rate_limited", repeated: true, retryAfterMs: 1_000 });
+    await clock.advance(1_000);
+    await again("in time");
+    expect(backend.answers).toHaveLength(2);
+  });
+
+  test("a quota that does not say its reset gets the one that the meter knows", async () => {
+    const resetsAtMs = fakeTurns().clock.now() + 3_600_000;
+    const { again, store } = await refused("quota_exhausted", {}, { resetOf: () => resetsAtMs });
+    const [turn] = await store.list({ limit: 1 });
+    const { events } = await store.readAfter(turn?.turnId as TurnId, startOfLog, { limit: 9 });
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { resetsAtMs } });
+    await expect(again("the same again")).rejects.toMatchObject({ repeated: true, resetsAtMs });
+  });
+
+  test("a reset that the refusal names counts more than the meter's", async () => {
+    const resetsAtMs = fakeTurns().clock.now() + 5_000;
+    const { again } = await refused("quota_exhausted", { resetsAtMs }, { resetOf: () => resetsAtMs + 9_000 });
+    await expect(again("the same again")).rejects.toMatchObject({ resetsAtMs });
+  });
+
+  test("what is no refusal keeps no other request from asking", async () => {
+    const { again, backend } = await refused("upstream_failed");
+    await again("at once");
+    expect(backend.answers).toHaveLength(2);
   });
 });

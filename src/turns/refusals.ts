@@ -5,6 +5,8 @@ import type { Step } from "./step.ts";
 
 /** How long a refusal is told again instead of asking anew; also the longest wait that is announced to clients. */
 const rememberMs = 60_000;
+/** The wait after a rate limit or high demand that names none; ms. */
+const unnamedWaitMs = 30_000;
 
 interface Refusal {
   readonly error: ErrorRecord;
@@ -13,17 +15,19 @@ interface Refusal {
 }
 
 /**
- * What the account was refused a moment ago. Many clients repeat a refused request on their own, whatever the answer says;
- * what they send in the next minute (or until the limit resets, if that is sooner) is refused here, and the server is left
- * alone. Kept by model: another one may still be included. A model that answers is no longer refused. Source: design.md,
- * decision 7; client-contract row 57.
+ * What the account was refused a moment ago. Many clients repeat a refused request by themselves. For the wait that was
+ * named, 60 seconds at most, Millrace repeats the refusal and does not ask the server. Kept by model: another model may
+ * still be included. A model that answers is no longer refused. Source: docs/retries.md.
  */
 export class Refusals {
   readonly #clock: Clock;
+  readonly #resetOf: (model: ModelUid) => number | undefined;
   readonly #byModel = new Map<ModelUid, Refusal>();
 
-  constructor(clock: Clock) {
+  /** `resetOf`: when the quota of a model resets, epoch ms, for refusals that do not say it. */
+  constructor(clock: Clock, resetOf: (model: ModelUid) => number | undefined = () => undefined) {
     this.#clock = clock;
+    this.#resetOf = resetOf;
   }
 
   /** Throws `quota_exhausted` or `rate_limited`, marked as repeated, while a refusal of this model is remembered. */
@@ -47,21 +51,30 @@ export class Refusals {
     });
   }
 
-  /** Looks at a turn's events on their way into its log. */
+  /** Looks at a turn's events on their way into its log, and completes a refusal: the wait, the reset. */
   watch(model: ModelUid): Step {
     return {
       push: (event) => {
-        if (event.type === "failed") this.#note(model, event.error);
         if (event.type === "finished") this.#byModel.delete(model);
-        return [event];
+        if (event.type !== "failed") return [event];
+        const error = this.#completed(model, event.error);
+        this.#note(model, error);
+        return [{ ...event, error }];
       },
     };
+  }
+
+  #completed(model: ModelUid, error: ErrorRecord): ErrorRecord {
+    if (error.code === "rate_limited") return { retryAfterMs: unnamedWaitMs, ...error };
+    if (error.code !== "quota_exhausted" || error.resetsAtMs !== undefined) return error;
+    const resetsAtMs = this.#resetOf(model);
+    return resetsAtMs === undefined ? error : { ...error, resetsAtMs };
   }
 
   #note(model: ModelUid, error: ErrorRecord): void {
     if (error.code !== "quota_exhausted" && error.code !== "rate_limited") return;
     const atMs = this.#clock.now();
-    const lastsMs = error.code === "quota_exhausted" ? rememberMs : Math.min(error.retryAfterMs ?? 0, rememberMs);
+    const lastsMs = Math.min(error.retryAfterMs ?? rememberMs, rememberMs);
     this.#byModel.set(model, { error, atMs, untilMs: Math.min(atMs + lastsMs, error.resetsAtMs ?? Infinity) });
   }
 }

@@ -16,6 +16,8 @@ export interface StartTurn {
   readonly caller: string;
   /** Digest of the request's body. */
   readonly fingerprint: string;
+  /** Digest of the body where the fingerprint names a stream instead: two streams that ask the same have the same one. */
+  readonly body?: string;
   readonly idempotencyKey: string | undefined;
   readonly session: string | undefined;
   readonly client: string | undefined;

@@ -51,20 +51,24 @@ export function nextTurn(
   };
 }
 
-type Asked = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint";
+type Asked = "caller" | "client" | "project" | "graceMs" | "idempotencyKey" | "fingerprint" | "body";
 
 function asked(
   { name, client, project, graceMs }: AttachAsk,
   request: TurnRequest,
   segment: number,
 ): Pick<StartTurn, Asked> {
-  const parts = JSON.stringify(["idempotent", name.caller, name.name, segment]);
   return {
     caller: name.caller,
     client,
     project: project ?? projectOf(request), // now: who looks on later cannot read the request
     graceMs,
     idempotencyKey: undefined, // the numbers of the stream do its work
-    fingerprint: createHash("sha256").update(parts).digest("hex"),
+    fingerprint: digestOf(["idempotent", name.caller, name.name, segment]),
+    body: digestOf([name.caller, request]),
   };
+}
+
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }

@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { percentWindow } from "./limits.ts";
+import { quotaReset } from "./quota-reset.ts";
+
+const about = { label: "", scope: "plan", windowSeconds: undefined } as const;
+const window = (id: string, left: number | undefined, resetsAtMs: number | undefined) =>
+  percentWindow({ ...about, id, resetsAtMs }, left);
+
+function snapshot(...windows: ReturnType<typeof window>[]) {
+  const rest = { build: "", readAtMs: 0, shape: "quota", planName: undefined, raw: null } as const;
+  return [{ ide: "windsurf" as const, ...rest, windows }];
+}
+
+test("the latest reset of the windows that are used up", () => {
+  expect(quotaReset(snapshot(window("daily", 0, 500), window("weekly", 0, 900), window("month", 0.9, 2000)), 0)).toBe(
+    900,
+  );
+});
+
+test("the window that is used most, where the reading is older than the refusal", () => {
+  expect(quotaReset(snapshot(window("daily", 0.02, 500), window("weekly", 0.4, 900)), 0)).toBe(500);
+});
+
+test.each([
+  ["no reading", []],
+  ["a reset that has passed", snapshot(window("daily", 0, 50))],
+  ["no reset", snapshot(window("daily", 0, undefined))],
+  ["no number", snapshot(window("daily", undefined, 500))],
+])("nothing from %s", (_, snapshots) => {
+  expect(quotaReset(snapshots, 100)).toBeUndefined();
+});
