@@ -33,7 +33,7 @@ import { keyInFile } from "./key-file.ts";
 import { openOwnJournal, trajectoryNotes } from "./own-cascades.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
-import { promptServers } from "./servers.ts";
+import { promptServers, startingIdeMs } from "./servers.ts";
 import { sessionFile } from "./session-file.ts";
 import { readSettings } from "./settings.ts";
 import { streamQuotasOf } from "./stream-quotas.ts";
@@ -92,7 +92,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const schemas = composeSchemas(io);
   const owner = ownerName(instance);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas });
-  const servers = promptServers(finder);
+  const servers = promptServers(finder, { clock, patienceMs: startingIdeMs });
   const contextTokens = new Map<string, number | undefined>();
   const models = noting(
     openModels(async (signal) => (await servers.find(signal)).getUserStatus(signal), { clock }),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { discover } from "../ide/discover.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../ide/host.fake.ts";
@@ -34,7 +35,7 @@ describe("the IDE that prompts go to", () => {
   });
 
   it.each<[string, readonly FakeProcess[], Probe, string, string, RegExp]>([
-    ["is not there", [], answers, "ide_not_running", "No IDE with a language server was found", /Start Windsurf/],
+    ["is not there", [], answers, "ide_not_running", "No IDE with a language server was found", /Start the IDE/],
     ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
     ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Windsurf/],
     [
@@ -95,5 +96,43 @@ describe("the server that prompts go to", () => {
     const { servers, looked } = await finder(2);
     await expect(servers.find(never)).rejects.toMatchObject({ code: "ide_not_running" });
     expect(looked()).toBe(2);
+  });
+
+  it("is waited for where it may be starting, and found once it is there", async () => {
+    const clock = new FakeClock();
+    const [none, started] = [await found([]), await found([windsurf], answers, "sk-ws-01-abc")];
+    const server = {} as LanguageServer; // only handed on
+    const servers = promptServers(
+      {
+        find: async () => (clock.monotonic() < 1_000 ? none : started),
+        connect: async () => server,
+        invalidate: () => {},
+        close: () => {},
+      },
+      { clock, patienceMs: 4_000 },
+    );
+    const finding = servers.find(never);
+    await clock.advance(2_000);
+    expect(await finding).toBe(server);
+  });
+
+  it("is given up after the time it was waited for, with one clear error", async () => {
+    const clock = new FakeClock();
+    const none = await found([]);
+    const idle = { connect: async () => ({}) as LanguageServer, invalidate: () => {}, close: () => {} };
+    let looks = 0;
+    const find = async () => {
+      looks++;
+      return none;
+    };
+    const finding = promptServers({ find, ...idle }, { clock, patienceMs: 4_000 }).find(never);
+    finding.catch(() => undefined); // looked at below
+    await clock.advance(4_100);
+    await expect(finding).rejects.toMatchObject({ code: "ide_not_running" });
+    expect(looks).toBeGreaterThan(4);
+    await clock.advance(10_000);
+    const after = looks;
+    await clock.advance(10_000);
+    expect(looks).toBe(after);
   });
 });

@@ -3,6 +3,7 @@ import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.
 import { corsHeaders } from "./cors.ts";
 import type { DashboardSessions } from "./dashboard-sessions.ts";
 import { encodeAnthropicError } from "./dialects/anthropic-messages/errors.ts";
+import { forClient } from "./dialects/by-client.ts";
 import type { WireError } from "./dialects/dialect.ts";
 import { encodeOpenAiError } from "./dialects/openai-errors.ts";
 import type { Caller } from "./guard.ts";
@@ -45,7 +46,9 @@ export function respondError(c: GatewayContext, error: unknown, status?: number)
   if (ours.code === "internal") c.var.logFields.error = describeBug(error);
   c.var.logFields.code = ours.code;
   const encode = asksInAnthropic(c.req.path, c.req.raw.headers) ? encodeAnthropicError : encodeOpenAiError;
-  return respond(encode(ours.toRecord(), c.var.requestId), status);
+  const record = ours.toRecord();
+  const wire = forClient(encode(record, c.var.requestId), record, c.req.raw.headers.get("user-agent"));
+  return respond(wire, status);
 }
 
 /** An encoded error as a response. */

@@ -324,12 +324,12 @@ describe("models", () => {
     expect(turns.started).toEqual([]);
   });
 
-  it("says in a 503 what was looked at", async () => {
+  it("says in a 424 what was looked at, and that no repeat helps", async () => {
     const { request, models } = fakeGateway();
     const details = { trace: [{ stage: "candidates", subject: "pid 7", verdict: "rejected", why: "another program" }] };
     models.fails = new MillraceError("ide_not_running", "No IDE was found.", { details });
     const response = await request(path, { json: chat });
-    expect(response.status).toBe(503);
+    expect(response.status).toBe(424);
     expect(await response.json()).toMatchObject({ error: { code: "ide_not_running", details } });
   });
 });

@@ -198,7 +198,7 @@ describe("the gateway over the real turns", () => {
     const other = await real.request("/v1/chat/completions", { ...body, messages: [...messages, ...messages] }, keyed);
     expect(other.status).toBe(422);
     const fresh = await real.request("/v1/chat/completions", body, { "idempotency-key": "twice" });
-    expect(fresh.status).toBe(503);
+    expect(fresh.status).toBe(424);
     expect(real.backend.answers).toHaveLength(2);
   });
 });

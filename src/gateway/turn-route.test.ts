@@ -133,7 +133,7 @@ describe("a streamed turn", () => {
     const response = await fake.request(path, { json: streamed });
     expect(response.status).toBe(429);
     expect(response.headers.get("retry-after")).toBe("7");
-    expect(response.headers.get("x-should-retry")).toBeNull();
+    expect(response.headers.get("x-should-retry")).toBe("true");
     expect(fake.turns.delivered(fake.turns.turnId(0))).toBe(true);
   });
 

@@ -5,10 +5,12 @@ import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
 import { deliver } from "./deliver.ts";
 import { AnswerFold } from "./dialects/answer.ts";
+import { forClient } from "./dialects/by-client.ts";
 import { cancelledError } from "./dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "./dialects/dialect.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { headerSafe } from "./request-headers.ts";
+import { tellingSpentKey } from "./spent-key.ts";
 import { pulledBody, restOfStream, sseHeaders } from "./sse-body.ts";
 import { type OpenTurn, startTurn } from "./start-turn.ts";
 import { endedEarly, streamTurn } from "./stream-turn.ts";
@@ -64,7 +66,7 @@ async function streamedAnswer(
   const sinceMs = gateway.clock.now();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
+  const reader = new PatientReader(eventsOf(gateway, turn, signal), gateway.clock, signal);
   let early: readonly TurnEvent[];
   try {
     early = await firstEvents(gateway, reader);
@@ -106,6 +108,14 @@ async function streamedAnswer(
   return new Response(pulledBody(texts, controller), { headers });
 }
 
+function eventsOf(
+  gateway: Gateway,
+  { turnId, record }: OpenTurn,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, void> {
+  return tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), record);
+}
+
 /** Events up to the first that says how the turn goes, within `commitMs`. */
 async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<readonly TurnEvent[]> {
   const events: TurnEvent[] = [];
@@ -122,7 +132,7 @@ async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<rea
 async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
+  const reader = new PatientReader(eventsOf(gateway, turn, signal), gateway.clock, signal);
   const { answer, started } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
@@ -169,7 +179,10 @@ async function failedAnswer(
   error: MillraceError,
 ): Promise<Response> {
   c.var.logFields.code = error.code;
-  const response = respond(dialect.encodeError(error.toRecord(), c.var.requestId));
+  const record = error.toRecord();
+  const response = respond(
+    forClient(dialect.encodeError(record, c.var.requestId), record, c.req.raw.headers.get("user-agent")),
+  );
   for (const [name, value] of Object.entries(await headersOf(turn))) response.headers.set(name, value);
   if (started && response.status >= 500) response.headers.set("x-should-retry", "false");
   return response;

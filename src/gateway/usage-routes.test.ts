@@ -47,9 +47,9 @@ describe("GET /v1/limits", () => {
     expect(reads).toBe(1);
   });
 
-  it("answers one IDE, says 503 for one that does not run and 404 for one that does not exist", async () => {
+  it("answers one IDE, says 424 for one that does not run and 404 for one that does not exist", async () => {
     expect(await json("/v1/limits/windsurf")).toMatchObject({ object: "limits", ide: "windsurf", errors: [] });
-    expect((await fake.request("/v1/limits/antigravity")).status).toBe(503);
+    expect((await fake.request("/v1/limits/antigravity")).status).toBe(424);
     const unknown = await fake.request("/v1/limits/vim");
     expect(unknown.status).toBe(404);
     expect(await unknown.text()).toContain("windsurf, windsurf-next, antigravity");

@@ -1,11 +1,12 @@
 import type { Backend, Batch, Prompt, ResumePoint, RunOptions, StopReason } from "../backends/backend.ts";
 import { bestEffort, deadline } from "../base/async.ts";
+import { type ErrorRecord, toMillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
 import { type End, PlainAnswer } from "./answer.ts";
 import type { Conversation } from "./continuity/conversation.ts";
 import { through } from "./step.ts";
 import type { AnswerPlan } from "./tools/answer-plan.ts";
-import { type AnswerReport, judge, type Verdict } from "./tools/judge.ts";
+import { type AnswerReport, type Arrived, judge, type Verdict } from "./tools/judge.ts";
 import { PlannedAnswer } from "./tools/planned-answer.ts";
 
 export interface ExchangeOptions {
@@ -96,24 +97,37 @@ class Asking {
       const passes = (end: End): Verdict => ({ type: "end", usage: [], end, report: undefined });
       return (await this.#follow(batches, new PlainAnswer(), passes, fallsBack)) !== "not_begun";
     }
-    const first = new PlannedAnswer(plan);
+    const mayAskAgain = from === undefined;
+    const first = new PlannedAnswer(plan, { mayAskAgain });
     let firstEnd: End | undefined;
     const followed = await this.#follow(
       batches,
       first,
       (end) => {
         firstEnd = end;
-        return judge({ answer: first, end }, undefined, from === undefined);
+        return judge({ answer: first, end }, undefined, mayAskAgain);
       },
       fallsBack,
     );
     if (typeof followed === "string" || firstEnd === undefined) return followed !== "not_begun";
-    const second = new PlannedAnswer(plan, first);
+    const second = new PlannedAnswer(plan, { before: first, mayAskAgain: false });
     const arrived = { answer: first, end: firstEnd };
     const again = secondPrompt(prompt, first.reader.raw, followed.text, this.#cascadeId);
-    const answer = backend.run(again, this.#run, this.#signal);
-    await this.#follow(answer, second, (end) => judge(arrived, { answer: second, end }, false), false);
+    try {
+      const answer = backend.run(again, this.#run, this.#signal);
+      await this.#follow(answer, second, (end) => judge(arrived, { answer: second, end }, false), false);
+    } catch (error) {
+      if (this.#signal.aborted || second.end !== undefined) throw error;
+      await this.#endAfter(arrived, second, toMillraceError(error).toRecord());
+    }
     return true;
+  }
+
+  /** The second question could not be asked: the turn ends with the calls that the first answer gave, or fails. */
+  async #endAfter(first: Arrived, second: PlannedAnswer, error: ErrorRecord): Promise<void> {
+    const events = second.push({ type: "failed", error });
+    const verdict = judge(first, { answer: second, end: { type: "failed", error } }, false);
+    if (verdict.type === "end") await this.#end(events, verdict);
   }
 
   /** Delivers one answer as it arrives, to its end. */

@@ -89,7 +89,16 @@ test("a failure that is told again says since when, until when, and how to go on
   expect(toldAgain(failed, failedAtMs + 30_000, failedAtMs + 10_000).toRecord()).toEqual({
     code: "internal",
     message: "It failed.",
-    hint: "Do this. The same request failed 10 s ago, so Millrace did not send it again. Send it after 20 s, or now with a new Idempotency-Key.",
+    hint: "The same request failed 10 s ago, so Millrace did not send it again. Send it after 20 s, or now with a new Idempotency-Key.",
     repeated: true,
   });
 });
+
+test.each(Object.keys(repeatRules) as ErrorCode[])(
+  "%s told again has no words of ours that OpenCode retries at",
+  (code) => {
+    const failed = series(code, "nothing", 2);
+    const { hint } = toldAgain(failed, failedAtMs + 30_000, failedAtMs + 10_000);
+    expect(hint).not.toMatch(/429|500|502|503|504|524|rate.limit|server.error|try again|terminated/i);
+  },
+);

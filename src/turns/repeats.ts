@@ -93,11 +93,9 @@ export function toldAgain({ error, atMs }: FailedSeries, untilMs: number, nowMs:
   const ago = Math.max(0, Math.round((nowMs - atMs) / second));
   const left = Math.max(1, Math.ceil((untilMs - nowMs) / second));
   const again = `The same request failed ${ago} s ago, so Millrace did not send it again. Send it after ${left} s, or now with a new Idempotency-Key.`;
-  const { message, hint, repeated: _, ...rest } = error;
   return MillraceError.fromRecord({
-    ...rest,
-    message,
-    hint: `${hint} ${again}`,
+    ...error,
+    hint: again, // the hint of the failure often says "try again"
     ...(error.code === "rate_limited" ? { retryAfterMs: untilMs - nowMs } : {}),
     repeated: true,
   });

@@ -55,7 +55,7 @@ export class TurnFailed extends Error {}
  * happens on a machine that is busy enough. Clients do that by themselves.
  */
 export function isRefused(response: Response): boolean {
-  return response.status === 503;
+  return response.status === 503 || response.status === 424;
 }
 
 export const model = "claude-sonnet-4.6";

@@ -83,17 +83,17 @@ test("a hundred turns at once each get their own answer, from one cascade each",
   expect(report.messages).toHaveLength(before.messages.length + 100);
 });
 
-test("without an IDE the answer is 503, with what was looked at and what to do; it works once the IDE is there", async () => {
+test("without an IDE the answer is 424, with what was looked at and what to do; it works once the IDE is there", async () => {
   const home = temporaryHome();
   const served = await gateway({ home });
   const client = openai(served);
   const refused = await client.chat.completions.create(ask("hi")).catch((error: unknown) => error);
   if (!(refused instanceof APIError)) throw new Error("it was not refused");
-  expect(refused.status).toBe(503);
+  expect(refused.status).toBe(424);
   expect(refused.code).toBe("ide_not_running");
   expect(refused.message).toContain("processes looked at");
   expect(JSON.stringify(refused.error)).toContain("looked_at");
-  expect(JSON.stringify(refused.error)).toContain("Start Windsurf");
+  expect(JSON.stringify(refused.error)).toContain("Start the IDE");
   await simulator({ home });
   await expect
     .poll(async () => (await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content, {

@@ -61,3 +61,56 @@ async function shortens(served: GatewayProcess, ide: Simulator) {
   expect(sizes[0]).toBeLessThan(150_000);
   expect(sizes[2]).toBeGreaterThan(150_000);
 }
+
+const submit = {
+  type: "function",
+  function: {
+    name: "submit",
+    parameters: {
+      type: "object",
+      properties: { summary: { type: "string", pattern: "^[A-Z]" } },
+      required: ["summary"],
+    },
+  },
+} as const;
+
+/** What the stand-in's model does, line by line. */
+const script = (...lines: string[]) => `[[agent\n${lines.join("\n")}\n]]`;
+
+it("passes on a call that misses a finer rule of its schema, and never fails a turn for it", async () => {
+  const { ide, client } = await world({ simulator: { turn: { rate: "instant" } } });
+  const poor = 'call submit {"summary":"done"}';
+  const prompts = async () => (await ide.report()).messages.length;
+  for (const [lines, cost] of [
+    [[poor], 2],
+    [["say Let me see.", poor], 1],
+    [['call bash {"command":"ls"}', poor], 1],
+  ] as const) {
+    const before = await prompts();
+    const question = ask(`${script(...lines)} Work.`);
+    const { choices } = await client.chat.completions.create({ ...question, tools: [bash, submit] });
+    expect(choices[0]?.finish_reason).toBe("tool_calls");
+    const calls = choices[0]?.message.tool_calls ?? [];
+    expect(calls.map((call) => call.type === "function" && call.function.arguments)).toContain('{"summary":"done"}');
+    expect((await prompts()) - before).toBe(cost);
+  }
+});
+
+it("ends a turn with the call that was streamed, where another call of it stays broken", async () => {
+  const { ide, client } = await world({ simulator: { turn: { rate: "instant" } } });
+  const lines = ['call bash {"command":"ls"}', "spoil-always no-arguments submit"];
+  const question = ask(`${script(...lines)} Work.`);
+  const names: string[] = [];
+  let reason: string | null = null;
+  for await (const { choices } of await client.chat.completions.create({
+    ...question,
+    tools: [bash, submit],
+    stream: true,
+  })) {
+    for (const call of choices[0]?.delta.tool_calls ?? []) names.push(call.function?.name ?? "");
+    reason = choices[0]?.finish_reason ?? reason;
+  }
+  expect(reason).toBe("tool_calls");
+  expect(names.filter((name) => name !== "")).toEqual(["bash"]);
+  expect((await ide.report()).messages).toHaveLength(2);
+});

@@ -91,7 +91,7 @@ test("a gateway killed in the middle of answers loses nothing and sends nothing 
     headers: { "idempotency-key": idempotencyKey },
   });
   expect((await again).choices).toEqual(answer.choices);
-  await expect(openai(second).chat.completions.create(ask("write"))).rejects.toMatchObject({ status: 503 });
+  await expect(openai(second).chat.completions.create(ask("write"))).rejects.toMatchObject({ status: 424 });
 });
 
 async function fetchJson({ url, key }: { readonly url: string; readonly key: string }, path: string): Promise<unknown> {

@@ -28,7 +28,7 @@ export function conclude(view: TurnView, run: RunSnapshot | undefined, errorOf: 
   if (view.error?.details !== undefined) return { type: "failed", error: errorOf(view.error.details).toRecord() };
   if (view.error !== undefined) return failed("The IDE reports an error for this turn and does not say which.");
   const { raw, ending } = endingOf(run);
-  if (view.phase === "cancelled" || ending === "cancelled") return { type: "cancelled", by: "ide" };
+  if (view.phase === "cancelled" || ending === "cancelled") return failed(stoppedMessage);
   if (view.phase === "broken" || ending === "failed") return failed("The IDE's server gave up on this turn.");
   if (ending === "blocked") return failed("A Cascade hook set up in the IDE blocked this turn.", hookHint);
   if (view.phase === "open") return failed(unfinishedMessage(run));
@@ -51,6 +51,7 @@ const toolHint =
   "Millrace asks the IDE for answers only and stops its agent. Try again, or pick another model if this one keeps doing it.";
 const hookHint = "Look at the Cascade hooks in the IDE's settings, or ask whoever set them up.";
 
+const stoppedMessage = "The IDE stopped this answer: somebody pressed stop there, or the IDE is closing.";
 const cutMessage =
   "The answer grew past the 200,000 characters that this IDE's transcript shows; what had arrived was kept.";
 const cutHint = "Ask for a shorter answer, or update the IDE: newer versions show answers of any length.";

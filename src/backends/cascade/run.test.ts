@@ -320,7 +320,7 @@ describe("following", () => {
     expect(server.cancelled).toEqual(["cascade-1"]);
   });
 
-  test("the stop button in the IDE ends a kept turn as cancelled, and it is archived", async () => {
+  test("the stop button in the IDE fails a kept turn, and it is archived", async () => {
     const stop: Script = [
       (t) => t.plan(),
       (t) => t.write("Hel"),
@@ -328,7 +328,7 @@ describe("following", () => {
     ];
     const { server, run } = setUp(stop);
     const events = await run(true);
-    expect(events.filter(isTerminal)).toEqual([{ type: "cancelled", by: "ide" }]);
+    expect(events.filter(isTerminal)).toMatchObject([{ type: "failed", error: { code: "upstream_failed" } }]);
     expect(server.archived).toHaveLength(1);
   });
 

@@ -200,13 +200,13 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ type: "finished" });
   });
 
-  test("the stop button in the IDE is a cancel by the IDE", () => {
+  test("the stop button in the IDE is a failure: the client cancelled nothing", () => {
     const { trajectory, follower } = started();
     trajectory.write("par");
     trajectory.closePlanner(CortexStepStatus.CANCELED);
     trajectory.stop(ExecutorTerminationReason.USER_CANCELED);
     follower.poll();
-    expect(follower.events.at(-1)).toEqual({ type: "cancelled", by: "ide" });
+    expect(follower.events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
   });
 
   test.each([

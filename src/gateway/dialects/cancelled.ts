@@ -7,10 +7,14 @@ const why: Readonly<Record<CancelledBy, string>> = {
   abandoned: "Nobody read the answer any more, so the turn was ended.",
   superseded: "A newer request of the same session ended this turn.",
   shutdown: "The gateway was stopped before the answer was complete.",
-  ide: "The answer was cancelled inside the IDE.",
+  ide: "The IDE stopped this answer: somebody pressed stop there, or the IDE is closing.",
 };
 
-/** A cancelled turn as an error, for the APIs that know no other way to say that an answer is not complete. */
+/**
+ * A cancelled turn as an error, for the APIs that cannot say in another way that an answer is not complete. `cancelled` only
+ * where the client or its absence ended the turn: a client that cancelled nothing reads that the upstream failed.
+ */
 export function cancelledError(by: CancelledBy): ErrorRecord {
-  return new MillraceError("cancelled", why[by]).toRecord();
+  const isUpstream = by === "ide" || by === "shutdown";
+  return new MillraceError(isUpstream ? "upstream_failed" : "cancelled", why[by]).toRecord();
 }

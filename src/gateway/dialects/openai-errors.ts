@@ -1,10 +1,11 @@
 import type { ErrorCode, ErrorRecord } from "../../base/errors.ts";
 import type { WireError } from "./dialect.ts";
 import {
-  isRepeatedQuota,
+  isToldAgain,
   isUnusableAnswer,
-  repeatedQuotaStatus,
+  noIdeStatus,
   retryHeaders,
+  toldAgainStatus,
   unusableAnswerStatus,
 } from "./retry-headers.ts";
 
@@ -14,9 +15,9 @@ interface OpenAiError {
   readonly code: string;
 }
 
-/** Every code of the taxonomy as the OpenAI surfaces say it. What cannot get better by waiting is a 4xx. Source: client-contract rows 19, 21, 58. */
+/** Every code of the taxonomy as the OpenAI surfaces say it. What cannot get better by waiting is a 4xx. Source: docs/clients.md. */
 export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
-  ide_not_running: { status: 503, type: "server_error", code: "ide_not_running" },
+  ide_not_running: { status: noIdeStatus, type: "invalid_request_error", code: "ide_not_running" },
   not_signed_in: { status: 403, type: "permission_error", code: "not_signed_in" },
   unauthenticated: { status: 401, type: "authentication_error", code: "invalid_api_key" },
   unknown_model: { status: 404, type: "invalid_request_error", code: "model_not_found" },
@@ -44,7 +45,7 @@ export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly
   const { type, code } = openAiErrors[error.code];
   return {
     message: `${error.message} ${error.hint}`,
-    type: isUnusableAnswer(error) ? "invalid_request_error" : type,
+    type: typeOf(error, type),
     param: error.param ?? null,
     code,
     request_id: requestId,
@@ -55,8 +56,14 @@ export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly
   };
 }
 
+/** A type that sounds like a passing trouble makes some clients repeat the request. */
+function typeOf(error: ErrorRecord, type: string): string {
+  const isFinal = isUnusableAnswer(error) || (isToldAgain(error) && error.code !== "quota_exhausted");
+  return isFinal ? "invalid_request_error" : type;
+}
+
 function statusOf(error: ErrorRecord): number {
-  if (isRepeatedQuota(error)) return repeatedQuotaStatus;
+  if (isToldAgain(error)) return toldAgainStatus(error);
   return isUnusableAnswer(error) ? unusableAnswerStatus : openAiErrors[error.code].status;
 }
 

@@ -3,9 +3,12 @@ import { type ErrorCode, type ErrorRecord, unusableAnswer } from "../../base/err
 /** Longest wait that is announced: clients ignore longer ones and retry by their own, much shorter plan. */
 const longestWaitSeconds = 60;
 
-/** What gets no better by sending the same request again soon: an exhausted plan, a bug of ours, a turn that was ended. */
+/** The longest wait after which a client may repeat the request by itself; seconds. Past it a person reads the error first. */
+const patientSeconds = 10;
+
+/** What gets no better by sending the same request again soon: an exhausted plan, a bug of ours, a turn that was ended, no IDE. */
 const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
-  ide_not_running: false,
+  ide_not_running: true,
   not_signed_in: true,
   unauthenticated: true,
   unknown_model: true,
@@ -26,19 +29,28 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
 };
 
 /**
- * The status of an exhausted quota that is told again without asking. The first one is 429, as the vendors say it; some
- * clients (OpenCode, the Vercel AI SDK) repeat every 429 whatever its headers say, and stop at this one.
+ * The status of a failure that is told again without a prompt. The first quota refusal is 429, as the vendors send it.
+ * Some clients (OpenCode, the Vercel AI SDK) repeat every 429 and every 5xx and ignore `x-should-retry`; they stop at
+ * these. Source: docs/clients.md, "After a failure".
  */
-export const repeatedQuotaStatus = 402;
+export function toldAgainStatus({ code }: ErrorRecord): number {
+  return code === "quota_exhausted" ? 402 : unusableAnswerStatus;
+}
 
-/** Whether this is an exhausted quota that the client was told of before. */
-export function isRepeatedQuota({ code, repeated }: ErrorRecord): boolean {
-  return code === "quota_exhausted" && repeated === true;
+/** Whether the client was told of this failure before, and nothing was sent to the IDE this time. */
+export function isToldAgain({ repeated }: ErrorRecord): boolean {
+  return repeated === true;
 }
 
 /**
+ * The status of a missing IDE. A 503 made six clients retry for 20 to 400 seconds, most of them without a message. The
+ * gateway has looked for a few seconds by then, so a client that retries at once finds the same. Source: docs/clients.md.
+ */
+export const noIdeStatus = 424;
+
+/**
  * The status of an answer that stayed unusable: each repetition costs two more prompts, and clients repeat every 5xx and
- * every error event that sounds like overload (Claude Code three times), whatever the headers say. Source: client-contract row 58.
+ * every error event that sounds like overload (Claude Code three times), whatever the headers say. Source: docs/clients.md.
  */
 export const unusableAnswerStatus = 422;
 
@@ -49,12 +61,13 @@ export function isUnusableAnswer({ code, details }: ErrorRecord): boolean {
 }
 
 /**
- * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain. An exhausted quota says
- * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: client-contract row 57.
+ * `retry-after` in whole seconds for a burst, `x-should-retry: false` where a repeat is in vain or the wait is long. An exhausted quota says
+ * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: docs/clients.md.
  */
 export function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
-  if (notWorthRepeating[error.code] || isUnusableAnswer(error)) return { "x-should-retry": "false" };
+  if (notWorthRepeating[error.code] || isUnusableAnswer(error) || isToldAgain(error))
+    return { "x-should-retry": "false" };
   if (error.retryAfterMs === undefined) return {};
   const seconds = Math.min(longestWaitSeconds, Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
-  return { "retry-after": String(seconds) };
+  return { "retry-after": String(seconds), "x-should-retry": String(seconds <= patientSeconds) };
 }

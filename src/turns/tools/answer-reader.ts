@@ -14,6 +14,16 @@ export interface AnswerResult {
   readonly problem: string | undefined;
   /** What to say to the model so that it answers again. Without a problem the answer also stands as it is. */
   readonly reask: string | undefined;
+  /** Readers have a whole call already, and the problem is another call: the turn ends with the calls that it has. */
+  readonly isExcused: boolean;
+}
+
+/** What an answer may still lead to. */
+export interface ReadOptions {
+  /** The first one's reader, of a second answer. */
+  readonly before?: AnswerReader | undefined;
+  /** Whether the model may be asked again. */
+  readonly mayAskAgain: boolean;
 }
 
 /**
@@ -25,13 +35,16 @@ export class AnswerReader {
   raw = "";
   readonly #plan: AnswerPlan;
   readonly #before: AnswerReader | undefined;
+  readonly #mayAskAgain: boolean;
+  #thought = false;
   readonly #emission: Emission;
   #desk: CallDesk;
   #json: JsonAnswer | undefined;
   #scanner: AnswerScanner | undefined;
 
-  constructor(plan: AnswerPlan, before?: AnswerReader) {
+  constructor(plan: AnswerPlan, { before, mayAskAgain }: ReadOptions) {
     this.#plan = plan;
+    this.#mayAskAgain = mayAskAgain && before === undefined;
     this.#before = before;
     this.#emission = before === undefined ? new Emission() : before.#emission;
     [this.#desk, this.#json, this.#scanner] = this.#parts();
@@ -56,6 +69,22 @@ export class AnswerReader {
     return this.#emission.calls;
   }
 
+  /** Calls that readers got to their end. */
+  get wholeCalls(): number {
+    return this.#emission.wholeCalls;
+  }
+
+  /** Readers saw a thought of this answer. */
+  noteThought(): void {
+    this.#thought = true;
+  }
+
+  /** No second answer came: the calls that were held back for it go out as they were written. */
+  giveUp(): readonly TurnEventBody[] {
+    this.#desk.passOnUncorrected();
+    return this.#emission.take();
+  }
+
   push(delta: string): readonly TurnEventBody[] {
     this.raw += delta;
     if (this.#scanner === undefined) this.#text(delta);
@@ -76,14 +105,20 @@ export class AnswerReader {
   end(end: AnswerEnd): { readonly events: readonly TurnEventBody[]; readonly result: AnswerResult } {
     this.#scanner?.end(end);
     const json = this.#endJson(end);
+    this.#desk.passOnUncorrected();
     if (this.#before === undefined) this.#emission.close();
-    const problem = this.#emission.contradicted
+    const { contradicted } = this.#emission;
+    const problem = contradicted
       ? { text: "the IDE's server changed a call that had already been sent", again: undefined }
       : (this.#callProblem() ?? json);
     const reask = problem === undefined && end === "stop" ? this.#onlyAnnounced() : problem?.again;
     return {
       events: this.#emission.take(),
-      result: { problem: problem?.text, reask: this.#before === undefined ? reask : undefined },
+      result: {
+        problem: problem?.text,
+        reask: this.#before === undefined ? reask : undefined,
+        isExcused: !contradicted && this.wholeCalls > 0,
+      },
     };
   }
 
@@ -91,7 +126,9 @@ export class AnswerReader {
     const { names, choice, parallel, seed, format } = this.#plan;
     const emit = (event: TurnEventBody) => this.#emission.add(event);
     const before = this.#before;
-    const desk = new CallDesk({ names, choice, parallel, seed }, emit, before === undefined ? undefined : before.#desk);
+    const mayHold = () => this.#mayAskAgain && !this.#isShown;
+    const options = { names, choice, parallel, seed, mayHold };
+    const desk = new CallDesk(options, emit, before === undefined ? undefined : before.#desk);
     const show = (delta: string) => emit({ type: "text", delta });
     const jsonBefore = before === undefined ? undefined : before.#json;
     const json = format.type === "text" ? undefined : new JsonAnswer(format, show, jsonBefore?.sent);
@@ -99,7 +136,12 @@ export class AnswerReader {
     return [desk, json, scanner];
   }
 
+  get #isShown(): boolean {
+    return this.#thought || this.#emission.calls > 0 || this.#emission.text.trim() !== "";
+  }
+
   #text(delta: string): void {
+    if (delta.trim() !== "") this.#desk.release();
     if (this.#json !== undefined) this.#json.push(delta);
     else if (this.#before === undefined) this.#emission.add({ type: "text", delta });
   }

@@ -6,6 +6,7 @@ import { continueJson } from "./continue-json.ts";
 import { equalJson } from "./equal-json.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 import { repairArguments } from "./repair-arguments.ts";
+import type { Misfit } from "./schema-check.ts";
 
 /** How a call came to be, for the counts per model. */
 export type CallOutcome = "first_try" | "repaired" | "reasked" | "failed";
@@ -17,6 +18,8 @@ export interface CallProblem {
   readonly message: string;
   readonly callId: string;
   readonly sent: string;
+  /** The whole arguments, where they only miss finer rules: they are passed on if no correction comes. */
+  readonly asWritten?: string;
 }
 
 export interface DeskOptions {
@@ -25,6 +28,8 @@ export interface DeskOptions {
   readonly parallel: boolean;
   /** Unique to the turn; call ids are made of it and a number, so that the same answer read again gives the same ids. */
   readonly seed: string;
+  /** Whether a call that only misses finer rules may still be asked for again: nothing of the answer was shown. */
+  readonly mayHold: () => boolean;
 }
 
 /** A call whose arguments are still being written. */
@@ -44,6 +49,7 @@ export interface OpenCall {
 /**
  * Where calls read from an answer are checked and become events. Every call ends here as accepted, or as a problem to
  * ask again about: none is dropped. The exceptions are those past the first where the client allows one call only.
+ * A call that only misses finer rules of its schema is held back while nothing else was shown, and passed on after that.
  */
 export class CallDesk {
   readonly problems: CallProblem[] = [];
@@ -54,6 +60,7 @@ export class CallDesk {
   readonly #reopened: CallProblem[];
   readonly #isSecond: boolean;
   #accepted = 0;
+  #holds = false;
   #numbered: number;
 
   constructor(options: DeskOptions, emit: (event: TurnEventBody) => void, before?: CallDesk) {
@@ -71,6 +78,31 @@ export class CallDesk {
   /** Calls of the answer before that readers got the beginning of, and that this answer did not complete. */
   get stillOpen(): readonly CallProblem[] {
     return this.#reopened.filter(({ sent }) => sent !== "");
+  }
+
+  /** Passes on the calls of this answer that are held back: something else of the answer is about to be shown. */
+  release(): void {
+    if (!this.#holds) return;
+    this.#holds = false;
+    const held = this.problems.filter(({ asWritten }) => asWritten !== undefined);
+    const rest = this.problems.filter(({ asWritten }) => asWritten === undefined);
+    this.problems.splice(0, this.problems.length, ...rest);
+    for (const problem of held) this.#passOn(problem);
+  }
+
+  /** Passes on the calls of the answer before that were held back, and that this answer did not correct. */
+  passOnUncorrected(): void {
+    for (const problem of this.#reopened.splice(0)) {
+      if (problem.asWritten === undefined) this.#reopened.push(problem);
+      else this.#passOn(problem);
+    }
+  }
+
+  #passOn({ tool, callId, asWritten }: CallProblem): void {
+    if (tool === undefined || asWritten === undefined) return;
+    this.#accepted++;
+    this.outcomes.push("first_try");
+    this.#emitCall(tool, callId, asWritten, true);
   }
 
   get forced(): boolean {
@@ -188,6 +220,11 @@ export class CallDesk {
       this.#fail(asked, tool, checked.message, sent, callId);
       return;
     }
+    if (checked.misses !== undefined && sent === "" && this.#options.mayHold()) {
+      this.#holds = true;
+      this.problems.push({ asked, tool, message: checked.misses, sent, callId, asWritten: checked.rest });
+      return;
+    }
     if (before !== undefined) this.#reopened.splice(reopened, 1);
     this.#accepted++;
     this.#emitCall(tool, before?.callId ?? callId, checked.rest, true);
@@ -197,19 +234,14 @@ export class CallDesk {
 
   #checkedArguments(tool: ShownTool, value: unknown, raw: string | undefined, sent: string): Checked {
     const repaired = repairArguments(value, tool.check());
-    if (!repaired.ok)
-      return {
-        ok: false,
-        message: repaired.misfits
-          .slice(0, 5)
-          .map(({ text }) => text)
-          .join("; "),
-      };
+    const misses = repaired.ok ? undefined : textOf(repaired.misfits);
+    if (repaired.value === undefined) return { ok: false, message: misses ?? "" };
+    const { changed } = repaired;
     if (tool.wrappedIn !== undefined) {
-      return { ok: true, rest: JSON.stringify(repaired.value[tool.wrappedIn]), changed: repaired.changed };
+      return { ok: true, rest: JSON.stringify(repaired.value[tool.wrappedIn]), changed, misses };
     }
     const strict = raw !== undefined && isStrict(raw);
-    const asWritten = strict && !repaired.changed && equalJson(JSON.parse(raw), value) && raw.startsWith(sent);
+    const asWritten = strict && !changed && equalJson(JSON.parse(raw), value) && raw.startsWith(sent);
     const rest = asWritten ? raw.slice(sent.length) : continueJson(sent, repaired.value);
     if (rest === undefined) {
       return {
@@ -217,7 +249,7 @@ export class CallDesk {
         message: "the corrected arguments differ from the part that was already sent; repeat that part as it was",
       };
     }
-    return { ok: true, rest, changed: repaired.changed || (raw !== undefined && !strict) };
+    return { ok: true, rest, changed: changed || (raw !== undefined && !strict), misses };
   }
 
   #fail(asked: string, tool: ShownTool | undefined, message: string, sent: string, callId: string): void {
@@ -230,12 +262,14 @@ export class CallDesk {
   }
 
   #emitCall(tool: ShownTool, callId: string, argumentsDelta: string, done: boolean): void {
+    this.release();
     this.#emit({ type: "tool_call", callId, name: tool.tool.name, argumentsDelta, done });
   }
 }
 
 type Checked =
-  | { readonly ok: true; readonly rest: string; readonly changed: boolean }
+  /** `misses`: the finer rules that they do not keep. */
+  | { readonly ok: true; readonly rest: string; readonly changed: boolean; readonly misses?: string | undefined }
   | { readonly ok: false; readonly message: string };
 
 /** A freeform tool's text, also from an object with nothing but that text in it. */
@@ -245,6 +279,13 @@ function freeformText(value: unknown): Checked {
   const [only] = members;
   if (members.length === 1 && typeof only === "string") return { ok: true, rest: only, changed: true };
   return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
+}
+
+function textOf(misfits: readonly Misfit[]): string {
+  return misfits
+    .slice(0, 5)
+    .map(({ text }) => text)
+    .join("; ");
 }
 
 function isStrict(text: string): boolean {

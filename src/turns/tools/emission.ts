@@ -58,6 +58,11 @@ export class Emission {
     return this.#sent.size;
   }
 
+  /** Calls that readers got whole. */
+  get wholeCalls(): number {
+    return [...this.#sent.values()].filter(({ done }) => done).length;
+  }
+
   #addText(delta: string): void {
     if (this.#textNow !== undefined) this.#textNow += delta;
     else {

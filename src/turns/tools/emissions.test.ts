@@ -51,7 +51,7 @@ function parseCase(block: string): Case {
 
 /** What an answer came to, in the words of the corpus. */
 function outcome({ plan, end }: Case, pieces: readonly string[]): readonly string[] {
-  const reader = new AnswerReader(plan);
+  const reader = new AnswerReader(plan, { mayAskAgain: true });
   const events = pieces.flatMap((piece) => reader.push(piece));
   const { events: last, result } = reader.end(end);
   const how = [...reader.outcomes];

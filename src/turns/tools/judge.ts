@@ -33,12 +33,13 @@ export interface Arrived {
 
 /**
  * Decides what is asked again and what passes; the only place that does. An answer that cannot be used is asked for again,
- * once; the turn fails with `upstream_failed` where the second cannot be used either. One that only announces a call is asked
+ * once; the turn fails with `upstream_failed` where the second cannot be used either. A turn whose readers have a whole call
+ * never fails for another call: it ends with what they have, and a call that is not whole is never marked done. One that only announces a call is asked
  * for that call as well, but stands if none comes. A turn that was taken over is not asked for again (`mayAskAgain`), since
  * nobody knows whether that was done before. Pure.
  */
 export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): Verdict {
-  const { problem, reask } = first.answer.result ?? {};
+  const { reask } = first.answer.result ?? {};
   if (first.end.type !== "finished") {
     return { type: "end", usage: usageEvents(first.answer.usage), end: first.end, report: undefined };
   }
@@ -47,15 +48,18 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
   const report = reportOf(first.answer, last);
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
   // an answer without a problem stands as it is when the call that it announces cannot be had
-  const stands = second === undefined || (problem === undefined && last.reader.calls === 0);
+  const stands = second === undefined || (first.answer.result?.problem === undefined && last.reader.calls === 0);
+  // the second question was about a call: that it failed is no reason to take back a call that readers have
+  const isSaved = second?.end.type === "failed" && last.reader.wholeCalls > 0;
   const end = stands
-    ? endOf(first.end, problem, last, second !== undefined)
-    : endOf(second.end, second.answer.result?.problem, last, true);
+    ? endOf(first.end, first.answer, last, second !== undefined)
+    : endOf(isSaved ? first.end : second.end, second.answer, last, true);
   return { type: "end", usage, end, report };
 }
 
-function endOf(end: End, problem: string | undefined, last: PlannedAnswer, twice: boolean): End {
+function endOf(end: End, { result }: PlannedAnswer, last: PlannedAnswer, twice: boolean): End {
   if (end.type !== "finished") return end;
+  const problem = result?.isExcused === true ? undefined : result?.problem;
   if (problem !== undefined) return { type: "failed", error: unusable(problem, twice).toRecord() };
   const { calls, visibleText } = last.reader;
   return { type: "finished", reason: reasonOf(end.reason, calls), text: visibleText };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { ResponseFormat, TurnRequest } from "../../log/request.ts";
+import type { ResponseFormat, Tool, TurnRequest } from "../../log/request.ts";
 import { exchange } from "../exchange.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
 import { applyPatch, bash, fakeModel, fakeRequest, readFile } from "../prompt/request.fake.ts";
@@ -70,6 +71,17 @@ async function told(
   return { events, last, text, calls: [...calls.values()], report };
 }
 
+/** The backend, whose IDE is gone when it is asked a second time. */
+function failingSecond(backend: ScriptedBackend): ScriptedBackend {
+  const run = backend.run.bind(backend);
+  let asked = 0;
+  backend.run = (...args) => {
+    if (asked++ > 0) throw new MillraceError("ide_not_running", "The IDE is gone.");
+    return run(...args);
+  };
+  return backend;
+}
+
 describe("a backend whose answers are read by a plan", () => {
   it("turns calls into events and says that the turn ended for them", async () => {
     const backend = new ScriptedBackend(`Looking.\n\n${good}`);
@@ -115,7 +127,7 @@ describe("a backend whose answers are read by a plan", () => {
 
   it("completes a call of which readers already have the beginning", async () => {
     const backend = new ScriptedBackend(
-      call('{"command":"ls -la","cwd":"/"}'),
+      call('{"command":"ls -la","timeoutMs":[]}'),
       call('{"command":"ls -la","timeoutMs":3}'),
     );
     const { calls } = await told(backend, {});
@@ -125,7 +137,7 @@ describe("a backend whose answers are read by a plan", () => {
   });
 
   it("fails when the correction contradicts what readers already have", async () => {
-    const backend = new ScriptedBackend(call('{"command":"ls -la","cwd":"/"}'), call('{"command":"pwd"}'));
+    const backend = new ScriptedBackend(call('{"command":"ls -la","timeoutMs":[]}'), call('{"command":"pwd"}'));
     const { last, calls } = await told(backend, {});
     expect(last).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
     expect(calls.every(({ done }) => !done)).toBe(true);
@@ -155,6 +167,120 @@ describe("a backend whose answers are read by a plan", () => {
     expect(new Set(calls.map(({ callId }) => callId)).size).toBe(2);
     expect(report?.outcomes).toEqual(["first_try", "reasked"]);
     expect(backend.prompts[1]?.text).toContain("other calls were accepted");
+  });
+
+  describe("a call that only misses finer rules of its schema", () => {
+    const submit: Tool = {
+      name: "submit",
+      description: "Hands in the work.",
+      kind: "function",
+      parameters: {
+        type: "object",
+        properties: {
+          summary: { type: "string", pattern: "^[A-Z]" },
+          size: { enum: ["s", "m"] },
+          file: { type: "string" },
+        },
+        required: ["summary"],
+      },
+    };
+    const tools = [bash, submit];
+    const poor = call('{ "summary": "done" }', "submit");
+    const fine = call('{"summary":"Done"}', "submit");
+    const asWritten = { name: "submit", arguments: '{ "summary": "done" }', done: true };
+    const upstreamFails: readonly TurnEventBody[] = [
+      { type: "failed", error: new MillraceError("quota_exhausted", "No more.").toRecord() },
+    ];
+
+    it("is asked for again once, while nothing was shown", async () => {
+      const backend = new ScriptedBackend(poor, fine);
+      const { calls, last, report } = await told(backend, { tools });
+      expect(backend.prompts[1]?.text).toContain("must match pattern");
+      expect(calls).toMatchObject([{ callId: "call_seed_1", arguments: '{"summary":"Done"}', done: true }]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+      expect(report).toEqual({ outcomes: ["reasked"], asked: "twice" });
+    });
+
+    it.each<[string, string | readonly TurnEventBody[]]>([
+      ["misses them too", poor],
+      ["is prose", "I would rather not."],
+      ["calls another tool", good],
+      ["cannot be had", upstreamFails],
+    ])("is passed on as it was written where the second answer %s", async (_, second) => {
+      const backend = new ScriptedBackend(poor, second);
+      const { calls, last } = await told(backend, { tools });
+      expect(backend.prompts).toHaveLength(2);
+      expect(calls).toContainEqual(expect.objectContaining(asWritten));
+      expect(calls.every(({ done }) => done)).toBe(true);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+    });
+
+    it.each([
+      ["prose", `Looking.\n${poor}`],
+      ["a call before it", `${good}\n${poor}`],
+      ["a call after it", `${poor}\n${good}`],
+    ])("is passed on at once where %s was shown", async (_, answer) => {
+      const backend = new ScriptedBackend(answer);
+      const { calls, last, report } = await told(backend, { tools });
+      expect(backend.prompts).toHaveLength(1);
+      expect(calls).toContainEqual(expect.objectContaining(asWritten));
+      expect(calls.map(({ callId }) => callId)).toEqual(calls.map((_one, at) => `call_seed_${at + 1}`));
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+      expect(report?.asked).toBe("once");
+    });
+
+    it("is passed on at once where a thought was shown", async () => {
+      const answer: readonly TurnEventBody[] = [
+        { type: "thinking", delta: "Hm." },
+        { type: "text", delta: poor },
+        { type: "finished", reason: { unified: "stop", raw: undefined }, text: poor },
+      ];
+      const backend = new ScriptedBackend(answer);
+      expect((await told(backend, { tools })).calls).toMatchObject([asWritten]);
+      expect(backend.prompts).toHaveLength(1);
+    });
+
+    it("is passed on at once where a part of it was sent, and where the turn was resumed", async () => {
+      const begun = new ScriptedBackend(call('{"summary":"Done","file":"a long file name","size":"xl"}', "submit"));
+      const sent = await told(begun, { tools });
+      expect(sent.calls).toMatchObject([{ done: true, arguments: expect.stringContaining('"size":"xl"') }]);
+      expect(begun.prompts).toHaveLength(1);
+      const resumed = await told(new ScriptedBackend(poor), { tools }, { resume: true });
+      expect(resumed.calls).toMatchObject([asWritten]);
+    });
+  });
+
+  describe("an answer with a whole call and a broken one", () => {
+    it.each<[string, string | readonly TurnEventBody[]]>([
+      ["is broken too", bad],
+      ["is prose", "Never mind."],
+      ["fails", [{ type: "failed", error: new MillraceError("quota_exhausted", "No more.").toRecord() }]],
+    ])("ends with the whole one where the second answer %s", async (_, second) => {
+      const backend = new ScriptedBackend(`${good}\n${bad}`, second);
+      const { calls, last } = await told(backend, {});
+      expect(backend.prompts).toHaveLength(2);
+      expect(calls).toMatchObject([{ arguments: '{"command":"ls"}', done: true }]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+    });
+
+    it("never marks the broken one done, where a part of it was sent", async () => {
+      const broken = call('{"command":"ls -la","timeoutMs":[]}');
+      const { calls, last } = await told(new ScriptedBackend(`${good}\n${broken}`, "Never mind."), {});
+      expect(calls.map(({ done }) => done)).toEqual([true, false]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+    });
+
+    it("ends with the whole one where the second question cannot be asked", async () => {
+      const backend = new ScriptedBackend(`${good}\n${bad}`);
+      const { calls, last } = await told(failingSecond(backend), {});
+      expect(calls).toMatchObject([{ arguments: '{"command":"ls"}', done: true }]);
+      expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
+    });
+
+    it("fails where there is no whole one, with what the second question failed of", async () => {
+      const { last } = await told(failingSecond(new ScriptedBackend(bad)), {});
+      expect(last).toMatchObject({ type: "failed", error: { code: "ide_not_running" } });
+    });
   });
 
   it("asks again for a call that was required and did not come", async () => {

@@ -16,8 +16,11 @@ export class PlannedAnswer implements Answer {
   readonly #isSecond: boolean;
 
   /** `before`: the answer that this one completes. Then the client has `started` already, and sees no thoughts about our question. */
-  constructor(plan: AnswerPlan, before?: PlannedAnswer) {
-    this.reader = new AnswerReader(plan, before?.reader);
+  constructor(
+    plan: AnswerPlan,
+    { before, mayAskAgain }: { readonly before?: PlannedAnswer; readonly mayAskAgain: boolean },
+  ) {
+    this.reader = new AnswerReader(plan, { before: before?.reader, mayAskAgain });
     this.#isSecond = before !== undefined;
   }
 
@@ -43,11 +46,15 @@ export class PlannedAnswer implements Answer {
         return [...last, ...events];
       }
       case "failed":
+        this.end = event;
+        return this.reader.giveUp();
       case "cancelled":
         this.end = event;
         return [];
-      case "started":
       case "thinking":
+        this.reader.noteThought();
+        return this.#isSecond ? [] : [event];
+      case "started":
         return this.#isSecond ? [] : [event];
       case "tool_call":
         return [event];

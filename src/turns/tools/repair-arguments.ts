@@ -1,10 +1,15 @@
 import { equalJson } from "./equal-json.ts";
 import { isObject, type Misfit, type SchemaCheck } from "./schema-check.ts";
 
-/** Arguments after loss-free repair, or what is still wrong with them. */
+type Arguments = Readonly<Record<string, unknown>>;
+
+/**
+ * Arguments after loss-free repair, or what is still wrong with them; with `value` where that is about finer rules only, so that
+ * the client may judge them.
+ */
 export type Repaired =
-  | { readonly ok: true; readonly value: Readonly<Record<string, unknown>>; readonly changed: boolean }
-  | { readonly ok: false; readonly misfits: readonly Misfit[] };
+  | { readonly ok: true; readonly value: Arguments; readonly changed: boolean }
+  | { readonly ok: false; readonly misfits: readonly Misfit[]; readonly value?: Arguments; readonly changed: boolean };
 
 const maxRounds = 20;
 
@@ -24,9 +29,14 @@ export function repairArguments(value: unknown, check: SchemaCheck): Repaired {
     misfits = check.misfits(current);
   }
   if (!isObject(current))
-    return { ok: false, misfits: [{ path: "", text: "the arguments must be an object", expected: undefined }] };
-  if (misfits.length > 0) return { ok: false, misfits };
-  return { ok: true, value: current, changed: !equalJson(current, value) };
+    return {
+      ok: false,
+      misfits: [{ path: "", text: "the arguments must be an object", expected: undefined, isFine: false }],
+      changed: false,
+    };
+  const changed = !equalJson(current, value);
+  if (misfits.length === 0) return { ok: true, value: current, changed };
+  return { ok: false, misfits, changed, ...(misfits.every(({ isFine }) => isFine) && { value: current }) };
 }
 
 /** What models write where a call takes no arguments. */

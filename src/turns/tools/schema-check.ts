@@ -12,6 +12,8 @@ export interface Misfit {
   readonly path: string;
   readonly text: string;
   readonly expected: readonly string[] | undefined;
+  /** A finer rule than a type or a required member (`pattern`, `enum`, `maxLength`): clients differ in whether they check it. */
+  readonly isFine: boolean;
   readonly byDefault?: { readonly key: string; readonly value: unknown };
 }
 
@@ -52,7 +54,8 @@ export function compileSchema(schema: Json, what = "the arguments"): SchemaCheck
     required,
     misfits(value) {
       if (whole === undefined || whole(value)) return [];
-      return (whole.errors ?? []).map((error) => misfitOf(error, what));
+      const errors = whole.errors ?? [];
+      return errors.map((error) => ({ ...misfitOf(error, what), isFine: isFine(error, errors) }));
     },
     fitsSoFar: (value) => soFar?.(value) === true,
     isFreeText: (key) => Object.hasOwn(properties, key) && isPlainString(properties[key]),
@@ -108,7 +111,27 @@ function isPlainString(schema: unknown): boolean {
   return isObject(schema) && schema["type"] === "string" && Object.keys(schema).every((key) => annotations.has(key));
 }
 
-function misfitOf(error: ErrorObject, what: string): Misfit {
+/** What a tool cannot do without: a value of the right type, and every member that it requires. */
+const coarse = new Set(["type", "required"]);
+
+/**
+ * Whether the error is about a finer rule. Of several alternatives (`anyOf`, `oneOf`) all fail: the types of the others do not
+ * count where one fails by finer rules only.
+ */
+function isFine(error: ErrorObject, all: readonly ErrorObject[]): boolean {
+  if (!coarse.has(error.keyword)) return true;
+  const union = /^(.*\/(?:anyOf|oneOf))\/\d+\//.exec(error.schemaPath)?.[1];
+  if (union === undefined) return false;
+  const branches = new Map<string, boolean>();
+  for (const { schemaPath, keyword } of all) {
+    if (!schemaPath.startsWith(`${union}/`)) continue;
+    const branch = schemaPath.slice(union.length + 1).split("/")[0] ?? "";
+    branches.set(branch, (branches.get(branch) ?? true) && !coarse.has(keyword));
+  }
+  return [...branches.values()].includes(true);
+}
+
+function misfitOf(error: ErrorObject, what: string): Omit<Misfit, "isFine"> {
   const params = error.params as Readonly<Record<string, unknown>>; // ajv types it per keyword; only known keys are read
   const where = error.instancePath === "" ? what : error.instancePath;
   let detail = error.message ?? "do not fit";

@@ -1,10 +1,11 @@
 import type { ErrorCode, ErrorRecord } from "../../../base/errors.ts";
 import type { WireError } from "../dialect.ts";
 import {
-  isRepeatedQuota,
+  isToldAgain,
   isUnusableAnswer,
-  repeatedQuotaStatus,
+  noIdeStatus,
   retryHeaders,
+  toldAgainStatus,
   unusableAnswerStatus,
 } from "../retry-headers.ts";
 
@@ -13,9 +14,9 @@ interface AnthropicError {
   readonly type: string;
 }
 
-/** Every code of the taxonomy as the Messages API says it; 529 is its own "try later". Source: client-contract rows 36, 37, 58. */
+/** Every code of the taxonomy as the Messages API says it; 529 is its own "try later". Source: docs/clients.md. */
 const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
-  ide_not_running: { status: 503, type: "api_error" },
+  ide_not_running: { status: noIdeStatus, type: "invalid_request_error" },
   not_signed_in: { status: 403, type: "permission_error" },
   unauthenticated: { status: 401, type: "authentication_error" },
   unknown_model: { status: 404, type: "not_found_error" },
@@ -36,7 +37,10 @@ const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
 };
 
 function wireOf(error: ErrorRecord): AnthropicError {
-  if (isRepeatedQuota(error)) return { status: repeatedQuotaStatus, type: "billing_error" };
+  if (isToldAgain(error)) {
+    const type = error.code === "quota_exhausted" ? "billing_error" : "invalid_request_error";
+    return { status: toldAgainStatus(error), type };
+  }
   if (isUnusableAnswer(error)) return { status: unusableAnswerStatus, type: "invalid_request_error" };
   return anthropicErrors[error.code];
 }

@@ -90,7 +90,8 @@ export function refusal(
 /** A refused call. `begun`: the stream has an accepted request. */
 export function encodeRefusal(error: ErrorRecord, begun: boolean): ConnectError {
   const { passes } = meaningOf(error);
-  return encode(error, passes === "never" || (passes === "begun" && !begun));
+  const toldAgain = error.repeated === true; // no prompt was sent, and another attach would hear the same
+  return encode(error, toldAgain || passes === "never" || (passes === "begun" && !begun));
 }
 
 /** What ends the call after a `stream_end` that is no complete answer: another attach would only show the same end. */
