@@ -59,6 +59,8 @@ export class CallDesk {
   /** Problems of the answer before, in a second answer to the same prompt. */
   readonly #reopened: CallProblem[];
   readonly #isSecond: boolean;
+  /** Calls that readers have whole, by tool and arguments: a second answer that repeats one means the same call. */
+  readonly #given: Set<string>;
   #accepted = 0;
   #holds = false;
   #numbered: number;
@@ -68,6 +70,7 @@ export class CallDesk {
     this.#emit = emit;
     this.#reopened = before === undefined ? [] : [...before.problems];
     this.#isSecond = before !== undefined;
+    this.#given = new Set(before === undefined ? [] : before.#given);
     this.#numbered = before === undefined ? 0 : before.#numbered;
   }
 
@@ -225,6 +228,9 @@ export class CallDesk {
       this.problems.push({ asked, tool, message: checked.misses, sent, callId, asWritten: checked.rest });
       return;
     }
+    const given = JSON.stringify([tool.tool.name, value]);
+    if (this.#isSecond && this.#given.has(given)) return; // it was told not to repeat it
+    if (!this.#isSecond) this.#given.add(given);
     if (before !== undefined) this.#reopened.splice(reopened, 1);
     this.#accepted++;
     this.#emitCall(tool, before?.callId ?? callId, checked.rest, true);

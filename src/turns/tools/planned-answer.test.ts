@@ -263,6 +263,12 @@ describe("a backend whose answers are read by a plan", () => {
       expect(last).toMatchObject({ type: "finished", reason: { unified: "tool_calls" } });
     });
 
+    it("gives a call once that the second answer repeats", async () => {
+      const backend = new ScriptedBackend(`${good}\n${bad}`, `${good}\n${call('{"command":"pwd"}')}`);
+      const { calls } = await told(backend, {});
+      expect(calls.map((one) => one.arguments)).toEqual(['{"command":"ls"}', '{"command":"pwd"}']);
+    });
+
     it("never marks the broken one done, where a part of it was sent", async () => {
       const broken = call('{"command":"ls -la","timeoutMs":[]}');
       const { calls, last } = await told(new ScriptedBackend(`${good}\n${broken}`, "Never mind."), {});
