@@ -536,6 +536,20 @@ describe("the same request again without a key", () => {
     expect((await turns.start(other, never)).joined).toBe("no"); // the clock stands still
   });
 
+  test("at two gateways on one log in the same moment is one prompt", async () => {
+    const clock = new FakeClock();
+    const store = durable(openMemoryLog({ clock }));
+    const gateways = [begin({ store, clock, owner: "owner-1" }), begin({ store, clock, owner: "owner-2" })];
+    const starting = Promise.all(gateways.map(({ turns }) => turns.start(asking(), never)));
+    await clock.advance(1_000);
+    const started = await starting;
+    expect(new Set(started.map(({ turnId }) => turnId)).size).toBe(1);
+    expect(started.map(({ joined }) => joined).toSorted()).toEqual(["implicit", "no"]);
+    await settle();
+    expect(gateways.flatMap(({ backend }) => backend.answers)).toHaveLength(1);
+    expect(await store.list({ limit: 9 })).toHaveLength(1);
+  });
+
   test("waits for no reader of a turn that another process runs", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));

@@ -2,7 +2,7 @@ import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
+import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
 import type { AttachedStream } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
@@ -56,6 +56,10 @@ export interface TurnsOptions extends Planning {
 
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
 const twinsLookedAt = 8;
+
+/** How far apart two gateways may take the same request and still count it as one, with what their clocks differ; ms. */
+const sameMomentMs = 2_000;
+const lookElsewhereMs = 20;
 
 /** Turns over a log store and a backend; adopts at once whatever an earlier process left running there. */
 export function openTurns(options: TurnsOptions): StreamTurns {
@@ -129,6 +133,11 @@ class Engine implements StreamTurns {
       const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
       const { record, writer } = await this.#store.create(turn, this.#options.owner);
       if (writer === undefined) return await this.#joined(record, asked, signal); // another request with this key was faster
+      const elsewhere = this.#mayBeElsewhere(record) ? await this.#begunElsewhere(record) : undefined;
+      if (elsewhere !== undefined) {
+        await this.#store.remove(record.turnId);
+        return await this.#joined(elsewhere, asked, signal);
+      }
       const begun = this.#begin(record, writer, backend, prompt, signal);
       await bestEffort(this.#supersede(record)); // its grace ends a turn that nobody reads
       return begun;
@@ -249,7 +258,7 @@ class Engine implements StreamTurns {
 
   async #send(...[stream, message, start, signal]: SendWords): Promise<Sent> {
     if (start === undefined) return { outcome: (await this.#store.admit(stream, message)).outcome, turn: undefined };
-    if (start.body !== undefined) this.#refuseRepeat(this.#failedBodies.seriesOf(start.body));
+    if (start.body !== undefined) this.#refuseRepeat(this.#failedBodies.seriesOf(start.body), "stream");
     const { prompt, backend } = await this.#readied(start, signal);
     const turn = newTurnOf(start, this.#clock.now(), this.#options.graceMs);
     const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });
@@ -273,12 +282,43 @@ class Engine implements StreamTurns {
     return { prompt, backend };
   }
 
+  #mayBeElsewhere({ idempotencyKey }: TurnRecord): boolean {
+    const { sharedBetweenProcesses } = this.#store.capabilities;
+    return this.#options.implicitJoins && idempotencyKey === undefined && sharedBetweenProcesses;
+  }
+
+  /**
+   * The same request without a key that another gateway on this log took in the same moment. Both store theirs before they
+   * look, so at least one sees the other. The older id goes on, unless the other one has begun: then this one waits no more.
+   */
+  async #begunElsewhere(own: TurnRecord): Promise<TurnRecord | undefined> {
+    const untilMs = this.#clock.monotonic() + sameMomentMs;
+    for (;;) {
+      const others = await this.#sameElsewhere(own);
+      const first = others.find(({ turnId, lastEventId }) => turnId < own.turnId || lastEventId !== startOfLog);
+      if (first !== undefined || others.length === 0 || this.#clock.monotonic() >= untilMs) return first;
+      await bestEffort(this.#clock.sleep(lookElsewhereMs, this.#stopping.signal)); // it begins, or sees this one and withdraws
+      if (this.#stopping.signal.aborted) return undefined;
+    }
+  }
+
+  async #sameElsewhere(own: TurnRecord): Promise<readonly TurnRecord[]> {
+    const { owner, ownerIsGone = () => false } = this.#options;
+    const { caller, fingerprint, session, createdAtMs } = own;
+    const open = await this.#store.list({ caller, fingerprint, open: true, limit: twinsLookedAt });
+    return open.filter((other) => {
+      if (other.owner === owner || other.session !== session || other.idempotencyKey !== undefined) return false;
+      if (other.createdAtMs + sameMomentMs < createdAtMs || other.cancelRequested !== undefined) return false;
+      return !ownerIsGone(other.owner) && !this.#presence.isAttended(other.turnId);
+    });
+  }
+
   /** Throws the last failure of this body again where no prompt may follow it yet. */
-  #refuseRepeat(series: FailedSeries | undefined): void {
+  #refuseRepeat(series: FailedSeries | undefined, asked: "request" | "stream" = "request"): void {
     if (series === undefined) return;
     const nowMs = this.#clock.now();
     const repeat = repeatOf(series, nowMs);
-    if (repeat.type === "tell") throw toldAgain(series, repeat.untilMs, nowMs);
+    if (repeat.type === "tell") throw toldAgain(series, repeat.untilMs, nowMs, asked);
   }
 
   /** From here the turn is stored, and goes on whatever becomes of the request. */

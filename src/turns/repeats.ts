@@ -89,10 +89,16 @@ export function rulesFor({ code, details }: ErrorRecord): Rules {
 }
 
 /** The same failure, told again: `repeated` makes every API answer it with a status on which clients stop. */
-export function toldAgain({ error, atMs }: FailedSeries, untilMs: number, nowMs: number): MillraceError {
+export function toldAgain(
+  { error, atMs }: FailedSeries,
+  untilMs: number,
+  nowMs: number,
+  asked: "request" | "stream" = "request",
+): MillraceError {
   const ago = Math.max(0, Math.round((nowMs - atMs) / second));
   const left = Math.max(1, Math.ceil((untilMs - nowMs) / second));
-  const again = `The same request failed ${ago} s ago, so Millrace did not send it again. Send it after ${left} s, or now with a new Idempotency-Key.`;
+  const atOnce = asked === "stream" ? "" : ", or now with a new Idempotency-Key";
+  const again = `The same request failed ${ago} s ago, so Millrace did not send it again. Send it after ${left} s${atOnce}.`;
   return MillraceError.fromRecord({
     ...error,
     hint: again, // the hint of the failure often says "try again"

@@ -12,7 +12,7 @@ const anyObject: SchemaCheck = {
   fitsSoFar: () => true,
   isFreeText: () => true,
   misfits: (value) =>
-    isObject(value) ? [] : [{ path: "", text: "the answer must be a JSON object", expected: undefined }],
+    isObject(value) ? [] : [{ path: "", text: "the answer must be a JSON object", expected: undefined, isFine: false }],
 };
 
 /**
