@@ -64,8 +64,8 @@ export class SqliteMedium implements LogMedium {
     this.#clock = clock;
   }
 
-  async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
-    return this.#write(true, () => {
+  async create(row: TurnRow, flush: boolean): Promise<{ row: TurnRow; created: boolean }> {
+    return this.#write(flush, () => {
       const held =
         row.keyIndex === undefined
           ? undefined
