@@ -157,8 +157,8 @@ export interface StreamMedium {
  */
 export interface LogMedium extends StreamMedium {
   readonly capabilities: StoreCapabilities;
-  /** Inserts the row, or answers the one with the same caller and `keyIndex` (tombstones too). */
-  create(row: TurnRow): Promise<{ readonly row: TurnRow; readonly created: boolean }>;
+  /** Inserts the row, or answers the one with the same caller and `keyIndex` (tombstones too). Without `flush` not yet durable. */
+  create(row: TurnRow, flush: boolean): Promise<{ readonly row: TurnRow; readonly created: boolean }>;
   /** Raises the epoch of a running turn and names its owner; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined>;
   append(turnId: TurnId, rows: AppendRows): Promise<"appended" | "fenced" | "ended" | "removed">;

@@ -71,9 +71,9 @@ class Log implements LogStore {
     this.#streams = new Streams(medium, codec, clock, retention);
   }
 
-  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
+  async create(...[turn, owner, clientKey, options = {}]: Parameters<LogStore["create"]>): Promise<Created> {
     const { row: fresh, codec } = this.#newRow(turn, owner, clientKey);
-    const { row, created } = await this.#medium.create(fresh);
+    const { row, created } = await this.#medium.create(fresh, options.flush !== false);
     if (created) {
       return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec) };
     }

@@ -156,8 +156,11 @@ export interface StreamStore {
  */
 export interface LogStore extends StreamStore {
   readonly capabilities: StoreCapabilities;
-  /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
-  create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created>;
+  /**
+   * Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. With
+   * `flush: false` a power cut may still lose it, until the first event is durable or a grace time is noted; a crash may not.
+   */
+  create(turn: NewTurn, owner: string, clientKey?: Secret, options?: { readonly flush?: boolean }): Promise<Created>;
   /** Running turns, newest first, also those that a client sealed: for whoever may have to run them. */
   listRunning(): Promise<readonly TurnRecord[]>;
   /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */

@@ -1,5 +1,5 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
-import { bestEffort } from "../base/async.ts";
+import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
@@ -7,7 +7,7 @@ import type { AttachedStream } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import { readOutline, readTurn } from "../log/read-turn.ts";
-import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
+import type { Created, LogStore, LogWriter, NewTurn, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
@@ -49,6 +49,9 @@ export interface TurnsOptions extends Planning {
   readonly trajectoryNotes?: TrajectoryNotes;
 }
 
+/** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
+const startsSoonMs = 50;
+
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
 const twinsLookedAt = 8;
 
@@ -56,6 +59,9 @@ const twinsLookedAt = 8;
 export function openTurns(options: TurnsOptions): StreamTurns {
   return new Engine(options);
 }
+
+/** How long a stop waits for the clean-up of what was begun for turns that were not stored; ms. */
+const cleanUpMs = 10_000;
 
 type SendWords = [stream: AttachedStream, ...Parameters<Attachment["send"]>];
 
@@ -68,6 +74,10 @@ class Engine implements StreamTurns {
   readonly #continuity: Continuity | undefined;
   readonly #refusals: Refusals;
   readonly #inFlight: StartsInFlight;
+  /** Turns that are stored, but not flushed yet. */
+  readonly #unflushed = new Map<TurnId, Promise<void>>();
+  /** What was begun upstream for turns that were not stored, until it is cleaned up. */
+  readonly #leftOver = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
   readonly #cleaning: Promise<void>;
@@ -109,11 +119,19 @@ class Engine implements StreamTurns {
       if (twin !== undefined) return await this.#joined(twin, asked, signal);
       const { prompt, backend } = await this.#readied(asked, signal);
       const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
-      const { record, writer } = await this.#store.create(turn, this.#options.owner);
+      const stored = Promise.withResolvers<LogWriter>();
+      const { runner, continuity } = this.#runnerOf(turn, backend, prompt, stored.promise);
+      const creating = this.#store.create(turn, this.#options.owner, undefined, { flush: false }); // `started` is flushed
+      void creating.then(writerOf).then(stored.resolve, stored.reject);
+      const begun = runner.begin(); // a conversation is started meanwhile; no prompt is sent before `started` is stored
+      this.#leftOver.add(begun);
+      void begun.then(() => this.#leftOver.delete(begun));
+      const { record, writer } = await creating;
       if (writer === undefined) return await this.#joined(record, asked, signal); // another request with this key was faster
-      const begun = this.#begin(record, writer, backend, prompt, signal);
-      await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
-      return begun;
+      this.#leftOver.delete(begun);
+      const started = this.#begin(record, runner, continuity, signal);
+      await Promise.all([this.#acknowledgeable(record, runner), bestEffort(this.#supersede(record))]); // a turn that nobody reads is ended by its grace
+      return started;
     } finally {
       leave();
     }
@@ -212,6 +230,7 @@ class Engine implements StreamTurns {
     await Promise.all([this.#upkeep, this.#cleaning]);
     const outlives = this.#store.capabilities.survivesRestart;
     await this.#running.stop(outlives ? "detach" : "cancel");
+    await within(Promise.all(this.#leftOver), cleanUpMs, this.#clock);
     await this.#continuity?.close();
     await this.#presence.close();
     if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
@@ -237,8 +256,9 @@ class Engine implements StreamTurns {
     if (admitted.outcome !== "admitted" || admitted.turn === undefined)
       return { outcome: admitted.outcome, turn: undefined };
     const { record, writer } = admitted.turn;
-    const begun = this.#begin(record, writer, backend, prompt, signal);
-    await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
+    const { runner, continuity } = this.#runnerOf(record, backend, prompt, writer);
+    const begun = this.#begin(record, runner, continuity, signal);
+    await bestEffort(this.#supersede(record)); // a turn that nobody reads is ended by its grace
     return { outcome: "admitted", turn: begun };
   }
 
@@ -253,16 +273,42 @@ class Engine implements StreamTurns {
     return { prompt, backend };
   }
 
-  /** From here the turn is stored, and goes on whatever becomes of the request. */
-  #begin(record: TurnRecord, writer: LogWriter, backend: Backend, prompt: Prompt, signal: AbortSignal): StartedTurn {
-    const { turnId, degraded, expiresAtMs } = record;
+  #runnerOf(
+    turn: NewTurn,
+    backend: Backend,
+    prompt: Prompt,
+    writer: LogWriter | Promise<LogWriter>,
+  ): { readonly runner: Runner; readonly continuity: Promise<string> } {
+    const asked = { backend, prompt, run: this.#runOptions(turn.turnId) };
+    const { exchange, continuity } = routeOf(this.#options, this.#continuity, turn, asked);
+    const steps = [this.#refusals.watch(turn.modelUid as ModelUid), ...stepsOf(this.#options, turn)];
+    const open = async () => exchange;
+    return { runner: new Runner({ writer, state: "created", open, steps, clock: this.#clock }), continuity };
+  }
+
+  /** From here the turn is stored, and goes on even if the request fails. */
+  #begin(record: TurnRecord, runner: Runner, continuity: Promise<string>, signal: AbortSignal): StartedTurn {
+    const { turnId, graceMs, degraded, expiresAtMs } = record;
     this.#presence.expect(turnId, signal);
-    const asked = { backend, prompt, run: this.#runOptions(turnId) };
-    const { exchange, continuity } = routeOf(this.#options, this.#continuity, record, asked);
-    const steps = [this.#refusals.watch(record.modelUid as ModelUid), ...stepsOf(this.#options, record)];
-    const runner = new Runner({ writer, state: "created", open: async () => exchange, steps, clock: this.#clock });
-    this.#running.add(turnId, runner, record.graceMs);
+    this.#running.add(turnId, runner, graceMs);
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
+  }
+
+  /**
+   * Resolves when a client may be told of the turn: it is durable. Its first event makes it so, without a flush of its own; where the
+   * server takes long to start a conversation, the turn is flushed alone.
+   */
+  #acknowledgeable({ turnId, graceMs }: TurnRecord, runner: Runner): Promise<void> {
+    const durable = (async () => {
+      const isStored = await within(
+        runner.stored.then(() => true),
+        startsSoonMs,
+        this.#clock,
+      );
+      if (isStored === undefined) await bestEffort(this.#store.noteAttached(turnId, this.#clock.now(), graceMs));
+    })();
+    this.#unflushed.set(turnId, durable);
+    return durable.finally(() => this.#unflushed.delete(turnId));
   }
 
   /**
@@ -308,6 +354,7 @@ class Engine implements StreamTurns {
 
   async #joined(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
     refuseConflict(asked, twin);
+    await this.#unflushed.get(twin.turnId);
     this.#presence.expect(twin.turnId, signal);
     const record = await this.noteAttached(twin, asked.graceMs);
     return {
@@ -387,4 +434,10 @@ class Engine implements StreamTurns {
       });
     }
   }
+}
+
+/** Throws where another turn holds the key: then this one is not to be run. */
+function writerOf({ writer }: Created): LogWriter {
+  if (writer === undefined) throw new MillraceError("cancelled", "Another request started this turn.");
+  return writer;
 }

@@ -95,13 +95,13 @@ class Live implements LiveLog {
     return this.#health.tryOpen();
   }
 
-  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
+  async create(...[turn, owner, clientKey, options]: Parameters<LogStore["create"]>): Promise<Created> {
     const twin = this.#unstoredTwin(turn);
     if (twin !== undefined) return { record: this.#recordOf(twin), writer: undefined };
     // a store that just failed is not asked again for each turn: healing finds out when it is back
     const created =
       this.#health.degradedBy === undefined
-        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey))
+        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey, options))
         : undefined;
     if (created !== undefined && created.writer === undefined) return created;
     return this.#begin({ turn, owner, clientKey }, created?.writer, created?.record);

@@ -34,8 +34,8 @@ const cancels = "cancels";
 const keepEveryMs = 100;
 
 /**
- * Rows in one SQLite file, which several processes may share. A transaction that admits something (a new turn, a claim, a
- * cancel, `started`, the end) is on the disk before it resolves; deltas between survive the process's death, not a power
+ * Rows in one SQLite file, which several processes may share. A transaction that admits something (a claim, a cancel, `started`, the
+ * end, a new turn unless its caller flushes later) is on the disk before it resolves; deltas between survive the process's death, not a power
  * cut, after which the chain of what is left still holds.
  */
 export class SqliteMedium implements LogMedium {
@@ -64,8 +64,8 @@ export class SqliteMedium implements LogMedium {
     this.#clock = clock;
   }
 
-  async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
-    return this.#write(true, () => {
+  async create(row: TurnRow, flush: boolean): Promise<{ row: TurnRow; created: boolean }> {
+    return this.#write(flush, () => {
       const held =
         row.keyIndex === undefined
           ? undefined
