@@ -1,4 +1,4 @@
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
@@ -154,6 +154,15 @@ class Live implements LiveLog {
       if (live === undefined) return this.#store.untilPast(turnId, cursor, signal);
       if (live.lastSeq > seq || live.outcome !== undefined) return;
       await live.changed(signal);
+    }
+  }
+
+  async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const live = this.#liveOf(turnId);
+      if (live === undefined) return this.#store.untilEnded(turnId, signal);
+      if (live.outcome !== undefined) return;
+      await orAborted(live.over, signal);
     }
   }
 
