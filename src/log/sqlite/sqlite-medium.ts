@@ -24,6 +24,7 @@ import { LockPatience } from "./lock-patience.ts";
 import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams } from "./sqlite-streams.ts";
+import { entomb, sweepTurns } from "./sqlite-sweep.ts";
 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
@@ -45,7 +46,7 @@ export class SqliteMedium implements LogMedium {
   readonly #clock: Clock;
   readonly #prepared = new Map<string, StatementSync>();
   readonly #statements: Statements = {
-    run: (sql, ...values) => void this.#run(sql, ...values),
+    run: (sql, ...values) => this.#run(sql, ...values),
     one: (sql, ...values) => this.#one(sql, ...values),
     all: (sql, ...values) => this.#statement(sql).all(...values),
   };
@@ -252,10 +253,14 @@ export class SqliteMedium implements LogMedium {
   }
 
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    const all = (sql: string, ...values: SQLInputValue[]) =>
+      this.#translated(() => this.#statements.all(sql, ...values));
+    const sweeping = {
+      statements: { ...this.#statements, all },
+      write: <T>(flush: boolean, work: () => T) => this.#write(flush, work),
+    };
+    await sweepTurns(sweeping, nowMs, tombstonesUpToMs);
     await this.#write(true, () => {
-      const sql = "SELECT turn_id FROM turns WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
-      for (const { turn_id } of this.#statement(sql).all(nowMs)) this.#erase(String(turn_id), nowMs);
-      this.#run("DELETE FROM turns WHERE erased_at_ms <= ?", tombstonesUpToMs);
       sweepStreams(this.#statements, nowMs, tombstonesUpToMs);
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
     });
@@ -294,11 +299,8 @@ export class SqliteMedium implements LogMedium {
   }
 
   #erase(turnId: string, atMs: number): void {
+    entomb(this.#statements, turnId, atMs);
     this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
-    this.#run("DELETE FROM headers WHERE turn_id = ?", turnId);
-    const sql = `UPDATE turns SET label = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
-      WHERE turn_id = ? AND erased_at_ms IS NULL`;
-    this.#run(sql, atMs, turnId);
   }
 
   #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac, outline }: EventRow): void {
