@@ -52,6 +52,7 @@ export interface EventRow {
 
 /** A turn and the records after one of its places. */
 export interface Page extends Taken<EventRow> {
+  /** Its header may be left out: who reads records has seen it. */
   readonly row: TurnRow;
   /** Of the record at that place; undefined at the start. */
   readonly previousMac: Uint8Array | undefined;

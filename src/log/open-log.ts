@@ -145,6 +145,14 @@ class Log implements LogStore {
     }
   }
 
+  async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const row = await this.#rowOf(turnId);
+      if (row.outcome !== undefined) return;
+      await this.#medium.untilChanged(turnId, row.version, signal);
+    }
+  }
+
   async requestCancel(...[turnId, by, stream]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
     await this.#rowOf(turnId);
     const holder = stream && this.#streams.holderOf(stream);

@@ -186,6 +186,8 @@ export interface LogStore extends StreamStore {
   ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
   /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
+  /** Resolves once the turn has ended (at once if it has). Rejects with the signal's reason. */
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /**
    * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
    * and nothing is asked, where it is for a stream that a newer attach has.

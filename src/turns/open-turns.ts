@@ -191,6 +191,10 @@ class Engine implements StreamTurns {
     return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
   }
 
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    return this.#store.untilEnded(turnId, signal);
+  }
+
   lastAliveAtMs(turnId: TurnId): number | undefined {
     return this.#running.lastAliveAtMs(turnId);
   }

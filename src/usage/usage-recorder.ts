@@ -8,14 +8,15 @@ import type { Meter } from "./meter.ts";
 export interface TurnSource {
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
   list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
 }
 
 /** Puts every turn that ends into the usage history. */
 export interface UsageRecorder {
-  /** Follows a turn to its end; nothing happens if it is followed already. */
+  /** Records a turn once it has ended; nothing happens if it is watched already. */
   watch(turnId: TurnId): void;
-  /** Resolves once nothing is followed any more. What had not ended is recorded after the next start. */
+  /** Resolves once nothing is watched any more. What had not ended is recorded after the next start. */
   stop(): Promise<void>;
 }
 
@@ -36,6 +37,7 @@ export function openUsageRecorder(options: {
   const watched = new Map<TurnId, Promise<void>>();
 
   async function record(turnId: TurnId): Promise<void> {
+    await turns.untilEnded(turnId, stopping.signal); // its events are read once, when all of them are there
     const found = await turns.get(turnId);
     if (found === undefined) return;
     const kept: OutlinedEvent[] = [];

@@ -45,6 +45,7 @@ export class LiveTurn {
   readonly #events: LiveEvents;
   readonly #options: LiveTurnOptions;
   readonly #changes = new Notifier();
+  readonly #over = Promise.withResolvers<void>();
   /** Keys that were seen to open a claimed turn; undefined is "no key". */
   readonly #opening = new WeakSet<Secret>();
   #opensWithoutKey = false;
@@ -77,6 +78,11 @@ export class LiveTurn {
 
   get outcome(): TerminalEventType | undefined {
     return this.#outcome;
+  }
+
+  /** Resolves when it has ended, or is lost. */
+  get over(): Promise<void> {
+    return this.#over.promise;
   }
 
   /** Whether the store holds all of it. */
@@ -120,6 +126,7 @@ export class LiveTurn {
   lose(how: "fenced" | "removed"): void {
     this.#lost ??= how;
     this.#options.onLost();
+    this.#over.resolve();
     this.#changes.wake();
   }
 
@@ -202,6 +209,7 @@ export class LiveTurn {
     if (last !== undefined && isTerminal(last)) {
       this.#outcome = last.type;
       this.record.endedAtMs = atMs;
+      this.#over.resolve();
     }
     this.#settle();
     this.#changes.wake();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { HeldFile } from "./held-file.ts";
 import { LockPatience } from "./lock-patience.ts";
@@ -38,7 +39,12 @@ it("waits for a lock, then hardly, until a write succeeds: a read beside the loc
   const { database } = await openDatabase(path, "0");
   onTestFinished(() => database.close());
   database.exec(`PRAGMA busy_timeout = ${usualMs}`);
-  const commits = new GroupCommit(database, (sql) => database.prepare(sql), new LockPatience(database, usualMs));
+  const commits = new GroupCommit({
+    database,
+    statement: (sql) => database.prepare(sql),
+    patience: new LockPatience(database, usualMs),
+    pace: new CommitPace(() => 0),
+  });
   const write = () => commits.write(true, () => undefined);
   const release = lock(path);
   expect(waits(database)).toBe(usualMs);

@@ -17,12 +17,14 @@ import type {
 import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
 import type { HeldFile } from "./held-file.ts";
 import { LockPatience } from "./lock-patience.ts";
-import { eventRowsOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
+import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams } from "./sqlite-streams.ts";
+import { entomb, sweepTurns } from "./sqlite-sweep.ts";
 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
@@ -60,7 +62,13 @@ export class SqliteMedium implements LogMedium {
     const database = { exec: (sql: string) => file.database.exec(sql) };
     this.#patience = new LockPatience(database);
     const keep = (flush: boolean) => this.#keepFile(flush);
-    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql), this.#patience, keep);
+    this.#commits = new GroupCommit({
+      database,
+      statement: (sql) => this.#statement(sql),
+      patience: this.#patience,
+      pace: new CommitPace(() => clock.monotonic()),
+      keep,
+    });
     this.#clock = clock;
   }
 
@@ -69,7 +77,7 @@ export class SqliteMedium implements LogMedium {
       const held =
         row.keyIndex === undefined
           ? undefined
-          : this.#one("SELECT * FROM turns WHERE caller = ? AND key_index = ?", row.caller, row.keyIndex);
+          : this.#one(`${selectTurns} WHERE caller = ? AND key_index = ?`, row.caller, row.keyIndex);
       if (held !== undefined) return { row: turnRowOf(held), created: false };
       this.#insertTurn(row);
       return { row, created: true };
@@ -79,8 +87,9 @@ export class SqliteMedium implements LogMedium {
   async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
     const claimed = await this.#write(true, () => {
       const sql = `UPDATE turns SET owner = ?, epoch = epoch + 1, version = version + 1
-        WHERE turn_id = ? AND outcome IS NULL RETURNING *`;
-      const row = this.#one(sql, owner, turnId);
+        WHERE turn_id = ? AND outcome IS NULL`;
+      if (this.#run(sql, owner, turnId) === 0) return undefined;
+      const row = this.#one(`${selectTurns} WHERE turns.turn_id = ?`, turnId);
       return row === undefined ? undefined : turnRowOf(row);
     });
     this.#waiters.wake(turnId);
@@ -92,20 +101,19 @@ export class SqliteMedium implements LogMedium {
     { epoch, afterSeq, events, end }: AppendRows,
   ): Promise<"appended" | "fenced" | "ended" | "removed"> {
     const admits = end !== undefined || events.some(({ kind }) => kind === "started");
-    const outcome = await this.#write(admits, () => {
-      const row = this.#one("SELECT epoch, last_seq, outcome FROM turns WHERE turn_id = ?", turnId);
-      if (row === undefined) return "removed";
-      if (row["epoch"] !== epoch) return "fenced";
-      if (row["outcome"] !== null) return "ended";
-      if (row["last_seq"] !== afterSeq) return "fenced";
-      for (const event of events) this.#insertEvent(turnId, event);
+    const work = () => {
       const mac = events.at(-1)?.mac ?? new Uint8Array(0);
-      this.#run(
-        "UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1 WHERE turn_id = ?",
+      const moved = this.#run(
+        `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1
+          WHERE turn_id = ? AND epoch = ? AND last_seq = ? AND outcome IS NULL`,
         afterSeq + events.length,
         mac,
         turnId,
+        epoch,
+        afterSeq,
       );
+      if (moved === 0) return this.#whyNotAppended(turnId, epoch);
+      for (const event of events) this.#insertEvent(turnId, event);
       if (end !== undefined) {
         this.#run(
           `UPDATE turns SET outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)
@@ -118,7 +126,8 @@ export class SqliteMedium implements LogMedium {
         );
       }
       return "appended";
-    });
+    };
+    const outcome = await this.#write(admits, work, turnId);
     if (outcome === "appended") this.#waiters.wake(turnId);
     return outcome;
   }
@@ -192,7 +201,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async get(turnId: TurnId): Promise<TurnRow | undefined> {
-    const row = this.#translated(() => this.#one("SELECT * FROM turns WHERE turn_id = ?", turnId));
+    const row = this.#translated(() => this.#one(`${selectTurns} WHERE turns.turn_id = ?`, turnId));
     return row === undefined ? undefined : turnRowOf(row);
   }
 
@@ -206,7 +215,7 @@ export class SqliteMedium implements LogMedium {
       where.push(`${column} = ?`);
       values.push(value);
     }
-    const sql = `SELECT * FROM turns WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turn_id DESC LIMIT ?`;
+    const sql = `${selectTurns} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
     return this.#translated(() => this.#statement(sql).all(...values, limit)).map(turnRowOf);
   }
 
@@ -217,8 +226,7 @@ export class SqliteMedium implements LogMedium {
 
   async remove(turnId: TurnId): Promise<void> {
     await this.#write(true, () => {
-      this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
-      this.#run("DELETE FROM turns WHERE turn_id = ?", turnId);
+      for (const table of ["events", "headers", "turns"]) this.#run(`DELETE FROM ${table} WHERE turn_id = ?`, turnId);
     });
     this.#waiters.wake(turnId);
   }
@@ -245,10 +253,14 @@ export class SqliteMedium implements LogMedium {
   }
 
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    const all = (sql: string, ...values: SQLInputValue[]) =>
+      this.#translated(() => this.#statements.all(sql, ...values));
+    const sweeping = {
+      statements: { ...this.#statements, all },
+      write: <T>(flush: boolean, work: () => T) => this.#write(flush, work),
+    };
+    await sweepTurns(sweeping, nowMs, tombstonesUpToMs);
     await this.#write(true, () => {
-      const sql = "SELECT turn_id FROM turns WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
-      for (const { turn_id } of this.#statement(sql).all(nowMs)) this.#erase(String(turn_id), nowMs);
-      this.#run("DELETE FROM turns WHERE erased_at_ms <= ?", tombstonesUpToMs);
       sweepStreams(this.#statements, nowMs, tombstonesUpToMs);
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
     });
@@ -274,16 +286,21 @@ export class SqliteMedium implements LogMedium {
     this.#file.close();
   }
 
+  #whyNotAppended(turnId: TurnId, epoch: number): "fenced" | "ended" | "removed" {
+    const row = this.#one("SELECT epoch, outcome FROM turns WHERE turn_id = ?", turnId);
+    if (row === undefined) return "removed";
+    return row["epoch"] === epoch && row["outcome"] !== null ? "ended" : "fenced";
+  }
+
   #insertTurn(row: TurnRow): void {
     const places = turnColumns.map(() => "?").join(", ");
     this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
+    this.#run("INSERT INTO headers (turn_id, header) VALUES (?, ?)", row.turnId, row.header);
   }
 
   #erase(turnId: string, atMs: number): void {
+    entomb(this.#statements, turnId, atMs);
     this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
-    const sql = `UPDATE turns SET header = x'', label = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
-      WHERE turn_id = ? AND erased_at_ms IS NULL`;
-    this.#run(sql, atMs, turnId);
   }
 
   #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac, outline }: EventRow): void {
@@ -304,9 +321,9 @@ export class SqliteMedium implements LogMedium {
   }
 
   /** As `GroupCommit.write`, its errors translated. */
-  async #write<T>(flush: boolean, work: () => T): Promise<T> {
+  async #write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
     try {
-      return await this.#commits.write(flush, work);
+      return await this.#commits.write(flush, work, writer);
     } catch (error) {
       throw translateSqliteError(error, "The log's file");
     }
@@ -321,8 +338,9 @@ export class SqliteMedium implements LogMedium {
     }
   }
 
-  #run(sql: string, ...values: SQLInputValue[]): void {
-    this.#statement(sql).run(...values);
+  /** How many rows it changed. */
+  #run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).changes);
   }
 
   #one(sql: string, ...values: SQLInputValue[]) {

@@ -6,7 +6,8 @@ type Columns = Readonly<Record<string, SQLOutputValue>>;
 
 /** What statements need of the medium; each call below runs inside one of its transactions. */
 export interface Statements {
-  run(sql: string, ...values: SQLInputValue[]): void;
+  /** How many rows it changed. */
+  run(sql: string, ...values: SQLInputValue[]): number;
   one(sql: string, ...values: SQLInputValue[]): Columns | undefined;
   all(sql: string, ...values: SQLInputValue[]): readonly Columns[];
 }
