@@ -12,7 +12,7 @@ import { openBackends } from "./open-backend.ts";
 import { replay } from "./replay.fake.ts";
 import { SimulatedSource } from "./simulated-source.fake.ts";
 
-/** What a server can do to a turn, and what the turn makes of it. Both ways of reading a trajectory, unless one is named. */
+/** What a server can do to a turn, and what the turn makes of it. All ways of reading a trajectory, unless one is named. */
 interface Behaviour {
   readonly name: string;
   readonly plan: TurnPlan;
@@ -113,7 +113,20 @@ const behaviours: readonly Behaviour[] = [
   { name: "a decision that nobody takes", plan: { waiting: true }, expect: fails("upstream_failed", /RUN_COMMAND/) },
 ];
 
-type Way = "steps" | "transcript";
+type Way = "steps" | "transcript" | "bare";
+
+/** What a server that tells neither steps nor whether it is idle can still be understood by. */
+const bare: ReadonlySet<string> = new Set([
+  "text that grows",
+  "an answer all at once",
+  "an empty answer",
+  "a pause in the middle",
+  "text rewritten at the end",
+  "a step inserted before the answer",
+  "a checkpoint in the middle",
+  "idle at the start",
+  "a forged transcript in the answer",
+]);
 
 /** One turn at a simulator, by whatever it offers, to its end. */
 async function turn(backends: Backends, plan: TurnPlan): Promise<TurnEventBody[]> {
@@ -151,12 +164,13 @@ describe("a turn over the wire", () => {
   let ways: Readonly<Record<Way | "restarted", Awaited<ReturnType<typeof simulated>>>>;
 
   beforeAll(async () => {
-    const [steps, transcript, restarted] = await Promise.all([
+    const [steps, transcript, bare, restarted] = await Promise.all([
       simulated({}),
       simulated({ missing: ["GetCascadeTrajectorySteps"] }),
+      simulated({ missing: ["GetCascadeTrajectorySteps", "GetCascadeTrajectory"] }),
       simulated({}),
     ]);
-    ways = { steps, transcript, restarted };
+    ways = { steps, transcript, bare, restarted };
   });
   afterAll(async () => {
     await Promise.all(Object.values(ways).map((way) => way.stop()));
@@ -174,13 +188,16 @@ describe("a turn over the wire", () => {
     expect((await simulator.report()).messages).toHaveLength(0);
   }, 20_000);
 
-  const cases = (["steps", "transcript"] as const).flatMap((way) =>
-    behaviours.filter(({ by }) => by === undefined || by === way).map((behaviour) => ({ way, ...behaviour })),
-  );
+  const cases = [
+    ...(["steps", "transcript"] as const).flatMap((way) =>
+      behaviours.filter(({ by }) => by === undefined || by === way).map((behaviour) => ({ way, ...behaviour })),
+    ),
+    ...behaviours.filter(({ name }) => bare.has(name)).map((behaviour) => ({ way: "bare" as const, ...behaviour })),
+  ];
   test.concurrent.each(cases)("by $way: $name", async ({ way, plan, expect: check }) => {
     const events = await turn(ways[way].backends, plan);
     expect(events.filter(isTerminal)).toHaveLength(1);
-    check(events, way);
+    check(events, way === "bare" ? "transcript" : way);
   });
 });
 

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { Backend, Backends } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
+import { PollPacer } from "./cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
 import { rawChatBackend } from "./raw-chat/backend.ts";
 import { Reach, type ServerSource } from "./reach.ts";
@@ -27,6 +28,7 @@ export function openBackends(options: BackendsOptions): Backends {
   const settings = {
     clock,
     pace: { ...defaultPace, ...options.pace },
+    pacer: new PollPacer(clock),
     silenceMs: options.silenceMs ?? defaultSilenceMs,
     acceptGraceMs: options.acceptGraceMs ?? defaultAcceptGraceMs,
   };

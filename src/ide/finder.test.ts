@@ -290,7 +290,7 @@ describe("the finder", () => {
     const before = host.socketQuestions;
     for (let turn = 0; turn < 5; turn++) await finder.connect(ide, signal);
     expect(host.socketQuestions).toBe(before);
-    await Promise.all(Array.from({ length: 64 }, () => opened[0]?.checkHolder()));
+    await Promise.all(Array.from({ length: 64 }, async () => opened[0]?.checkHolder()));
     expect(host.socketQuestions).toBe(before + 1);
   });
 

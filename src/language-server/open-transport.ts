@@ -57,7 +57,7 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
       return {
         transport: leanTransport(grpcUnary(connection, { headers, readMaxBytes }), {
           ...lean,
-          stream: stamping(streams.stream, stamp),
+          streams: stamping(streams, stamp),
         }),
         close: () => connection.close(),
       };
@@ -75,7 +75,7 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
       return {
         transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes }), {
           ...lean,
-          stream: stamping(streams.stream, stamp),
+          streams: stamping(streams, stamp),
         }),
         close: () => agent.destroy(),
       };
@@ -86,10 +86,12 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
 }
 
 /** A stream's requests are stamped when they are about to be written, too. */
-function stamping(stream: Transport["stream"], stamp: TransportOptions["stamp"]): Transport["stream"] {
-  if (stamp === undefined) return stream;
-  return (method, signal, timeoutMs, header, input, contextValues) =>
-    stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues);
+function stamping(streams: Transport, stamp: TransportOptions["stamp"]): Pick<Transport, "stream"> {
+  if (stamp === undefined) return streams;
+  return {
+    stream: (method, signal, timeoutMs, header, input, contextValues) =>
+      streams.stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues),
+  };
 }
 
 async function* stamped<I extends DescMessage>(
@@ -100,7 +102,7 @@ async function* stamped<I extends DescMessage>(
   for await (const init of input) {
     const message = create(type, init);
     stamp(message);
-    yield message as MessageInitShape<I>; // a message is one of its own initial shapes
+    yield message;
   }
 }
 

@@ -25,6 +25,8 @@ export interface TranscriptState {
   readonly astray: boolean;
   /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
   readonly wholeFrom: number;
+  /** What was read last: the same again says nothing new, and is not taken apart again. */
+  readonly seen: TranscriptSnapshot | undefined;
   /** Steps and messages were not one to one: nothing but the whole can be asked for. */
   readonly uneven: boolean;
 }
@@ -43,6 +45,7 @@ export function startTranscript(start: StartPoint): TranscriptState {
     offset: firstIndex,
     astray: false,
     wholeFrom: firstIndex,
+    seen: undefined,
     uneven: false,
   };
 }
@@ -60,6 +63,9 @@ export function followTranscript(
     const progress = report(state.progress, snapshot);
     const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
     return { events: [], state: { ...state, progress, offset } };
+  }
+  if (state.progress.phase === "following" && !state.astray && sameTranscript(state.seen, snapshot)) {
+    return { events: [], state };
   }
   const { start, firstIndex } = state;
   const asked = Math.max(0, snapshot.totalSteps - snapshot.offset);
@@ -90,7 +96,7 @@ export function followTranscript(
   const wholeFrom = cut && lastIsAnswer ? answerAt : state.wholeFrom;
   const tail = state.uneven ? firstIndex : Math.max(wholeFrom, answerAt ?? wholeFrom);
   const offset = progress.phase === "closing" ? wholeFrom : tail;
-  return { events, state: { ...state, entries, progress, offset, wholeFrom, astray: false } };
+  return { events, state: { ...state, entries, progress, offset, wholeFrom, seen: snapshot, astray: false } };
 }
 
 /** Reads a turn from the flat text of its trajectory. */
@@ -102,6 +108,10 @@ export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> =
     return { kind: "transcript", atMs: now(), offset, transcript, totalSteps };
   },
 };
+
+function sameTranscript(a: TranscriptSnapshot | undefined, b: TranscriptSnapshot): boolean {
+  return a?.transcript === b.transcript && a.offset === b.offset && a.totalSteps === b.totalSteps;
+}
 
 /** A transcript ends with the blank line of its last message; a cut one ends anywhere, or lacks messages. */
 function looksCut(transcript: string, missing: number): boolean {

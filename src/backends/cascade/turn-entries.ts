@@ -57,6 +57,7 @@ export function viewOf(
     answer: answerOf(turn, lastAt),
     phase: last?.phase ?? "none",
     checkpoint: after.some((entry) => entry.kind === "checkpoint"),
+    checkpointLast: after.at(-1)?.kind === "checkpoint",
     error: after.findLast((entry) => entry.error !== undefined)?.error ?? last?.error,
     tool: turn.find((entry) => entry.tool !== undefined)?.tool,
     cut: false,

@@ -20,6 +20,8 @@ export interface TurnView {
   readonly phase: AnswerPhase;
   /** A checkpoint follows the last answer; the end of the turn if the server is idle too. */
   readonly checkpoint: boolean;
+  /** That checkpoint is the last that there is. */
+  readonly checkpointLast: boolean;
   /** An error that no answer follows. */
   readonly error: ShownError | undefined;
   /** The IDE's agent wants to use, or uses, this tool of its own. */
@@ -38,6 +40,7 @@ export const emptyView: TurnView = {
   answer: { text: "", thinking: "" },
   phase: "none",
   checkpoint: false,
+  checkpointLast: false,
   error: undefined,
   tool: undefined,
   cut: false,
@@ -54,6 +57,7 @@ export function sameView(a: TurnView, b: TurnView): boolean {
     a.entries === b.entries &&
     a.prompted === b.prompted &&
     a.checkpoint === b.checkpoint &&
+    a.checkpointLast === b.checkpointLast &&
     a.overtaken === b.overtaken &&
     a.tool === b.tool &&
     a.cut === b.cut &&
