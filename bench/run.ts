@@ -7,6 +7,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   usage: () => import("./usage.ts"),
   "first-paint": () => import("./first-paint.ts"),
   streams: () => import("./streams.ts"),
+  startup: () => import("./startup.ts"),
   "wrong-key": () => import("./wrong-key.ts"),
 };
 
