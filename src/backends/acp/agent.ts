@@ -1,0 +1,86 @@
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { Backend, PromptForm } from "../backend.ts";
+
+/** `ask`: the agent's default type in a mode without writing. `summarizer`: Devin's agent type that has no tools at all. */
+export type AcpStyle = "ask" | "summarizer";
+
+/** One agent program that speaks ACP over stdio, and how Millrace starts it. */
+export interface AcpAgentSpec {
+  /** Names the agent in models and conversation ids: "devin" for the vendor's, else the user's own name. No `:` and no `/`. */
+  readonly name: string;
+  /** Whose plan pays, as `started.ide` says it: "windsurf", "windsurf-next", or the agent's name. */
+  readonly ide: string;
+  readonly vendor: "devin" | "other";
+  /** The executable: an absolute path, or a name that `environment.PATH` leads to. */
+  readonly command: string;
+  /** Arguments that start its ACP server: `["acp"]`. */
+  readonly args: readonly string[];
+  /** The whole environment of the process; nothing else is inherited. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** More variables that are secret, read each time a process starts. */
+  readonly secrets?: (signal: AbortSignal) => Promise<Readonly<Record<string, Secret>>>;
+  /** In which style to ask, by the form of the answer. Only `vendor: "devin"` knows `summarizer`. */
+  readonly styles?: Partial<Readonly<Record<PromptForm, AcpStyle>>>;
+  /** `clientInfo.name`; "millrace" by default. */
+  readonly clientName?: string;
+  /** A folder of Millrace's own: the empty working folders of the sessions, and notes of the processes, are kept below it. */
+  readonly folder: string;
+}
+
+export interface AcpAgentOptions {
+  readonly clock: Clock;
+  /** How long a process without work is kept; 5 min by default. */
+  readonly warmMs?: number;
+  /** Without any sign of life for this long a turn fails with `upstream_timeout`; 10 min by default. */
+  readonly silenceMs?: number;
+}
+
+/** A model as the agent's own options list it. */
+export interface AcpModel {
+  /** What `session/set_config_option` takes: "swe-2-high". */
+  readonly id: string;
+  readonly label: string;
+  readonly description: string | undefined;
+  /** The heading under which the agent lists it. */
+  readonly group: string | undefined;
+  /** The one that the agent uses when nobody chooses. */
+  readonly isCurrent: boolean;
+}
+
+/** One process of the agent. */
+export interface AcpProcessStats {
+  readonly pid: number;
+  /** Resident memory; undefined where the system does not say. */
+  readonly rssBytes: number | undefined;
+  /** From the start of the process to its answer to `initialize`. */
+  readonly startupMs: number | undefined;
+  readonly sessions: number;
+  readonly runningTurns: number;
+}
+
+export interface AcpStats {
+  readonly processes: readonly AcpProcessStats[];
+  /** Processes started, and how many of them ended without being told to, since this agent was opened. */
+  readonly starts: number;
+  readonly crashes: number;
+  /** Prompts sent. */
+  readonly prompts: number;
+  /** As its last `initialize` said: "affogato 3000.11.3". */
+  readonly agentVersion: string | undefined;
+}
+
+/** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
+export interface AcpAgent {
+  readonly name: string;
+  readonly backend: Backend;
+  /** Starts a process if none runs; sends no prompt. Throws `not_signed_in`, `upstream_failed`, `upstream_timeout`. */
+  models(signal: AbortSignal): Promise<readonly AcpModel[]>;
+  stats(): Promise<AcpStats>;
+  close(): Promise<void>;
+}
+
+export function openAcpAgent(_spec: AcpAgentSpec, _options: AcpAgentOptions): AcpAgent {
+  throw new MillraceError("internal", "The ACP backend is not written yet."); // replaced on this branch before it is merged
+}
