@@ -1,33 +1,17 @@
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
-import type { Secret } from "../../base/secret.ts";
-import type { Backend, PromptForm } from "../backend.ts";
+import type { Backend } from "../backend.ts";
+import type { StartChild } from "./agent-child.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
+import { AgentStarter } from "./agent-starter.ts";
+import { acpBackend } from "./backend.ts";
+import { listModels } from "./models.ts";
+import { ProcessPool } from "./process-pool.ts";
+import { SessionNotes } from "./session-notes.ts";
+import { spawnChild } from "./spawn-child.ts";
+import type { AgentParts } from "./turn-parts.ts";
 
-/** `ask`: the agent's default type in a mode without writing. `summarizer`: Devin's agent type that has no tools at all. */
-export type AcpStyle = "ask" | "summarizer";
-
-/** One agent program that speaks ACP over stdio, and how Millrace starts it. */
-export interface AcpAgentSpec {
-  /** Names the agent in models and conversation ids: "devin" for the vendor's, else the user's own name. No `:` and no `/`. */
-  readonly name: string;
-  /** Whose plan pays, as `started.ide` says it: "windsurf", "windsurf-next", or the agent's name. */
-  readonly ide: string;
-  readonly vendor: "devin" | "other";
-  /** The executable: an absolute path, or a name that `environment.PATH` leads to. */
-  readonly command: string;
-  /** Arguments that start its ACP server: `["acp"]`. */
-  readonly args: readonly string[];
-  /** The whole environment of the process; nothing else is inherited. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** More variables that are secret, read each time a process starts. */
-  readonly secrets?: (signal: AbortSignal) => Promise<Readonly<Record<string, Secret>>>;
-  /** In which style to ask, by the form of the answer. Only `vendor: "devin"` knows `summarizer`. */
-  readonly styles?: Partial<Readonly<Record<PromptForm, AcpStyle>>>;
-  /** `clientInfo.name`; "millrace" by default. */
-  readonly clientName?: string;
-  /** A folder of Millrace's own: the empty working folders of the sessions, and notes of the processes, are kept below it. */
-  readonly folder: string;
-}
+export type { AcpAgentSpec, AcpModel, AcpStyle } from "./agent-spec.ts";
 
 export interface AcpAgentOptions {
   readonly clock: Clock;
@@ -35,18 +19,10 @@ export interface AcpAgentOptions {
   readonly warmMs?: number;
   /** Without any sign of life for this long a turn fails with `upstream_timeout`; 10 min by default. */
   readonly silenceMs?: number;
-}
-
-/** A model as the agent's own options list it. */
-export interface AcpModel {
-  /** What `session/set_config_option` takes: "swe-2-high". */
-  readonly id: string;
-  readonly label: string;
-  readonly description: string | undefined;
-  /** The heading under which the agent lists it. */
-  readonly group: string | undefined;
-  /** The one that the agent uses when nobody chooses. */
-  readonly isCurrent: boolean;
+  /** How long a turn that goes on waits for a session that another process holds; 1 min by default. */
+  readonly lockedMs?: number;
+  /** Starts a process; a real one by default. */
+  readonly startChild?: StartChild;
 }
 
 /** One process of the agent. */
@@ -81,6 +57,33 @@ export interface AcpAgent {
   close(): Promise<void>;
 }
 
-export function openAcpAgent(_spec: AcpAgentSpec, _options: AcpAgentOptions): AcpAgent {
-  throw new MillraceError("internal", "The ACP backend is not written yet."); // replaced on this branch before it is merged
+const defaultWarmMs = 5 * 60_000;
+const defaultSilenceMs = 10 * 60_000;
+const defaultLockedMs = 60_000;
+
+/** Starts nothing yet. */
+export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpAgent {
+  const { clock, warmMs = defaultWarmMs, silenceMs = defaultSilenceMs, lockedMs = defaultLockedMs } = options;
+  const starter = new AgentStarter(spec, clock, options.startChild ?? spawnChild);
+  const pool = new ProcessPool({ clock, warmMs, start: (launch, signal) => starter.start(launch, signal) });
+  const notes = new SessionNotes(starter.folder);
+  let prompts = 0;
+  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++ };
+  return {
+    name: spec.name,
+    backend: acpBackend(parts),
+    models: (signal) => listModels(parts, signal),
+    async stats() {
+      const processes = await Promise.all(pool.processes.map(statsOf));
+      const { starts, crashes } = pool;
+      return { processes, starts, crashes, prompts, agentVersion: starter.agentVersion };
+    },
+    close: () => pool.close(),
+  };
+}
+
+async function statsOf(process: AgentProcess): Promise<AcpProcessStats> {
+  const { child, startupMs, sessions, runningTurns } = process;
+  const rssBytes = await child.rssBytes();
+  return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns };
 }
