@@ -18,14 +18,13 @@ export interface Abilities {
 /** Agents of which that was measured, by the name they give themselves. */
 const storingWhole: ReadonlySet<string> = new Set(["opencode"]);
 
-const flag = z.unknown().transform((value) => value !== undefined && value !== null && value !== false);
 const schema = z.looseObject({
   agentInfo: z.looseObject({ name: z.string().optional(), version: z.string().optional() }).nullish(),
   agentCapabilities: z
     .looseObject({
       loadSession: z.boolean().nullish(),
       promptCapabilities: z.looseObject({ image: z.boolean().nullish() }).nullish(),
-      sessionCapabilities: z.looseObject({ delete: flag, close: flag }).nullish(),
+      sessionCapabilities: z.record(z.string(), z.unknown()).nullish(),
     })
     .nullish(),
 });
@@ -39,9 +38,14 @@ export function readAbilities(reply: unknown): Abilities {
     name,
     version: agentInfo?.version,
     canLoad: loadSession === true,
-    canDelete: sessionCapabilities?.delete === true,
-    canClose: sessionCapabilities?.close === true,
+    canDelete: isOffered(sessionCapabilities?.["delete"]),
+    canClose: isOffered(sessionCapabilities?.["close"]),
     takesImages: promptCapabilities?.image === true,
     storesWholeMessages: name !== undefined && storingWhole.has(name.toLowerCase()),
   };
+}
+
+/** An ability is offered by an object; `null` and absence mean that it is not. */
+function isOffered(ability: unknown): boolean {
+  return ability !== undefined && ability !== null && ability !== false;
 }
