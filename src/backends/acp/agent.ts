@@ -21,6 +21,8 @@ export interface AcpAgentOptions {
   readonly silenceMs?: number;
   /** How long a turn that goes on waits for a session that another process holds; 1 min by default. */
   readonly lockedMs?: number;
+  /** Shortest time between two starts of a process after a failure, doubled with each further one; 2 s by default. */
+  readonly restartMs?: number;
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
 }
@@ -60,12 +62,19 @@ export interface AcpAgent {
 const defaultWarmMs = 5 * 60_000;
 const defaultSilenceMs = 10 * 60_000;
 const defaultLockedMs = 60_000;
+const defaultRestartMs = 2_000;
 
 /** Starts nothing yet. */
 export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpAgent {
-  const { clock, warmMs = defaultWarmMs, silenceMs = defaultSilenceMs, lockedMs = defaultLockedMs } = options;
+  const {
+    clock,
+    warmMs = defaultWarmMs,
+    silenceMs = defaultSilenceMs,
+    lockedMs = defaultLockedMs,
+    restartMs = defaultRestartMs,
+  } = options;
   const starter = new AgentStarter(spec, clock, options.startChild ?? spawnChild);
-  const pool = new ProcessPool({ clock, warmMs, start: (launch, signal) => starter.start(launch, signal) });
+  const pool = new ProcessPool({ clock, warmMs, restartMs, start: (launch, signal) => starter.start(launch, signal) });
   const notes = new SessionNotes(starter.folder);
   let prompts = 0;
   const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++ };

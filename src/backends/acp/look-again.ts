@@ -42,6 +42,7 @@ export async function lookAgain(
   onAlive: () => void,
   signal: AbortSignal,
 ): Promise<Found> {
+  if (parts.pool.lastAbilities?.canLoad === false) throw new MillraceError("upstream_failed", cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
   held.hold(lease, undefined);
   const { process } = lease;

@@ -10,6 +10,8 @@ export interface PoolOptions {
   readonly clock: Clock;
   /** How long a process without work is kept; ms. */
   readonly warmMs: number;
+  /** Shortest time between two starts after one failure; doubles with each further one; ms. */
+  readonly restartMs: number;
   /** Starts a process and greets it. */
   readonly start: (launch: Launch, signal: AbortSignal) => Promise<AgentProcess>;
 }
@@ -175,8 +177,8 @@ export class ProcessPool {
   async #pause(key: string, signal: AbortSignal): Promise<void> {
     const failure = this.#failures.get(key);
     if (failure === undefined || failure.count === 0) return;
-    const { clock } = this.#options;
-    const leftMs = failure.startedMs + restartPause(failure.count) - clock.monotonic();
+    const { clock, restartMs } = this.#options;
+    const leftMs = failure.startedMs + restartPause(failure.count, restartMs) - clock.monotonic();
     if (leftMs <= 0) return;
     if (leftMs > patienceMs) {
       const { code, message, hint } = failure.error ?? crashedOften;

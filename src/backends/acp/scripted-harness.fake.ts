@@ -34,7 +34,7 @@ export class ScriptedHarness {
 
   /** A gateway's view of the agent; another one is what a restarted gateway would have. */
   agent(options: Partial<AcpAgentOptions> = {}): AcpAgent {
-    const agent = openAcpAgent(this.spec, { clock: systemClock, ...options });
+    const agent = openAcpAgent(this.spec, { clock: systemClock, restartMs: 1, ...options });
     this.agents.push(agent);
     return agent;
   }
