@@ -34,40 +34,27 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
 }
 
 /**
- * The text of a `session/prompt`. `told` says that this session already holds the same instructions.
+ * The texts of a `session/prompt`, each a block of its own: what to follow, then the conversation. `told` says that this
+ * session already holds the same instructions.
  */
-export function promptText(style: AcpStyle, { instructions, text, continues }: Prompt, told: boolean): string {
+export function promptTexts(
+  style: AcpStyle,
+  { instructions, text, continues }: Prompt,
+  told: boolean,
+): readonly string[] {
   const rules = told ? "" : instructions.trim();
-  if (style === "ask") return rules === "" ? text : `${rules}\n\n${text}`;
-  return continues === undefined ? trace(rules, text) : traceGoesOn(rules, text);
+  const before = style === "ask" ? rules : frame(rules, continues !== undefined);
+  return before === "" ? [text] : [before, text];
 }
 
 /** The summarizer's role is to read an execution trace and to write about it. Here it writes what comes next in it. */
-function trace(rules: string, text: string): string {
-  return [
-    "Below is the execution trace of an assistant, up to the point where the assistant has to speak next.",
-    writeNext,
-    ...(rules === "" ? [] : ["## Rules of the assistant in this trace", rules]),
-    "## Execution trace",
-    text,
-    lastWord,
-  ].join("\n\n");
+function frame(rules: string, goesOn: boolean): string {
+  const where = goesOn
+    ? "The execution trace goes on after your last output; the next block is its new part."
+    : "The next block is the execution trace of an assistant, up to the point where the assistant has to speak next.";
+  return rules === "" ? `${where} ${task}` : `${where} ${task}\n\nRules of the assistant in this trace:\n\n${rules}`;
 }
 
-function traceGoesOn(rules: string, text: string): string {
-  return [
-    "The execution trace goes on after your last output.",
-    ...(rules === "" ? [] : ["## Rules of the assistant from here on", rules]),
-    "## Execution trace, continued",
-    text,
-    lastWord,
-  ].join("\n\n");
-}
-
-const writeNext =
-  "Your task: write the assistant's next output exactly as the assistant has to give it, following its rules to the letter. " +
-  "Do not describe, judge or summarise the trace.";
-
-const lastWord =
-  "## Next output of the assistant\n\n" +
-  "Write it now, whole, from its first character on. Add no heading and no remark of your own.";
+const task =
+  "Your task: write the assistant's next output exactly as the assistant has to give it, whole, from its first character on, " +
+  "following its rules to the letter. Do not describe, judge or summarise the trace. Add no heading and no remark of your own.";

@@ -7,7 +7,7 @@ import type { AgentErrorContext } from "./errors.ts";
 import type { ProcessPool } from "./process-pool.ts";
 import type { SessionNotes } from "./session-notes.ts";
 import { quietMode } from "./session-options.ts";
-import { type Launch, launchFor, promptText } from "./style.ts";
+import { type Launch, launchFor, promptTexts } from "./style.ts";
 
 /** What every turn of one agent works with. Times in ms. */
 export interface AgentParts {
@@ -81,7 +81,7 @@ export function blocksOf(
       hint: "Leave the images out, or ask another model.",
     });
   const told = prompt.continues !== undefined && session.told === prompt.instructions;
-  const text = promptText(style, prompt, told);
+  const texts = promptTexts(style, prompt, told).map((text) => ({ type: "text", text }));
   const images = prompt.images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
-  return [{ type: "text", text }, ...images];
+  return [...texts.slice(0, -1), ...images, ...texts.slice(-1)];
 }

@@ -276,7 +276,10 @@ function diedTwiceMessage(how: string): string {
 
 function cutMessage(how: string | undefined): string {
   const why = how === undefined ? "" : ` (${how})`;
-  return `The agent's process ended in the middle of the answer${why}; what had arrived was kept, and the prompt was not sent again.`;
+  return (
+    `The agent's process ended before it said that its answer was complete${why}. What had arrived was kept, and the prompt ` +
+    "was not sent again."
+  );
 }
 
 const noSessionMessage =
