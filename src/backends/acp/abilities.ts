@@ -10,7 +10,7 @@ export interface Abilities {
   readonly takesImages: boolean;
   /**
    * A message of the agent is in a replay only once it is whole: what an agent process wrote when it was killed is missing
-   * there, never cut. Then a replay that ends in text holds the whole answer. Source: docs/wire/acp.md, "After a crash".
+   * there, never cut. Then a replay that ends in text holds the whole answer. Source: docs/wire/acp-measured.md, "After a crash".
    */
   readonly storesWholeMessages: boolean;
 }

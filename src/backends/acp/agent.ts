@@ -11,7 +11,7 @@ import { SessionNotes } from "./session-notes.ts";
 import { spawnChild } from "./spawn-child.ts";
 import type { AgentParts } from "./turn-parts.ts";
 
-export type { AcpAgentSpec, AcpModel, AcpStyle } from "./agent-spec.ts";
+export type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
 
 export interface AcpAgentOptions {
   readonly clock: Clock;

@@ -19,7 +19,7 @@ const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> =
 
 /**
  * The terminal event of a prompt that has ended. A tool step with an effect goes before everything else; Devin's own cause
- * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Source: docs/wire/acp.md, "Stop reasons".
+ * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Source: docs/wire/acp.md, "Prompts".
  */
 export function conclude(
   end: Exclude<PromptEnd, { readonly type: "died" }>,

@@ -31,7 +31,7 @@ const lockedPollMs = 1_000;
 
 /**
  * Opens the session of a begun turn again and reads what became of it. A prompt counts as accepted when its user message is
- * in the session. Throws when nobody can tell, and when the session is lost: then nothing is sent. Source: docs/wire/acp.md,
+ * in the session. Throws when nobody can tell, and when the session is lost: then nothing is sent. Source: docs/wire/acp-measured.md,
  * "After a crash".
  */
 export async function lookAgain(

@@ -34,6 +34,15 @@ interface Slot {
   ending: boolean;
 }
 
+/** How the starts of one launch went lately. */
+interface Failure {
+  /** Failures in a row. */
+  count: number;
+  /** When the last start was; on the monotonic clock. */
+  startedMs: number;
+  error: MillraceError | undefined;
+}
+
 const most = 4;
 const endGraceMs = 3_000;
 /** Waits of up to this long are waited out; past it a request is told at once. */
@@ -46,7 +55,7 @@ const patienceMs = 5_000;
 export class ProcessPool {
   readonly #options: PoolOptions;
   readonly #slots = new Map<string, Slot>();
-  readonly #failures = new Map<string, { count: number; startedMs: number; error: MillraceError | undefined }>();
+  readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
   #freed: (() => void)[] = [];
   starts = 0;
@@ -142,20 +151,26 @@ export class ProcessPool {
       ending: false,
     };
     this.#slots.set(launch.key, slot);
-    ready.then(
-      (process) => {
-        slot.process = process;
-        this.lastAbilities = process.abilities;
-        process.onIdle = () => this.#rest(slot);
-        void process.child.exited.then(() => this.#exited(slot));
-        this.#rest(slot);
-      },
-      (error: unknown) => {
-        failure.count++;
-        failure.error = error instanceof MillraceError ? error : undefined;
-        this.#remove(slot);
-      },
-    );
+    void this.#watch(slot, failure);
+  }
+
+  /** Follows a process from its start to its end; never rejects. */
+  async #watch(slot: Slot, failure: Failure): Promise<void> {
+    let process: AgentProcess;
+    try {
+      process = await slot.ready;
+    } catch (error) {
+      failure.count++;
+      failure.error = error instanceof MillraceError ? error : undefined;
+      this.#remove(slot);
+      return;
+    }
+    slot.process = process;
+    this.lastAbilities = process.abilities;
+    process.onIdle = () => this.#rest(slot);
+    this.#rest(slot);
+    await process.child.exited;
+    this.#exited(slot);
   }
 
   #exited(slot: Slot): void {

@@ -4,7 +4,7 @@ import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
 /**
  * In which style Devin is asked when the configuration does not say. Its default agent in `ask` mode answers plain questions
  * as the vendor means it to. A request with client tools goes to the agent type without tools of its own: the default agent
- * would use its own instead of the client's. Source: docs/wire/acp.md, "Answers without tools".
+ * would use its own instead of the client's. Source: docs/wire/acp.md, "Permissions".
  */
 const devinStyles: Readonly<Record<PromptForm, AcpStyle>> = { text: "ask", tools: "summarizer", json: "ask" };
 

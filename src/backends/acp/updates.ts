@@ -16,7 +16,7 @@ interface Tool {
 
 /**
  * Reads the `session/update`s of one turn, live or replayed. Text on both sides of a tool step is joined by an empty line.
- * Unknown kinds of updates are skipped. Source: docs/wire/acp.md, "Updates".
+ * Unknown kinds of updates are skipped. Source: docs/wire/acp.md, "Prompts".
  */
 export class UpdateReader {
   #text = "";
