@@ -69,7 +69,12 @@ export class AgentProcess {
     const peer = new RpcPeer((line) => child.write(line), router);
     const lines = new JsonLines(() => {}); // banners and warnings
     child.onText((text) => {
-      for (const message of lines.feed(text)) peer.receive(message);
+      try {
+        for (const message of lines.feed(text)) peer.receive(message);
+      } catch {
+        peer.close(new ProcessGone("its output could not be read"));
+        void child.end(0);
+      }
     });
     void child.exited.then((how) => peer.close(new ProcessGone(how)));
     const limited = deadline(signal, startMs);

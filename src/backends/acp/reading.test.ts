@@ -62,6 +62,12 @@ describe("updates", () => {
     expect(reader.effect).toBeUndefined();
   });
 
+  test("a question to the agent's own user stops the turn: nobody would answer it", () => {
+    const reader = new UpdateReader();
+    reader.read(tool("other", { title: "ask_user_question" }));
+    expect(reader.effect).toBe("other: ask_user_question");
+  });
+
   test("notices of the program are no text", () => {
     const reader = new UpdateReader();
     expect(reader.read(chunk("Compacting…", { _meta: { "cognition.ai/displayMessage": true } }))).toBeUndefined();

@@ -170,6 +170,15 @@ describe("the stand-in's devin", () => {
     });
   });
 
+  test("a question to its own user stops the turn", async () => {
+    await standin.simulator.setTurn({ rate: "instant", text: "Never.", waiting: true });
+    const events = await ask(standin.agent());
+    expect(events.at(-1)).toMatchObject({
+      type: "failed",
+      error: { message: expect.stringContaining("Ask the user") },
+    });
+  });
+
   test("a notice of a compaction is no part of the answer, and a request for diagnostics is answered", async () => {
     await standin.simulator.setTurn({ rate: "instant", text: "The answer.", compaction: true, diagnostics: true });
     expect((await ask(standin.agent())).at(-1)).toMatchObject({ type: "finished", text: "The answer." });

@@ -9,6 +9,9 @@ type Effect = string;
 /** Kinds of tools that change something. Every other kind may run: it is part of how the answer is found. */
 const effects: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execute"]);
 
+/** A question to the agent's own user, whom nobody plays here: the agent would wait for ever. */
+const asksUser = /\bask[_ ](?:the[_ ])?user/i;
+
 interface Tool {
   kind: unknown;
   title: string;
@@ -111,7 +114,7 @@ export class UpdateReader {
     this.#afterTool = true;
     if (update["kind"] !== undefined && update["kind"] !== null) tool.kind = update["kind"];
     if (typeof update["title"] === "string" && update["title"] !== "") tool.title = update["title"];
-    if (effects.has(tool.kind)) this.#effect ??= nameOf(tool);
+    if (effects.has(tool.kind) || asksUser.test(tool.title)) this.#effect ??= nameOf(tool);
   }
 }
 
