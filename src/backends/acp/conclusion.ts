@@ -1,0 +1,68 @@
+import { MillraceError, unusableAnswer } from "../../base/errors.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
+import { type AgentErrorContext, agentError, effectError, isContentFilter, stoppedError } from "./errors.ts";
+import type { PromptEnd } from "./running-prompt.ts";
+import type { UpdateReader } from "./updates.ts";
+
+/** What ACP's stop reasons, and Devin's causes beside them, mean. */
+const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
+  end_turn: "stop",
+  complete: "stop",
+  max_tokens: "length",
+  output_truncated: "length",
+  max_turn_requests: "length",
+  refusal: "content_filter",
+  content_filter: "content_filter",
+  cancelled: "cancelled",
+  interrupted: "cancelled",
+};
+
+/**
+ * The terminal event of a prompt that has ended. A tool step with an effect goes before everything else; Devin's own cause
+ * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Source: docs/wire/acp.md, "Prompts".
+ */
+export function conclude(
+  end: Exclude<PromptEnd, { readonly type: "died" }>,
+  reader: UpdateReader,
+  context: AgentErrorContext,
+): TurnEventBody {
+  const { text } = reader.answer;
+  if (reader.effect !== undefined) return failed(effectError(reader.effect));
+  if (end.type === "silent") return failed(new MillraceError("upstream_timeout", silentMessage));
+  if (end.type === "refused") {
+    if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
+    const error = agentError(end.error, context);
+    return failed(error.code === "upstream_failed" ? (stoppedError(reader.stopped, context) ?? error) : error);
+  }
+  const raw = telling(reader.stopped) ?? end.stopReason;
+  const unified = reasons[raw];
+  if (unified === undefined) {
+    const error = stoppedError(raw, context);
+    if (error !== undefined) return failed(error);
+  }
+  if (unified === "cancelled") return { type: "cancelled", by: "ide" };
+  if ((unified ?? "stop") === "stop" && (text === "" || reader.endsRefused)) return failed(unanswered(reader));
+  return finished(unified ?? "stop", raw, text);
+}
+
+/** `complete` says less than the stop reason does. */
+function telling(cause: string | undefined): string | undefined {
+  return cause === "complete" ? undefined : cause;
+}
+
+function finished(unified: FinishReason["unified"], raw: string, text: string): TurnEventBody {
+  return { type: "finished", reason: { unified, raw }, text };
+}
+
+function failed(error: MillraceError): TurnEventBody {
+  return { type: "failed", error: error.toRecord() };
+}
+
+function unanswered({ endsRefused }: UpdateReader): MillraceError {
+  const message = endsRefused
+    ? "The agent wanted to use a tool that Millrace does not allow, and ended its turn without an answer."
+    : "The agent took the prompt and ended its turn without an answer.";
+  return new MillraceError("upstream_failed", message, { details: { reason: unusableAnswer } });
+}
+
+const silentMessage = "The agent sent nothing for too long; what had arrived was kept.";
