@@ -1,7 +1,9 @@
 import { Secret } from "../base/secret.ts";
 import type { IdeIdentity, IdeVariant } from "../language-server/endpoint.ts";
+import { productName } from "../language-server/product-name.ts";
 import { readAccount } from "./api-key.ts";
 import { describeBuild } from "./build.ts";
+import { isDevinFolder } from "./classify.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { ExamineOptions } from "./discover-options.ts";
@@ -60,11 +62,12 @@ export async function examineServer(
   const account =
     options.given?.apiKey === undefined
       ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
-      : { apiKey: options.given.apiKey, signedIn: true };
+      : { apiKey: options.given.apiKey, signedIn: true, file: undefined };
   const build = await describeBuild(host, row.command.program, flags, variables, signal);
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
     variant,
+    product: productName(variant, build.ideVersion, isDevinFolder(row.command.program)),
     id,
     pid: row.pid,
     startedAtMs: row.startedAtMs,
@@ -80,6 +83,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
+    ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
   };
 }
