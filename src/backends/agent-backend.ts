@@ -1,4 +1,4 @@
-import { MillraceError } from "../base/errors.ts";
+import { MillraceError, toMillraceError } from "../base/errors.ts";
 import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { AcpAgent } from "./acp/agent.ts";
 import type { Backend, Batch, Prompt } from "./backend.ts";
@@ -16,18 +16,44 @@ export function agentOfConversation(id: CascadeId | undefined): string | undefin
 
 /** The backend of a configured agent: models carry the agent's name here, and lose it on the way to the agent. */
 export function configuredBackend(agent: AcpAgent): Backend {
-  const inner = agent.backend;
   const prefix = `${agent.name}/`;
-  const bare = (prompt: Prompt): Prompt =>
-    prompt.modelUid.startsWith(prefix)
-      ? { ...prompt, modelUid: prompt.modelUid.slice(prefix.length) as ModelUid } // the agent's own id
-      : prompt;
+  return withModelIds(agent.backend, async (uid) => (uid.startsWith(prefix) ? uid.slice(prefix.length) : uid));
+}
+
+/** A backend that calls models otherwise than the turn does: `idOf` answers its id. Events say the turn's. */
+export function withModelIds(inner: Backend, idOf: (uid: ModelUid, signal: AbortSignal) => Promise<string>): Backend {
+  const translated = async (prompt: Prompt, signal: AbortSignal): Promise<Prompt> => {
+    const modelUid = (await idOf(prompt.modelUid, signal)) as ModelUid; // what the backend takes
+    return { ...prompt, modelUid };
+  };
   return {
     kind: inner.kind,
-    run: (prompt, options, signal) => renamed(inner.run(bare(prompt), options, signal), prompt.modelUid),
-    resume: (prompt, from, options, signal) => inner.resume(bare(prompt), from, options, signal),
+    async *run(prompt, options, signal) {
+      const asked = await orFailed(translated(prompt, signal), signal);
+      if (asked === undefined) return;
+      if ("failed" in asked) yield asked.failed;
+      else yield* renamed(inner.run(asked, options, signal), prompt.modelUid);
+    },
+    async *resume(prompt, from, options, signal) {
+      const asked = await orFailed(translated(prompt, signal), signal);
+      if (asked === undefined) return;
+      if ("failed" in asked) yield asked.failed;
+      else yield* inner.resume(asked, from, options, signal);
+    },
     archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
   };
+}
+
+/** Errors of the upstream are events, never exceptions; an abort ends a run without a word. */
+async function orFailed(
+  asked: Promise<Prompt>,
+  signal: AbortSignal,
+): Promise<Prompt | { readonly failed: Batch } | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    return signal.aborted ? undefined : { failed: [{ type: "failed", error: toMillraceError(error).toRecord() }] };
+  }
 }
 
 /** Says the model in `started` as the turn knows it. */

@@ -1,7 +1,15 @@
 import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
+import type { ModelUid } from "../base/ids.ts";
 import type { Capabilities } from "../language-server/language-server.ts";
-import { agentOfConversation, agentOfModel, configuredBackend, ownConversations } from "./agent-backend.ts";
+import type { AcpModel } from "./acp/agent.ts";
+import {
+  agentOfConversation,
+  agentOfModel,
+  configuredBackend,
+  ownConversations,
+  withModelIds,
+} from "./agent-backend.ts";
 import type { Agents, VendorAgent } from "./agents.ts";
 import type { Backend, Backends } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
@@ -22,6 +30,8 @@ export interface BackendsOptions extends ServerSource {
   readonly agents?: Agents;
   /** `auto` by default. */
   readonly mode?: BackendMode;
+  /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
+  readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
 }
 
 /** Backends, and which one a prompt to the account's own models would go to now. */
@@ -82,7 +92,11 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       onRetired: () => retired.add(key),
       async instead(signal) {
         const agent = mode === "auto" ? await vendor(signal) : undefined;
-        return agent === undefined || isMillraceError(agent) ? undefined : ofVendor(agent);
+        if (agent === undefined || isMillraceError(agent)) return undefined;
+        return withModelIds(ofVendor(agent), async (uid, waiting) => {
+          const listed = await agent.agent.models(waiting);
+          return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
+        });
       },
     });
   }

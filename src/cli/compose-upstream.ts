@@ -4,6 +4,8 @@ import { type OpenBackends, openBackends } from "../backends/open-backend.ts";
 import type { ServerSource } from "../backends/reach.ts";
 import type { CascadeJournal } from "../ide/cascade-journal.ts";
 import type { IdeFinder } from "../ide/ide.ts";
+import { agentIdOf } from "../models/agent-models.ts";
+import { createCatalogue } from "../models/catalogue.ts";
 import type { Models } from "../models/model.ts";
 import { openModels } from "../models/open-models.ts";
 import { accountModels } from "./agents/account-models.ts";
@@ -54,8 +56,15 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
   const journal = openOwnJournal(settings);
   const servers = promptServers(finder);
   const agents = composeAgents({ io, finder, config, command, folder, journal, owner });
-  const backends = openBackends({ ...servers, clock: io.clock, agents, mode });
-  const models = openModels(
+  const catalogue = createCatalogue();
+  const backends = openBackends({
+    ...servers,
+    clock: io.clock,
+    agents,
+    mode,
+    agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
+  });
+  const models: Models = openModels(
     { account: accountModels(backends, servers, agents), agents: agents.all },
     { clock: io.clock, ...(onProblem === undefined ? {} : { onProblem }) },
   );
