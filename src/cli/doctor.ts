@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { deadline } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
-import { openModels } from "../models/open-models.ts";
 import type { PlanAnswer } from "../usage/plan-answer.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
+import { composeUpstream, type Upstream } from "./compose-upstream.ts";
 import { bundleFiles, writeBundle } from "./doctor/bundle.ts";
 import { checkAgents } from "./doctor/check-agents.ts";
+import { checkBackend } from "./doctor/check-backend.ts";
 import { checkGateway } from "./doctor/check-gateway.ts";
 import { checkIdes } from "./doctor/check-ides.ts";
 import { checkKey } from "./doctor/check-key.ts";
@@ -27,7 +28,6 @@ import { outlines } from "./outlines.ts";
 import { openOwnJournal, readCascades } from "./own-cascades.ts";
 import { readPlans } from "./read-plan.ts";
 import { defaultPort, ownGatewayOptions } from "./serve.ts";
-import { promptServers } from "./servers.ts";
 import { version } from "./version.ts";
 
 const planLimitMs = 8_000;
@@ -83,9 +83,11 @@ async function examine(
   const overrides = overridesOf(io, options);
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, overrides, { schemas });
+  const upstream = composeUpstream({ ...options, io, finder });
   try {
     const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
     const found = await finder.find(signal);
+    const backend = await checkBackend(upstream.backends, upstream.agents, signal);
     const report = assemble({
       machine: checkMachine({
         millrace: version(),
@@ -98,14 +100,16 @@ async function examine(
       }),
       ides,
       installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
+      backend,
       gateway: await checkGateway(settings, defaultPort, version(), signal),
       key: await checkKey(settings, io.platform),
       store: await (options.store === "redis" ? checkRedis(options.redisUrl, io.clock) : checkStore(settings)),
       cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
-      more: options.send ? [await send(options, finder, context)] : [],
+      more: options.send ? [await send(options, upstream, context)] : [],
     });
     return { report, known: await knownOf(found, context) };
   } finally {
+    await upstream.agents.close();
     finder.close();
   }
 }
@@ -121,11 +125,9 @@ async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promi
 }
 
 /** A question to the model asked for, else to the account's default. */
-async function send(options: Options, finder: IdeFinder, context: CommandContext): Promise<Finding> {
-  const { io, signal } = context;
+async function send(options: Options, { models }: Upstream, context: CommandContext): Promise<Finding> {
+  const { signal } = context;
   try {
-    const servers = promptServers(finder);
-    const models = openModels(async (asked) => (await servers.find(asked)).getUserStatus(asked), { clock: io.clock });
     const list = options.model === undefined ? await models.list({ refresh: true }, signal) : [];
     const model =
       options.model ??

@@ -1,7 +1,10 @@
+import { backendModes } from "../backends/choose-backend.ts";
 import { isPortTaken, type Listening } from "../gateway/listen.ts";
 import type { OpenGateway } from "../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { type Composed, compose } from "./compose.ts";
+import type { AskingOptions } from "./compose-upstream.ts";
+import { readConfig } from "./config/read-config.ts";
 import { connectionLimitsOf } from "./connection-limits.ts";
 import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
@@ -9,7 +12,7 @@ import { keepGatewayFile } from "./gateway-file.ts";
 import { overridesOf } from "./ide-options.ts";
 import { keepKeyFile, readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
-import { choice, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
+import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
 import { outlines } from "./outlines.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { retentionOf } from "./retention-options.ts";
@@ -61,6 +64,15 @@ export const gatewayOptions = {
   }),
   tokenFile: text("a file with that server's CSRF token (and API key on a second line)", "<file>", {
     env: "MILLRACE_IDE_TOKEN_FILE",
+  }),
+  backend: choice(
+    "how models are asked: through the vendor's agent program, Cascade or raw chat; auto takes what works for the installed build",
+    backendModes,
+    "auto",
+    { env: "MILLRACE_BACKEND" },
+  ),
+  acpCommand: commandLine("start this program as the vendor's agent, instead of the installed one", "<command>", {
+    env: "MILLRACE_ACP_COMMAND",
   }),
   logLevel: choice("log to stderr, as JSON lines, from this level on", logLevels, "warn", {
     env: "MILLRACE_LOG_LEVEL",
@@ -144,7 +156,7 @@ export const serveCommand = defineCommand({
 });
 
 /** What the options of a gateway command parse to. */
-export interface GatewayCommandOptions {
+export interface GatewayCommandOptions extends AskingOptions {
   readonly store: "sqlite" | "redis" | "memory";
   readonly redisUrl: RedisAddress;
   readonly grace: number;
@@ -174,6 +186,9 @@ export async function openComposed(
   const composed = await compose({
     io,
     overrides,
+    config: readConfig(settings.configFile),
+    backend: options.backend,
+    acpCommand: options.acpCommand,
     log: openLog(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,

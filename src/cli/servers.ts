@@ -30,6 +30,7 @@ export function promptServers(finder: IdeFinder): ServerSource {
       const ide = ideOf.get(server);
       if (ide !== undefined) finder.invalidate(ide);
     },
+    buildOf: (server) => ideOf.get(server)?.build,
   };
 }
 

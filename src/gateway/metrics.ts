@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
 import type { Limits } from "../usage/meter.ts";
+import { AgentMetrics, type AgentStats } from "./agent-metrics.ts";
 import { LimitMetrics } from "./limit-metrics.ts";
 
 /** How a stream ended: with the turn's own end, or because its reader left first. */
@@ -19,6 +20,8 @@ export interface MeasuredNow {
   readonly logBytes: number | undefined;
   /** Whether the log cannot be written; undefined where nobody knows but the turns that met it. */
   readonly degraded: boolean | undefined;
+  /** Undefined where no agent program can be asked. */
+  readonly agents?: readonly AgentStats[] | undefined;
 }
 
 /**
@@ -28,6 +31,7 @@ export interface MeasuredNow {
 export class GatewayMetrics {
   readonly #registry = new Registry();
   readonly #limits = new LimitMetrics(this.#registry);
+  readonly #agents = new AgentMetrics(this.#registry);
   readonly #requests = this.#counter("millrace_http_requests_total", "Requests answered.", [
     "method",
     "route",
@@ -124,8 +128,10 @@ export class GatewayMetrics {
     limits,
     logBytes,
     degraded,
+    agents = [],
   }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#limits.set(limits);
+    this.#agents.set(agents);
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);
     if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);

@@ -1,6 +1,6 @@
 import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
+import type { BackendKind, TurnEvent } from "../log/event.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
 import { deliver } from "./deliver.ts";
@@ -77,7 +77,7 @@ async function streamedAnswer(
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
-    return failedAnswer(c, dialect, turn, early.some(isStart), MillraceError.fromRecord(last.error));
+    return failedAnswer(c, dialect, turn, backendOf(early), MillraceError.fromRecord(last.error));
   }
   const texts = streamTurn(
     {
@@ -101,7 +101,7 @@ async function streamedAnswer(
     },
     signal,
   );
-  const headers = { ...sseHeaders, ...(await headersOf(turn)) };
+  const headers = { ...sseHeaders, ...(await headersOf(turn, backendOf(early))) };
   if (turn.resumeAfter !== undefined && turn.record?.ended === true) return restOfStream(texts, controller, headers);
   return new Response(pulledBody(texts, controller), { headers });
 }
@@ -123,10 +123,11 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
-  const { answer, started } = await readAnswer(reader, turn);
+  const { answer, backend } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
-    const headers = { ...jsonHeaders, "content-length": String(Buffer.byteLength(text)), ...(await headersOf(turn)) };
+    const length = String(Buffer.byteLength(text));
+    const headers = { ...jsonHeaders, "content-length": length, ...(await headersOf(turn, backend)) };
     return new Response(pulledBody(deliver(text, reader), controller), { headers });
   }
   await reader.delivered();
@@ -137,24 +138,25 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
       : answer.end.type === "failed"
         ? answer.end.error
         : cancelledError(answer.end.by);
-  return failedAnswer(c, dialect, turn, started, MillraceError.fromRecord(error));
+  return failedAnswer(c, dialect, turn, backend, MillraceError.fromRecord(error));
 }
 
 /** Everything up to the terminal event. */
 async function readAnswer(reader: PatientReader, turn: OpenTurn) {
   const fold = new AnswerFold(turn.context.parsed.request);
-  let started = false;
+  let backend: BackendKind | undefined;
   while (fold.answer.end === undefined) {
     const reading = await reader.next(Number.POSITIVE_INFINITY);
     if (reading.type !== "event") break;
-    started ||= isStart(reading.event);
+    backend ??= backendOf([reading.event]);
     fold.push(reading.event);
   }
-  return { answer: fold.answer, started };
+  return { answer: fold.answer, backend };
 }
 
-function isStart(event: TurnEvent): boolean {
-  return event.type === "started";
+/** What the prompt went through; undefined as long as no conversation exists upstream. */
+function backendOf(events: readonly TurnEvent[]): BackendKind | undefined {
+  return events.find((event) => event.type === "started")?.backend;
 }
 
 /**
@@ -165,19 +167,23 @@ async function failedAnswer(
   c: GatewayContext,
   dialect: Dialect,
   turn: OpenTurn,
-  started: boolean,
+  backend: BackendKind | undefined,
   error: MillraceError,
 ): Promise<Response> {
   c.var.logFields.code = error.code;
   const response = respond(dialect.encodeError(error.toRecord(), c.var.requestId));
-  for (const [name, value] of Object.entries(await headersOf(turn))) response.headers.set(name, value);
-  if (started && response.status >= 500) response.headers.set("x-should-retry", "false");
+  for (const [name, value] of Object.entries(await headersOf(turn, backend))) response.headers.set(name, value);
+  if (backend !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
   return response;
 }
 
-async function headersOf(turn: OpenTurn): Promise<Readonly<Record<string, string>>> {
+async function headersOf(turn: OpenTurn, backend: BackendKind | undefined): Promise<Readonly<Record<string, string>>> {
   const continuity = await settledValue(turn.continuity);
-  return { ...turn.headers, ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }) };
+  return {
+    ...turn.headers,
+    ...(backend === undefined ? {} : { "x-millrace-backend": backend }),
+    ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
+  };
 }
 
 /** A promise's value if it has one by now; nobody waits for it. */
