@@ -114,19 +114,16 @@ export class PollPacer {
     if (firstMs === Number.POSITIVE_INFINITY) return;
     const armed = { atMs: firstMs, stop: new AbortController() };
     this.#armed = armed;
-    void this.#sleep(armed.atMs, armed.stop.signal).then((rested) => {
-      if (rested && this.#armed === armed) this.#fire(armed.atMs);
-    });
+    void this.#fireAt(armed);
   }
 
-  /** Whether it slept to the end; it does not when an earlier poll is due. */
-  async #sleep(untilMs: number, stop: AbortSignal): Promise<boolean> {
+  async #fireAt(armed: { readonly atMs: number; readonly stop: AbortController }): Promise<void> {
     try {
-      await this.#clock.sleep(Math.max(0, untilMs - this.#clock.monotonic()), stop);
-      return true;
+      await this.#clock.sleep(Math.max(0, armed.atMs - this.#clock.monotonic()), armed.stop.signal);
     } catch {
-      return false;
+      return; // an earlier poll is due
     }
+    if (this.#armed === armed) this.#fire(armed.atMs);
   }
 
   #fire(atMs: number): void {
