@@ -32,7 +32,10 @@ const servers: readonly [string, string][] = [
     "/Applications/Windsurf - Next.app/Contents/Resources/app/extensions/windsurf/bin/language_server_macos_arm --run_child",
   ],
   ["windsurf-next", "/x/language_server_linux_x64 --codeium_dir .codeium/windsurf-next --random_port"],
-  ["windsurf", "/usr/share/devin-desktop/resources/app/extensions/windsurf/bin/language_server_linux_x64 --random_port"],
+  [
+    "windsurf",
+    "/usr/share/devin-desktop/resources/app/extensions/windsurf/bin/language_server_linux_x64 --random_port",
+  ],
   ["windsurf", `/Applications/Devin.app/Contents/Resources/app/extensions/windsurf/bin/ls_renamed ${windsurfFlags}`],
   [
     "windsurf",

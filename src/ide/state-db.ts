@@ -91,7 +91,8 @@ function query(database: sqlite.DatabaseSync, keys: readonly string[]): Readonly
         continue;
       }
       const start = key.slice(0, -1);
-      for (const row of beginning.all(start.length, start, maxValueBytes, maxRowsOfBeginning)) add(row["key"], row["value"]);
+      for (const row of beginning.all(start.length, start, maxValueBytes, maxRowsOfBeginning))
+        add(row["key"], row["value"]);
     }
     return values;
   } finally {
