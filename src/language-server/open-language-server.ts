@@ -15,7 +15,7 @@ import { type UnreadableCalls, unreadableCalls } from "./capabilities.ts";
 import { cascadeConfig } from "./cascade-config.ts";
 import type { Endpoint, IdeIdentity } from "./endpoint.ts";
 import type { UpstreamReason } from "./error-table.ts";
-import { errorFromText, upstreamReason } from "./errors.ts";
+import { asRetired, errorFromText, upstreamReason } from "./errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
 import type { CheckHolder } from "./open-socket.ts";
@@ -108,6 +108,14 @@ class RpcLanguageServer implements LanguageServer {
 
   async startCascade(signal: AbortSignal): Promise<CascadeId> {
     this.#mayPrompt();
+    try {
+      return await this.#startCascade(signal);
+    } catch (error) {
+      throw asRetired(error, this.#identity.ideVersion);
+    }
+  }
+
+  async #startCascade(signal: AbortSignal): Promise<CascadeId> {
     await this.ensurePanelState({ force: false }, signal);
     const { cascadeId } = await this.#calls
       .once(

@@ -82,7 +82,21 @@ describe("probePort finds", () => {
       },
     };
     await using server = await startRpcServer(failing);
-    expect(await probePort(target(server.port), never)).toMatchObject({ ok: true, protocol: "grpc" });
+    expect(await probePort(target(server.port), never)).toEqual({
+      ok: true,
+      protocol: "grpc",
+      tls: false,
+      unsure: true,
+    });
+  });
+
+  it("an HTTP server that replies with an error, and is not sure of it", async () => {
+    const http = createHttpServer((_, response) => response.writeHead(400).end("upgrade required\n"));
+    await withNetServer(
+      http,
+      async (port) => expect(await probePort(target(port), never)).toMatchObject({ ok: true, unsure: true }),
+      () => http.closeAllConnections(),
+    );
   });
 });
 

@@ -21,11 +21,17 @@ export interface ProbeTarget {
 export type ProbeFailure = "closed" | "not_http" | "not_found" | "token_refused" | "timeout";
 
 export type ProbeResult =
-  | { readonly ok: true; readonly protocol: WireProtocol; readonly tls: boolean }
+  | {
+      readonly ok: true;
+      readonly protocol: WireProtocol;
+      readonly tls: boolean;
+      /** It replied with an error: another port of the process may be the one, if that answers. */
+      readonly unsure?: true;
+    }
   | { readonly ok: false; readonly reason: ProbeFailure; readonly why: string };
 
-/** What one attempt showed; `answered` is a server that speaks the protocol and has the service. */
-type Attempt = "answered" | ProbeFailure;
+/** What one attempt showed; `answered` is a server that has the service, `replied` one that spoke of an error. */
+type Attempt = "answered" | "replied" | ProbeFailure;
 
 /**
  * Asks one port whether a language server answers there, and how: TLS then plain, HTTP/2 (gRPC) then HTTP/1.1 (Connect), by
@@ -50,6 +56,7 @@ export async function probePort(target: ProbeTarget, signal: AbortSignal): Promi
     const attempt = await ask(target, protocol, tls, attemptMs, signal);
     signal.throwIfAborted();
     if (attempt === "answered") return { ok: true, protocol, tls };
+    if (attempt === "replied") return { ok: true, protocol, tls, unsure: true };
     if (attempt === "token_refused" || attempt === "closed") return failure(attempt);
     failures.push(attempt);
     if (attempt === "timeout" && failures.length > 1) break; // silent twice: another protocol will not wake it
@@ -125,6 +132,6 @@ function attemptFrom(error: ConnectError): Attempt {
   if (reason === "connection_refused") return "closed";
   if (error.rawMessage === "HTTP 415") return "not_http"; // it is one, but takes another content type
   const answered = [...error.metadata.keys()].length > 0; // headers of a response; nothing local sets any
-  if (answered) return error.code === Code.Unimplemented ? "not_found" : "answered";
+  if (answered) return error.code === Code.Unimplemented ? "not_found" : "replied";
   return error.code === Code.DeadlineExceeded ? "timeout" : "not_http";
 }
