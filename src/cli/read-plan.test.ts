@@ -15,6 +15,7 @@ function ide(variant: IdeVariant, id: string, signedIn = true): Ide {
   const secret = new Secret("unused");
   return {
     variant,
+    product: "Windsurf",
     id,
     pid: 1,
     startedAtMs: 1,

@@ -94,6 +94,16 @@ function variantOfPath(path: string, codeiumDir: string): IdeVariant | undefined
   return undefined;
 }
 
+/** Whether a path lies in the Next product's folder, under either name. */
+export function isNextFolder(path: string): boolean {
+  return nextFolder.test(`${path.replaceAll("\\", "/")}/`);
+}
+
+/** Whether a path lies in a folder of the new name. */
+export function isDevinFolder(path: string): boolean {
+  return /\/devin(?:-desktop|[ -]+next| \d)?[^/]*(?:\.app\/|\/resources\/)/i.test(`${path.replaceAll("\\", "/")}/`);
+}
+
 /** A foreign word made safe for a trace: printable, and short. */
 export function printable(text: string): string {
   const clean = text.replaceAll(/[^\x20-\x7e]/g, "?");

@@ -1,7 +1,9 @@
 import { Secret } from "../base/secret.ts";
 import type { IdeIdentity, IdeVariant } from "../language-server/endpoint.ts";
+import { productName } from "../language-server/product-name.ts";
 import { readAccount } from "./api-key.ts";
 import { describeBuild } from "./build.ts";
+import { isDevinFolder } from "./classify.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { ExamineOptions } from "./discover-options.ts";
@@ -65,6 +67,7 @@ export async function examineServer(
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
     variant,
+    product: productName(variant, build.ideVersion, isDevinFolder(row.command.program)),
     id,
     pid: row.pid,
     startedAtMs: row.startedAtMs,

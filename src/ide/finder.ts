@@ -42,9 +42,9 @@ interface Known {
 }
 
 /**
- * Opens the one finder of a gateway. Callers that ask during a scan share it; a result that holds an IDE is believed for
- * 30 s unless a call failed, its process is gone, or the machine slept; a result without one for a second. Nothing runs
- * while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
+ * Opens the one finder of a gateway. Callers that ask during a scan share it. A result with an IDE, or with an agent that is
+ * signed in, is believed for 30 s unless a call failed, its process is gone, or the machine slept; any other result for a
+ * second. Nothing runs while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
  */
 export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   const { host, clock } = options;
@@ -70,22 +70,23 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     const wall = clock.now() - known.wallMs;
     const steady = clock.monotonic() - known.steadyMs;
     if (wall - steady > sleepMarkMs || wall < -sleepMarkMs) return undefined;
-    const { ides } = known.result;
+    const { ides, agents } = known.result;
     if (ides.some((ide) => ide.pid !== undefined && !host.isAlive(ide.pid))) return undefined;
-    return steady < (ides.length === 0 ? shortestGapMs : believedMs) ? known.result : undefined;
+    const serves = ides.length > 0 || agents.some(({ signedIn }) => signedIn !== "no");
+    return steady < (serves ? believedMs : shortestGapMs) ? known.result : undefined;
   }
 
   async function scan(): Promise<DiscoveryResult> {
     const wait = lastStartMs + shortestGapMs - clock.monotonic();
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
-    const { ides, trace } = await discover(
+    const { ides, agents, apps, trace } = await discover(
       { host, probe: options.probe, overrides: options.overrides, lastGood },
       closing.signal,
     );
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
-    const result: DiscoveryResult = { ides, agents: [], trace: trace.entries, atMs: clock.now() };
+    const result: DiscoveryResult = { ides, agents, apps, trace: trace.entries, atMs: clock.now() };
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);

@@ -5,6 +5,8 @@ import type { Capabilities, LanguageServer } from "../language-server/language-s
 /** A running IDE whose language server answered. */
 export interface Ide {
   readonly variant: IdeVariant;
+  /** What a person calls it: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2". */
+  readonly product: string;
   /** Names this server process: variant, pid and start time. Changes when the IDE restarts. */
   readonly id: string;
   readonly pid: number | undefined;
@@ -37,9 +39,21 @@ export interface AgentProgram {
   readonly readApiKey: (signal: AbortSignal) => Promise<Secret | undefined>;
 }
 
+/** An app of the vendor that is installed here, whether it runs or not. Never Antigravity. */
+export interface InstalledApp {
+  readonly variant: Exclude<IdeVariant, "antigravity">;
+  /** As `Ide.product`. */
+  readonly product: string;
+  /** "" where its files do not say. */
+  readonly version: string;
+  /** Its `resources/app` folder. */
+  readonly appRoot: string;
+  readonly running: boolean;
+}
+
 /** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */
 export interface TraceEntry {
-  readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe";
+  readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe" | "agents";
   /** `pid 4242`, `port 42101`, `~/.config/Windsurf/User/globalStorage/state.vscdb`. */
   readonly subject: string;
   readonly rule: string;
@@ -52,6 +66,8 @@ export interface DiscoveryResult {
   readonly ides: readonly Ide[];
   /** In order of preference; also those whose app does not run. */
   readonly agents: readonly AgentProgram[];
+  /** The apps that were found on disk or by their processes; absent where they were not looked for. */
+  readonly apps?: readonly InstalledApp[];
   readonly trace: readonly TraceEntry[];
   readonly atMs: number;
 }
