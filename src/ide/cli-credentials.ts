@@ -5,7 +5,7 @@ import type { Host } from "./host.ts";
 import { joinPath } from "./layouts.ts";
 
 const maxBytes = 64 * 1024;
-const credentials = z.object({ windsurf_api_key: z.unknown(), api_server_url: z.unknown() });
+const credentials = z.object({ windsurf_api_key: z.string() });
 
 /**
  * The file in which `devin auth login` keeps its key. `environment` holds the variables of that home's user: the folder of
