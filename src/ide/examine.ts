@@ -62,7 +62,7 @@ export async function examineServer(
   const account =
     options.given?.apiKey === undefined
       ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
-      : { apiKey: options.given.apiKey, signedIn: true };
+      : { apiKey: options.given.apiKey, signedIn: true, file: undefined };
   const build = await describeBuild(host, row.command.program, flags, variables, signal);
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
@@ -83,6 +83,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
+    ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
   };
 }

@@ -1,16 +1,16 @@
-import { readAccount } from "./api-key.ts";
+import { type Accounts, accountOfApp, openAccounts } from "./agent-accounts.ts";
 import { mapBounded } from "./bounded.ts";
-import { credentialsFile, readCredentials } from "./cli-credentials.ts";
 import type { DiscoverOptions } from "./discover-options.ts";
 import type { AgentProgram, InstalledApp } from "./ide.ts";
 import { type AppPlaces, findApps } from "./installed-apps.ts";
 import { joinPath } from "./layouts.ts";
-import { listSandboxes } from "./state-question.ts";
-import { Trace } from "./trace.ts";
+import type { Trace } from "./trace.ts";
 
 /** What was found beside the running servers. */
 export interface FoundAgents {
   readonly apps: readonly InstalledApp[];
+  /** The `state.vscdb` in which somebody is signed in to this variant's app, without a running server to ask. */
+  readonly stateFileOf: (variant: InstalledApp["variant"], signal: AbortSignal) => Promise<string | undefined>;
   /** In order of preference. */
   readonly agents: readonly AgentProgram[];
 }
@@ -71,7 +71,14 @@ export async function findAgents(
     trace.kept("agents", path, "program", `${agent.product}: ${signInWords[agent.signedIn]}`);
     agents.push(agent);
   }
-  return { apps, agents: agents.toSorted((a, b) => rank(a, wanted) - rank(b, wanted)) };
+  const stateFileOf: FoundAgents["stateFileOf"] = async (variant, asked) => {
+    for (const home of homes) {
+      const account = await accountOfApp(options, home, variant, asked);
+      if (account.signedIn) return account.file;
+    }
+    return undefined;
+  };
+  return { apps, stateFileOf, agents: agents.toSorted((a, b) => rank(a, wanted) - rank(b, wanted)) };
 }
 
 const signInWords: Readonly<Record<AgentProgram["signedIn"], string>> = {
@@ -181,106 +188,4 @@ async function cliVersion(
   const text =
     folder === undefined ? undefined : await host.readText(joinPath(folder, "package.json"), 64 * 1024, signal);
   return /"version"\s*:\s*"(\d[\w.+-]{0,40})"/.exec(text ?? "")?.[1];
-}
-
-type Account = Pick<AgentProgram, "signedIn" | "home" | "readApiKey">;
-
-interface Accounts {
-  of(variant: InstalledApp["variant"], signal: AbortSignal): Promise<Account>;
-}
-
-/** Who is signed in, by home: the first home with credentials of the program's own, else the first whose app has a key. */
-function openAccounts(options: DiscoverOptions, homes: readonly string[], trace: Trace): Accounts {
-  const known = new Map<InstalledApp["variant"], Promise<Account>>();
-  let own: Promise<Account | undefined> | undefined;
-  return {
-    of(variant, signal) {
-      own ??= ownAccount(options, homes, trace, signal);
-      const found =
-        known.get(variant) ?? own.then(async (account) => account ?? editorAccount(options, homes, variant, signal));
-      known.set(variant, found);
-      return found;
-    },
-  };
-}
-
-async function ownAccount(
-  { host, overrides }: DiscoverOptions,
-  homes: readonly string[],
-  trace: Trace,
-  signal: AbortSignal,
-): Promise<Account | undefined> {
-  for (const home of homes) {
-    const file = credentialsFile(host.platform, home, variablesOf(host, home, overrides.onlyHome !== undefined));
-    const read = await readCredentials(host, file, signal);
-    if (read === "missing") trace.note("agents", file, "cli-credentials", "is not there");
-    else if (read === "without") trace.rejected("agents", file, "cli-credentials", "holds no key");
-    else {
-      trace.kept("agents", file, "cli-credentials", `holds a key (${read.form})`);
-      return { signedIn: "own", home, readApiKey: (asked) => keyIn(host, file, asked) };
-    }
-  }
-  return undefined;
-}
-
-async function keyIn(host: DiscoverOptions["host"], file: string, signal: AbortSignal) {
-  const read = await readCredentials(host, file, signal);
-  return typeof read === "string" ? undefined : read.key;
-}
-
-async function editorAccount(
-  options: DiscoverOptions,
-  homes: readonly string[],
-  variant: InstalledApp["variant"],
-  signal: AbortSignal,
-): Promise<Account> {
-  const { host } = options;
-  for (const home of homes) {
-    const read = (asked: AbortSignal) => accountOfApp(options, home, variant, asked);
-    const { signedIn } = await read(signal);
-    if (!signedIn) continue;
-    return {
-      signedIn: "editor",
-      home,
-      readApiKey: async (asked) => {
-        const account = await read(asked);
-        return account.signedIn ? account.apiKey : undefined;
-      },
-    };
-  }
-  return { signedIn: "no", home: homes[0] ?? host.home, readApiKey: async () => undefined };
-}
-
-async function accountOfApp(
-  { host, overrides }: DiscoverOptions,
-  home: string,
-  variant: InstalledApp["variant"],
-  signal: AbortSignal,
-) {
-  const variables = variablesOf(host, home, overrides.onlyHome !== undefined);
-  const question = {
-    platform: host.platform,
-    variant,
-    environment: new Map(
-      Object.entries({ ...variables, [host.platform === "windows" ? "USERPROFILE" : "HOME"]: home }).flatMap(
-        ([name, value]) => (value === undefined ? [] : [[name, value] as const]),
-      ),
-    ),
-    stateFile: overrides.stateFile,
-    userDataDir: undefined,
-    homes: [home],
-    sandboxes: await listSandboxes(host, [home], signal),
-  };
-  return readAccount(host, question, new Trace(), signal); // the servers' part of the trace tells of these files
-}
-
-/** Our own variables say where data lies in our own home, and nothing of another one. */
-function variablesOf(
-  { home, variables }: DiscoverOptions["host"],
-  of: string,
-  onlyHome: boolean,
-): Readonly<Record<string, string | undefined>> {
-  if (of !== home || onlyHome) return {};
-  const { XDG_DATA_HOME, XDG_CONFIG_HOME, APPDATA } = variables;
-  return { XDG_DATA_HOME, XDG_CONFIG_HOME, APPDATA };
 }

@@ -4,13 +4,14 @@ import { MillraceError } from "../base/errors.ts";
 import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import type { CheckHolder } from "../language-server/open-socket.ts";
-import { discover } from "./discover.ts";
+import { type Discovered, discover } from "./discover.ts";
 import type { LastGood } from "./discover-options.ts";
 import type { Answer, Host } from "./host.ts";
-import type { DiscoveryResult, Ide, IdeFinder } from "./ide.ts";
+import type { DiscoveryResult, Ide, IdeFinder, SavedPlan } from "./ide.ts";
 import { openLinks } from "./links.ts";
 import type { IdeOverrides } from "./overrides.ts";
 import type { Probe } from "./probe-port.ts";
+import { readSavedPlan } from "./saved-plan.ts";
 import { sharedCheck } from "./shared-check.ts";
 import { verifyHolder } from "./verify-holder.ts";
 
@@ -80,18 +81,44 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     const wait = lastStartMs + shortestGapMs - clock.monotonic();
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
-    const { ides, agents, apps, trace } = await discover(
+    const { ides, agents, apps, stateFileOf, trace } = await discover(
       { host, probe: options.probe, overrides: options.overrides, lastGood },
       closing.signal,
     );
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
-    const result: DiscoveryResult = { ides, agents, apps, trace: trace.entries, atMs: clock.now() };
+    const result: DiscoveryResult = {
+      ides,
+      agents,
+      apps,
+      readSavedPlans: (signal) => savedPlans({ ides, apps, stateFileOf }, signal),
+      trace: trace.entries,
+      atMs: clock.now(),
+    };
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);
     options.onScan?.(result, clock.monotonic() - lastStartMs);
     return result;
+  }
+
+  /** One of each variant: of the IDE that runs, else of the app that is installed. */
+  async function savedPlans(
+    { ides, apps, stateFileOf }: Pick<Discovered, "ides" | "apps" | "stateFileOf">,
+    signal: AbortSignal,
+  ): Promise<readonly SavedPlan[]> {
+    const variants = (["windsurf", "windsurf-next"] as const).filter((variant) =>
+      [...ides, ...apps].some((one) => one.variant === variant),
+    );
+    const plans = await Promise.all(
+      variants.map(async (variant) => {
+        const ide = ides.find((one) => one.variant === variant && one.signedIn);
+        const file = ide?.stateFile ?? (await stateFileOf(variant, signal));
+        const build = ide?.build ?? apps.find((app) => app.variant === variant)?.version ?? "";
+        return file === undefined ? undefined : readSavedPlan(host, { variant, build, file }, signal);
+      }),
+    );
+    return plans.filter((plan) => plan !== undefined);
   }
 
   /** Whether the server still holds its port. Where checking starts programs, a check of the last 10 s is believed. */

@@ -18,6 +18,8 @@ export interface Ide {
   readonly signedIn: boolean;
   /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */
   readonly codeiumFolder?: string;
+  /** The `state.vscdb` that says who is signed in; undefined where the key came from elsewhere. */
+  readonly stateFile?: string;
 }
 
 /** The vendor's agent program (`devin`) as it is installed here: it speaks ACP, and Millrace can start it. */
@@ -51,6 +53,23 @@ export interface InstalledApp {
   readonly running: boolean;
 }
 
+/** What an app saved of the plan of the account that is signed in there, unread. */
+export interface SavedPlan {
+  readonly variant: InstalledApp["variant"];
+  /** The app's version; "" where nothing says it. */
+  readonly build: string;
+  /** The state database. */
+  readonly file: string;
+  /** When the app was started last, epoch ms: the rows were written then. Undefined where no log folder says it. */
+  readonly lastStartMs: number | undefined;
+  /** JSON texts of today's form; one for each account that was ever signed in. */
+  readonly accountRows: readonly string[];
+  /** JSON text of the form that older builds wrote. */
+  readonly oldRow: string | undefined;
+  /** The account's status as the app last had it: base64 of a `UserStatus`. */
+  readonly userStatus: string | undefined;
+}
+
 /** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */
 export interface TraceEntry {
   readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe" | "agents";
@@ -68,6 +87,11 @@ export interface DiscoveryResult {
   readonly agents: readonly AgentProgram[];
   /** The apps that were found on disk or by their processes; absent where they were not looked for. */
   readonly apps?: readonly InstalledApp[];
+  /**
+   * Reads what the apps saved of the plans of the accounts that are signed in, one for each variant, also where no app
+   * runs. Absent where apps were not looked for.
+   */
+  readonly readSavedPlans?: (signal: AbortSignal) => Promise<readonly SavedPlan[]>;
   readonly trace: readonly TraceEntry[];
   readonly atMs: number;
 }
