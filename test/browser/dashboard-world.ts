@@ -285,7 +285,7 @@ function pastReadings(now: number): readonly LimitsSnapshot[] {
     const intoDay = (36 - hoursAgo + 48) % 24; // the day's window resets 12 hours from now
     const used = { daily: Math.round((intoDay / 24) * 76), weekly: Math.round((index / 56) * 61) };
     const resets = { dailyMs: atMs + (24 - intoDay) * hour, weeklyMs: now + 4.67 * day };
-    return windsurfSnapshot(planNow(atMs, used, resets), { ide: "windsurf", build: "2.3.15", readAtMs: atMs });
+    return windsurfSnapshot(planNow(atMs, used, resets), { ide: "windsurf", build: "2.3.15", readAtMs: atMs, source: "language_server" });
   });
 }
 

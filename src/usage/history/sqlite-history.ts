@@ -210,6 +210,7 @@ function snapshotOf(row: Row): LimitsSnapshot {
     ide: row["ide"] as LimitsSnapshot["ide"], // written from a snapshot, as all below
     build: String(row["build"]),
     readAtMs: Number(row["read_at_ms"]),
+    source: "language_server", // the meter keeps no saved plans
     shape: row["shape"] as LimitsSnapshot["shape"], // as above
     planName: row["plan_name"] === null ? undefined : String(row["plan_name"]),
     windows: (JSON.parse(String(row["windows"])) as LimitsSnapshot["windows"]).map(withAbsent), // as above
