@@ -24,7 +24,8 @@ export const unusableAnswer = "unusable_answer";
 
 /** What to do next when the thrower has nothing better to say. */
 const defaultHints: Readonly<Record<ErrorCode, string>> = {
-  ide_not_running: "Start Windsurf and open a folder, then try again; `millrace doctor` shows what was looked at.",
+  ide_not_running:
+    "Start Devin Desktop (formerly Windsurf) and open a folder, then try again; `millrace doctor` shows what was looked at.",
   not_signed_in: "Sign in inside the IDE, then try again.",
   unauthenticated: "Send the gateway's key as a bearer token; `millrace key` prints where it is.",
   unknown_model: "`millrace models` lists the models of this account.",

@@ -1,11 +1,14 @@
 import { hostname, release, userInfo } from "node:os";
 import { join } from "node:path";
+import { deadline } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
 import { openModels } from "../models/open-models.ts";
+import type { PlanAnswer } from "../usage/plan-answer.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { bundleFiles, writeBundle } from "./doctor/bundle.ts";
+import { checkAgents } from "./doctor/check-agents.ts";
 import { checkGateway } from "./doctor/check-gateway.ts";
 import { checkIdes } from "./doctor/check-ides.ts";
 import { checkKey } from "./doctor/check-key.ts";
@@ -22,10 +25,12 @@ import { readKey } from "./key-file.ts";
 import { flag, text } from "./options.ts";
 import { outlines } from "./outlines.ts";
 import { openOwnJournal, readCascades } from "./own-cascades.ts";
+import { readPlans } from "./read-plan.ts";
 import { defaultPort, ownGatewayOptions } from "./serve.ts";
 import { promptServers } from "./servers.ts";
 import { version } from "./version.ts";
 
+const planLimitMs = 8_000;
 /** No clock is right that is before this; epoch ms. */
 const notBeforeMs = Date.UTC(2026, 0, 1);
 
@@ -92,15 +97,26 @@ async function examine(
         notBeforeMs,
       }),
       ides,
+      installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
       gateway: await checkGateway(settings, defaultPort, version(), signal),
       key: await checkKey(settings, io.platform),
       store: await (options.store === "redis" ? checkRedis(options.redisUrl, io.clock) : checkStore(settings)),
       cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
       more: options.send ? [await send(options, finder, context)] : [],
     });
-    return { report, known: knownOf(found, context) };
+    return { report, known: await knownOf(found, context) };
   } finally {
     finder.close();
+  }
+}
+
+/** What the servers and the apps tell of the plans; nothing where there is neither. */
+async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
+  try {
+    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return []; // the findings say already that nothing runs
   }
 }
 
@@ -129,8 +145,12 @@ async function send(options: Options, finder: IdeFinder, context: CommandContext
 }
 
 /** The values that must not be in an archive, wherever they may have got to. */
-function knownOf({ ides }: DiscoveryResult, { io, settings }: CommandContext): Known {
+async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal }: CommandContext): Promise<Known> {
   const secrets = ides.flatMap(({ endpoint, identity }) => [endpoint.csrfToken.reveal(), identity.apiKey.reveal()]);
+  for (const agent of agents) {
+    const key = await agent.readApiKey(signal);
+    if (key !== undefined) secrets.push(key.reveal());
+  }
   try {
     const key = readKey(settings.keyFile);
     if (key !== undefined) secrets.push(key.reveal());

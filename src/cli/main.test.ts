@@ -85,7 +85,7 @@ test("an error prints what happened and what to do next, and with --json is JSON
     code: 69,
     stdout: "",
     stderr:
-      "millrace: No IDE runs.\nStart Windsurf and open a folder, then try again; `millrace doctor` shows what was looked at.\n",
+      "millrace: No IDE runs.\nStart Devin Desktop (formerly Windsurf) and open a folder, then try again; `millrace doctor` shows what was looked at.\n",
   });
   const json = await millrace(["probe", "--fail", "--json"]);
   expect(json.code).toBe(69);

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../base/errors.ts";
+import { chooseAgent } from "../ide/choose-agent.ts";
 import { discover } from "../ide/discover.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../ide/host.fake.ts";
+import type { AgentProgram, DiscoveryResult, InstalledApp } from "../ide/ide.ts";
 import { noOverrides } from "../ide/overrides.ts";
 import type { Probe } from "../ide/probe-port.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
-import { choosePrompted, promptServers } from "./servers.ts";
+import { choosePrompted, promptServers, withoutServer } from "./servers.ts";
 
 const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 
@@ -34,15 +36,22 @@ describe("the IDE that prompts go to", () => {
   });
 
   it.each<[string, readonly FakeProcess[], Probe, string, string, RegExp]>([
-    ["is not there", [], answers, "ide_not_running", "No IDE with a language server was found", /Start Windsurf/],
+    [
+      "is not there",
+      [],
+      answers,
+      "ide_not_running",
+      "No language server of Devin Desktop (formerly Windsurf) was found",
+      /Start Devin Desktop.*devin auth login/,
+    ],
     ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
-    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Windsurf/],
+    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Devin Desktop/],
     [
       "runs and cannot be used, whatever else runs",
       [{ ...windsurf, listening: [] }, antigravity],
       answers,
       "ide_not_running",
-      "The windsurf that runs (pid 10) cannot be used: listens on no port",
+      "Devin Desktop (formerly Windsurf) runs (pid 10), but cannot be used: listens on no port",
       /reload the IDE's window.*`millrace doctor`/,
     ],
   ])("%s: the error says so, with what was looked at", async (_, processes, probe, code, message, hint) => {
@@ -59,6 +68,76 @@ describe("the IDE that prompts go to", () => {
       hint: expect.stringMatching(hint),
       details: { looked_at: expect.arrayContaining([expect.objectContaining({ stage: "candidates" })]) },
     });
+  });
+});
+
+describe("the agent that prompts go to", () => {
+  const agent = (part: Partial<AgentProgram>): AgentProgram => ({
+    variant: "windsurf",
+    product: "Devin CLI",
+    path: "/home/me/.local/bin/devin",
+    from: "cli",
+    version: undefined,
+    signedIn: "own",
+    home: "/home/me",
+    readApiKey: async () => undefined,
+    ...part,
+  });
+  const app = {
+    variant: "windsurf",
+    version: "3.10.48",
+    appRoot: "/a",
+    product: "Devin Desktop 3.10 (formerly Windsurf)",
+  };
+  const nothing: DiscoveryResult = { ides: [], agents: [], apps: [], trace: [], atMs: 0 };
+
+  it("is the first that somebody is signed in to", () => {
+    const agents = [agent({ signedIn: "no" }), agent({ signedIn: "editor", from: "app" }), agent({})];
+    expect(chooseAgent({ agents })).toMatchObject({
+      agent: { from: "app" },
+      why: "the app's database holds a key for it; preferred to 2 others",
+    });
+    expect(chooseAgent({ agents: [agent({})] })?.why).toBe("signed in by its own credentials");
+    expect(chooseAgent({ agents: [agent({ signedIn: "no" })] })).toBeUndefined();
+  });
+
+  it.each<[string, Partial<DiscoveryResult>, string, RegExp, RegExp]>([
+    [
+      "the CLI alone, signed out",
+      { agents: [agent({ signedIn: "no" })] },
+      "not_signed_in",
+      /Devin CLI is installed/,
+      /^Run `devin auth login`/,
+    ],
+    [
+      "an app that does not run",
+      { apps: [{ ...app, running: false } as InstalledApp] },
+      "not_signed_in",
+      /3\.10 .*does not run/,
+      /^Start Devin Desktop, sign in/,
+    ],
+    [
+      "an app without a server",
+      { apps: [{ ...app, running: true } as InstalledApp] },
+      "not_signed_in",
+      /3\.10 .*runs, but/,
+      /^Start Devin Desktop/,
+    ],
+    ["an agent that can be asked", { agents: [agent({})] }, "ide_not_running", /only its agent can be asked/, /`acp`/],
+    [
+      "nothing",
+      {},
+      "ide_not_running",
+      /Devin Desktop \(formerly Windsurf\) was found, and no `devin` program/,
+      /devin auth login/,
+    ],
+  ])("or the error says what to do with %s", (_, part, code, message, hint) => {
+    const error = withoutServer({ ...nothing, ...part });
+    expect([error.code, error.message, error.hint]).toEqual([
+      code,
+      expect.stringMatching(message),
+      expect.stringMatching(hint),
+    ]);
   });
 });
 

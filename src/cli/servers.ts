@@ -1,8 +1,10 @@
 import type { ServerSource } from "../backends/reach.ts";
 import { isWithoutIde, MillraceError } from "../base/errors.ts";
-import type { DiscoveryResult, Ide, IdeFinder } from "../ide/ide.ts";
+import { chooseAgent } from "../ide/choose-agent.ts";
+import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../ide/ide.ts";
 import { nearestMiss } from "../ide/near-miss.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
+import { productName, productToday } from "../language-server/product-name.ts";
 
 /**
  * The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. One that was found earlier
@@ -40,33 +42,95 @@ export function choosePrompted(result: DiscoveryResult): Ide {
   const candidates = result.ides.filter(({ variant }) => variant !== "antigravity");
   const ide = candidates.find(({ signedIn }) => signedIn);
   if (ide !== undefined) return ide;
-  const details = {
-    looked_at: result.trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
-  };
-  if (candidates.length > 0) {
-    throw new MillraceError("not_signed_in", "The IDE runs, but nobody is signed in there.", { details });
+  const [first] = candidates;
+  if (first !== undefined) {
+    throw new MillraceError("not_signed_in", `${first.product} runs, but nobody is signed in there.`, {
+      details: lookedAt(result),
+    });
   }
+  throw withoutServer(result);
+}
+
+/**
+ * Why nothing here can be asked, neither a language server nor an agent program: one error that names today's product and
+ * what to do. For those who found neither `choosePrompted` nor `chooseAgent` to help.
+ */
+export function withoutServer(result: DiscoveryResult): MillraceError {
+  const details = lookedAt(result);
   const miss = nearestMiss(result.trace);
   if (miss !== undefined) {
     const { subject, variant, why, todo } = miss;
-    throw new MillraceError("ide_not_running", `The ${variant} that runs (${subject}) cannot be used: ${why}.`, {
-      hint: `${todo} \`millrace doctor\` shows what was looked at.`,
-      details,
-    });
-  }
-  if (result.ides.length > 0) {
-    throw new MillraceError(
+    return new MillraceError(
       "ide_not_running",
-      "Only Antigravity runs here. Millrace meters it, but sends it no prompts.",
+      `${nameOfRunning(result, variant)} runs (${subject}), but cannot be used: ${why}.`,
       {
-        hint: "Start Windsurf or Windsurf Next and open a folder.",
+        hint: `${todo} \`millrace doctor\` shows what was looked at.`,
         details,
       },
     );
   }
-  throw new MillraceError("ide_not_running", `No IDE with a language server was found (${summary(result)}).`, {
-    details,
-  });
+  const chosen = chooseAgent(result);
+  if (chosen !== undefined) {
+    return new MillraceError(
+      "ide_not_running",
+      `No language server runs here. ${chosen.agent.product} is installed, and only its agent can be asked.`,
+      { hint: "Leave `--backend` at `auto`, or set it to `acp`. Or start the app and open a folder.", details },
+    );
+  }
+  const signedOut = signedOutHere(result);
+  if (signedOut !== undefined)
+    return new MillraceError("not_signed_in", signedOut.what, { hint: signedOut.todo, details });
+  if (result.ides.length > 0) {
+    return new MillraceError(
+      "ide_not_running",
+      "Only Antigravity runs here. Millrace meters it, but sends it no prompts.",
+      { hint: `Start ${productToday} and open a folder.`, details },
+    );
+  }
+  return new MillraceError(
+    "ide_not_running",
+    `No language server of ${productToday} was found, and no \`devin\` program (${summary(result)}).`,
+    {
+      hint: "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`. `millrace doctor` shows what was looked at.",
+      details,
+    },
+  );
+}
+
+/** What a person calls the product of a server that could not be asked. */
+export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, variant: InstalledApp["variant"]): string {
+  const app = apps.find((one) => one.running && one.variant === variant);
+  return app?.product ?? productName(variant, "", true);
+}
+
+/** What is installed without anybody signed in, and what to do; undefined when nothing is installed. */
+export function signedOutHere({
+  agents,
+  apps = [],
+}: Pick<DiscoveryResult, "agents" | "apps">): { readonly what: string; readonly todo: string } | undefined {
+  const cli = agents.find(({ from }) => from === "cli");
+  const app = apps.find(({ running }) => running) ?? apps[0];
+  if (app !== undefined) {
+    const state = app.running
+      ? "runs, but its language server was not found and"
+      : "is installed, but does not run, and";
+    const login = cli === undefined ? "" : " Or run `devin auth login`.";
+    return {
+      what: `${app.product} ${state} nobody is signed in.`,
+      todo: `Start Devin Desktop, sign in and open a folder.${login}`,
+    };
+  }
+  if (cli === undefined) return undefined;
+  return {
+    what: `The Devin CLI is installed (${cli.path}), but nobody is signed in.`,
+    todo: "Run `devin auth login`, then try again.",
+  };
+}
+
+function lookedAt({ trace }: DiscoveryResult) {
+  return {
+    looked_at: trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
+  };
 }
 
 function summary({ trace }: DiscoveryResult): string {

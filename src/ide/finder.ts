@@ -107,8 +107,9 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     { ides, apps, stateFileOf }: Pick<Discovered, "ides" | "apps" | "stateFileOf">,
     signal: AbortSignal,
   ): Promise<readonly SavedPlan[]> {
-    const variants = (["windsurf", "windsurf-next"] as const).filter((variant) =>
-      [...ides, ...apps].some((one) => one.variant === variant),
+    const asked = options.overrides.variant;
+    const variants = (["windsurf", "windsurf-next"] as const).filter(
+      (variant) => (asked ?? variant) === variant && [...ides, ...apps].some((one) => one.variant === variant),
     );
     const plans = await Promise.all(
       variants.map(async (variant) => {

@@ -308,7 +308,7 @@ class RpcLanguageServer implements LanguageServer {
   #mayPrompt(): void {
     if (this.endpoint.variant !== "antigravity") return;
     throw new MillraceError("invalid_request", "Antigravity is metered only; nothing is ever sent to its models.", {
-      hint: "Start Windsurf and use its models.",
+      hint: "Start Devin Desktop (formerly Windsurf) and use its models.",
       details: { reason: "other" },
     });
   }

@@ -1,4 +1,5 @@
 import type { CascadesOnDisk } from "../own-cascades.ts";
+import type { AgentsCheck } from "./check-agents.ts";
 import { type ConversationsCheck, checkConversations } from "./check-conversations.ts";
 import type { GatewayCheck } from "./check-gateway.ts";
 import type { IdeCheck } from "./check-ides.ts";
@@ -15,6 +16,8 @@ export interface DoctorReport {
   readonly machine: WithoutFindings<MachineCheck>;
   readonly ides: IdeCheck["ides"];
   readonly rejected: IdeCheck["rejected"];
+  /** What is installed, who is signed in, and where the plan comes from. */
+  readonly installed: AgentsCheck;
   readonly gateway: WithoutFindings<GatewayCheck>;
   readonly key: WithoutFindings<KeyCheck>;
   readonly store: WithoutFindings<StoreCheck>;
@@ -26,6 +29,7 @@ export interface DoctorReport {
 export function assemble(checks: {
   readonly machine: MachineCheck;
   readonly ides: IdeCheck;
+  readonly installed: AgentsCheck;
   readonly gateway: GatewayCheck;
   readonly key: KeyCheck;
   readonly store: StoreCheck;
@@ -40,7 +44,8 @@ export function assemble(checks: {
   const { findings: ofConversations, ...conversations } = checkConversations(checks.cascades);
   const all = [...ofMachine, ...ofIdes, ...checks.more, ...ofGateway, ...ofKey, ...ofStore, ...ofConversations];
   const findings = levels.flatMap((level) => all.filter((finding) => finding.level === level));
-  return { findings, machine, ides, rejected, gateway, key, store, conversations, trace };
+  const { installed } = checks;
+  return { findings, machine, ides, rejected, installed, gateway, key, store, conversations, trace };
 }
 
 const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];
