@@ -139,6 +139,10 @@ async function examine(
     trace.rejected("classify", subject, kind.rule, row.zombie && !owner.ok ? owner.why : kind.why);
     return undefined;
   }
+  if (row.owner === "other" && options.overrides.onlyHome !== undefined) {
+    trace.rejected("classify", subject, "home", "belongs to another user, so not to the one home asked for");
+    return undefined;
+  }
   if (!owner.ok) {
     trace.rejected("classify", subject, "owner", `${kind.variant}: ${owner.why}`);
     return undefined;

@@ -113,7 +113,11 @@ function cliPaths({ platform, homes, onlyHomes, variables }: AppPlaces): readonl
     .split(separator)
     .filter((folder) => isAbsolute(folder) && (!onlyHomes || below(folder)))
     .slice(0, maxPathFolders);
-  const usual = homes.flatMap((home) => [joinPath(home, ".local", "bin"), joinPath(home, ".devin", "bin")]);
+  const usual = homes.flatMap((home) => [
+    joinPath(home, ".local", "bin"),
+    joinPath(home, ".devin", "bin"),
+    ...(platform === "windows" ? [joinPath(home, "AppData", "Local", "devin", "bin")] : []),
+  ]);
   const system = onlyHomes || platform === "windows" ? [] : ["/usr/local/bin", "/opt/homebrew/bin"];
   const folders = [...new Set([...onPath, ...usual, ...system].map((folder) => folder.replace(/(?<=.)[\\/]+$/, "")))];
   return folders.flatMap((folder) => namesOf(platform).map((name) => joinPath(folder, name)));

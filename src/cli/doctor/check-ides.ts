@@ -3,6 +3,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
 import { byServer, isFound, nearestMiss } from "../../ide/near-miss.ts";
+import { upstreamReason } from "../../language-server/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { productToday } from "../../language-server/product-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
@@ -105,8 +106,14 @@ async function report(
 }
 
 async function planOf(server: LanguageServer, signal: AbortSignal): Promise<string | null> {
-  const { planStatus } = await server.getUserStatus(signal);
-  return planStatus?.planInfo?.planName || null;
+  try {
+    const { planStatus } = await server.getUserStatus(signal);
+    return planStatus?.planInfo?.planName || null;
+  } catch (error) {
+    const reason = upstreamReason(error);
+    if (reason === "not_implemented" || reason === "retired") return null; // the app may have saved the plan
+    throw error;
+  }
 }
 
 /** All rejections but those of an IDE that was found by another port or token: they only show how it was found. */
