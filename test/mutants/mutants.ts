@@ -180,8 +180,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G9: a box has the same nonce every time",
     file: "src/log/sealing/box.ts",
-    from: "const nonce = randomBytes(nonceBytes);",
-    to: "const nonce = randomBytes(nonceBytes).fill(0);",
+    from: "nonce: Uint8Array = randomBytes(nonceBytes)",
+    to: "nonce: Uint8Array = randomBytes(nonceBytes).fill(0)",
+    tests: sealing,
+  },
+  {
+    name: "G9: records have the same nonce every time",
+    file: "src/log/sealing/box.ts",
+    from: "this.#drawn = randomBytes(nonceBytes * noncesDrawn);",
+    to: "this.#drawn = randomBytes(nonceBytes * noncesDrawn).fill(0);",
     tests: sealing,
   },
   {

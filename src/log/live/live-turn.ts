@@ -169,7 +169,10 @@ export class LiveTurn {
       for (let seq = this.#storedSeq; seq < this.lastSeq; seq = this.#storedSeq) {
         const bodies = this.#batchAfter(seq);
         const { outcome } = await writer.append(bodies.bodies, bodies.atMs);
-        if (outcome !== "appended") return this.lose(outcome === "removed" ? "removed" : "fenced");
+        if (outcome !== "appended") {
+          this.lose(outcome === "removed" ? "removed" : "fenced");
+          return;
+        }
         this.#storedSeq += bodies.bodies.length;
       }
       this.#writer = writer;
@@ -225,18 +228,25 @@ export class LiveTurn {
     const { turn, owner, clientKey } = this.record;
     const held = await store.get(turn.turnId, { clientKey });
     if (held === undefined) {
-      if (this.#storedSeq > 0) return void this.lose("removed");
+      if (this.#storedSeq > 0) {
+        this.lose("removed");
+        return undefined;
+      }
       const { record, writer } = await store.create(turn, owner, clientKey);
       return record.turnId === turn.turnId ? writer : undefined;
     }
-    if (held.owner !== owner) return void this.lose("fenced");
+    if (held.owner !== owner) {
+      this.lose("fenced");
+      return undefined;
+    }
     const claimed = await store.claim(turn.turnId, owner);
     const stored = seqOf((claimed?.record ?? held).lastEventId);
     this.#storedSeq = Math.min(stored, this.lastSeq);
     if (claimed !== undefined) return claimed.writer;
-    if (stored !== this.lastSeq) return void this.lose("fenced");
+    if (stored !== this.lastSeq) this.lose("fenced");
     this.#writer ??= { turnId: turn.turnId, epoch: this.#epoch, append: async () => ({ outcome: "ended" }) };
-    return void this.#settle();
+    this.#settle();
+    return undefined;
   }
 
   /** The next events that were appended at one time. */

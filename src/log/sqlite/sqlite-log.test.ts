@@ -32,7 +32,7 @@ test("a sweep of many events lets the writes of running turns come in between, a
   let swept = false;
   const sweep = store.sweep(clock.now()).then(() => (swept = true));
   for (let i = 0; i < 50; i++) await running.writer?.append([{ type: "text", delta: "y" }], clock.now());
-  expect(swept).toBe(false); // 40 turns are 160 slices at least
+  expect(swept).toBe(false); // 40 turns are 80 slices at least
   await sweep;
   expect(await store.list({ limit: 100 })).toHaveLength(1);
   const database = new DatabaseSync(path, { readOnly: true });

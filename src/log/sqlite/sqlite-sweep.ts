@@ -2,7 +2,7 @@ import type { Statements } from "./sqlite-streams.ts";
 
 /** How many turns, and how many events, one transaction of a sweep erases: a moment's work. */
 const turnsAtOnce = 32;
-const eventsAtOnce = 256;
+const eventsAtOnce = 512;
 
 /** What a sweep needs of the medium. */
 export interface Sweeping {
@@ -19,11 +19,11 @@ export async function sweepTurns(sweeping: Sweeping, nowMs: number, tombstonesUp
     await write(true, () => {
       for (const turnId of turnIds) entomb(statements, turnId, nowMs);
     });
-    for (const turnId of turnIds) await deleteEvents(sweeping, turnId);
+    await deleteEvents(sweeping, turnIds);
   });
   const past = "SELECT turn_id FROM turns WHERE erased_at_ms <= ? LIMIT ?";
   await inSlices(statements, past, tombstonesUpToMs, async (turnIds) => {
-    for (const turnId of turnIds) await deleteEvents(sweeping, turnId); // what a process left that died while it swept
+    await deleteEvents(sweeping, turnIds); // what a process left that died while it swept
     await write(true, () => {
       for (const turnId of turnIds) statements.run("DELETE FROM turns WHERE turn_id = ?", turnId);
     });
@@ -51,8 +51,18 @@ async function inSlices(
   }
 }
 
-async function deleteEvents({ statements, write }: Sweeping, turnId: string): Promise<void> {
+/** All events of the turns, so many at a time. */
+async function deleteEvents({ statements, write }: Sweeping, turnIds: readonly string[]): Promise<void> {
   const sql = "DELETE FROM events WHERE rowid IN (SELECT rowid FROM events WHERE turn_id = ? LIMIT ?)";
-  const slice = () => statements.run(sql, turnId, eventsAtOnce);
-  while ((await write(false, slice)) === eventsAtOnce);
+  for (let next = 0; next < turnIds.length; ) {
+    next = await write(false, () => {
+      let turn = next;
+      for (let room = eventsAtOnce; room > 0 && turn < turnIds.length; ) {
+        const deleted = statements.run(sql, turnIds[turn] ?? "", room);
+        if (deleted < room) turn += 1;
+        room -= deleted;
+      }
+      return turn;
+    });
+  }
 }
