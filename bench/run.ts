@@ -9,6 +9,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   streams: () => import("./streams.ts"),
   startup: () => import("./startup.ts"),
   "wrong-key": () => import("./wrong-key.ts"),
+  acp: () => import("./acp.ts"),
 };
 
 const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;
