@@ -9,6 +9,7 @@ import { connectionLimitsOf } from "./connection-limits.ts";
 import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
 import { keepGatewayFile } from "./gateway-file.ts";
+import { type BackendInUse, describeBackend } from "./health-details.ts";
 import { overridesOf } from "./ide-options.ts";
 import { keepKeyFile, readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
@@ -146,6 +147,7 @@ export const serveCommand = defineCommand({
       out.line(`Millrace ${version()} serves on ${listening.url}`);
       out.line(`  OpenAI base URL   ${listening.url}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
+      out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
     await untilAborted(signal);
@@ -154,6 +156,21 @@ export const serveCommand = defineCommand({
     await composed.close();
   },
 });
+
+/** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
+async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
+  let described: BackendInUse;
+  try {
+    described = await describeBackend(backends, signal);
+  } catch (error) {
+    if (signal.aborted) return "nothing: it is being stopped";
+    throw error;
+  }
+  const { kind, why, product } = described;
+  if (kind === "none") return `nothing yet: ${why}`;
+  const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
+  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}`;
+}
 
 /** What the options of a gateway command parse to. */
 export interface GatewayCommandOptions extends AskingOptions {

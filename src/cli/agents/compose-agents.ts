@@ -7,8 +7,8 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import type { Config } from "../config/config-schema.ts";
 import type { Io } from "../io.ts";
 import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
-import { chooseAgent } from "./choose-agent.ts";
 import { journalled } from "./journalled.ts";
+import { vendorProgram } from "./vendor-program.ts";
 
 export interface AgentsOptions {
   readonly io: Io;
@@ -58,7 +58,7 @@ export function composeAgents(options: AgentsOptions): ComposedAgents {
       const agent = openedVendor("", () => namedVendorSpec(command, parts));
       return { agent, product: `the agent program ${command[0] ?? ""}` };
     }
-    const program = chooseAgent(await finder.find(signal));
+    const program = vendorProgram(await finder.find(signal));
     const { variant, path, home, signedIn, product } = program;
     const key = JSON.stringify([variant, path, home, signedIn]);
     return { agent: openedVendor(key, () => vendorSpec(program, parts)), product };
