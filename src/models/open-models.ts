@@ -48,9 +48,12 @@ export function openModels(sources: ModelSources, options: ModelsOptions): Model
     const listed = status === undefined ? [] : modelsOf(status, catalogue);
     return agent === undefined ? listed : vendorAgentModels(agent, listed, catalogue);
   }, clock);
-  const agents = (sources.agents ?? []).map(({ name, models }) => ({
-    name,
-    list: new KeptList(async (signal) => configuredAgentModels(name, await models(signal), catalogue), clock),
+  const agents = (sources.agents ?? []).map((agent) => ({
+    name: agent.name,
+    list: new KeptList(
+      async (signal) => configuredAgentModels(agent.name, await agent.models(signal), catalogue),
+      clock,
+    ),
   }));
   const known = () => [account, ...agents.map(({ list }) => list)].flatMap(({ last }) => last ?? []);
 
