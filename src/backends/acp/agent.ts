@@ -75,7 +75,7 @@ export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpA
   } = options;
   const starter = new AgentStarter(spec, clock, options.startChild ?? spawnChild);
   const pool = new ProcessPool({ clock, warmMs, restartMs, start: (launch, signal) => starter.start(launch, signal) });
-  const notes = new SessionNotes(starter.folder);
+  const notes = new SessionNotes(starter.folder, clock);
   let prompts = 0;
   const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++ };
   return {

@@ -1,4 +1,3 @@
-import { bestEffort } from "../../base/async.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { Backend } from "../backend.ts";
 import { isUnknownSession } from "./errors.ts";
@@ -27,14 +26,18 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   const logged = sessionIdOf(spec.name, cascadeId);
   if (logged === undefined) return;
   const id = await notes.current(logged);
-  const replaced = id === logged ? undefined : logged;
+  if (id === undefined) {
+    await notes.forget(logged); // it was discarded, and nobody will ask for its turn any more
+    return;
+  }
   const here = pool.leaseHolding(id);
   if (here !== undefined) {
     try {
-      await discardSession(parts, here.process, id, replaced);
+      await discardSession(parts, here.process, id);
     } finally {
       here.release();
     }
+    if (id !== logged) await notes.forget(logged);
     return;
   }
   if (pool.lastAbilities?.canDelete === false) return;
@@ -46,5 +49,5 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   } finally {
     lease.release();
   }
-  if (replaced !== undefined) await bestEffort(notes.forget(replaced));
+  if (id !== logged) await notes.forget(logged);
 }

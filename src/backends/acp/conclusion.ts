@@ -1,6 +1,14 @@
-import { MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { type MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody } from "../../log/event.ts";
-import { type AgentErrorContext, agentError, effectError, isContentFilter, stoppedError } from "./errors.ts";
+import {
+  type AgentErrorContext,
+  agentError,
+  effectError,
+  isContentFilter,
+  silence,
+  stoppedError,
+  turnFailure,
+} from "./errors.ts";
 import type { PromptEnd } from "./running-prompt.ts";
 import type { UpdateReader } from "./updates.ts";
 
@@ -28,7 +36,7 @@ export function conclude(
 ): TurnEventBody {
   const { text } = reader.answer;
   if (reader.effect !== undefined) return failed(effectError(reader.effect));
-  if (end.type === "silent") return failed(new MillraceError("upstream_timeout", silentMessage));
+  if (end.type === "silent") return failed(silence(silentMessage));
   if (end.type === "refused") {
     if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
     const error = agentError(end.error, context);
@@ -62,7 +70,7 @@ function unanswered({ endsRefused }: UpdateReader): MillraceError {
   const message = endsRefused
     ? "The agent wanted to use a tool that Millrace does not allow, and ended its turn without an answer."
     : "The agent took the prompt and ended its turn without an answer.";
-  return new MillraceError("upstream_failed", message, { details: { reason: unusableAnswer } });
+  return turnFailure(message, { details: { reason: unusableAnswer } });
 }
 
 const silentMessage = "The agent sent nothing for too long; what had arrived was kept.";

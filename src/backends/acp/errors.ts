@@ -1,4 +1,10 @@
-import { type ErrorCode, isMillraceError, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import {
+  type ErrorCode,
+  isMillraceError,
+  MillraceError,
+  type MillraceErrorOptions,
+  unusableAnswer,
+} from "../../base/errors.ts";
 import { parseResetTime } from "../../language-server/reset-time.ts";
 import { isObject } from "./json-lines.ts";
 import { ProcessGone, RpcError } from "./rpc-peer.ts";
@@ -92,15 +98,24 @@ const table: readonly Row[] = [
 
 const other: Row = { code: "upstream_failed", message: "The agent failed." };
 
+const againHint = "Send the request again. `millrace doctor` shows how the agent is.";
+
+/** A turn of an agent that failed for a reason of Millrace's own finding. */
+export function turnFailure(message: string, options: MillraceErrorOptions = {}): MillraceError {
+  return new MillraceError("upstream_failed", message, { hint: againHint, ...options });
+}
+
+/** An agent that sent nothing for too long. */
+export function silence(message: string, cause?: unknown): MillraceError {
+  return new MillraceError("upstream_timeout", message, { hint: againHint, ...(cause === undefined ? {} : { cause }) });
+}
+
 /** Anything that a call of an agent threw, as ours. */
 export function agentError(error: unknown, context: AgentErrorContext): MillraceError {
   if (isMillraceError(error)) return error;
   if (error instanceof Error && error.name === "TimeoutError")
-    return new MillraceError("upstream_timeout", "The agent did not answer in time.", {
-      hint: timeoutHint,
-      cause: error,
-    });
-  if (error instanceof ProcessGone) return new MillraceError("upstream_failed", goneMessage(error), { cause: error });
+    return silence("The agent did not answer in time.", error);
+  if (error instanceof ProcessGone) return turnFailure(goneMessage(error), { cause: error });
   if (!(error instanceof RpcError)) return unreadable(error);
   const data = isObject(error.data) ? error.data : {};
   const kind = data["cognition.ai/errorKind"];
@@ -169,11 +184,9 @@ function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unkn
 function hintFor(code: ErrorCode, { agent, vendor }: AgentErrorContext): string | undefined {
   if (code === "not_signed_in")
     return vendor === "devin" ? signInHint : `Sign in with the agent's own command ("${agent}"), then try again.`;
-  if (code === "upstream_failed") return "Try again; if it stays, `millrace doctor` shows how the agent does.";
+  if (code === "upstream_failed") return againHint;
   return undefined;
 }
-
-const timeoutHint = "Try again; if it stays, `millrace doctor` shows how the agent does.";
 
 /** A line of the agent's own words, without what looks like a credential. */
 export function clean(text: string): string {
@@ -189,5 +202,5 @@ function goneMessage({ message }: ProcessGone): string {
 }
 
 function unreadable(cause: unknown): MillraceError {
-  return new MillraceError("upstream_failed", "The agent answered in a form that Millrace cannot read.", { cause });
+  return turnFailure("The agent answered in a form that Millrace cannot read.", { cause });
 }

@@ -12,7 +12,6 @@ export class HeldSession {
   readonly #parts: AgentParts;
   #lease: Lease | undefined;
   #session: OpenSession | undefined;
-  #cleaned = false;
   /** `finished`: a whole answer came. `otherwise`: it failed, was cancelled, or the consumer left. */
   ended: "no" | "finished" | "otherwise" = "no";
   /** The caller has received the end event. */
@@ -33,44 +32,50 @@ export class HeldSession {
     this.#session = session;
   }
 
-  /**
-   * Cancels what runs and discards the session, unless it is kept for the next turn or the turn is only detached. Done once;
-   * never throws.
-   */
-  async discard(options: RunOptions, signal: AbortSignal): Promise<void> {
-    if (this.#lease === undefined || this.#session === undefined || this.#stays(options, signal)) return;
-    this.#cleaned = true;
-    await discardSession(this.#parts, this.#lease.process, this.#session.id, this.replaced);
+  /** Stops the agent where it still works on the prompt; the session stays for now. */
+  async stop(): Promise<void> {
+    if (this.#lease === undefined || this.#session === undefined) return;
+    await stopSession(this.#parts, this.#lease.process, this.#session.id);
   }
 
-  /** Discards the session where it does not stay, and gives the process back. */
+  /**
+   * Cancels what runs and discards the session, unless it is kept for the next turn or the turn is only detached. Gives the
+   * process back in any case. Never throws.
+   *
+   * Called once the end of the turn is stored. Where it is not stored, as after a cancel, a note says first that the session
+   * was discarded: to a later process it would look like one that was never prompted.
+   */
   async close(options: RunOptions, signal: AbortSignal): Promise<void> {
+    const lease = this.#lease;
+    if (lease === undefined) return;
     try {
-      await this.discard(options, signal);
+      if (this.#session !== undefined && !this.#stays(options, signal)) {
+        if (!this.told) await this.#parts.notes.discarded(this.replaced ?? this.#session.id);
+        await discardSession(this.#parts, lease.process, this.#session.id);
+        if (this.told && this.replaced !== undefined) await this.#parts.notes.forget(this.replaced);
+      }
+    } catch {
+      await this.stop(); // the note could not be written: then the session stays, and what left it behind is cleaned up later
     } finally {
-      this.#lease?.release();
+      lease.release();
     }
   }
 
   #stays(options: RunOptions, signal: AbortSignal): boolean {
-    if (this.#cleaned) return true;
     if (signal.aborted && signal.reason === "detach" && this.named) return true;
     return options.keep && this.ended === "finished";
   }
 }
 
-/** Stops a session that works, and deletes or closes it as the agent allows. */
-export async function discardSession(
-  { clock, notes }: AgentParts,
-  process: AgentProcess,
-  id: string,
-  replaced: string | undefined,
-): Promise<void> {
+async function stopSession({ clock }: AgentParts, process: AgentProcess, id: string): Promise<void> {
   const running = process.sessions.get(id)?.running;
-  if (running !== undefined) {
-    process.cancel(id);
-    await within(running.ended, cancelMs, clock);
-  }
+  if (running === undefined) return;
+  process.cancel(id);
+  await within(running.ended, cancelMs, clock);
+}
+
+/** Stops a session that works, and deletes or closes it as the agent allows. */
+export async function discardSession(parts: AgentParts, process: AgentProcess, id: string): Promise<void> {
+  await stopSession(parts, process, id);
   await bestEffort(process.discard(id, deadline(new AbortController().signal, discardMs)));
-  if (replaced !== undefined) await bestEffort(notes.forget(replaced));
 }

@@ -1,8 +1,7 @@
-import { MillraceError } from "../../base/errors.ts";
 import type { Answer } from "../answer-diff.ts";
 import type { Prompt } from "../backend.ts";
 import type { AgentProcess, OpenSession } from "./agent-process.ts";
-import { isLockedSession, isUnknownSession } from "./errors.ts";
+import { isLockedSession, isUnknownSession, turnFailure } from "./errors.ts";
 import type { HeldSession } from "./held-session.ts";
 import type { Lease } from "./process-pool.ts";
 import { type ReplayedTurn, readReplay } from "./replayed-turn.ts";
@@ -42,11 +41,11 @@ export async function lookAgain(
   onAlive: () => void,
   signal: AbortSignal,
 ): Promise<Found> {
-  if (parts.pool.lastAbilities?.canLoad === false) throw new MillraceError("upstream_failed", cannotLoadMessage);
+  if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
   held.hold(lease, undefined);
   const { process } = lease;
-  if (!process.abilities.canLoad) throw new MillraceError("upstream_failed", cannotLoadMessage);
+  if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);
   const loaded = await loadUnlocked(parts, process, turn.sessionId, onAlive, signal);
   if (loaded === undefined) return await replace(parts, prompt, turn, held, lease, signal);
   const { session, replay } = loaded;
@@ -54,8 +53,8 @@ export async function lookAgain(
   const replayed = readReplay(replay, turn.fromStep);
   session.userMessages = replayed.userMessages;
   if (!replayed.accepted) {
-    if (turn.answered) throw new MillraceError("upstream_failed", vanishedMessage);
-    if (replayed.userMessages !== turn.fromStep) throw new MillraceError("upstream_failed", changedMessage);
+    if (turn.answered) throw turnFailure(vanishedMessage);
+    if (replayed.userMessages !== turn.fromStep) throw turnFailure(changedMessage);
     await configure(parts, process, session, prompt, signal);
     return { type: "absent", process, session };
   }
@@ -71,8 +70,7 @@ async function replace(
   lease: Lease,
   signal: AbortSignal,
 ): Promise<Found> {
-  if (parts.spec.vendor !== "devin" || fromStep > 0 || answered)
-    throw new MillraceError("upstream_failed", vanishedMessage);
+  if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);
   const { process } = lease;
   const session = await process.newSession(signal);
   held.hold(lease, session);
@@ -97,7 +95,7 @@ async function loadUnlocked(
     } catch (error) {
       if (isUnknownSession(error)) return undefined;
       if (!isLockedSession(error)) throw error;
-      if (clock.monotonic() >= untilMs) throw new MillraceError("upstream_failed", lockedMessage, { cause: error });
+      if (clock.monotonic() >= untilMs) throw turnFailure(lockedMessage, { cause: error });
     }
     onAlive();
     await clock.sleep(lockedPollMs, signal);

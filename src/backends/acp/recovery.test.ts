@@ -171,6 +171,32 @@ describe("the gateway dies in the middle of a turn", () => {
     expect(accepted.map((line) => `acp:devin:${line.sessionId}`)).toEqual([cascadeId]);
   });
 
+  test("after it cancelled the turn and deleted its session, before the end was stored: nothing is sent again", async () => {
+    const agent = await open({ text, holds: true });
+    const controller = new AbortController();
+    const events = eventsOf(agent.backend.run(prompt, options, controller.signal));
+    const first = await events.next();
+    if (first.done === true || first.value.type !== "started") throw new Error("not begun");
+    await events.next();
+    controller.abort("cancel");
+    await events.next();
+    expect(await harness.count("delete")).toBe(1);
+    const { cascadeId } = first.value;
+    const again = await askedAgain({ cascadeId, text: "", thinking: "" });
+    expect(again).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);
+    expect(await harness.count("accepted")).toBe(1);
+  });
+
+  test("a session is deleted after the end of its turn was taken, not before", async () => {
+    const agent = await open({ text });
+    const events = agent.backend.run(prompt, options, never())[Symbol.asyncIterator]();
+    let last: TurnEventBody | undefined;
+    while (last?.type !== "finished") last = (await events.next()).value?.at(-1);
+    expect(await harness.count("delete")).toBe(0);
+    await events.next();
+    expect(await harness.count("delete")).toBe(1);
+  });
+
   test("another vendor's agent that does not know the session: fails, for nobody can tell that it was never asked", async () => {
     const cascadeId = await begunAndLost(await open({ text }, { vendor: "other" }));
     const events = await askedAgain({ cascadeId, text: "", thinking: "" });

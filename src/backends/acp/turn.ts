@@ -1,11 +1,10 @@
-import { MillraceError } from "../../base/errors.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { type Answer, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import type { AgentProcess, OpenSession } from "./agent-process.ts";
 import { conclude } from "./conclusion.ts";
-import { agentError } from "./errors.ts";
+import { agentError, turnFailure } from "./errors.ts";
 import { HeldSession } from "./held-session.ts";
 import { type BegunTurn, lookAgain } from "./look-again.ts";
 import { type ReplayedTurn, readReplay } from "./replayed-turn.ts";
@@ -60,9 +59,10 @@ export function resumeTurn(
   const turn: Turn = { parts, prompt, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
     const logged = sessionIdOf(parts.spec.name, from.cascadeId);
-    if (logged === undefined) throw new MillraceError("upstream_failed", noSessionMessage);
+    if (logged === undefined) throw turnFailure(noSessionMessage);
     turn.held.named = true;
     const sessionId = await parts.notes.current(logged);
+    if (sessionId === undefined) throw turnFailure(discardedMessage);
     if (sessionId !== logged) turn.held.replaced = logged;
     const sent = { text: from.text, thinking: from.thinking };
     const answered = from.answered === true || from.text !== "" || from.thinking !== "";
@@ -126,23 +126,24 @@ async function goOn(
 ): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
   const { parts, prompt, held, signal } = turn;
   const logged = sessionIdOf(parts.spec.name, continues);
-  if (logged === undefined) throw new MillraceError("upstream_failed", otherAgentMessage);
+  if (logged === undefined) throw turnFailure(otherAgentMessage);
   const id = await parts.notes.current(logged);
+  if (id === undefined) throw turnFailure(goneMessage);
   if (id !== logged) held.replaced = logged;
   const here = parts.pool.leaseHolding(id);
   const session = here?.process.sessions.get(id);
   if (here !== undefined && session !== undefined) {
     held.hold(here, undefined); // until it is known to be free it is another turn's
-    if (session.running !== undefined) throw new MillraceError("upstream_failed", busyMessage);
+    if (session.running !== undefined) throw turnFailure(busyMessage);
     held.hold(here, session);
     return { process: here.process, session };
   }
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
   held.hold(lease, undefined);
-  if (!lease.process.abilities.canLoad) throw new MillraceError("upstream_failed", goneMessage);
+  if (!lease.process.abilities.canLoad) throw turnFailure(goneMessage);
   const loaded = await lease.process.loadSession(id, signal);
   loaded.session.userMessages = readReplay(loaded.replay, 0).userMessages;
-  if (loaded.session.userMessages === 0) throw new MillraceError("upstream_failed", goneMessage);
+  if (loaded.session.userMessages === 0) throw turnFailure(goneMessage);
   held.hold(lease, loaded.session);
   await configure(parts, lease.process, loaded.session, prompt, signal);
   return { process: lease.process, session: loaded.session };
@@ -183,7 +184,7 @@ async function* follow(turn: Turn, begun: BegunTurn, running: RunningPrompt): As
     yield* conclusion(turn, end, running);
     return;
   }
-  if (begun.deaths > 0) throw new MillraceError("upstream_failed", diedTwiceMessage(end.how));
+  if (begun.deaths > 0) throw turnFailure(diedTwiceMessage(end.how));
   const answered = begun.answered || sent.text !== "" || sent.thinking !== "";
   yield* recover(turn, { ...begun, sent, answered, deaths: begun.deaths + 1 }, end.how);
 }
@@ -212,7 +213,7 @@ async function* fromReplay(
   const { events } = answerDiff(sent, reader.answer, isWhole);
   if (events.length > 0) yield events;
   turn.signal.throwIfAborted();
-  if (!isWhole) throw new MillraceError("upstream_failed", cutMessage(how));
+  if (!isWhole) throw turnFailure(cutMessage(how));
   yield* conclusion(turn, { type: "answered", stopReason: "end_turn", tokens: undefined }, { reader });
 }
 
@@ -254,16 +255,15 @@ async function* drain(
 /** What the agent would say of a turn that a tool step ends; the step is named by the reader. */
 const stoppedByUs: PromptEnd = { type: "answered", stopReason: "cancelled", tokens: undefined };
 
-/** Usage and the terminal event, after the clean-up: once the log has the end, nobody comes back to this turn. */
+/** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */
 async function* conclusion(
   turn: Turn,
   end: Exclude<PromptEnd, { readonly type: "died" }>,
   { reader }: Pick<RunningPrompt, "reader">,
 ): AsyncGenerator<Batch, void> {
-  const { parts, prompt, options, signal, held } = turn;
+  const { parts, prompt, held } = turn;
   const last = conclude(end, reader, errorContext(parts));
-  held.ended = last.type === "finished" ? "finished" : "otherwise";
-  await held.discard(options, signal);
+  await held.stop();
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
     tokens !== undefined ? [usageOf(tokens)] : last.type === "finished" ? [estimatedUsage(prompt, reader.answer)] : [];
@@ -284,6 +284,8 @@ function cutMessage(how: string | undefined): string {
 
 const noSessionMessage =
   "The gateway stopped while this turn ran, and its log names no session of this agent; the prompt was not sent again.";
+const discardedMessage =
+  "The session of this turn was discarded before its end was stored; what had arrived was kept, and the prompt was not sent again.";
 const otherAgentMessage = "The conversation to go on with belongs to another agent.";
 const busyMessage = "The conversation to go on with is busy at the agent.";
 const goneMessage = "The agent does not have the conversation to go on with any more.";
