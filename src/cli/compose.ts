@@ -96,7 +96,13 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const contextTokens = new Map<string, number | undefined>();
   const { folder, config, backend, acpCommand } = options;
   const upstream = composeUpstream({
-    ...{ io, finder, config, backend, acpCommand, folder, owner },
+    io,
+    finder,
+    config,
+    backend,
+    acpCommand,
+    folder,
+    owner,
     onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   });
   const { agents, backends, journal } = upstream;

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import OpenAI from "openai";
+import OpenAI, { APIError } from "openai";
 import { installPackages, versionOf } from "../clients/install.ts";
 import { type GatewayProcess, millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { type ModelServer, startModelServer } from "./model-server.ts";
@@ -128,7 +128,7 @@ try {
     const file = join(home, "written-by-the-agent.txt");
     const json = JSON.stringify({ filePath: file, content: "x" });
     const asked = clientOf(gateway).chat.completions.create(ask(`For gamma use the tool write with ${json} now.`));
-    await assert.rejects(asked, (error: unknown) => error instanceof OpenAI.APIError);
+    await assert.rejects(asked, (error: unknown) => error instanceof APIError);
     assert.equal(existsSync(file), false);
   });
   await check("a gateway killed in the middle of an answer never asks again", async () => {
