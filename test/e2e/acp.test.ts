@@ -196,7 +196,7 @@ describe("never twice", () => {
     const text = await again.text();
     expect(prompted(ide)).toEqual(["write 400 characters"]);
     // The agent died with its gateway while it wrote: the answer ends by name, with what had come.
-    expect(text).toMatch(/ended in the middle of the answer/);
+    expect(text).toMatch(/the prompt was not sent again/);
   });
 
   it("a client that lost its connection gets the rest of the same answer", async () => {
@@ -221,6 +221,23 @@ describe("never twice", () => {
     expect(contentOf(whole + (await resumed.text()))).toHaveLength(2000);
     expect(prompted(ide)).toEqual(["write 2000 characters"]);
   });
+});
+
+it("a session that a killed gateway kept is listed and cleaned up at the agent", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home, profile: "devin-3" });
+  const served = await startGatewayProcess({ home });
+  await openai(served).chat.completions.create(ask("count to 7"));
+  const [kept] = ide.prompts();
+  await served.kill();
+  const id = `acp:devin:${kept?.sessionId ?? ""}`;
+  const listed = await millrace(["cascades", "list", "--json"], { home });
+  expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [{ session_id: id }] });
+  const cleaned = await millrace(["cascades", "clean", "--older", "0", "--yes"], { home });
+  expect([cleaned.code, cleaned.stdout]).toEqual([0, expect.stringContaining("1 session of agents")]);
+  expect(ide.agentReport().deletes).toEqual([kept?.sessionId]);
+  const after = await millrace(["cascades", "list", "--json"], { home });
+  expect(JSON.parse(after.stdout)).toMatchObject({ sessions: [] });
 });
 
 /** The text of a stream of Chat Completions. */
