@@ -90,8 +90,8 @@ function worse(server: MillraceError, agent: MillraceError): MillraceError {
 
 function retiredWithout(agent: Offered["agent"]): MillraceError {
   const why = isMillraceError(agent) ? ` The IDE's agent cannot be asked either: ${agent.message}` : "";
-  const message = `Cascade was removed from this build of the IDE.${why}`;
-  return new MillraceError("backend_retired", message, isMillraceError(agent) ? { hint: agent.hint } : {});
+  const options = isMillraceError(agent) ? { hint: agent.hint } : {};
+  return new MillraceError("backend_retired", `Cascade was removed from this build of the IDE.${why}`, options);
 }
 
 function noWay(message = "The IDE's server offers no way to chat that Millrace knows."): MillraceError {

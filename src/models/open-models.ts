@@ -48,13 +48,11 @@ export function openModels(sources: ModelSources, options: ModelsOptions): Model
     const listed = status === undefined ? [] : modelsOf(status, catalogue);
     return agent === undefined ? listed : vendorAgentModels(agent, listed, catalogue);
   }, clock);
-  const agents = (sources.agents ?? []).map((agent) => ({
-    name: agent.name,
-    list: new KeptList(
-      async (signal) => configuredAgentModels(agent.name, await agent.models(signal), catalogue),
-      clock,
-    ),
-  }));
+  const agents = (sources.agents ?? []).map((agent) => {
+    const { name } = agent;
+    const ask = async (signal: AbortSignal) => configuredAgentModels(name, await agent.models(signal), catalogue);
+    return { name, list: new KeptList(ask, clock) };
+  });
   const known = () => [account, ...agents.map(({ list }) => list)].flatMap(({ last }) => last ?? []);
 
   /** The lists of all agents that answer; one that does not is left out. */
