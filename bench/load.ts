@@ -14,7 +14,8 @@ import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
 
 /**
  * What the gateway costs beside a bare poller, in one run: the same server, the same answers, in turns. `--short` takes under a
- * minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build.
+ * minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build;
+ * `--profile DIR` leaves a CPU profile of the gateway there.
  */
 const { values: options } = parseArgs({
   options: {
@@ -25,6 +26,7 @@ const { values: options } = parseArgs({
     ways: { type: "string" },
     bin: { type: "string" },
     rest: { type: "string" },
+    profile: { type: "string" },
   },
 });
 
@@ -76,6 +78,9 @@ async function measure(way: Way): Promise<Row[]> {
       home,
       args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file],
       ...(options.bin === undefined ? {} : { bin: options.bin }),
+      ...(options.profile === undefined
+        ? {}
+        : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${options.profile}` } }),
     });
     try {
       const through = async (streams: number, round: string): Promise<Round> => {
