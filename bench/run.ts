@@ -1,6 +1,7 @@
 /** `npm run bench [name]`: one benchmark by its name, `gateway` if none is given. Prints; writes nothing. */
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
+  growth: () => import("./growth.ts"),
   gateway: () => import("./gateway.ts"),
   discovery: () => import("./discovery.ts"),
   schema: () => import("./schema.ts"),
