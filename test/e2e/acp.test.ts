@@ -232,6 +232,23 @@ describe("never twice", () => {
   });
 });
 
+it("a session that a killed gateway kept is listed and cleaned up at the agent", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home, profile: "devin-3" });
+  const served = await startGatewayProcess({ home });
+  await openai(served).chat.completions.create(ask("count to 7"));
+  const [kept] = ide.prompts();
+  await served.kill();
+  const id = `acp:devin:${kept?.sessionId ?? ""}`;
+  const listed = await millrace(["cascades", "list", "--json"], { home });
+  expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [{ session_id: id }] });
+  const cleaned = await millrace(["cascades", "clean", "--older", "0", "--yes"], { home });
+  expect([cleaned.code, cleaned.stdout]).toEqual([0, expect.stringContaining("1 session of agents")]);
+  expect(ide.agentReport().deletes).toEqual([kept?.sessionId]);
+  const after = await millrace(["cascades", "list", "--json"], { home });
+  expect(JSON.parse(after.stdout)).toMatchObject({ sessions: [] });
+});
+
 /** The text of a stream of Chat Completions. */
 function contentOf(stream: string): string {
   return [...stream.matchAll(/^data: (\{.*\})$/gm)]
