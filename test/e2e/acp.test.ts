@@ -1,4 +1,5 @@
 import Anthropic from "@anthropic-ai/sdk";
+import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { openMemoryRecordStore } from "../../src/client/memory-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
@@ -129,22 +130,30 @@ const bash = {
 } as const;
 
 describe("clients' own forms over the agent", () => {
-  it("calls of tools come whole, and their results go back", async () => {
+  it("calls of tools come whole, and their results go back, in one session to the end of the loop", async () => {
     const { ide, client } = await machine({ profile: "devin-3" });
-    const messages = [{ role: "user" as const, content: "[[sim: agent=once]] Look around." }];
-    const first = await client.chat.completions.create({ model, messages, tools: [bash] });
-    const [choice] = first.choices;
-    const [call] = choice?.message.tool_calls ?? [];
-    expect([choice?.finish_reason, call?.type === "function" && call.function.name]).toEqual(["tool_calls", "bash"]);
-    if (choice === undefined || call === undefined) return;
-    const second = await client.chat.completions.create({
-      model,
-      messages: [...messages, choice.message, { role: "tool", tool_call_id: call.id, content: "file-of-note.txt" }],
-      tools: [bash],
-    });
-    expect(second.choices[0]?.finish_reason).toBe("stop");
-    expect(prompted(ide)).toHaveLength(2);
-    expect(prompted(ide)[1]).toContain("file-of-note.txt");
+    const messages: OpenAI.ChatCompletionMessageParam[] = [
+      { role: "user", content: "[[sim: agent=loop]] Look around." },
+    ];
+    const rounds: number[] = [];
+    for (let reason: string | undefined = "tool_calls"; reason === "tool_calls"; ) {
+      const { choices } = await client.chat.completions.create({ model, messages, tools: [bash] });
+      const [choice] = choices;
+      const calls = choice?.message.tool_calls ?? [];
+      rounds.push(calls.length);
+      reason = choice?.finish_reason;
+      if (choice !== undefined) messages.push(choice.message);
+      for (const { id } of calls)
+        messages.push({ role: "tool", tool_call_id: id, content: `file-of-note-${rounds.length}.txt` });
+    }
+    expect(rounds).toEqual([2, 1, 0]);
+    const prompts = ide.prompts();
+    expect(prompts.map(({ text }) => /file-of-note-\d/.exec(text)?.[0])).toEqual([
+      undefined,
+      "file-of-note-1",
+      "file-of-note-2",
+    ]);
+    expect(new Set(prompts.map(({ sessionId }) => sessionId)).size).toBe(1);
   });
 
   it("an answer in JSON fits its schema", async () => {
@@ -221,6 +230,23 @@ describe("never twice", () => {
     expect(contentOf(whole + (await resumed.text()))).toHaveLength(2000);
     expect(prompted(ide)).toEqual(["write 2000 characters"]);
   });
+});
+
+it("a session that a killed gateway kept is listed and cleaned up at the agent", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home, profile: "devin-3" });
+  const served = await startGatewayProcess({ home });
+  await openai(served).chat.completions.create(ask("count to 7"));
+  const [kept] = ide.prompts();
+  await served.kill();
+  const id = `acp:devin:${kept?.sessionId ?? ""}`;
+  const listed = await millrace(["cascades", "list", "--json"], { home });
+  expect(JSON.parse(listed.stdout)).toMatchObject({ sessions: [{ session_id: id }] });
+  const cleaned = await millrace(["cascades", "clean", "--older", "0", "--yes"], { home });
+  expect([cleaned.code, cleaned.stdout]).toEqual([0, expect.stringContaining("1 session of agents")]);
+  expect(ide.agentReport().deletes).toEqual([kept?.sessionId]);
+  const after = await millrace(["cascades", "list", "--json"], { home });
+  expect(JSON.parse(after.stdout)).toMatchObject({ sessions: [] });
 });
 
 /** The text of a stream of Chat Completions. */

@@ -46,9 +46,10 @@ it.each([
   async (_, end, keep, rest) => {
     const fake = noted(end);
     const { signal } = new AbortController();
-    for await (const [event] of fake.backend.run(prompt, { keep, onAlive: () => {} }, signal)) {
-      if (event?.type === "started") expect(await left(fake)).toEqual([id]);
-    }
+    const whileTold: (readonly CascadeId[])[] = [];
+    for await (const _ of fake.backend.run(prompt, { keep, onAlive: () => {} }, signal))
+      whileTold.push(await left(fake));
+    expect(whileTold[0]).toEqual([id]);
     expect(await left(fake)).toEqual(rest);
   },
 );
