@@ -1,4 +1,5 @@
 import { fromBinary } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
 import { type UserStatus, UserStatusSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
@@ -103,7 +104,7 @@ export function parsePlan(text: string): SavedPlan | undefined {
 /** A `UserStatus` in base64; undefined for a text that is none. */
 export function parseStatus(base64: string): UserStatus | undefined {
   try {
-    return fromBinary(UserStatusSchema, Buffer.from(base64, "base64"));
+    return fromBinary(UserStatusSchema, base64Decode(base64));
   } catch {
     return undefined; // of another form, or cut
   }
