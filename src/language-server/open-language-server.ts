@@ -341,7 +341,7 @@ class RpcLanguageServer implements LanguageServer {
   }
 
   async #probeCapabilities(signal: AbortSignal): Promise<Capabilities> {
-    const cascadeId = this.#options.ids.newTriggerId(); // a conversation that nobody has
+    const nobodys = () => ({ cascadeId: this.#options.ids.newTriggerId() }); // a conversation that nobody has
     const timeoutMs = this.#deadlines.read;
     const offers = async (rpc: () => Promise<unknown>) => {
       try {
@@ -356,9 +356,9 @@ class RpcLanguageServer implements LanguageServer {
     const call = { signal, timeoutMs };
     const [start, status, steps, transcript, rawChat] = await Promise.all([
       offers(() => this.#unreadable.startCascade(signal, timeoutMs)),
-      offers(() => this.#statusClient.getCascadeTrajectory({ cascadeId }, call)),
-      offers(() => this.#client.getCascadeTrajectorySteps({ cascadeId }, call)),
-      offers(() => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId }, call)),
+      offers(() => this.#statusClient.getCascadeTrajectory(nobodys(), call)),
+      offers(() => this.#client.getCascadeTrajectorySteps(nobodys(), call)),
+      offers(() => this.#client.getCascadeTranscriptForTrajectoryId(nobodys(), call)),
       offers(() => this.#unreadable.rawGetChatMessage(signal, timeoutMs)),
     ]);
     return { cascade: start && (steps || transcript), steps: steps && status, transcript, rawChat };
