@@ -13,6 +13,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import { type CascadeId, type ModelUid, startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
 import type { StreamName } from "../client-stream.ts";
 import { newTurn } from "../turn.fake.ts";
@@ -23,6 +25,12 @@ import { openSqliteLog } from "./open-sqlite-log.ts";
 let folder: string;
 let path: string;
 const clock = new FakeClock();
+const started = {
+  type: "started",
+  modelUid: "m" as ModelUid,
+  backend: "cascade",
+  cascadeId: "c" as CascadeId,
+} as const;
 const keyed = (idempotencyKey: string) => ({ ...newTurn(), idempotencyKey });
 
 beforeEach(() => {
@@ -40,11 +48,14 @@ async function open() {
 /** A log as a killed process leaves it, with a turn of each key; its files are copied while it is open. */
 async function killedWith(...keys: readonly string[]) {
   const { store } = await open();
-  for (const key of keys) await store.create(keyed(key), "o");
+  for (const key of keys) {
+    const { writer } = await store.create(keyed(key), "o");
+    await writer?.append([started], clock.now());
+  }
   const name: StreamName = { caller: "c", name: "s", clientKey: new Secret(Buffer.alloc(32, 7).toString("base64url")) };
   const stream = await store.attachStream(name, "create");
   await store.admit(stream, { seqno: 0, payload: Buffer.from("hello") }, { turn: newTurn(), owner: "o" });
-  const killed = join(folder, "killed");
+  const killed = `${path}.killed`;
   writeFileSync(killed, "");
   for (const suffix of ["", "-wal", "-note", "-keys"]) copyFileSync(path + suffix, killed + suffix);
   await store.close();
@@ -69,7 +80,7 @@ async function mustRefuse(key: string) {
 }
 
 describe("a log whose commits are lost", () => {
-  test.each([16, 40, 60, 5000])(
+  test.each([16, 40, 60, 5000, 66_603])(
     "by a flipped bit at %i of its WAL says so, once, and keeps the files as they were",
     async (offset) => {
       await killedWith("a", "b");
@@ -105,14 +116,23 @@ describe("a log whose commits are lost", () => {
     await mustRefuse("a");
   });
 
-  test("goes on with the turns before the damage", async () => {
-    await killedWith("a", "b", "c");
-    const whole = readFileSync(`${path}-wal`).length;
-    flip(whole - 6000);
-    const { store, damages } = await open();
-    expect(damages).toHaveLength(1);
-    expect((await store.create(keyed("a"), "o")).writer).toBeUndefined();
-    await store.close();
+  test("goes on with the turns before the damage, but with none whose prompt may have been sent", async () => {
+    for (let fromEnd = 4_000; fromEnd < 60_000; fromEnd += 4_120) {
+      await killedWith("a", "b", "c");
+      flip(readFileSync(`${path}-wal`).length - fromEnd);
+      const { store, damages } = await open();
+      expect(damages).toHaveLength(1);
+      for (const { lastEventId } of await store.listRunning()) expect(lastEventId).not.toBe(startOfLog);
+      for (const key of ["a", "b", "c"]) {
+        const code = await store.create(keyed(key), "o").then(
+          ({ writer }) => (writer === undefined ? "held" : "new"),
+          (error: unknown) => (isMillraceError(error) ? error.code : error),
+        );
+        expect(["held", "log_damaged"]).toContain(code);
+      }
+      await store.close();
+      path = join(folder, `${fromEnd}`, "log.db");
+    }
   });
 
   test("because SQLite cannot read the file refuses the keys that it had", async () => {

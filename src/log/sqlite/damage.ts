@@ -37,9 +37,8 @@ export function hasLostCommits({ DatabaseSync: Database }: typeof Sqlite, path: 
 
 /** Whether the log is not as far as the note says. */
 export function isBehind(database: DatabaseSync, note: CommitNote): boolean {
-  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name IN ('turns', 'log_state')").all();
-  if (tables.length === 0) return note.commits > 0; // nothing of a log is left
-  if (tables.length === 1) return false; // a log from before there were notes, put there on purpose
+  const hasState = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'log_state'").get() !== undefined;
+  if (!hasState) return note.commits > 0; // lost with all that came after it
   const state = stateOf(database);
   return state !== undefined && state.logId === note.logId && state.commits < note.commits;
 }
@@ -70,6 +69,18 @@ export function forgetLog(path: string): void {
 export function lostTurns(path: string, database: DatabaseSync): readonly KeyedTurn[] {
   const held = database.prepare("SELECT 1 FROM turns WHERE turn_id = ?");
   return new KeyJournal(path).read().filter(({ turnId }) => held.get(turnId) === undefined);
+}
+
+/**
+ * Takes out the turns that seem to wait for their prompt to be sent: it may have been sent, and that this was written down may be what
+ * is lost. The copy of the damaged log has them.
+ */
+export function dropUnstarted(database: DatabaseSync): void {
+  const unstarted = "SELECT turn_id FROM turns WHERE last_seq = 0 AND outcome IS NULL";
+  database.exec(`BEGIN IMMEDIATE;
+    DELETE FROM headers WHERE turn_id IN (${unstarted});
+    DELETE FROM turns WHERE last_seq = 0 AND outcome IS NULL;
+    COMMIT`);
 }
 
 /** From now on those keys are refused, whichever process is asked. */

@@ -7,6 +7,7 @@ import { NoteWriter, readNote } from "./commit-note.ts";
 import {
   copyDatabaseAside,
   type Damage,
+  dropUnstarted,
   forgetLog,
   hasLostCommits,
   keepLostKeys,
@@ -83,6 +84,7 @@ function settle(
   { path, nowMs }: OpenDatabaseOptions,
   copy: string | undefined,
 ): Damage | undefined {
+  if (copy !== undefined) dropUnstarted(database);
   const lost = copy === undefined ? [] : lostTurns(path, database);
   if (lost.length > 0) keepLostKeys(database, lost);
   const state = stateOf(database);
