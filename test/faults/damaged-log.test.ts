@@ -58,6 +58,7 @@ test.each([
 ])("%s is said, the files are kept, and a key whose turn is lost sends no second prompt", async (_, damage) => {
   const { home, folder, prompts, start } = await damaged(damage);
   expect((await millrace(["doctor"], { home })).stdout).toContain("is damaged");
+  expect((await millrace(["usage"], { home })).stderr).toContain("is damaged"); // and leaves its files as they are
   const second = await start();
   const refused = [409, "log_damaged", "false"];
   expect(await refusalOf(second, "keyed", "spent")).toEqual(refused);

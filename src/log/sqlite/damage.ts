@@ -17,7 +17,7 @@ export interface Damage {
  * the first frame that makes no sense, and takes an empty file for a new one, whose WAL it deletes. A file without a WAL that is older
  * than the note was put there on purpose, from a copy.
  */
-export function hasLostCommits({ DatabaseSync: Database }: typeof Sqlite, path: string): boolean {
+export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "DatabaseSync">, path: string): boolean {
   const note = readNote(path); // before the log is read: other processes go on writing
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (note === undefined || size === undefined) return false;

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, renameSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -9,6 +9,7 @@ import type { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { openLiveLog } from "../live/open-live-log.ts";
 import { newTurn } from "../turn.fake.ts";
+import type { Damage } from "./damage.ts";
 import { openSqliteLog } from "./open-sqlite-log.ts";
 
 const clock = new FakeClock();
@@ -102,6 +103,38 @@ test.skipIf(!mayMount)(
     const other = new DatabaseSync(path, { readOnly: true });
     expect(other.prepare("SELECT turn_id FROM turns WHERE turn_id = ?").get(newId)).toBeDefined();
     other.close();
+  },
+);
+
+test.skipIf(!mayMount)(
+  "a damaged log on a read-only disk refuses the keys that it lost, and is kept once it can be",
+  async () => {
+    const disk = smallDisk(4);
+    const { path } = await heldOn(disk.folder);
+    const { store: filled } = await openSqliteLog({ path, clock });
+    await filled.create(keyed("lost"), "o");
+    const wal = readFileSync(`${path}-wal`);
+    await filled.close();
+    const database = new DatabaseSync(path);
+    database.exec(
+      "DELETE FROM turns WHERE owner = 'o' AND outcome IS NULL; UPDATE log_state SET commits = commits - 1",
+    );
+    database.close();
+    wal[60] = (wal[60] ?? 0) ^ 1;
+    writeFileSync(`${path}-wal`, wal);
+    disk.readOnly(true);
+    const damages: Damage[] = [];
+    const { store } = await openSqliteLog({ path, clock, onDamaged: (damage) => damages.push(damage) });
+    expect(damages).toEqual([{ copy: undefined, lostKeys: 1 }]);
+    const { caller } = keyed("");
+    expect(await store.list({ caller, idempotencyKey: "held", limit: 1 })).toHaveLength(1);
+    const lost = store.list({ caller, idempotencyKey: "lost", limit: 1 });
+    await expect(lost).rejects.toMatchObject({ code: "log_damaged" });
+    disk.readOnly(false);
+    await expect(store.create(keyed("lost"), "o")).rejects.toMatchObject({ code: "log_damaged" });
+    expect(damages[1]?.copy).toContain(".damaged-");
+    expect((await store.create(keyed("new"), "o")).writer).toBeDefined();
+    await store.close();
   },
 );
 
