@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import { forgetLog, hasLostCommits, setDatabaseAside } from "../log/sqlite/damage.ts";
+import { setDatabaseAside } from "../log/sqlite/damage.ts";
 import type { UsageHistory } from "../usage/history/history.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
 import type { Io } from "./io.ts";
@@ -26,7 +24,6 @@ export function openOwnHistory(
   { openTimeoutMs, onDamaged }: OpenOptions = {},
 ): UsageHistory {
   const keepDays = keepDaysOf(env["MILLRACE_USAGE_DAYS"]);
-  if (storeFile !== undefined) spareDamagedLog(storeFile);
   const setAside = () => {
     if (storeFile === undefined || onDamaged === undefined) return;
     onDamaged.onSetAside(setDatabaseAside(storeFile, String(onDamaged.clock.now())));
@@ -36,15 +33,6 @@ export function openOwnHistory(
     keepDays,
     ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
     ...(onDamaged === undefined ? {} : { setAside }),
-  });
-}
-
-/** Opening a file would make SQLite merge or delete a damaged WAL beside it: the gateway copies that first. */
-function spareDamagedLog(storeFile: string): void {
-  if (!existsSync(storeFile)) forgetLog(storeFile);
-  if (!hasLostCommits({ DatabaseSync }, storeFile)) return;
-  throw new MillraceError("degraded", `The store (${storeFile}) is damaged.`, {
-    hint: "Start the gateway: it keeps the damaged files under another name, and goes on with what can be read.",
   });
 }
 

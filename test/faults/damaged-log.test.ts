@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import OpenAI from "openai";
+import { APIError } from "openai";
 import { expect, test } from "vitest";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { millrace } from "../support/gateway-process.ts";
@@ -42,7 +42,7 @@ async function refusalOf(target: GatewayProcess, question: string, key: string) 
   try {
     await asked(target, question, key);
   } catch (error) {
-    if (!(error instanceof OpenAI.APIError)) throw error;
+    if (!(error instanceof APIError)) throw error;
     return [error.status, error.code, error.headers?.get("x-should-retry")];
   }
   throw new Error("it was answered");
@@ -89,9 +89,10 @@ test("bits flipped anywhere in the WAL never make a second prompt under a key", 
       flip(join(folder, "turns.db-wal"), (size) => Math.floor(random() * size)),
     );
     const second = await start();
-    const told = await asked(second, "keyed", "spent").catch((error: unknown) => error);
-    if (told instanceof OpenAI.APIError) expect(["log_damaged", "internal"]).toContain(told.code);
-    else expect(told).toBe(answer);
+    const told = await asked(second, "keyed", "spent").catch((error: unknown) =>
+      error instanceof APIError ? error.code : error,
+    );
+    expect([answer, "log_damaged", "internal"]).toContain(told);
     expect(await prompts()).toBe(2);
   }
 });
