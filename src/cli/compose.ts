@@ -14,6 +14,7 @@ import type { StoreState } from "../gateway/options.ts";
 import type { IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
 import type { Retention } from "../log/retention.ts";
+import type { Damage } from "../log/sqlite/damage.ts";
 import type { Model, Models } from "../models/model.ts";
 import { openTurns } from "../turns/open-turns.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
@@ -75,8 +76,8 @@ export interface Composed {
   readonly models: Models;
   readonly turns: Turns;
   readonly gateway: OpenGateway;
-  /** A damaged store that was put aside, so that a new one could be opened. */
-  readonly setAside: string | undefined;
+  /** What was found broken of the store as it was opened. */
+  readonly damage: Damage | undefined;
   /** Turns in the store that nobody can read, because the key that sealed them is gone. */
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
@@ -110,7 +111,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { storeFile, redis, logKeyFile } = options;
   const where = redis?.shown ?? storeFile;
   let reopenHistory = () => {};
-  const { store, setAside, unreadableTurns, degradedBy } = await openStore({
+  const { store, damage, unreadableTurns, degradedBy } = await openStore({
     storeFile,
     redis,
     logKeyFile,
@@ -124,6 +125,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       log.write("warn", "store_restored", { store: where });
       reopenHistory();
     },
+    onDamaged: ({ copy, lostKeys }) => log.write("error", "store_damaged", { store: where, copy, lost_keys: lostKeys }),
   });
   const metrics = new GatewayMetrics(version());
   const onTurn = (turn: FinishedTurn) => metrics.turnEnded(turn);
@@ -171,7 +173,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     meter: metered.meter,
     rpc: openIdempotent(turns, streamQuotasOf(io.env, options.retention.windowMs)),
     metrics,
-    storeState: () => describeStore(degradedBy()),
+    storeState: () => describeStore(degradedBy(), damage()),
     // With a shared server the file holds the usage history alone.
     logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
     dashboard: readDashboard(dashboardFolder),
@@ -199,7 +201,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     models,
     turns,
     gateway,
-    setAside: setAside(),
+    damage: damage(),
     unreadableTurns,
     degradedBy: degradedBy(),
     async close() {
@@ -215,8 +217,13 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 /** The dashboard as `npm run build` leaves it: beside the built command, or in `dist` when run from the sources. */
 const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
 
-function describeStore(error: MillraceError | undefined): StoreState {
-  return { degraded: error !== undefined, why: error?.message ?? null, hint: error?.hint ?? null };
+function describeStore(error: MillraceError | undefined, damage: Damage | undefined): StoreState {
+  return {
+    degraded: error !== undefined,
+    why: error?.message ?? null,
+    hint: error?.hint ?? null,
+    damaged: damage === undefined ? null : { copy: damage.copy ?? null, lost_keys: damage.lostKeys },
+  };
 }
 
 /** Bytes that the SQLite file takes, with what is not merged into it yet. */

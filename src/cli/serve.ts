@@ -6,6 +6,7 @@ import { type Composed, compose } from "./compose.ts";
 import type { AskingOptions } from "./compose-upstream.ts";
 import { readConfig } from "./config/read-config.ts";
 import { connectionLimitsOf } from "./connection-limits.ts";
+import { describeDamage } from "./describe-damage.ts";
 import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
 import { keepGatewayFile } from "./gateway-file.ts";
@@ -221,8 +222,7 @@ export async function openComposed(
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],
   });
-  if (composed.setAside !== undefined)
-    out.note(`The store was damaged and was set aside as ${composed.setAside}; a new one was begun.`);
+  if (composed.damage !== undefined) out.note(describeDamage(composed.damage));
   if (composed.unreadableTurns > 0)
     out.note(
       `The key that seals the log (${settings.logKeyFile}) was gone, and a new one was made: ${spellCount(composed.unreadableTurns, "turn")} kept under the old one cannot be read. Stop, put the old key back and start again, if you have it.`,

@@ -20,6 +20,8 @@ export interface MeasuredNow {
   readonly logBytes: number | undefined;
   /** Whether the log cannot be written; undefined where nobody knows but the turns that met it. */
   readonly degraded: boolean | undefined;
+  /** Whether the log was found damaged when it was opened. */
+  readonly damaged?: boolean;
   /** Undefined where no agent program can be asked. */
   readonly agents?: readonly AgentStats[] | undefined;
 }
@@ -73,6 +75,7 @@ export class GatewayMetrics {
   readonly #ended = this.#counter("millrace_streams_ended_total", "Streams that ended, by how.", ["outcome"]);
   readonly #heartbeats = this.#counter("millrace_heartbeats_total", "No-op events sent in silence.", []);
   readonly #degraded = this.#gauge("millrace_degraded", "1 while the log of turns cannot be written.");
+  readonly #damaged = this.#gauge("millrace_store_damaged", "1 where the store was found damaged when it was opened.");
   /** Without a value there is no series: a log without a file has no size, not size 0. */
   readonly #logBytes = this.#gauge("millrace_log_bytes", "Size of the event log on disk.");
 
@@ -128,6 +131,7 @@ export class GatewayMetrics {
     limits,
     logBytes,
     degraded,
+    damaged = false,
     agents = [],
   }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#limits.set(limits);
@@ -135,6 +139,7 @@ export class GatewayMetrics {
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);
     if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);
+    this.#damaged.set(damaged ? 1 : 0);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

@@ -26,6 +26,8 @@ export interface StoreState {
   /** What is wrong and what to do about it, while it is. */
   readonly why: string | null;
   readonly hint: string | null;
+  /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
+  readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
 }
 
 export interface GatewayOptions {

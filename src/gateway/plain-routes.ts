@@ -45,6 +45,7 @@ export function mountPlain(app: Hono<GatewayEnv>, gateway: Gateway): void {
       limits,
       logBytes: gateway.logBytes?.(),
       degraded: gateway.storeState?.().degraded,
+      damaged: (gateway.storeState?.().damaged ?? undefined) !== undefined,
       agents: await gateway.agents?.(),
     };
     const { text, contentType } = await gateway.metrics.write(measured);

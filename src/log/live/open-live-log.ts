@@ -29,7 +29,7 @@ import { LiveStreams } from "./live-streams.ts";
 import type { LiveTurn } from "./live-turn.ts";
 import { LiveTurns } from "./live-turns.ts";
 import { OwedDeliveries } from "./owed-deliveries.ts";
-import { StoreHealth } from "./store-health.ts";
+import { probeOwner, StoreHealth } from "./store-health.ts";
 
 export interface LiveLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
@@ -103,7 +103,16 @@ class Live implements LiveLog {
         ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey, options))
         : undefined;
     if (created !== undefined && created.writer === undefined) return created;
+    const held = created === undefined ? await this.#heldUnderKeyOf(turn) : undefined;
+    if (held !== undefined) return { record: held, writer: undefined };
     return this.#begin({ turn, owner, clientKey }, created?.writer, created?.record);
+  }
+
+  /** A store that cannot be written may be read still. */
+  async #heldUnderKeyOf({ caller, idempotencyKey }: NewTurn): Promise<TurnRecord | undefined> {
+    if (idempotencyKey === undefined) return undefined;
+    const [held] = (await this.#health.orDegraded(() => this.#store.list({ caller, idempotencyKey, limit: 1 }))) ?? [];
+    return held;
   }
 
   async listRunning(): Promise<readonly TurnRecord[]> {
@@ -280,7 +289,8 @@ class Live implements LiveLog {
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
-    return (await this.#health.orDegraded(() => this.#store.owners())) ?? this.#streams.memory.owners();
+    const owners = (await this.#health.orDegraded(() => this.#store.owners())) ?? (await this.#streams.memory.owners());
+    return new Map([...owners].filter(([owner]) => owner !== probeOwner));
   }
 
   async sweep(nowMs: number): Promise<void> {

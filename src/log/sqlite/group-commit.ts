@@ -19,6 +19,8 @@ export interface GroupCommitOptions {
   readonly pace: CommitPace;
   /** Called before each transaction, answers whether the connection is another one now, and may refuse it. */
   readonly keep?: (flush: boolean) => boolean;
+  /** Called inside each transaction that is flushed, and what it answers once that is on the disk. */
+  readonly count?: () => () => void;
 }
 
 /**
@@ -100,7 +102,9 @@ export class GroupCommit {
         statement("BEGIN IMMEDIATE").run();
         for (const { work } of group) this.#apart(work);
       }
+      const counted = flush ? this.#options.count?.() : undefined;
       statement("COMMIT").run();
+      counted?.();
       patience.wrote();
       return undefined;
     } catch (error) {

@@ -40,7 +40,7 @@ describe("the log's file", () => {
   test("and its companions are readable by their owner only, in a folder of the same kind", async () => {
     const { store } = await withOneTurn();
     const files = await readdir(join(folder, "below"));
-    expect(files.sort()).toEqual(["log.db", "log.db-shm", "log.db-wal"]);
+    expect(files.sort()).toEqual(["log.db", "log.db-keys", "log.db-note", "log.db-shm", "log.db-wal"]);
     for (const file of files) expect(modeOf(join(folder, "below", file), 0o600)).toBe(0o600);
     expect(modeOf(join(folder, "below"), 0o700)).toBe(0o700);
     await store.close();

@@ -92,4 +92,10 @@ export const migrations: readonly string[] = [
   CREATE INDEX expiring_turns ON turns (expires_at_ms) WHERE expires_at_ms IS NOT NULL AND erased_at_ms IS NULL;
   CREATE INDEX erased_turns ON turns (erased_at_ms) WHERE erased_at_ms IS NOT NULL;
   `,
+  // How many flushed commits there were, which the note beside the file is compared with; and the keys of turns that damage took.
+  `
+  CREATE TABLE log_state (log_id TEXT NOT NULL, commits INTEGER NOT NULL) STRICT;
+  INSERT INTO log_state (log_id, commits) VALUES (lower(hex(randomblob(16))), 0);
+  CREATE TABLE lost_keys (digest TEXT PRIMARY KEY, turn_id TEXT NOT NULL, created_at_ms INTEGER NOT NULL) STRICT;
+  `,
 ];

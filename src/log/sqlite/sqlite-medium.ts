@@ -19,18 +19,31 @@ import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { HeldFile } from "./held-file.ts";
+import type { KeptFile } from "./held-file.ts";
+import { digestOfKey, digestOfMessage } from "./key-journal.ts";
+import { type Ledger, logDamaged } from "./ledger.ts";
 import { LockPatience } from "./lock-patience.ts";
 import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams } from "./sqlite-streams.ts";
 import { entomb, sweepTurns } from "./sqlite-sweep.ts";
 
+export interface SqliteMediumOptions {
+  readonly file: KeptFile;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  /** Digests of keys whose turns damage took, where the file cannot be told so. */
+  readonly lostKeys?: ReadonlySet<string>;
+}
+
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
 
 /** Under which those wait who want to know of any cancel request. */
 const cancels = "cancels";
+
+/** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
+const lostKeyMs = 24 * 3_600_000;
 
 /** How often it is seen to between what must be on the disk that the file has not been taken away; ms. */
 const keepEveryMs = 100;
@@ -42,7 +55,9 @@ const keepEveryMs = 100;
  */
 export class SqliteMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  readonly #file: HeldFile;
+  readonly #file: KeptFile;
+  readonly #ledger: Ledger;
+  readonly #lostHere: ReadonlySet<string>;
   readonly #clock: Clock;
   readonly #prepared = new Map<string, StatementSync>();
   readonly #statements: Statements = {
@@ -57,8 +72,10 @@ export class SqliteMedium implements LogMedium {
   readonly #commits: GroupCommit;
   #keptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(file: HeldFile, clock: Clock) {
+  constructor({ file, ledger, clock, lostKeys = new Set() }: SqliteMediumOptions) {
     this.#file = file;
+    this.#ledger = ledger;
+    this.#lostHere = lostKeys;
     const database = { exec: (sql: string) => file.database.exec(sql) };
     this.#patience = new LockPatience(database);
     const keep = (flush: boolean) => this.#keepFile(flush);
@@ -68,20 +85,26 @@ export class SqliteMedium implements LogMedium {
       patience: this.#patience,
       pace: new CommitPace(() => clock.monotonic()),
       keep,
+      count: () => this.#ledger.count(this.#statements),
     });
     this.#clock = clock;
   }
 
   async create(row: TurnRow, flush: boolean): Promise<{ row: TurnRow; created: boolean }> {
-    return this.#write(flush, () => {
+    const { turnId, caller, keyIndex, createdAtMs } = row;
+    const digest = keyIndex === undefined ? undefined : digestOfKey(caller, keyIndex);
+    const result = await this.#write(flush, () => {
       const held =
-        row.keyIndex === undefined
+        keyIndex === undefined
           ? undefined
-          : this.#one(`${selectTurns} WHERE caller = ? AND key_index = ?`, row.caller, row.keyIndex);
+          : this.#one(`${selectTurns} WHERE caller = ? AND key_index = ?`, caller, keyIndex);
       if (held !== undefined) return { row: turnRowOf(held), created: false };
+      this.#refuseLost(digest);
       this.#insertTurn(row);
       return { row, created: true };
     });
+    if (result.created && digest !== undefined) this.#ledger.created({ digest, turnId, createdAtMs });
+    return result;
   }
 
   async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
@@ -216,7 +239,12 @@ export class SqliteMedium implements LogMedium {
       values.push(value);
     }
     const sql = `${selectTurns} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
-    return this.#translated(() => this.#statement(sql).all(...values, limit)).map(turnRowOf);
+    return this.#translated(() => {
+      const rows = this.#statement(sql).all(...values, limit);
+      if (rows.length === 0 && caller !== undefined && keyIndex !== undefined)
+        this.#refuseLost(digestOfKey(caller, keyIndex));
+      return rows;
+    }).map(turnRowOf);
   }
 
   async erase(turnId: TurnId, atMs: number): Promise<void> {
@@ -228,6 +256,7 @@ export class SqliteMedium implements LogMedium {
     await this.#write(true, () => {
       for (const table of ["events", "headers", "turns"]) this.#run(`DELETE FROM ${table} WHERE turn_id = ?`, turnId);
     });
+    this.#ledger.removed(turnId);
     this.#waiters.wake(turnId);
   }
 
@@ -238,11 +267,17 @@ export class SqliteMedium implements LogMedium {
   }
 
   async admit(...[streamId, message, turn]: Parameters<LogMedium["admit"]>): Promise<Admission> {
-    return this.#write(true, () => {
-      const admission = admitMessage(this.#statements, streamId, message, turn?.turnId);
-      if (admission === "admitted" && turn !== undefined) this.#insertTurn(turn);
-      return admission;
+    const digest = turn === undefined ? undefined : digestOfMessage(streamId, message.seqno);
+    const admission = await this.#write(true, () => {
+      const admitted = admitMessage(this.#statements, streamId, message, turn?.turnId);
+      if (admitted !== "admitted" || turn === undefined) return admitted;
+      this.#refuseLost(digest);
+      this.#insertTurn(turn);
+      return admitted;
     });
+    if (admission === "admitted" && turn !== undefined && digest !== undefined)
+      this.#ledger.created({ digest, turnId: turn.turnId, createdAtMs: turn.createdAtMs });
+    return admission;
   }
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
@@ -263,7 +298,9 @@ export class SqliteMedium implements LogMedium {
     await this.#write(true, () => {
       sweepStreams(this.#statements, nowMs, tombstonesUpToMs);
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
+      this.#run("DELETE FROM lost_keys WHERE created_at_ms <= ?", tombstonesUpToMs - lostKeyMs);
     });
+    this.#ledger.sweep({ all });
   }
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
@@ -283,6 +320,7 @@ export class SqliteMedium implements LogMedium {
     this.#closing.abort(new Error("the log was closed"));
     await this.#looking;
     this.#commits.drain();
+    this.#ledger.close();
     this.#file.close();
   }
 
@@ -290,6 +328,13 @@ export class SqliteMedium implements LogMedium {
     const row = this.#one("SELECT epoch, outcome FROM turns WHERE turn_id = ?", turnId);
     if (row === undefined) return "removed";
     return row["epoch"] === epoch && row["outcome"] !== null ? "ended" : "fenced";
+  }
+
+  /** Nobody knows whether the prompt of such a turn was sent: it is not sent again. */
+  #refuseLost(digest: string | undefined): void {
+    if (digest === undefined) return;
+    const row = this.#one("SELECT turn_id FROM lost_keys WHERE digest = ?", digest);
+    if (row !== undefined || this.#lostHere.has(digest)) throw logDamaged();
   }
 
   #insertTurn(row: TurnRow): void {
@@ -314,8 +359,13 @@ export class SqliteMedium implements LogMedium {
     const now = this.#clock.monotonic();
     if (!flush && now - this.#keptAt < keepEveryMs) return false; // a delta costs half as much as looking for the file
     this.#keptAt = now;
-    if (!this.#file.keep()) return false;
-    this.#prepared.clear();
+    const before = this.#file.database;
+    try {
+      if (!this.#file.keep()) return false;
+    } finally {
+      if (this.#file.database !== before) this.#prepared.clear();
+    }
+    this.#ledger.reopened(this.#file.database);
     this.#waiters.wakeAll(); // who waits for another process's writes looks anew
     return true;
   }

@@ -100,7 +100,7 @@ function claimFile(db: DatabaseSync): void {
   const tables = db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE tbl_name NOT LIKE 'usage!_%' ESCAPE '!'");
   if (Number(tables.get()?.["n"]) > 0) {
     throw new MillraceError("degraded", "The file of the usage history belongs to another program.", {
-      hint: "Move that file away, or set MILLRACE_HOME to another folder. Nothing was changed.",
+      hint: "Set MILLRACE_HOME to a folder of Millrace's own. Nothing was changed.",
     });
   }
   db.exec(`PRAGMA application_id = ${applicationId}`);

@@ -1,8 +1,9 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/endpoint.ts";
+import { forgetLog, hasLostCommits } from "../../log/sqlite/damage.ts";
 import { LockPatience, lockTimeoutMs } from "../../log/sqlite/lock-patience.ts";
 import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
@@ -144,6 +145,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
 
 function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
   if (file !== ":memory:") {
+    spareDamagedLog(file);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, "a", 0o600));
   }
@@ -161,6 +163,15 @@ function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOpti
     setAside();
     return openFile({ file, keepDays: 0, openTimeoutMs });
   }
+}
+
+/** Opening a file would make SQLite merge or delete a damaged WAL beside it: the gateway copies that first. */
+function spareDamagedLog(file: string): void {
+  if (!existsSync(file)) forgetLog(file);
+  if (!hasLostCommits({ DatabaseSync }, file)) return;
+  throw new MillraceError("degraded", `The store (${file}) is damaged.`, {
+    hint: "Start the gateway: it keeps the damaged files under another name, and goes on with what can be read.",
+  });
 }
 
 function prepare(db: DatabaseSync) {
