@@ -94,9 +94,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const owner = ownerName(instance);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas });
   const contextTokens = new Map<string, number | undefined>();
-  const { folder, config, backend, acpCommand } = options;
+  const { folder, config, backend, acpCommand, ideTools } = options;
   const upstream = composeUpstream({
     ...{ io, finder, config, backend, acpCommand, folder, owner },
+    ...(ideTools === undefined ? {} : { ideTools }),
     onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   });
   const { agents, backends, journal } = upstream;
