@@ -96,8 +96,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const contextTokens = new Map<string, number | undefined>();
   const { folder, config, backend, acpCommand, ideTools } = options;
   const upstream = composeUpstream({
-    ...{ io, finder, config, backend, acpCommand, folder, owner },
-    ...(ideTools === undefined ? {} : { ideTools }),
+    ...{ io, finder, config, backend, acpCommand, folder, owner, ideTools },
     onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   });
   const { agents, backends, journal } = upstream;
@@ -158,7 +157,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     onAdopted: (turn) => metered.noteAdopted(turn),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
-  const metered = startMeter({ ...meter, clock, turns: inner, log });
+  const metered = startMeter({ ...meter, clock, turns: inner, log, nameOf: (uid) => models.nameOf(uid) });
   const { turns, starts } = metered;
   const gateway = openGateway({
     turns,
