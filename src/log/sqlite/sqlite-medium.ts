@@ -25,7 +25,14 @@ import { type Ledger, logDamaged } from "./ledger.ts";
 import { LockPatience } from "./lock-patience.ts";
 import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
-import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams } from "./sqlite-streams.ts";
+import {
+  admitMessage,
+  attachStream,
+  isTakenFrom,
+  observeStream,
+  type Statements,
+  sweepStreams,
+} from "./sqlite-streams.ts";
 import { entomb, sweepTurns } from "./sqlite-sweep.ts";
 
 export interface SqliteMediumOptions {
@@ -261,8 +268,10 @@ export class SqliteMedium implements LogMedium {
   }
 
   async attachStream(...attach: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
+    const [{ streamId }, intent, , nowMs] = attach;
+    if (intent === "observe") return this.#translated(() => observeStream(this.#statements, streamId, nowMs));
     const attached = await this.#write(true, () => attachStream(this.#statements, ...attach));
-    this.#waiters.wake(`stream:${attach[0].streamId}`);
+    this.#waiters.wake(`stream:${streamId}`);
     return attached;
   }
 
