@@ -52,7 +52,7 @@ const exactly = (expected: string) => (events: readonly TurnEventBody[]) => {
 const behaviours: readonly Behaviour[] = [
   { name: "text that grows", plan: { text }, expect: exactly(text) },
   { name: "an answer all at once", plan: { text, rate: "instant" }, expect: exactly(text) },
-  { name: "an empty answer", plan: { empty: true }, expect: exactly("") },
+  { name: "an empty answer", plan: { empty: true }, expect: unusable(/no text/) },
   {
     name: "an answer of a megabyte",
     plan: { size: 1_000_000, rate: 1_000_000, chunk: 50_000 },
@@ -104,11 +104,26 @@ const behaviours: readonly Behaviour[] = [
     by: "steps",
     expect: fails("rate_limited"),
   },
-  { name: "the IDE's tools", plan: { text, tools: 2 }, expect: unusable(/tool of its own/) },
+  ...(["tool", "system"] as const).map((errorText) => ({
+    name: `an error step whose text the transcript shows under a ${errorText} header`,
+    plan: { text, error: "rate_limit", errorAt: "step", errorAfter: 20, errorText } as const,
+    expect: fails("rate_limited"),
+  })),
   {
-    name: "nothing but the IDE's tools",
+    name: "the IDE's reading tools",
+    plan: { text, tools: 2, toolText: "I look." },
+    expect: (events) => {
+      exactly(`I look.\n\nI look.\n\n${text}`)(events);
+      expect(events.at(-1)).toMatchObject({ ideTools: ["LIST_DIRECTORY"] });
+    },
+  },
+  {
+    name: "nothing but the IDE's reading tools",
     plan: { toolOnly: true },
-    expect: unusable(/tool of its own/),
+    expect: (events) => {
+      exactly("")(events);
+      expect(events.at(-1)).toMatchObject({ ideTools: ["LIST_DIRECTORY"] });
+    },
   },
   { name: "a decision that nobody takes", plan: { waiting: true }, expect: fails("upstream_failed", /RUN_COMMAND/) },
 ];
@@ -122,6 +137,8 @@ const bare: ReadonlySet<string> = new Set([
   "an empty answer",
   "a pause in the middle",
   "text rewritten at the end",
+  "the IDE's reading tools",
+  "nothing but the IDE's reading tools",
   "a step inserted before the answer",
   "a checkpoint in the middle",
   "idle at the start",

@@ -15,6 +15,7 @@ import type { Backend, Backends } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
 import { PollPacer } from "./cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
+import type { IdeTools } from "./cascade/settings.ts";
 import { type BackendMode, type Choice, chooseBackend } from "./choose-backend.ts";
 import { fallingOver } from "./falling-over.ts";
 import { rawChatBackend } from "./raw-chat/backend.ts";
@@ -27,6 +28,8 @@ export interface BackendsOptions extends ServerSource {
   readonly silenceMs?: number;
   /** How long to look for a prompt whose sending was cut off; 3 s by default, and one that arrived shows within a second. */
   readonly acceptGraceMs?: number;
+  /** Whether the IDE's agent may look things up while it answers; `read` by default. */
+  readonly ideTools?: IdeTools;
   /** The agent programs of this machine; none by default. */
   readonly agents?: Agents;
   /** `auto` by default. */
@@ -64,6 +67,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     pacer: new PollPacer(clock),
     silenceMs: options.silenceMs ?? defaultSilenceMs,
     acceptGraceMs: options.acceptGraceMs ?? defaultAcceptGraceMs,
+    ideTools: options.ideTools ?? ("read" as const),
   };
   const retired = new Set<string>();
 

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { IdeTools } from "../backends/cascade/settings.ts";
 import type { BackendMode } from "../backends/choose-backend.ts";
 import { type OpenBackends, openBackends } from "../backends/open-backend.ts";
 import type { ServerSource } from "../backends/reach.ts";
@@ -23,6 +24,8 @@ export interface AskingOptions {
   readonly backend: BackendMode;
   /** The program and arguments to start in place of the vendor's agent. */
   readonly acpCommand: readonly string[] | undefined;
+  /** Whether the IDE's agent may look things up while it answers over Cascade; `read` by default. */
+  readonly ideTools?: IdeTools | undefined;
 }
 
 export interface UpstreamOptions extends AskingOptions {
@@ -49,7 +52,7 @@ export interface Upstream {
 
 /** Opens what prompts can go to. Nothing is started before it is asked; whoever opens it closes `agents`. */
 export function composeUpstream(options: UpstreamOptions): Upstream {
-  const { io, finder, backend: mode, acpCommand: command, onProblem } = options;
+  const { io, finder, ideTools, backend: mode, acpCommand: command, onProblem } = options;
   const settings = readSettings(io);
   const { config = readConfig(settings.configFile), folder = settings.folder } = options;
   const { owner = ownerName(randomUUID()) } = options;
@@ -62,6 +65,7 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
     clock: io.clock,
     agents,
     mode,
+    ...(ideTools === undefined ? {} : { ideTools }),
     agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
   });
   const models: Models = openModels(

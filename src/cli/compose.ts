@@ -95,7 +95,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const owner = ownerName(instance);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas });
   const contextTokens = new Map<string, number | undefined>();
-  const { folder, config, backend, acpCommand } = options;
+  const { folder, config, backend, acpCommand, ideTools } = options;
   const upstream = composeUpstream({
     io,
     finder,
@@ -104,6 +104,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     acpCommand,
     folder,
     owner,
+    ideTools,
     onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   });
   const { agents, backends, journal } = upstream;

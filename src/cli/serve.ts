@@ -73,6 +73,12 @@ export const gatewayOptions = {
     "auto",
     { env: "MILLRACE_BACKEND" },
   ),
+  ideTools: choice(
+    "what a turn does when the IDE's agent looks something up with its own tools: go on, or stop with an error",
+    ["read", "stop"],
+    "read",
+    { env: "MILLRACE_IDE_TOOLS" },
+  ),
   acpCommand: commandLine("start this program as the vendor's agent, instead of the installed one", "<command>", {
     env: "MILLRACE_ACP_COMMAND",
   }),
@@ -207,6 +213,7 @@ export async function openComposed(
     config: readConfig(settings.configFile),
     backend: options.backend,
     acpCommand: options.acpCommand,
+    ideTools: options.ideTools,
     log: openLog(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,

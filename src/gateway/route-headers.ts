@@ -44,6 +44,12 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
     sometimes: true,
   },
   { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
+  {
+    name: "x-millrace-ide-tools",
+    description:
+      "The tools with which the IDE's agent looked something up, such as `VIEW_FILE`. A stream has them in `millrace.ide_tools` of its last event instead.",
+    sometimes: true,
+  },
   { name: "x-millrace-compacted", description: "Which texts of tools were shortened.", sometimes: true },
   { name: "x-millrace-ignored-tools", description: "Hosted tools that were left out.", sometimes: true },
   {

@@ -1,10 +1,10 @@
 import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
-import type { BackendKind, TurnEvent } from "../log/event.ts";
+import type { BackendKind, IdeToolNames, TurnEvent } from "../log/event.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
 import { deliver } from "./deliver.ts";
-import { AnswerFold } from "./dialects/answer.ts";
+import { type AnswerEnd, AnswerFold } from "./dialects/answer.ts";
 import { cancelledError } from "./dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "./dialects/dialect.ts";
 import { PatientReader } from "./patient-reader.ts";
@@ -64,7 +64,7 @@ async function streamedAnswer(
   const sinceMs = gateway.clock.now();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
   let early: readonly TurnEvent[];
   try {
     early = await firstEvents(gateway, reader);
@@ -77,7 +77,8 @@ async function streamedAnswer(
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
-    return failedAnswer(c, dialect, turn, backendOf(early), MillraceError.fromRecord(last.error));
+    const known = { backend: backendOf(early), ideTools: ideToolsOf(last) };
+    return failedAnswer(c, dialect, turn, known, MillraceError.fromRecord(last.error));
   }
   const texts = streamTurn(
     {
@@ -101,9 +102,18 @@ async function streamedAnswer(
     },
     signal,
   );
-  const headers = { ...sseHeaders, ...(await headersOf(turn, backendOf(early))) };
+  const headers = { ...sseHeaders, ...(await headersOf(turn, backendOf(early), ideToolsOf(last))) };
   if (turn.resumeAfter !== undefined && turn.record?.ended === true) return restOfStream(texts, controller, headers);
   return new Response(pulledBody(texts, controller), { headers });
+}
+
+/** The events of a turn. The log names what the IDE's agent read, at the end of the turn. */
+async function* readTurn(gateway: Gateway, { turnId }: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+  for await (const event of gateway.turns.read(turnId, startOfLog, signal)) {
+    const ideTools = ideToolsOf(event);
+    if (ideTools !== undefined) gateway.log.write("info", "the IDE's agent read", { turnId, ideTools });
+    yield event;
+  }
 }
 
 /** Events up to the first that says how the turn goes, within `commitMs`. */
@@ -122,12 +132,16 @@ async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<rea
 async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(gateway.turns.read(turn.turnId, startOfLog, signal), gateway.clock, signal);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
   const { answer, backend } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
     const length = String(Buffer.byteLength(text));
-    const headers = { ...jsonHeaders, "content-length": length, ...(await headersOf(turn, backend)) };
+    const headers = {
+      ...jsonHeaders,
+      "content-length": length,
+      ...(await headersOf(turn, backend, ideToolsOf(answer.end))),
+    };
     return new Response(pulledBody(deliver(text, reader), controller), { headers });
   }
   await reader.delivered();
@@ -138,7 +152,8 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
       : answer.end.type === "failed"
         ? answer.end.error
         : cancelledError(answer.end.by);
-  return failedAnswer(c, dialect, turn, backend, MillraceError.fromRecord(error));
+  const { end } = answer;
+  return failedAnswer(c, dialect, turn, { backend, ideTools: ideToolsOf(end) }, MillraceError.fromRecord(error));
 }
 
 /** Everything up to the terminal event. */
@@ -167,21 +182,33 @@ async function failedAnswer(
   c: GatewayContext,
   dialect: Dialect,
   turn: OpenTurn,
-  backend: BackendKind | undefined,
+  known: { readonly backend: BackendKind | undefined; readonly ideTools: IdeToolNames | undefined },
   error: MillraceError,
 ): Promise<Response> {
+  const { backend, ideTools } = known;
   c.var.logFields.code = error.code;
   const response = respond(dialect.encodeError(error.toRecord(), c.var.requestId));
-  for (const [name, value] of Object.entries(await headersOf(turn, backend))) response.headers.set(name, value);
+  for (const [name, value] of Object.entries(await headersOf(turn, backend, ideTools)))
+    response.headers.set(name, value);
   if (backend !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
   return response;
 }
 
-async function headersOf(turn: OpenTurn, backend: BackendKind | undefined): Promise<Readonly<Record<string, string>>> {
+/** What the IDE's agent read, where the turn has ended by now. */
+function ideToolsOf(event: TurnEvent | AnswerEnd | undefined): IdeToolNames | undefined {
+  return event?.type === "finished" || event?.type === "failed" ? event.ideTools : undefined;
+}
+
+async function headersOf(
+  turn: OpenTurn,
+  backend: BackendKind | undefined,
+  ideTools: IdeToolNames | undefined,
+): Promise<Readonly<Record<string, string>>> {
   const continuity = await settledValue(turn.continuity);
   return {
     ...turn.headers,
     ...(backend === undefined ? {} : { "x-millrace-backend": backend }),
+    ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
     ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
   };
 }

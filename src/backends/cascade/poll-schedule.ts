@@ -106,7 +106,7 @@ export function afterFailure(
   const answered = kind === "refused" || kind === "interrupted";
   const errorsInRow = history.errorsInRow + (answered ? 1 : 0);
   const recentErrors = answered ? remember(history, true) : history.recentErrors;
-  if (kind === "trajectory_missing" || kind === "unimplemented") return undefined;
+  if (kind === "trajectory_missing" || kind === "unimplemented" || kind === "retired") return undefined;
   if (errorsInRow >= mostInRow || recentErrors.filter((failed) => failed).length >= mostOfRemembered) return undefined;
   if (atMs - failingSinceMs >= pace.outageMs) return undefined;
   return {

@@ -59,7 +59,14 @@ async function start(...failing: readonly Failure[]) {
   try {
     const source = { find: async () => server, forget: () => {} };
     const clock = new InstantClock();
-    const settings = { clock, pace: defaultPace, pacer: new PollPacer(clock), silenceMs: 1_000, acceptGraceMs: 1_000 };
+    const settings = {
+      clock,
+      pace: defaultPace,
+      pacer: new PollPacer(clock),
+      silenceMs: 1_000,
+      acceptGraceMs: 1_000,
+      ideTools: "read" as const,
+    };
     const backend = cascadeBackend(source, server, capabilities, settings);
     for await (const [first] of backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal))
       return { asked, first: first?.type };

@@ -52,7 +52,7 @@ export function startTranscript(start: StartPoint): TranscriptState {
 
 /**
  * The events between what was known and one more transcript. Pure. The fallback where a build does not answer typed steps: no
- * thinking, no step status, no error texts, and nothing past 200,000 characters from the step asked for; an answer that
+ * thinking, no step status, error texts on some builds only, and nothing past 200,000 characters from the step asked for; an answer that
  * grows past that fails the turn by name. Source: facts/language-server.md, 2.5.
  */
 export function followTranscript(
@@ -82,7 +82,7 @@ export function followTranscript(
   }
 
   const from = state.uneven ? 0 : start.fromStep - firstIndex;
-  const { view, lastAnswer } = viewOf(entries, from, start.fresh);
+  const { view, lastAnswer } = viewOf(entries, from, start.fresh, start.ideTools);
   const answerAt = lastAnswer === undefined ? undefined : firstIndex + lastAnswer;
   const lastIsAnswer = answerAt === firstIndex + entries.length - 1;
   const alone = blocks.length === 1 || state.uneven;
@@ -120,7 +120,7 @@ function looksCut(transcript: string, missing: number): boolean {
   return long && (missing > 0 || !transcript.endsWith("\n\n"));
 }
 
-const marker = /^\[CORTEX_STEP_TYPE_([A-Z0-9_]+)\]$/;
+const marker = /^\[CORTEX_STEP_TYPE_([A-Z0-9_]+)\](?:\s+([\s\S]*))?$/;
 
 function entryOf(block: TranscriptBlock, index: number, blocks: readonly TranscriptBlock[]): Entry {
   switch (block.role) {
@@ -132,12 +132,11 @@ function entryOf(block: TranscriptBlock, index: number, blocks: readonly Transcr
       return { ...plainEntry("answer"), answer: { text: block.body, thinking: "" }, phase };
     }
     case "System":
-      return plainEntry("quiet");
     case "Tool": {
-      const name = marker.exec(block.body)?.[1];
-      const kind = name === undefined ? "quiet" : (kindOfTypeName(name) ?? "quiet");
-      if (kind === "error") return { ...plainEntry(kind), error: { details: undefined } };
-      return plainEntry(kind === "answer" || kind === "user" ? "quiet" : kind, kind === "tool" ? name : undefined);
+      const [, name, text = ""] = marker.exec(block.body) ?? [];
+      const kind = name === undefined ? "quiet" : kindOfTypeName(name);
+      if (kind === "error") return { ...plainEntry(kind), error: { details: text.trim() || undefined } };
+      return plainEntry(kind === "answer" || kind === "user" ? "quiet" : kind, name);
     }
   }
 }

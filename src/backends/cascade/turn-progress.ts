@@ -115,6 +115,7 @@ function endsByCheckpoint(view: TurnView): boolean {
 }
 
 function looksOver(view: TurnView): boolean {
+  if (view.looking && !view.overtaken && view.error === undefined) return false;
   if (view.overtaken || view.checkpoint || view.error !== undefined) return view.phase !== "open";
   return view.phase !== "none" && !growing(view);
 }
@@ -126,12 +127,12 @@ function growing(view: TurnView): boolean {
 function isOver(progress: TurnProgress, run: RunSnapshot): boolean {
   const { view, idleReports } = progress;
   const idleMs = run.atMs - progress.idleSinceMs;
-  const unfinished = view.phase === "open" || view.phase === "none";
+  const unfinished = view.phase === "open" || view.phase === "none" || view.looking;
   if (view.overtaken) return true;
   if (run.status === undefined && endsByCheckpoint(view)) return true;
   if (run.status !== undefined) {
     if (view.error !== undefined && view.phase !== "open") return true;
-    const marked = view.checkpoint || run.executors.length > 0;
+    const marked = (view.checkpoint && !view.looking) || run.executors.length > 0;
     if (marked && view.prompted && view.phase !== "open") return true;
     if (marked && view.phase === "open" && idleReports >= 2 && idleMs >= quietIdleMs) return true;
   }

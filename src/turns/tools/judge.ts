@@ -48,10 +48,17 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
   // an answer without a problem stands as it is when the call that it announces cannot be had
   const stands = second === undefined || (problem === undefined && last.reader.calls === 0);
-  const end = stands
+  const judged = stands
     ? endOf(first.end, problem, last, second !== undefined)
     : endOf(second.end, second.answer.result?.problem, last, true);
-  return { type: "end", usage, end, report };
+  return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end), report };
+}
+
+/** What the IDE's agent read is part of the turn, whichever of its answers stands. */
+function withIdeTools(end: End, ...ends: readonly (End | undefined)[]): End {
+  if (end.type === "cancelled") return end;
+  const names = ends.flatMap((each) => (each === undefined || each.type === "cancelled" ? [] : (each.ideTools ?? [])));
+  return names.length === 0 ? end : { ...end, ideTools: [...new Set(names)] };
 }
 
 function endOf(end: End, problem: string | undefined, last: PlannedAnswer, twice: boolean): End {
