@@ -10,6 +10,7 @@ import { http1Agent } from "./http1-agent.ts";
 import { Http2Connection } from "./http2-session.ts";
 import { leanTransport } from "./lean-transport.ts";
 import type { CheckHolder } from "./open-socket.ts";
+import type { UnaryWire } from "./unary-wire.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -83,6 +84,25 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
     default:
       return endpoint.protocol satisfies never;
   }
+}
+
+/** One server's connection for unary calls, as bytes: for a caller that judges the form of an answer and not its content. */
+export interface OpenWire {
+  readonly wire: UnaryWire;
+  close(): void;
+}
+
+/** Opens the same connections as `openTransport`, without a schema. Nothing is sent until the first call. */
+export function openWire(endpoint: Endpoint, readMaxBytes: number): OpenWire {
+  const token = endpoint.csrfToken.reveal(); // goes on the wire here
+  const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
+  if (endpoint.protocol === "grpc") {
+    const connection = new Http2Connection(endpoint, systemClock, undefined);
+    return { wire: grpcUnary(connection, { headers, readMaxBytes }), close: () => connection.close() };
+  }
+  const agent = http1Agent(endpoint, undefined);
+  const format = endpoint.protocol === "connect" ? "binary" : "json";
+  return { wire: connectUnary(endpoint, agent, { format, headers, readMaxBytes }), close: () => agent.destroy() };
 }
 
 /** A stream's requests are stamped when they are about to be written, too. */

@@ -27,13 +27,24 @@ const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> =
 
 /**
  * The terminal event of a prompt that has ended. A tool step with an effect goes before everything else; Devin's own cause
- * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Source: docs/wire/acp.md, "Prompts".
+ * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Both ends name what the agent read. Source: docs/wire/acp.md, "Prompts".
  */
 export function conclude(
   end: Exclude<PromptEnd, { readonly type: "died" }>,
   reader: UpdateReader,
   context: AgentErrorContext,
 ): TurnEventBody {
+  const last = endOf(end, reader, context);
+  return reader.looked.length === 0 || last.type === "cancelled" ? last : { ...last, ideTools: reader.looked };
+}
+
+type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
+
+function endOf(
+  end: Exclude<PromptEnd, { readonly type: "died" }>,
+  reader: UpdateReader,
+  context: AgentErrorContext,
+): End {
   const { text } = reader.answer;
   if (reader.effect !== undefined) return failed(effectError(reader.effect));
   if (end.type === "silent") return failed(silence(silentMessage));
@@ -58,11 +69,11 @@ function telling(cause: string | undefined): string | undefined {
   return cause === "complete" ? undefined : cause;
 }
 
-function finished(unified: FinishReason["unified"], raw: string, text: string): TurnEventBody {
+function finished(unified: FinishReason["unified"], raw: string, text: string): End {
   return { type: "finished", reason: { unified, raw }, text };
 }
 
-function failed(error: MillraceError): TurnEventBody {
+function failed(error: MillraceError): End {
   return { type: "failed", error: error.toRecord() };
 }
 

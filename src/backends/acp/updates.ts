@@ -9,6 +9,13 @@ type Effect = string;
 /** Kinds of tools that change something. Every other kind may run: it is part of how the answer is found. */
 const effects: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execute"]);
 
+/** Kinds of tools that are neither an effect nor a look at anything. */
+const inner: ReadonlySet<unknown> = new Set(["think", "switch_mode"]);
+
+function isReading(kind: unknown): kind is string {
+  return typeof kind === "string" && /^[a-z_]{1,40}$/.test(kind) && !effects.has(kind) && !inner.has(kind);
+}
+
 /** A question to the agent's own user, whom nobody plays here: the agent would wait for ever. */
 const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 
@@ -38,6 +45,11 @@ export class UpdateReader {
   /** The first tool step with an effect, as a person would name it. */
   get effect(): Effect | undefined {
     return this.#effect;
+  }
+
+  /** The kinds of the tools with which the agent looked something up, each once: `read`, `search`. */
+  get looked(): readonly string[] {
+    return [...new Set([...this.#tools.values()].flatMap(({ kind }) => (isReading(kind) ? [kind] : [])))];
   }
 
   /** What the agent counted so far, where it said so in an update. */
