@@ -33,14 +33,21 @@ export function modelsOf(status: UserStatus, catalogue: Catalogue): readonly Acc
   }
   const names = uniqueNames(new Map([...configs].map(([uid, { label }]) => [uid, label])), catalogue);
   const defaultUid = data?.defaultOverrideModelConfig?.modelUid ?? "";
-  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, defaultUid, catalogue));
+  const list = { defaultUid, isPriced: [...configs.values()].some((config) => config.creditMultiplier !== 0) };
+  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, list, catalogue));
+}
+
+/** What the whole list says of each of its models. `isPriced`: at least one model has a price in credits. */
+interface ListFacts {
+  readonly defaultUid: string;
+  readonly isPriced: boolean;
 }
 
 function model(
   uid: string,
   name: string,
   config: ClientModelConfig,
-  defaultUid: string,
+  { defaultUid, isPriced }: ListFacts,
   catalogue: Catalogue,
 ): AccountModel {
   const number = numberOf(config) ?? (isEnumName(uid) ? numberByName.get(uid) : undefined);
@@ -56,7 +63,7 @@ function model(
     contextTokens: positive(config.maxTokens) ?? positive(config.modelInfo?.maxTokens),
     maxOutputTokens: positive(config.modelInfo?.maxOutputTokens),
     supportsImages: config.supportsImages,
-    creditMultiplier: creditMultiplier(config),
+    creditMultiplier: creditMultiplier(config, isPriced),
     costTier: costTiers[config.modelCostTier],
     isNew: config.isNew,
     isDefault: uid === defaultUid,
@@ -116,10 +123,14 @@ const costTiers: Readonly<Record<ModelCostTier, Model["costTier"]>> = {
   [ModelCostTier.FREE]: "free",
 };
 
-/** proto3 drops a zero: it means free only where the price is a fixed number of credits. */
-function creditMultiplier(config: ClientModelConfig): number | undefined {
-  const known = config.creditMultiplier !== 0 || config.pricingType === ModelPricingType.STATIC_CREDIT;
-  return known ? config.creditMultiplier : undefined;
+/**
+ * proto3 drops a zero. It means free where the price is a fixed number of credits, and where another model of the list has a
+ * multiplier and this one does not have another kind of price.
+ */
+function creditMultiplier({ creditMultiplier: multiplier, pricingType }: ClientModelConfig, isPriced: boolean) {
+  const inCredits = isPriced && pricingType === ModelPricingType.UNSPECIFIED;
+  const known = multiplier !== 0 || inCredits || pricingType === ModelPricingType.STATIC_CREDIT;
+  return known ? multiplier : undefined;
 }
 
 /** Listed, but refused when a message asks for them. Source: facts/language-server.md, 6. */

@@ -109,7 +109,7 @@ describe("the models of the vendor's agent", () => {
       ["swe-2-medium", "swe-2:medium", "cognition", false],
       ["claude-opus-5-max", "claude-opus-5:max", "anthropic", false],
       ["MODEL_PRIVATE_11", "claude-haiku-4.5", "anthropic", false],
-      ["MODEL_CLAUDE_4_5_OPUS", "claude-4.5-opus", "anthropic", false],
+      ["MODEL_CLAUDE_4_5_OPUS", "claude-opus-4.5", "anthropic", false],
       ["swe-1-6-slow", "swe-1.6:slow", "cognition", false],
     ]);
   });
