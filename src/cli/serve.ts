@@ -18,6 +18,7 @@ import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress
 import { outlines } from "./outlines.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { retentionOf } from "./retention-options.ts";
+import { spellChosenIde } from "./servers.ts";
 import { version } from "./version.ts";
 
 export const defaultPort = 42_100;
@@ -61,6 +62,15 @@ export const gatewayOptions = {
     env: "MILLRACE_NO_IMPLICIT_JOIN",
   }),
   ide: choice("use only this IDE", ["windsurf", "windsurf-next"], undefined, { env: "MILLRACE_IDE_VARIANT" }),
+  home: text("use only the IDE of this home folder: one of several, or a stand-in", "<folder>", {
+    env: "MILLRACE_IDE_ONLY_HOME",
+  }),
+  pid: integer(
+    "use only the language server with this process id",
+    "<pid>",
+    { min: 1, max: 4_294_967_295, initial: undefined },
+    { env: "MILLRACE_IDE_PID" },
+  ),
   endpoint: text("ask only this language server, instead of looking for one", "<host:port>", {
     env: "MILLRACE_IDE_ENDPOINT",
   }),
@@ -155,6 +165,8 @@ export const serveCommand = defineCommand({
       out.line(`  OpenAI base URL   ${listening.url}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
+      const ide = spellChosenIde(await composed.finder.find(signal));
+      if (ide !== undefined) out.line(`  IDE               ${ide}`);
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
     await untilAborted(signal);
@@ -189,6 +201,8 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly continuity: "on" | "off";
   readonly noImplicitJoin: boolean;
   readonly ide: "windsurf" | "windsurf-next" | undefined;
+  readonly home?: string | undefined;
+  readonly pid?: number | undefined;
   readonly endpoint: string | undefined;
   readonly tokenFile: string | undefined;
   readonly logLevel: (typeof logLevels)[number];

@@ -7,17 +7,17 @@ import type { AgentProgram, DiscoveryResult, InstalledApp } from "../ide/ide.ts"
 import { noOverrides } from "../ide/overrides.ts";
 import type { Probe } from "../ide/probe-port.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
-import { choosePrompted, promptServers, withoutServer } from "./servers.ts";
+import { choosePrompted, promptServers, spellChosenIde, withoutServer } from "./servers.ts";
 
 const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 
-async function found(processes: readonly FakeProcess[], probe = answers, apiKey?: string) {
+async function found(processes: readonly FakeProcess[], probe = answers, apiKey?: string, overrides = {}) {
   const host = new FakeHost();
   for (const process of processes) host.add(process);
   const state = { windsurfAuthStatus: JSON.stringify({ apiKey }) };
   host.states.set("/home/me/.config/Windsurf/User/globalStorage/state.vscdb", state);
   const { ides, trace } = await discover(
-    { host, probe, overrides: noOverrides, lastGood: new Map() },
+    { host, probe, overrides: { ...noOverrides, ...overrides }, lastGood: new Map() },
     new AbortController().signal,
   );
   return { ides, agents: [], trace: trace.entries, atMs: 0 };
@@ -68,6 +68,30 @@ describe("the IDE that prompts go to", () => {
       hint: expect.stringMatching(hint),
       details: { looked_at: expect.arrayContaining([expect.objectContaining({ stage: "candidates" })]) },
     });
+  });
+});
+
+describe("a stand-in", () => {
+  const standIn = (pid: number): FakeProcess => {
+    const process = fakeWindsurf(pid, 4000 + pid);
+    return { ...process, environment: { ...process.environment, MILLRACE_STAND_IN: "1" } };
+  };
+
+  it("is not chosen while a real IDE runs, even where that one is not signed in", async () => {
+    const both = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc");
+    expect(choosePrompted(both).pid).toBe(10);
+    expect(spellChosenIde(both)).toMatch(/\(pid 10\): the first of 2.*1 stand-in left out/);
+    const ides = both.ides.map((ide) => ({ ...ide, signedIn: ide.standIn === true }));
+    expect(() => choosePrompted({ ...both, ides })).toThrow(/nobody is signed in/);
+    expect(spellChosenIde({ ...both, ides })).toBeUndefined();
+  });
+
+  it("is chosen where it is the only one, or the one that the user names by its pid", async () => {
+    const alone = await found([standIn(12)], answers, "sk-ws-01-abc");
+    expect(choosePrompted(alone).pid).toBe(12);
+    expect(spellChosenIde(alone)).toMatch(/a stand-in \(pid 12\): the only one that runs/);
+    const named = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc", { pid: 12 });
+    expect(named.ides.map(({ pid }) => pid)).toEqual([12]);
   });
 });
 

@@ -35,12 +35,13 @@ export function promptServers(finder: IdeFinder): ServerSource {
 }
 
 /**
- * Windsurf before Windsurf Next, newest first, signed in; never Antigravity. Source: design.md, decision 7.
+ * Windsurf before Windsurf Next, newest first, signed in; never Antigravity. A stand-in only where no real IDE runs: the user names one
+ * by its home, pid or address, and then the result holds no other.
  *
  * @throws MillraceError `ide_not_running` or `not_signed_in`, with what was looked at in its details.
  */
 export function choosePrompted(result: DiscoveryResult): Ide {
-  const candidates = result.ides.filter(({ variant }) => variant !== "antigravity");
+  const candidates = promptable(result);
   const ide = candidates.find(({ signedIn }) => signedIn);
   if (ide !== undefined) return ide;
   const [first] = candidates;
@@ -50,6 +51,27 @@ export function choosePrompted(result: DiscoveryResult): Ide {
     });
   }
   throw withoutServer(result);
+}
+
+function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Ide[] {
+  const candidates = ides.filter(({ variant }) => variant !== "antigravity");
+  const real = candidates.filter(({ standIn }) => standIn !== true);
+  return real.length > 0 ? real : candidates;
+}
+
+/** Which IDE prompts to a language server go to and why, as a line for a person; undefined where none can be asked. */
+export function spellChosenIde(result: DiscoveryResult): string | undefined {
+  const candidates = promptable(result);
+  const chosen = candidates.find(({ signedIn }) => signedIn);
+  if (chosen === undefined) return undefined;
+  const all = result.ides.filter(({ variant }) => variant !== "antigravity");
+  const others = all.length - 1;
+  const left = all.length - candidates.length;
+  const stopped = left === 0 ? "" : `; ${left} stand-in${left === 1 ? "" : "s"} left out`;
+  const why =
+    others === 0 ? "the only one that runs" : `the first of ${all.length}: by product, then the newest${stopped}`;
+  const what = chosen.standIn === true ? `${chosen.product}, a stand-in` : chosen.product;
+  return `${what} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
 }
 
 /**

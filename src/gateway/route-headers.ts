@@ -43,6 +43,11 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
     description: "What the prompt went through: `acp`, `cascade` or `raw_chat`, once it is known.",
     sometimes: true,
   },
+  {
+    name: "x-millrace-ide",
+    description: "The product that the prompt went to, such as `windsurf`, once it is known.",
+    sometimes: true,
+  },
   { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
   {
     name: "x-millrace-ide-tools",

@@ -1,6 +1,6 @@
 import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
-import type { BackendKind, IdeToolNames, TurnEvent } from "../log/event.ts";
+import type { IdeToolNames, TurnEvent } from "../log/event.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
 import { deliver } from "./deliver.ts";
@@ -77,7 +77,7 @@ async function streamedAnswer(
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
-    const known = { backend: backendOf(early), ideTools: ideToolsOf(last) };
+    const known = { started: startedOf(early), ideTools: ideToolsOf(last) };
     return failedAnswer(c, dialect, turn, known, MillraceError.fromRecord(last.error));
   }
   const texts = streamTurn(
@@ -102,7 +102,7 @@ async function streamedAnswer(
     },
     signal,
   );
-  const headers = { ...sseHeaders, ...(await headersOf(turn, backendOf(early), ideToolsOf(last))) };
+  const headers = { ...sseHeaders, ...(await headersOf(turn, startedOf(early), ideToolsOf(last))) };
   if (turn.resumeAfter !== undefined && turn.record?.ended === true) return restOfStream(texts, controller, headers);
   return new Response(pulledBody(texts, controller), { headers });
 }
@@ -133,14 +133,14 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
-  const { answer, backend } = await readAnswer(reader, turn);
+  const { answer, started } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
     const length = String(Buffer.byteLength(text));
     const headers = {
       ...jsonHeaders,
       "content-length": length,
-      ...(await headersOf(turn, backend, ideToolsOf(answer.end))),
+      ...(await headersOf(turn, started, ideToolsOf(answer.end))),
     };
     return new Response(pulledBody(deliver(text, reader), controller), { headers });
   }
@@ -153,26 +153,28 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
         ? answer.end.error
         : cancelledError(answer.end.by);
   const { end } = answer;
-  return failedAnswer(c, dialect, turn, { backend, ideTools: ideToolsOf(end) }, MillraceError.fromRecord(error));
+  return failedAnswer(c, dialect, turn, { started, ideTools: ideToolsOf(end) }, MillraceError.fromRecord(error));
 }
 
 /** Everything up to the terminal event. */
 async function readAnswer(reader: PatientReader, turn: OpenTurn) {
   const fold = new AnswerFold(turn.context.parsed.request);
-  let backend: BackendKind | undefined;
+  let started: Started | undefined;
   while (fold.answer.end === undefined) {
     const reading = await reader.next(Number.POSITIVE_INFINITY);
     if (reading.type !== "event") break;
-    backend ??= backendOf([reading.event]);
+    started ??= startedOf([reading.event]);
     fold.push(reading.event);
   }
-  return { answer: fold.answer, backend };
+  return { answer: fold.answer, started };
 }
 
-/** What the prompt went through; undefined as long as no conversation exists upstream. */
-function backendOf(events: readonly TurnEvent[]): BackendKind | undefined {
-  return events.find((event) => event.type === "started")?.backend;
+/** Where the prompt went; undefined as long as no conversation exists upstream. */
+function startedOf(events: readonly TurnEvent[]): Started | undefined {
+  return events.find((event) => event.type === "started");
 }
+
+type Started = Extract<TurnEvent, { readonly type: "started" }>;
 
 /**
  * A failed turn as a status. Once the conversation existed upstream the prompt may have been paid for: the SDKs are told
@@ -182,15 +184,15 @@ async function failedAnswer(
   c: GatewayContext,
   dialect: Dialect,
   turn: OpenTurn,
-  known: { readonly backend: BackendKind | undefined; readonly ideTools: IdeToolNames | undefined },
+  known: { readonly started: Started | undefined; readonly ideTools: IdeToolNames | undefined },
   error: MillraceError,
 ): Promise<Response> {
-  const { backend, ideTools } = known;
+  const { started, ideTools } = known;
   c.var.logFields.code = error.code;
   const response = respond(dialect.encodeError(error.toRecord(), c.var.requestId));
-  for (const [name, value] of Object.entries(await headersOf(turn, backend, ideTools)))
+  for (const [name, value] of Object.entries(await headersOf(turn, started, ideTools)))
     response.headers.set(name, value);
-  if (backend !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
+  if (started !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
   return response;
 }
 
@@ -201,13 +203,14 @@ function ideToolsOf(event: TurnEvent | AnswerEnd | undefined): IdeToolNames | un
 
 async function headersOf(
   turn: OpenTurn,
-  backend: BackendKind | undefined,
+  started: Started | undefined,
   ideTools: IdeToolNames | undefined,
 ): Promise<Readonly<Record<string, string>>> {
   const continuity = await settledValue(turn.continuity);
   return {
     ...turn.headers,
-    ...(backend === undefined ? {} : { "x-millrace-backend": backend }),
+    ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
+    ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(started.ide) }),
     ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
     ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
   };

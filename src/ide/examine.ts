@@ -18,6 +18,9 @@ import { stateQuestion } from "./state-question.ts";
 import type { GivenTokens } from "./token-file.ts";
 import type { Trace } from "./trace.ts";
 
+/** What a stand-in has in its environment; see docs/simulator.md. */
+const standInVariable = "MILLRACE_STAND_IN";
+
 const noToken: FoundToken = { token: new Secret(""), source: "argument" };
 
 /** Credentials, ports and probe of one server; the IDE if a port answered. */
@@ -46,6 +49,12 @@ export async function examineServer(
     return undefined;
   }
   if (!isAskedFor(overrides, subject, variant, trace)) return undefined;
+  if (overrides.pid !== undefined && overrides.pid !== row.pid) {
+    trace.rejected("classify", subject, "pid", `only pid ${overrides.pid} was asked for`);
+    return undefined;
+  }
+  const isStandIn = variables?.get(standInVariable) === "1";
+  if (isStandIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
   const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
   if (tokens.length === 0) return undefined;
 
@@ -83,6 +92,7 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
+    ...(isStandIn ? { standIn: true } : {}),
     ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
   };

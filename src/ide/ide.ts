@@ -16,6 +16,8 @@ export interface Ide {
   readonly identity: IdeIdentity;
   readonly capabilities: Capabilities | undefined;
   readonly signedIn: boolean;
+  /** A stand-in of `millrace simulate`, and no product of the vendor. */
+  readonly standIn?: true;
   /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */
   readonly codeiumFolder?: string;
   /** The `state.vscdb` that says who is signed in; undefined where the key came from elsewhere. */

@@ -17,6 +17,7 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
     const text = "Let me look.\n\nLet me look.\n\ndone";
     expect(data.choices[0]?.message.content).toBe(text);
     expect(data).toMatchObject({ millrace: { ide_tools: ["LIST_DIRECTORY"] } });
+    expect(response.headers.get("x-millrace-ide")).toBe("windsurf");
     expect(response.headers.get("x-millrace-ide-tools")).toBe("LIST_DIRECTORY");
 
     const headers = { authorization: `Bearer ${served.key}` };
