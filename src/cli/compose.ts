@@ -166,7 +166,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     onAdopted: (turn) => metered.noteAdopted(turn),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
-  const metered = startMeter({ ...meter, clock, turns: inner, log });
+  const metered = startMeter({ ...meter, clock, turns: inner, log, nameOf: (uid) => models.nameOf(uid) });
   const { turns, starts } = metered;
   const gateway = openGateway({
     turns,

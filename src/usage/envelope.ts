@@ -153,9 +153,9 @@ export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelop
 /** What a model's UID is called. */
 type NameOf = (uid: string) => string;
 
-/** `name` is what a person calls a row's key: that of a model, else the key. */
-export function encodeUsage({ query, rows, outside }: UsageReport, nameOf: NameOf): UsageEnvelope {
-  const named = query.by === "model" ? nameOf : (key: string) => key;
+/** `name` is what a person calls a row's key: the name that a model had when it was used, else the key. */
+export function encodeUsage({ query, rows, outside, names }: UsageReport, nameOf: NameOf): UsageEnvelope {
+  const named = query.by === "model" ? (uid: string) => names.get(uid) ?? nameOf(uid) : (key: string) => key;
   return {
     object: "usage",
     since: iso(query.sinceMs),

@@ -31,8 +31,10 @@ export function openUsageRecorder(options: {
   readonly turns: TurnSource;
   readonly meter: Pick<Meter, "recordTurn" | "history">;
   readonly onProblem: (error: unknown) => void;
+  /** What a model's UID is called now. */
+  readonly nameOf?: (uid: string) => string;
 }): UsageRecorder {
-  const { turns, meter, onProblem } = options;
+  const { turns, meter, onProblem, nameOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
 
@@ -48,7 +50,8 @@ export function openUsageRecorder(options: {
       hasDelta ||= isDelta;
     }
     const turn = finishedTurn(found, kept);
-    if (turn !== undefined) meter.recordTurn(turn);
+    if (turn === undefined) return;
+    meter.recordTurn(nameOf === undefined ? turn : { ...turn, modelName: nameOf(turn.model) });
   }
 
   function watch(turnId: TurnId): void {

@@ -50,6 +50,12 @@ const migrations: readonly string[] = [
   CREATE INDEX usage_resumptions_by_turn ON usage_resumptions (turn_id, at_ms);
   CREATE INDEX usage_resumptions_by_time ON usage_resumptions (at_ms);
   `,
+  `
+  CREATE TABLE usage_model_names (
+    model TEXT NOT NULL, since_ms INTEGER NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (model, since_ms)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 /** Length of a rollup's bucket. */

@@ -9,6 +9,7 @@ import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { Explained, TurnUse, UsageHistory } from "./history.ts";
+import { openModelNames } from "./model-name-rows.ts";
 import { payingWindow, standingAfter } from "./plan-standing.ts";
 import { openResumptions } from "./resumption-rows.ts";
 import { sweepHistory } from "./retention.ts";
@@ -41,6 +42,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   const rollup = openRollup(db);
   const toolCalls = openToolCalls(db);
   const resumptions = openResumptions(db);
+  const modelNames = openModelNames(db);
   const patience = new LockPatience(db);
   const guarded = <T>(work: () => T) =>
     translated(file, () => {
@@ -69,7 +71,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     }
   };
 
-  function addTurn(turn: FinishedTurn): boolean {
+  function addTurn({ modelName, ...turn }: FinishedTurn): boolean {
     const before = turn.ide === undefined ? undefined : statements.lastSnapshot.get(turn.ide, turn.startedAtMs);
     const window = before === undefined ? undefined : payingWindow(snapshotOf(before as Row));
     const { changes } = statements.insertTurn.run({
@@ -84,6 +86,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     });
     if (Number(changes) === 0) return false;
     rollup.add(turn);
+    if (modelName !== undefined) modelNames.note(turn.model, modelName, turn.endedAtMs);
     return true;
   }
 
@@ -122,6 +125,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         return row === undefined ? undefined : (JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"]); // stored by us
       }),
     spend: (query) => guarded(() => rollup.spend(query)),
+    modelNames: (untilMs) => guarded(() => modelNames.before(untilMs)),
     turns: ({ sinceMs, untilMs, limit }) =>
       guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
     turn: (turnId) =>
