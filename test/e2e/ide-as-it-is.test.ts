@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ask, collect, gateway, openai, simulator, world } from "../support/world.ts";
 
@@ -98,4 +99,21 @@ describe("a server's process with other ports", () => {
     const { contentTypes } = await ide.report();
     expect(Object.keys(contentTypes)).toEqual(["application/grpc+proto"]);
   });
+});
+
+it("of two windows, `--pid` names the one that gets the prompts", async () => {
+  const apiKey = randomUUID(); // both windows belong to one account
+  const first = await simulator({ apiKey });
+  const second = await simulator({ apiKey, home: first.home });
+  for (const [named, other] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    const before = (await other.report()).messages.length;
+    const served = await gateway({ home: first.home, args: ["--pid", String(named.pid)] });
+    const { choices } = await openai(served).chat.completions.create(ask("echo: mine"));
+    expect(choices[0]?.message.content).toBe("mine");
+    expect((await other.report()).messages).toHaveLength(before);
+    await served.stop();
+  }
 });
