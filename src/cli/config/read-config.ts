@@ -20,12 +20,7 @@ export function readConfig(file: string): Config {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException; // reading a file fails with nothing else
     if (code === "ENOENT" || code === "ENOTDIR") return noConfig;
-    throw refused(
-      file,
-      `it cannot be read (${code ?? "unknown error"})`,
-      "Make the file readable, or remove it.",
-      error,
-    );
+    throw refused(file, `it cannot be read (${code ?? "unknown error"})`, "Let your user read the file.", error);
   }
   return parseConfig(text, file);
 }
