@@ -136,8 +136,15 @@ describe("the agent that prompts go to", () => {
     [
       "an app that does not run",
       { apps: [{ ...app, running: false } as InstalledApp] },
-      "not_signed_in",
+      "ide_not_running",
       /3\.10 .*does not run/,
+      /^Start it, sign in/,
+    ],
+    [
+      "an app that does not run, with an agent program that nobody is signed in to",
+      { apps: [{ ...app, running: false } as InstalledApp], agents: [agent({ signedIn: "no" })] },
+      "not_signed_in",
+      /3\.10 .*does not run, and nobody is signed in/,
       /^Start Devin Desktop, sign in/,
     ],
     [

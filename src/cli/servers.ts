@@ -102,7 +102,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
   }
   const signedOut = signedOutHere(result);
   if (signedOut !== undefined)
-    return new MillraceError("not_signed_in", signedOut.what, { hint: signedOut.todo, details });
+    return new MillraceError(signedOut.code, signedOut.what, { hint: signedOut.todo, details });
   if (result.ides.length > 0) {
     return new MillraceError(
       "ide_not_running",
@@ -126,25 +126,37 @@ export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, vari
   return app?.product ?? productName(variant, "", true);
 }
 
-/** What is installed without anybody signed in, and what to do; undefined when nothing is installed. */
+/** What is installed and cannot be asked, and what to do; undefined when nothing is installed. */
 export function signedOutHere({
   agents,
   apps = [],
-}: Pick<DiscoveryResult, "agents" | "apps">): { readonly what: string; readonly todo: string } | undefined {
+}: Pick<DiscoveryResult, "agents" | "apps">):
+  | { readonly code: "ide_not_running" | "not_signed_in"; readonly what: string; readonly todo: string }
+  | undefined {
   const cli = agents.find(({ from }) => from === "cli");
   const app = apps.find(({ running }) => running) ?? apps[0];
+  if (app !== undefined && !app.running && agents.length === 0) {
+    // a build without an agent program: only its running server could say who is signed in
+    return {
+      code: "ide_not_running",
+      what: `${app.product} is installed, but does not run.`,
+      todo: "Start it, sign in and open a folder.",
+    };
+  }
   if (app !== undefined) {
     const state = app.running
       ? "runs, but its language server was not found and"
       : "is installed, but does not run, and";
     const login = cli === undefined ? "" : " Or run `devin auth login`.";
     return {
+      code: "not_signed_in",
       what: `${app.product} ${state} nobody is signed in.`,
       todo: `Start Devin Desktop, sign in and open a folder.${login}`,
     };
   }
   if (cli === undefined) return undefined;
   return {
+    code: "not_signed_in",
     what: `The Devin CLI is installed (${cli.path}), but nobody is signed in.`,
     todo: "Run `devin auth login`, then try again.",
   };
