@@ -93,6 +93,21 @@ describe("the end of a prompt", () => {
     expect(ended(stopReason)).toEqual({ type: "finished", reason: { unified, raw: stopReason }, text: "Some text." });
   });
 
+  test("both ends name the kinds of tools with which the agent looked something up, each once", () => {
+    const look = (reader: UpdateReader) => {
+      for (const [n, kind] of ["read", "search", "read", "think"].entries())
+        reader.read(tool(kind, { toolCallId: `look-${n}` }));
+      reader.read(chunk("Found."));
+    };
+    expect(ended("end_turn", look)).toMatchObject({ type: "finished", ideTools: ["read", "search"] });
+    const stopped = ended("end_turn", (reader) => {
+      look(reader);
+      reader.read(tool("other", { toolCallId: "asks", title: "Ask the user" }));
+    });
+    expect(stopped).toMatchObject({ type: "failed", ideTools: ["read", "search"] });
+    expect(ended("end_turn")).not.toHaveProperty("ideTools");
+  });
+
   test("cancelled, and not by us, is a cancel in the IDE", () => {
     expect(ended("cancelled")).toEqual({ type: "cancelled", by: "ide" });
   });

@@ -12,8 +12,10 @@ const effects: ReadonlySet<unknown> = new Set(["edit", "delete", "move", "execut
 /** Kinds of tools that are neither an effect nor a look at anything. */
 const inner: ReadonlySet<unknown> = new Set(["think", "switch_mode"]);
 
-function isReading(kind: unknown): kind is string {
-  return typeof kind === "string" && /^[a-z_]{1,40}$/.test(kind) && !effects.has(kind) && !inner.has(kind);
+function isLook(tool: Tool): tool is Tool & { readonly kind: string } {
+  const { kind, title } = tool;
+  const isName = typeof kind === "string" && /^[a-z_]{1,40}$/.test(kind);
+  return isName && !effects.has(kind) && !inner.has(kind) && !asksUser.test(title);
 }
 
 /** A question to the agent's own user, whom nobody plays here: the agent would wait for ever. */
@@ -49,7 +51,7 @@ export class UpdateReader {
 
   /** The kinds of the tools with which the agent looked something up, each once: `read`, `search`. */
   get looked(): readonly string[] {
-    return [...new Set([...this.#tools.values()].flatMap(({ kind }) => (isReading(kind) ? [kind] : [])))];
+    return [...new Set([...this.#tools.values()].flatMap((tool) => (isLook(tool) ? [tool.kind] : [])))];
   }
 
   /** What the agent counted so far, where it said so in an update. */

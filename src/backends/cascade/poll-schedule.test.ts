@@ -79,7 +79,7 @@ describe("afterFailure", () => {
     },
   );
 
-  test.each(["trajectory_missing", "unimplemented"] as const)("%s is final", (kind) => {
+  test.each(["trajectory_missing", "unimplemented", "retired"] as const)("%s is final", (kind) => {
     expect(afterFailure(noPolls, kind, 0, defaultPace)).toBeUndefined();
   });
 });
