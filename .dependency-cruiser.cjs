@@ -99,7 +99,11 @@ module.exports = {
     rule(
       "ships-no-dev-dependency",
       { path: "^src/", pathNot: tests },
-      { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["npm-peer"], pathNot: `node_modules/(${bundled.join("|")})/` },
+      {
+        dependencyTypes: ["npm-dev"],
+        dependencyTypesNot: ["npm-peer"],
+        pathNot: `node_modules/(${bundled.join("|")})/`,
+      },
       "shipped code imports what is bundled into it, or a peer that the user installs",
     ),
     rule("no-cycles", { path: "^src/", pathNot: "^src/proto/" }, { circular: true }, "a cycle has no lowest part"),

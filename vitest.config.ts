@@ -20,6 +20,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "scripts/**/*.test.ts", "web/src/**/*.test.ts"],
+          exclude: ["src/**/*.faults.test.ts"],
           environment: "node",
           expect,
           isolate: false, // no test leaves state behind; a module graph per file was half of the processor time
@@ -41,7 +42,7 @@ export default defineConfig({
       {
         test: {
           name: "faults",
-          include: ["test/faults/**/*.test.ts"],
+          include: ["test/faults/**/*.test.ts", "src/**/*.faults.test.ts"],
           environment: "node",
           expect,
           testTimeout: 600_000, // five times as long as what they wait for at most

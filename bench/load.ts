@@ -14,7 +14,8 @@ import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
 
 /**
  * What the gateway costs beside a bare poller, in one run: the same server, the same answers, in turns. `--short` takes under a
- * minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build.
+ * minute and fails on gross regressions against the bare poller of the same run; CI runs it. `--bin FILE` measures another build;
+ * `--profile DIR` leaves a CPU profile of the gateway there.
  */
 const { values: options } = parseArgs({
   options: {
@@ -25,10 +26,16 @@ const { values: options } = parseArgs({
     ways: { type: "string" },
     bin: { type: "string" },
     rest: { type: "string" },
+    profile: { type: "string" },
+    characters: { type: "string" },
   },
 });
 
-const growth: Growth = { characters: options.short ? 1_000 : 2_000, charactersPerSecond: 200, firstMs: 250 };
+const growth: Growth = {
+  characters: Number(options.characters ?? (options.short ? 1_000 : 2_000)),
+  charactersPerSecond: 200,
+  firstMs: 250,
+};
 const bare = { pollMs: 20, pollMsMany: 50, manyFrom: 16 };
 const model = "claude-opus-4-7-medium";
 const levels = (options.streams ?? (options.short ? "1,16" : "1,16,64,200,400")).split(",").map(Number);
@@ -76,6 +83,9 @@ async function measure(way: Way): Promise<Row[]> {
       home,
       args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file],
       ...(options.bin === undefined ? {} : { bin: options.bin }),
+      ...(options.profile === undefined
+        ? {}
+        : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${options.profile}` } }),
     });
     try {
       const through = async (streams: number, round: string): Promise<Round> => {
@@ -142,15 +152,16 @@ function ask<Report>(child: ChildProcess, question: string): Promise<Report> {
 }
 
 async function told<Report>(child: ChildProcess, message: unknown): Promise<Report> {
+  const heard = new AbortController();
+  const died = once(child, "exit", heard).then(([code]): never => {
+    throw new Error(`a process of the benchmark ended with ${code}`);
+  });
+  died.catch(() => {}); // no longer waited for once it has answered
   const answer = once(child, "message");
   child.send(message as object); // plain data
-  const [report] = (await Promise.race([answer, died(child)])) as [Report]; // its own wire
+  const [report] = (await Promise.race([answer, died])) as [Report]; // its own wire
+  heard.abort();
   return report;
-}
-
-async function died(child: ChildProcess): Promise<never> {
-  const [code] = await once(child, "exit");
-  throw new Error(`a process of the benchmark ended with ${code}`);
 }
 
 function lagsIn(row: Row, of: (lags: Lags) => readonly number[]): readonly number[] {

@@ -1,13 +1,16 @@
 /** `npm run bench [name]`: one benchmark by its name, `gateway` if none is given. Prints; writes nothing. */
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
+  growth: () => import("./growth.ts"),
   gateway: () => import("./gateway.ts"),
   discovery: () => import("./discovery.ts"),
   schema: () => import("./schema.ts"),
   usage: () => import("./usage.ts"),
   "first-paint": () => import("./first-paint.ts"),
   streams: () => import("./streams.ts"),
+  startup: () => import("./startup.ts"),
   "wrong-key": () => import("./wrong-key.ts"),
+  acp: () => import("./acp.ts"),
 };
 
 const name = process.argv[2]?.startsWith("-") === false ? process.argv.splice(2, 1)[0] : undefined;

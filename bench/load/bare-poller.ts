@@ -68,7 +68,9 @@ function call(session: ClientHttp2Session, rpc: string, message: Uint8Array): Pr
   });
 }
 
-process.once("message", async (order: PollOrder) => {
+process.once("message", (order: PollOrder) => void run(order));
+
+async function run(order: PollOrder): Promise<void> {
   const session = connect(`http://127.0.0.1:${order.port}`);
   const before = process.cpuUsage();
   const lags = await Promise.all(Array.from({ length: order.streams }, () => poll(session, order)));
@@ -76,4 +78,4 @@ process.once("message", async (order: PollOrder) => {
   session.close();
   const report: PollReport = { lags, cpuMs: (user + system) / 1000, residentBytes: process.memoryUsage.rss() };
   process.send?.(report, () => process.disconnect());
-});
+}

@@ -70,7 +70,9 @@ async function watchHealth(url: string, until: () => boolean): Promise<number> {
   return slowestMs;
 }
 
-process.once("message", async (order: ReadOrder) => {
+process.once("message", (order: ReadOrder) => void run(order));
+
+async function run(order: ReadOrder): Promise<void> {
   let over = false;
   const health = watchHealth(order.url, () => over);
   const numbers = Array.from({ length: order.streams }, (_, number) => number);
@@ -83,4 +85,4 @@ process.once("message", async (order: ReadOrder) => {
     slowestHealthMs: await health,
   };
   process.send?.(report, () => process.disconnect());
-});
+}

@@ -31,8 +31,8 @@ test("the key and the status line are shown without what a gateway is made of", 
 });
 
 test("what is started by its file name is there", () => {
-  for (const name of ["bin.js", "simulated-server.js", "simulated-agent.js", "schema-worker.js"])
-    expect(existsSync(join(programs, name)), name).toBe(true);
+  const started = ["bin.js", "simulated-server.js", "simulated-agent.js", "schema-worker.js"];
+  expect(started.filter((name) => !existsSync(join(programs, name)))).toEqual([]);
 });
 
 test("the client library is whole, and imports nothing that a browser lacks", async () => {

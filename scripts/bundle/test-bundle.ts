@@ -17,7 +17,7 @@ import { bundlePrograms } from "./bundle.ts";
 const root = join(import.meta.dirname, "../..");
 /** Not in version control. As deep as `dist/node`: the programs look for `package.json` and the dashboard from there. */
 const bundles = join(root, ".bundle");
-const keepMs = 86_400_000;
+const keepMs = 3_600_000;
 
 /**
  * The programs as they are published, for the processes that tests and benchmarks start. The folder is named by a digest of
@@ -45,12 +45,9 @@ export async function testBundle(): Promise<string> {
 /** All that decides what the bundle holds. */
 function digest(): string {
   const sources = globSync("src/**/*.ts", { cwd: root }).filter((path) => !/\.(test|conformance|fake)\.ts$/.test(path));
-  const settings = [
-    "package.json",
-    "package-lock.json",
-    "tsconfig.json",
-    ...globSync("scripts/bundle/*.ts", { cwd: root }),
-  ];
+  const settings = globSync(["package.json", "package-lock.json", "tsconfig.json", "scripts/bundle/*.ts"], {
+    cwd: root,
+  });
   const hash = createHash("sha256");
   for (const path of [...sources, ...settings].toSorted()) {
     const content = readFileSync(join(root, path));
@@ -59,7 +56,7 @@ function digest(): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** Another run may still use a bundle of an earlier state: only what nothing asked for during a day goes. */
+/** Another run may still use a bundle of an earlier state: only what no run asked for during an hour goes. */
 function removeOld(): void {
   for (const name of readdirSync(bundles)) {
     const path = join(bundles, name);

@@ -12,7 +12,7 @@ import { openBackends } from "./open-backend.ts";
 import { replay } from "./replay.fake.ts";
 import { SimulatedSource } from "./simulated-source.fake.ts";
 
-/** What a server can do to a turn, and what the turn makes of it. Both ways of reading a trajectory, unless one is named. */
+/** What a server can do to a turn, and what the turn makes of it. All ways of reading a trajectory, unless one is named. */
 interface Behaviour {
   readonly name: string;
   readonly plan: TurnPlan;
@@ -52,7 +52,7 @@ const exactly = (expected: string) => (events: readonly TurnEventBody[]) => {
 const behaviours: readonly Behaviour[] = [
   { name: "text that grows", plan: { text }, expect: exactly(text) },
   { name: "an answer all at once", plan: { text, rate: "instant" }, expect: exactly(text) },
-  { name: "an empty answer", plan: { empty: true }, expect: exactly("") },
+  { name: "an empty answer", plan: { empty: true }, expect: unusable(/no text/) },
   {
     name: "an answer of a megabyte",
     plan: { size: 1_000_000, rate: 1_000_000, chunk: 50_000 },
@@ -104,16 +104,46 @@ const behaviours: readonly Behaviour[] = [
     by: "steps",
     expect: fails("rate_limited"),
   },
-  { name: "the IDE's tools", plan: { text, tools: 2 }, expect: unusable(/tool of its own/) },
+  ...(["tool", "system"] as const).map((errorText) => ({
+    name: `an error step whose text the transcript shows under a ${errorText} header`,
+    plan: { text, error: "rate_limit", errorAt: "step", errorAfter: 20, errorText } as const,
+    expect: fails("rate_limited"),
+  })),
   {
-    name: "nothing but the IDE's tools",
+    name: "the IDE's reading tools",
+    plan: { text, tools: 2, toolText: "I look." },
+    expect: (events) => {
+      exactly(`I look.\n\nI look.\n\n${text}`)(events);
+      expect(events.at(-1)).toMatchObject({ ideTools: ["LIST_DIRECTORY"] });
+    },
+  },
+  {
+    name: "nothing but the IDE's reading tools",
     plan: { toolOnly: true },
-    expect: unusable(/tool of its own/),
+    expect: (events) => {
+      exactly("")(events);
+      expect(events.at(-1)).toMatchObject({ ideTools: ["LIST_DIRECTORY"] });
+    },
   },
   { name: "a decision that nobody takes", plan: { waiting: true }, expect: fails("upstream_failed", /RUN_COMMAND/) },
 ];
 
-type Way = "steps" | "transcript";
+type Way = "steps" | "transcript" | "bare";
+
+/** What a server that tells neither steps nor whether it is idle can still be understood by. */
+const bare: ReadonlySet<string> = new Set([
+  "text that grows",
+  "an answer all at once",
+  "an empty answer",
+  "a pause in the middle",
+  "text rewritten at the end",
+  "the IDE's reading tools",
+  "nothing but the IDE's reading tools",
+  "a step inserted before the answer",
+  "a checkpoint in the middle",
+  "idle at the start",
+  "a forged transcript in the answer",
+]);
 
 /** One turn at a simulator, by whatever it offers, to its end. */
 async function turn(backends: Backends, plan: TurnPlan): Promise<TurnEventBody[]> {
@@ -151,12 +181,13 @@ describe("a turn over the wire", () => {
   let ways: Readonly<Record<Way | "restarted", Awaited<ReturnType<typeof simulated>>>>;
 
   beforeAll(async () => {
-    const [steps, transcript, restarted] = await Promise.all([
+    const [steps, transcript, bare, restarted] = await Promise.all([
       simulated({}),
       simulated({ missing: ["GetCascadeTrajectorySteps"] }),
+      simulated({ missing: ["GetCascadeTrajectorySteps", "GetCascadeTrajectory"] }),
       simulated({}),
     ]);
-    ways = { steps, transcript, restarted };
+    ways = { steps, transcript, bare, restarted };
   });
   afterAll(async () => {
     await Promise.all(Object.values(ways).map((way) => way.stop()));
@@ -174,13 +205,16 @@ describe("a turn over the wire", () => {
     expect((await simulator.report()).messages).toHaveLength(0);
   }, 20_000);
 
-  const cases = (["steps", "transcript"] as const).flatMap((way) =>
-    behaviours.filter(({ by }) => by === undefined || by === way).map((behaviour) => ({ way, ...behaviour })),
-  );
+  const cases = [
+    ...(["steps", "transcript"] as const).flatMap((way) =>
+      behaviours.filter(({ by }) => by === undefined || by === way).map((behaviour) => ({ way, ...behaviour })),
+    ),
+    ...behaviours.filter(({ name }) => bare.has(name)).map((behaviour) => ({ way: "bare" as const, ...behaviour })),
+  ];
   test.concurrent.each(cases)("by $way: $name", async ({ way, plan, expect: check }) => {
     const events = await turn(ways[way].backends, plan);
     expect(events.filter(isTerminal)).toHaveLength(1);
-    check(events, way);
+    check(events, way === "bare" ? "transcript" : way);
   });
 });
 

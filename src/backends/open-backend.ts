@@ -1,8 +1,23 @@
 import type { Clock } from "../base/clock.ts";
-import { MillraceError } from "../base/errors.ts";
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import type { ModelUid } from "../base/ids.ts";
+import type { Capabilities } from "../language-server/language-server.ts";
+import type { AcpModel } from "./acp/agent.ts";
+import {
+  agentOfConversation,
+  agentOfModel,
+  configuredBackend,
+  ownConversations,
+  withModelIds,
+} from "./agent-backend.ts";
+import type { Agents, VendorAgent } from "./agents.ts";
 import type { Backend, Backends } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
+import { PollPacer } from "./cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
+import type { IdeTools } from "./cascade/settings.ts";
+import { type BackendMode, type Choice, chooseBackend } from "./choose-backend.ts";
+import { fallingOver } from "./falling-over.ts";
 import { rawChatBackend } from "./raw-chat/backend.ts";
 import { Reach, type ServerSource } from "./reach.ts";
 
@@ -13,33 +28,123 @@ export interface BackendsOptions extends ServerSource {
   readonly silenceMs?: number;
   /** How long to look for a prompt whose sending was cut off; 3 s by default, and one that arrived shows within a second. */
   readonly acceptGraceMs?: number;
+  /** Whether the IDE's agent may look things up while it answers; `read` by default. */
+  readonly ideTools?: IdeTools;
+  /** The agent programs of this machine; none by default. */
+  readonly agents?: Agents;
+  /** `auto` by default. */
+  readonly mode?: BackendMode;
+  /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
+  readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
+}
+
+/** Backends, and which one a prompt to the account's own models would go to now. */
+export interface OpenBackends extends Backends {
+  /** Sends no prompt and starts no agent. Throws what `choose` throws. */
+  chosen(signal: AbortSignal): Promise<Choice & { readonly agent: VendorAgent | undefined }>;
 }
 
 const defaultSilenceMs = 10 * 60_000;
 const defaultAcceptGraceMs = 3_000;
 
+interface Server {
+  readonly reach: Reach;
+  readonly build: string;
+  readonly capabilities: Capabilities;
+  /** Names the build in the memory of retired ones. */
+  readonly key: string;
+}
+
 /**
- * The backends of the IDE that runs now: Cascade where its server has it, raw chat on the older ones. A server that seems
- * gone is looked for once more.
+ * The backends of this machine: an agent program that speaks ACP, Cascade, or raw chat on the oldest servers. A server that seems
+ * gone is looked for once more. A build whose Cascade is retired is remembered while the gateway runs.
  */
-export function openBackends(options: BackendsOptions): Backends {
-  const { clock } = options;
+export function openBackends(options: BackendsOptions): OpenBackends {
+  const { clock, agents, mode = "auto" } = options;
   const settings = {
     clock,
     pace: { ...defaultPace, ...options.pace },
+    pacer: new PollPacer(clock),
     silenceMs: options.silenceMs ?? defaultSilenceMs,
     acceptGraceMs: options.acceptGraceMs ?? defaultAcceptGraceMs,
+    ideTools: options.ideTools ?? ("read" as const),
   };
-  const current = async (signal: AbortSignal): Promise<Backend> => {
+  const retired = new Set<string>();
+
+  async function server(signal: AbortSignal): Promise<Server> {
     const reach = new Reach(options, await options.find(signal));
-    const capabilities = await reach.twice((server) => server.capabilities(signal), signal);
-    if (capabilities.cascade && (capabilities.steps || capabilities.transcript)) {
-      return cascadeBackend(options, reach.server, capabilities, settings);
-    }
-    if (capabilities.rawChat) return rawChatBackend(reach.server);
-    throw new MillraceError("upstream_failed", "The IDE's server offers no way to chat that Millrace knows.", {
-      hint: "Update the IDE; `millrace doctor` shows what its server offers.",
+    const capabilities = await reach.twice((found) => found.capabilities(signal), signal);
+    const build = options.buildOf?.(reach.server) ?? "";
+    return { reach, capabilities, build, key: `${reach.server.endpoint.variant}@${build}` };
+  }
+
+  async function vendor(signal: AbortSignal): Promise<VendorAgent | MillraceError> {
+    return agents === undefined ? notAsked : orError(agents.vendor(signal));
+  }
+
+  async function look(signal: AbortSignal) {
+    const [found, agent] = await Promise.all([
+      mode === "acp" ? notAsked : orError(server(signal)),
+      mode === "auto" || mode === "acp" ? vendor(signal) : notAsked,
+    ]);
+    const offer = isMillraceError(found) ? found : { ...found, retired: retired.has(found.key) };
+    return { found, agent, choice: chooseBackend(mode, { server: offer, agent }) };
+  }
+
+  async function ofServer({ reach, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Promise<Backend> {
+    if (kind === "raw_chat") return ownConversations(rawChatBackend(reach.server), undefined);
+    const cascade = ownConversations(cascadeBackend(options, reach.server, capabilities, settings), undefined);
+    return fallingOver(cascade, {
+      onRetired: () => retired.add(key),
+      async instead(signal) {
+        const agent = mode === "auto" ? await vendor(signal) : undefined;
+        if (agent === undefined || isMillraceError(agent)) return undefined;
+        return withModelIds(ofVendor(agent), async (uid, waiting) => {
+          const listed = await agent.agent.models(waiting);
+          return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
+        });
+      },
     });
+  }
+
+  return {
+    async chosen(signal) {
+      const { choice, agent } = await look(signal);
+      return { ...choice, agent: choice.kind === "acp" && !isMillraceError(agent) ? agent : undefined };
+    },
+    async choose({ modelUid }, signal) {
+      const named = agents?.configured(agentOfModel(modelUid) ?? "");
+      if (named !== undefined) return ownConversations(configuredBackend(named), named.name);
+      const { found, agent, choice } = await look(signal);
+      if (choice.kind === "acp" && !isMillraceError(agent)) return ofVendor(agent);
+      if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
+      return ofServer(found, choice.kind);
+    },
+    async holding({ backend, cascadeId }, signal) {
+      const name = agentOfConversation(cascadeId);
+      if (agents !== undefined && name !== undefined) return configuredBackend(await agents.named(name, signal));
+      if (agents !== undefined && backend === "acp") return ofVendor(await agents.vendor(signal));
+      const found = await server(signal);
+      const { cascade, steps, transcript } = found.capabilities;
+      return ofServer(found, cascade && (steps || transcript) ? "cascade" : "raw_chat");
+    },
   };
-  return { choose: (_prompt, signal) => current(signal), holding: (_begun, signal) => current(signal) };
+}
+
+/** Stands for what is not looked at, since the mode or the caller leaves it out. */
+const notAsked = new MillraceError("ide_not_running", "No agent program of the IDE was found here.", {
+  hint: "Install Devin Desktop or the Devin CLI, and sign in there.",
+});
+
+async function orError<T>(promise: Promise<T>): Promise<T | MillraceError> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (isMillraceError(error)) return error;
+    throw error;
+  }
+}
+
+function ofVendor({ agent }: VendorAgent): Backend {
+  return ownConversations(agent.backend, agent.name);
 }

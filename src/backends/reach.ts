@@ -7,6 +7,8 @@ export interface ServerSource {
   find(signal: AbortSignal): Promise<LanguageServer>;
   /** A call to this server failed as if it were gone: `find` must look again. */
   forget(server: LanguageServer): void;
+  /** The version of the editor that a server belongs to (`3.10.48`); undefined where nothing says it. */
+  buildOf?(server: LanguageServer): string | undefined;
 }
 
 /** The server that a turn talks to, which is another one after the IDE restarted it. */

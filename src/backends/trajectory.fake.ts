@@ -19,6 +19,8 @@ export class FakeTrajectory {
   status: CascadeRunStatus = CascadeRunStatus.IDLE;
   executors: ExecutorMetadata[] = [];
   generators: CortexStepGeneratorMetadata[] = [];
+  /** The header under which a transcript shows errors with their texts; it shows no text by default. */
+  errorRole: string | undefined;
   #messages = 0;
 
   /** What a server writes when it takes a message. */
@@ -38,6 +40,19 @@ export class FakeTrajectory {
       step: { case: "retrieveMemory", value: {} },
     });
     this.steps.splice(at, 0, step);
+  }
+
+  /** A step with the type of this name, and the message that belongs to it. */
+  read(name: string, status: CortexStepStatus = CortexStepStatus.DONE): void {
+    const type = CortexStepType[name as keyof typeof CortexStepType]; // a test names a type that exists
+    const member = name.toLowerCase().replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    this.add(type, status, { case: member, value: {} } as StepInit); // so is its member
+  }
+
+  /** A call of the IDE's own tool in the planner's step. */
+  call(name: string): void {
+    const call = { id: "1", name, argumentsJson: "{}", invalidJsonStr: "", invalidJsonErr: "" };
+    this.planner.response.toolCalls.push({ $typeName: "exa.codeium_common_pb.ChatToolCall", ...call });
   }
 
   /** A new planner step, open. */
@@ -121,11 +136,17 @@ export class FakeTrajectory {
     return this.steps
       .slice(offset)
       .map((step, i) => {
-        const [role, body] = roleAndBody(step);
+        const [role, body] = this.#roleAndBody(step);
         return `=== MESSAGE ${offset + i} - ${role} ===\n${body}\n\n`;
       })
       .join("")
       .slice(0, limit);
+  }
+
+  #roleAndBody(step: CortexTrajectoryStep): readonly [string, string] {
+    const [role, body] = roleAndBody(step);
+    if (step.step.case !== "errorMessage" || this.errorRole === undefined) return [role, body];
+    return [this.errorRole, `${body}\n${step.step.value.error?.userErrorMessage ?? ""}`];
   }
 
   private add(type: CortexStepType, status: CortexStepStatus, step: StepInit): void {

@@ -4,11 +4,20 @@ import type { IdeFinder } from "../ide/ide.ts";
 import { deleteCascades } from "../language-server/delete-cascade.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
+import { composeUpstream } from "./compose-upstream.ts";
 import { spellAge, spellBytes, spellCount } from "./doctor/spell.ts";
 import { overridesOf } from "./ide-options.ts";
 import { duration, flag } from "./options.ts";
 import { outlines } from "./outlines.ts";
-import { type CascadesOnDisk, type OwnCascade, olderThan, openOwnJournal, readCascades } from "./own-cascades.ts";
+import {
+  type CascadesOnDisk,
+  type OwnCascade,
+  type OwnSession,
+  olderThan,
+  openOwnJournal,
+  readCascades,
+  readSessions,
+} from "./own-cascades.ts";
 import { gatewayOptions } from "./serve.ts";
 
 const ideOptions = {
@@ -24,13 +33,13 @@ const listCommand = defineCommand({
   options: { json: flag("print JSON"), ...ideOptions },
   examples: [["millrace cascades list", "oldest first"]],
   async run({ options }, context) {
-    await withCascades(options, context, async ({ own, others }) => {
+    await withCascades(options, context, async ({ own, others, sessions }) => {
       const { out } = context;
       if (options.json) {
-        out.json({ data: own.map((cascade) => shown(cascade)), others });
+        out.json({ data: own.map((cascade) => shown(cascade)), others, sessions: sessions.map(shownSession) });
         return;
       }
-      printAll(own, context);
+      printAll(own, sessions, context);
       if (others.files > 0) {
         const theirs = spellCount(others.files, "conversation");
         out.note(`Left alone: ${theirs} of the IDE's own (${spellBytes(others.bytes)}).`);
@@ -56,12 +65,17 @@ const cleanCommand = defineCommand({
     ["millrace cascades clean --older 12h --yes", "delete what is older than 12 hours"],
   ],
   async run({ options }, context) {
-    await withCascades(options, context, async ({ own }, finder) => {
+    await withCascades(options, context, async ({ own, sessions }, finder) => {
       const { out, io } = context;
       const old = olderThan(own, options.older, io.clock);
-      if (options.yes) await remove(old, finder, context);
-      if (options.json) out.json({ deleted: options.yes, data: old.map((cascade) => shown(cascade)) });
-      else report(old, options.yes, context);
+      const oldSessions = sessions.filter(({ atMs }) => atMs < io.clock.now() - options.older);
+      if (options.yes) {
+        await remove(old, finder, context);
+        await removeSessions(oldSessions, finder, context);
+      }
+      const data = old.map((cascade) => shown(cascade));
+      if (options.json) out.json({ deleted: options.yes, data, sessions: oldSessions.map(shownSession) });
+      else report(old, oldSessions, options.yes, context);
     });
   },
 });
@@ -81,13 +95,15 @@ export const cascadesCommand = defineCommand({
 async function withCascades(
   options: Parameters<typeof overridesOf>[1],
   { io, settings, signal }: CommandContext,
-  use: (cascades: CascadesOnDisk, finder: IdeFinder) => Promise<void>,
+  use: (found: CascadesOnDisk & { readonly sessions: readonly OwnSession[] }, finder: IdeFinder) => Promise<void>,
 ): Promise<void> {
   const overrides = overridesOf(io, options);
   const finder = composeIdeFinder(io, overrides);
   try {
     const { ides } = await finder.find(signal);
-    await use(await readCascades(openOwnJournal(settings), ides, [io.homeFolder, ...overrides.homes]), finder);
+    const journal = openOwnJournal(settings);
+    const cascades = await readCascades(journal, ides, [io.homeFolder, ...overrides.homes]);
+    await use({ ...cascades, sessions: await readSessions(journal) }, finder);
   } finally {
     finder.close();
   }
@@ -111,25 +127,56 @@ async function remove(old: readonly OwnCascade[], finder: IdeFinder, context: Co
   }
 }
 
-function report(old: readonly OwnCascade[], deleted: boolean, context: CommandContext): void {
+/** Each through its agent, which is started for it; then they are forgotten. */
+async function removeSessions(
+  old: readonly OwnSession[],
+  finder: IdeFinder,
+  { io, settings, signal }: CommandContext,
+): Promise<void> {
+  if (old.length === 0) return;
+  const { agents, backends } = composeUpstream({ io, finder, backend: "auto", acpCommand: undefined });
+  const removed: CascadeId[] = [];
+  try {
+    for (const { cascadeId } of old) {
+      await (await backends.holding({ backend: "acp", cascadeId }, signal)).archive(cascadeId, signal);
+      removed.push(cascadeId);
+    }
+  } finally {
+    await agents.close();
+    await openOwnJournal(settings).forget(removed);
+  }
+}
+
+function report(
+  old: readonly OwnCascade[],
+  sessions: readonly OwnSession[],
+  deleted: boolean,
+  context: CommandContext,
+): void {
   const { out } = context;
   const bytes = old.reduce((sum, cascade) => sum + cascade.bytes, 0);
-  if (old.length === 0) {
+  if (old.length === 0 && sessions.length === 0) {
     out.note("There is nothing to delete.");
     return;
   }
-  if (!deleted) printAll(old, context);
-  const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}`;
+  if (!deleted) printAll(old, sessions, context);
+  const ofAgents = sessions.length === 0 ? "" : `, and ${spellCount(sessions.length, "session")} of agents`;
+  const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}`;
   out.line(deleted ? `Deleted: ${what}.` : `Would delete: ${what}. Nothing was changed; \`--yes\` deletes.`);
 }
 
-function printAll(cascades: readonly OwnCascade[], { out, io }: CommandContext): void {
+function printAll(cascades: readonly OwnCascade[], sessions: readonly OwnSession[], { out, io }: CommandContext): void {
   const nowMs = io.clock.now();
   for (const { cascadeId, bytes, startedAtMs, modifiedAtMs } of cascades) {
     const age = spellAge(nowMs - Math.max(startedAtMs, modifiedAtMs));
     out.line(`${cascadeId}  ${spellBytes(bytes).padStart(9)}  ${age} old`);
   }
-  if (cascades.length === 0) out.note("Millrace has no conversation in an IDE.");
+  for (const { cascadeId, atMs } of sessions) out.line(`${cascadeId}  ${spellAge(nowMs - atMs)} old`);
+  if (cascades.length === 0 && sessions.length === 0) out.note("Millrace has no conversation in an IDE.");
+}
+
+function shownSession({ cascadeId, atMs }: OwnSession): object {
+  return { session_id: cascadeId, used_at: new Date(atMs).toISOString() };
 }
 
 function shown({ cascadeId, path, bytes, startedAtMs, modifiedAtMs, ide }: OwnCascade): object {

@@ -34,11 +34,10 @@ async function openLimits(): Promise<OpenLimitsSource> {
 export async function commandsFor(argv: readonly string[]): Promise<readonly Command[]> {
   const words = argv.filter((word) => !word.startsWith("-"));
   const name = words[0] === "help" ? words[1] : words[0];
-  return Promise.all(
-    Object.entries(loaders).map(([each, load]) =>
-      each === name ? load() : outlined(outlines[each as keyof typeof outlines]),
-    ), // the loaders have the keys of the outlines
-  );
+  const listed: Command[] = [];
+  for (const [each, load] of Object.entries(loaders))
+    listed.push(each === name ? await load() : outlined(outlines[each as keyof typeof outlines])); // the same keys
+  return listed;
 }
 
 /** A command that is listed, and not run. */

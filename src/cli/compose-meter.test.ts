@@ -39,7 +39,13 @@ describe("the meter of a gateway", () => {
     const { fake, folder, options } = parts();
     const ended: string[] = [];
     const meter = composeMeter({ ...options, onTurn: (turn) => ended.push(turn.turnId) });
-    const metered = startMeter({ ...meter, clock: fake.clock, turns: fake.turns, log: { write() {} } });
+    const metered = startMeter({
+      ...meter,
+      clock: fake.clock,
+      turns: fake.turns,
+      log: { write() {} },
+      nameOf: (uid) => uid,
+    });
     const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
     while (fake.backend.answers.length === 0) await new Promise(setImmediate);
     fake.backend.last.finish("Hi");

@@ -93,6 +93,8 @@ export function startMeter(parts: {
   readonly clock: Clock;
   readonly turns: StreamTurns;
   readonly log: GatewayLog;
+  /** What a model's UID is called now. */
+  readonly nameOf: (uid: string) => string;
 }): GatewayMeter {
   const { meter, clock } = parts;
   const { turns, starts } = announceTurns(parts.turns);
@@ -101,6 +103,7 @@ export function startMeter(parts: {
   const recorder = openUsageRecorder({
     turns,
     meter,
+    nameOf: parts.nameOf,
     onProblem: (error) => parts.log.write("warn", "usage not recorded", { error: String(error) }),
   });
   const unsubscribe = starts.subscribe((turnId) => {

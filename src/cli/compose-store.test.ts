@@ -20,6 +20,7 @@ test("a store whose key is gone says how many turns nobody can read, once", asyn
       clock: new FakeClock(),
       onDegraded: (error) => expect(error).toBeUndefined(),
       onRestored: () => expect.unreachable(),
+      onDamaged: () => expect.unreachable(),
     });
     const known = await store.list({ limit: 9 });
     await store.create(newTurn(), "me");

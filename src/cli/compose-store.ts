@@ -11,6 +11,7 @@ import type { Retention } from "../log/retention.ts";
 import { encodeKey, keyBytes } from "../log/sealing/keys.ts";
 import { openLogKey } from "../log/sealing/log-key.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
+import type { Damage } from "../log/sqlite/damage.ts";
 import { inspectSqliteLog } from "../log/sqlite/inspect-sqlite-log.ts";
 import { openSqliteLog } from "../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../log/store.ts";
@@ -29,12 +30,14 @@ export interface StoreOptions {
   readonly onDegraded: (error: MillraceError | undefined) => void;
   /** Told when the SQLite file was taken away and has been put back: whoever else has it open opens it anew. */
   readonly onRestored: () => void;
+  /** Told when the SQLite file was found damaged: what of it was kept, and where. */
+  readonly onDamaged: (damage: Damage) => void;
 }
 
 export interface OpenedStore {
   readonly store: LogStore;
-  /** A damaged file that was put aside, so that a new one could be opened. */
-  readonly setAside: () => string | undefined;
+  /** What was found broken of the file, since the gateway began. */
+  readonly damage: () => Damage | undefined;
   /** How many turns the file held when its key was gone, so that a new one was made: nobody can read them. */
   readonly unreadableTurns: number;
   /** Why the store could not be opened, while it cannot. */
@@ -49,7 +52,11 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { storeFile, redis, retention, clock, onDegraded } = options;
   const file = redis === undefined ? storeFile : undefined;
   const unreadableTurns = file === undefined || existsSync(options.logKeyFile) ? 0 : await turnsIn(file);
-  let setAside: string | undefined;
+  let damage: Damage | undefined;
+  const onDamaged = (found: Damage) => {
+    damage = found;
+    options.onDamaged(found);
+  };
   let tries = 0;
   let key: Secret | undefined;
   const openCodec = async () => {
@@ -74,8 +81,8 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
               retention,
               codec: await openCodec(),
               onRestored,
+              onDamaged,
             });
-            setAside ??= opened.setAside;
             return opened.store;
           }
         : undefined;
@@ -84,13 +91,13 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   if (opening === undefined)
     return {
       store: openMemoryLog({ clock, codec, retention }),
-      setAside: () => undefined,
+      damage: () => undefined,
       unreadableTurns,
       degradedBy: () => undefined,
     };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
   const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
-  return { store, setAside: () => setAside, unreadableTurns, degradedBy: () => store.degradedBy };
+  return { store, damage: () => damage, unreadableTurns, degradedBy: () => store.degradedBy };
 }
 
 async function turnsIn(file: string): Promise<number> {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openBackends } from "../backends/open-backend.ts";
+import type { OpenBackends } from "../backends/open-backend.ts";
 import type { MillraceError } from "../base/errors.ts";
 import type { Secret } from "../base/secret.ts";
 import { readDashboard } from "../gateway/dashboard-files.ts";
@@ -11,11 +11,11 @@ import type { GatewayLog } from "../gateway/log.ts";
 import { GatewayMetrics } from "../gateway/metrics.ts";
 import { type OpenGateway, openGateway } from "../gateway/open-gateway.ts";
 import type { StoreState } from "../gateway/options.ts";
-import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
+import type { IdeFinder } from "../ide/ide.ts";
 import type { IdeOverrides } from "../ide/overrides.ts";
 import type { Retention } from "../log/retention.ts";
+import type { Damage } from "../log/sqlite/damage.ts";
 import type { Model, Models } from "../models/model.ts";
-import { openModels } from "../models/open-models.ts";
 import { openTurns } from "../turns/open-turns.ts";
 import { estimateTokens } from "../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../turns/prompt/layout.ts";
@@ -24,24 +24,28 @@ import type { FinishedTurn } from "../usage/history/finished-turn.ts";
 import type { LimitsSnapshot } from "../usage/limits.ts";
 import type { Limits } from "../usage/meter.ts";
 import { quotaReset } from "../usage/quota-reset.ts";
+import { agentStats } from "./agents/compose-agents.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { openStore } from "./compose-store.ts";
+import { type AskingOptions, composeUpstream } from "./compose-upstream.ts";
+import type { Config } from "./config/config-schema.ts";
+import { healthDetails } from "./health-details.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { Io } from "./io.ts";
 import { keyInFile } from "./key-file.ts";
-import { openOwnJournal, trajectoryNotes } from "./own-cascades.ts";
+import { trajectoryNotes } from "./own-cascades.ts";
 import { ownerIsGone, ownerName } from "./owner.ts";
 import type { RedisAddress } from "./redis-address.ts";
-import { promptServers, startingIdeMs } from "./servers.ts";
 import { sessionFile } from "./session-file.ts";
-import { readSettings } from "./settings.ts";
 import { streamQuotasOf } from "./stream-quotas.ts";
 import { version } from "./version.ts";
 
-export interface ComposeOptions {
+export interface ComposeOptions extends AskingOptions {
   readonly io: Io;
   readonly overrides: IdeOverrides;
+  /** The user's configuration file. */
+  readonly config: Config;
   readonly log: GatewayLog;
   readonly key: Secret;
   /** The file that holds it, where one does: looked into when a request carries another key. */
@@ -71,11 +75,12 @@ export interface Composed {
   /** The owner's key, as the gateway was opened with it. */
   readonly key: Secret;
   readonly finder: IdeFinder;
+  readonly backends: OpenBackends;
   readonly models: Models;
   readonly turns: Turns;
   readonly gateway: OpenGateway;
-  /** A damaged store that was put aside, so that a new one could be opened. */
-  readonly setAside: string | undefined;
+  /** What was found broken of the store as it was opened. */
+  readonly damage: Damage | undefined;
   /** Turns in the store that nobody can read, because the key that sealed them is gone. */
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
@@ -92,16 +97,25 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const schemas = composeSchemas(io);
   const owner = ownerName(instance);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas });
-  const servers = promptServers(finder, { clock, patienceMs: startingIdeMs });
   const contextTokens = new Map<string, number | undefined>();
-  const models = noting(
-    openModels(async (signal) => (await servers.find(signal)).getUserStatus(signal), { clock }),
-    ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens),
-  );
+  const { folder, config, backend, acpCommand, ideTools } = options;
+  const upstream = composeUpstream({
+    io,
+    finder,
+    config,
+    backend,
+    acpCommand,
+    folder,
+    owner,
+    ideTools,
+    onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
+  });
+  const { agents, backends, journal } = upstream;
+  const models = noting(upstream.models, ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens));
   const { storeFile, redis, logKeyFile } = options;
   const where = redis?.shown ?? storeFile;
   let reopenHistory = () => {};
-  const { store, setAside, unreadableTurns, degradedBy } = await openStore({
+  const { store, damage, unreadableTurns, degradedBy } = await openStore({
     storeFile,
     redis,
     logKeyFile,
@@ -115,8 +129,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       log.write("warn", "store_restored", { store: where });
       reopenHistory();
     },
+    onDamaged: ({ copy, lostKeys }) => log.write("error", "store_damaged", { store: where, copy, lost_keys: lostKeys }),
   });
-  const { folder } = options;
   const metrics = new GatewayMetrics(version());
   const onTurn = (turn: FinishedTurn) => metrics.turnEnded(turn);
   let plans: Limits["readings"] = [];
@@ -139,7 +153,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   reopenHistory = () => meter.history.reopen();
   const inner = openTurns({
     store,
-    backends: openBackends({ ...servers, clock }),
+    backends,
     clock,
     graceMs: options.graceMs,
     implicitJoins: options.implicitJoins,
@@ -154,13 +168,13 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     countTokens: estimateTokens,
     resetOf: () => quotaReset(promptedPlans(plans), clock.now()),
     onOutcomes: (turn, outcomes) => metered.noteCalls(turn, outcomes),
-    trajectoryNotes: trajectoryNotes(openOwnJournal(readSettings(io)), owner, clock),
+    trajectoryNotes: trajectoryNotes(journal, owner, clock),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
     onPoll: () => metrics.pollAnswered(),
     onAdopted: (turn) => metered.noteAdopted(turn),
     onProblem: ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }),
   });
-  const metered = startMeter({ ...meter, clock, turns: inner, log });
+  const metered = startMeter({ ...meter, clock, turns: inner, log, nameOf: (uid) => models.nameOf(uid) });
   const { turns, starts } = metered;
   const gateway = openGateway({
     turns,
@@ -168,14 +182,15 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     meter: metered.meter,
     rpc: openIdempotent(turns, streamQuotasOf(io.env, options.retention.windowMs)),
     metrics,
-    storeState: () => describeStore(degradedBy()),
+    storeState: () => describeStore(degradedBy(), damage()),
     // With a shared server the file holds the usage history alone.
     logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
     dashboard: readDashboard(dashboardFolder),
     dashboardText: options.dashboardText,
     sessionStore: sessionFile(join(folder, "sessions.json")),
     ides: ideVerdicts(finder, schemas, clock),
-    healthDetails: async (signal) => describeIdes(await finder.find(signal)),
+    agents: () => agentStats(agents),
+    healthDetails: healthDetails(finder, backends),
     models,
     contextTokens: (uid) => contextTokens.get(uid),
     clock,
@@ -191,15 +206,17 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     instance,
     key: options.key,
     finder,
+    backends,
     models,
     turns,
     gateway,
-    setAside: setAside(),
+    damage: damage(),
     unreadableTurns,
     degradedBy: degradedBy(),
     async close() {
       await metered.close();
       await inner.stop();
+      await agents.close();
       await store.close();
       finder.close();
     },
@@ -209,22 +226,13 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 /** The dashboard as `npm run build` leaves it: beside the built command, or in `dist` when run from the sources. */
 const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));
 
-/** The IDEs of a discovery, for who has the key: plain JSON, no secrets. */
-function describeIdes({ ides, atMs }: DiscoveryResult): unknown {
+function describeStore(error: MillraceError | undefined, damage: Damage | undefined): StoreState {
   return {
-    looked_at: new Date(atMs).toISOString(),
-    ides: ides.map(({ variant, build, pid, signedIn }) => ({
-      variant,
-      build,
-      pid,
-      signed_in: signedIn,
-      state: variant === "antigravity" ? "metered only" : signedIn ? "ready" : "not signed in",
-    })),
+    degraded: error !== undefined,
+    why: error?.message ?? null,
+    hint: error?.hint ?? null,
+    damaged: damage === undefined ? null : { copy: damage.copy ?? null, lost_keys: damage.lostKeys },
   };
-}
-
-function describeStore(error: MillraceError | undefined): StoreState {
-  return { degraded: error !== undefined, why: error?.message ?? null, hint: error?.hint ?? null };
 }
 
 /** Bytes that the SQLite file takes, with what is not merged into it yet. */

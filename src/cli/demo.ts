@@ -67,6 +67,8 @@ export const demoCommand = defineCommand({
           ide: undefined,
           endpoint: undefined,
           tokenFile: undefined,
+          backend: gatewayOptions.backend.initial,
+          acpCommand: undefined,
           logLevel: "warn",
         },
         inDemo,

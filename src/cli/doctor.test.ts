@@ -42,11 +42,15 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
 
   it("shows the IDE, what it answers and who is signed in, on one screen", async () => {
     const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ONLY_HOME: simulator.home });
-    expect(stdout).toContain(`windsurf ${simulator.ideVersion}  pid ${simulator.pid}, up `);
+    expect(stdout).toContain(`Windsurf 2.2  build ${simulator.ideVersion}, pid ${simulator.pid}, up `);
+    expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
+    expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
+    expect(stdout).toMatch(/credentials of the CLI: no/);
+    expect(stdout).toMatch(/plan of windsurf: from the language server, read at \d{4}-/);
     expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
     expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
     expect(stdout).toContain("schema: ");
-    expect(stdout.split("\n").length).toBeLessThan(40);
+    expect(stdout.split("\n").length).toBeLessThan(50);
     expect(code).toBe(0);
     expect((await simulator.report()).messages).toEqual([]);
   });
@@ -70,7 +74,9 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
   it("ends with 69 and says what to do when there is no IDE, and lists what it rejected", async () => {
     const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ENDPOINT: "127.0.0.1:1", ...byHand() });
     expect(code).toBe(69);
-    expect(stdout).toMatch(/No IDE with a language server was found\n\s+Start Windsurf and open a folder/);
+    expect(stdout).toMatch(
+      /No language server of Devin Desktop \(formerly Windsurf\) was found\n\s+Start Devin Desktop and open a folder/,
+    );
     expect(stdout).toMatch(/rejected[\s\S]*port 1: .*nothing listens/);
   });
 
@@ -79,7 +85,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     const { code, stdout } = await millrace(["doctor"], other);
     expect(code).toBe(69);
     expect(stdout).toContain(
-      `✗ Windsurf runs (pid ${simulator.pid}), but cannot be used: only windsurf-next was asked for\n      Leave out`,
+      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only windsurf-next was asked for\n      Leave out`,
     );
   });
 

@@ -1,11 +1,15 @@
 import { hostname, release, userInfo } from "node:os";
 import { join } from "node:path";
+import { deadline } from "../base/async.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../ide/ide.ts";
-import { openModels } from "../models/open-models.ts";
+import type { PlanAnswer } from "../usage/plan-answer.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
+import { composeUpstream, type Upstream } from "./compose-upstream.ts";
 import { bundleFiles, writeBundle } from "./doctor/bundle.ts";
+import { checkAgents } from "./doctor/check-agents.ts";
+import { checkBackend } from "./doctor/check-backend.ts";
 import { checkGateway } from "./doctor/check-gateway.ts";
 import { checkIdes } from "./doctor/check-ides.ts";
 import { checkKey } from "./doctor/check-key.ts";
@@ -22,10 +26,11 @@ import { readKey } from "./key-file.ts";
 import { flag, text } from "./options.ts";
 import { outlines } from "./outlines.ts";
 import { openOwnJournal, readCascades } from "./own-cascades.ts";
+import { readPlans } from "./read-plan.ts";
 import { defaultPort, ownGatewayOptions } from "./serve.ts";
-import { promptServers } from "./servers.ts";
 import { version } from "./version.ts";
 
+const planLimitMs = 8_000;
 /** No clock is right that is before this; epoch ms. */
 const notBeforeMs = Date.UTC(2026, 0, 1);
 
@@ -78,9 +83,11 @@ async function examine(
   const overrides = overridesOf(io, options);
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, overrides, { schemas });
+  const upstream = composeUpstream({ ...options, io, finder });
   try {
     const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
     const found = await finder.find(signal);
+    const backend = await checkBackend(upstream.backends, upstream.agents, signal);
     const report = assemble({
       machine: checkMachine({
         millrace: version(),
@@ -92,24 +99,35 @@ async function examine(
         notBeforeMs,
       }),
       ides,
+      installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
+      backend,
       gateway: await checkGateway(settings, defaultPort, version(), signal),
       key: await checkKey(settings, io.platform),
       store: await (options.store === "redis" ? checkRedis(options.redisUrl, io.clock) : checkStore(settings)),
       cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
-      more: options.send ? [await send(options, finder, context)] : [],
+      more: options.send ? [await send(options, upstream, context)] : [],
     });
-    return { report, known: knownOf(found, context) };
+    return { report, known: await knownOf(found, context) };
   } finally {
+    await upstream.agents.close();
     finder.close();
   }
 }
 
-/** A question to the model asked for, else to the account's default. */
-async function send(options: Options, finder: IdeFinder, context: CommandContext): Promise<Finding> {
-  const { io, signal } = context;
+/** What the servers and the apps tell of the plans; nothing where there is neither. */
+async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
   try {
-    const servers = promptServers(finder);
-    const models = openModels(async (asked) => (await servers.find(asked)).getUserStatus(asked), { clock: io.clock });
+    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return []; // the findings say already that nothing runs
+  }
+}
+
+/** A question to the model asked for, else to the account's default. */
+async function send(options: Options, { models }: Upstream, context: CommandContext): Promise<Finding> {
+  const { signal } = context;
+  try {
     const list = options.model === undefined ? await models.list({ refresh: true }, signal) : [];
     const model =
       options.model ??
@@ -129,8 +147,12 @@ async function send(options: Options, finder: IdeFinder, context: CommandContext
 }
 
 /** The values that must not be in an archive, wherever they may have got to. */
-function knownOf({ ides }: DiscoveryResult, { io, settings }: CommandContext): Known {
+async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal }: CommandContext): Promise<Known> {
   const secrets = ides.flatMap(({ endpoint, identity }) => [endpoint.csrfToken.reveal(), identity.apiKey.reveal()]);
+  for (const agent of agents) {
+    const key = await agent.readApiKey(signal);
+    if (key !== undefined) secrets.push(key.reveal());
+  }
   try {
     const key = readKey(settings.keyFile);
     if (key !== undefined) secrets.push(key.reveal());

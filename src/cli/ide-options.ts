@@ -8,6 +8,8 @@ export function overridesOf(
     readonly ide: string | undefined;
     readonly endpoint: string | undefined;
     readonly tokenFile: string | undefined;
+    readonly home?: string | undefined;
+    readonly pid?: number | undefined;
   },
 ): IdeOverrides {
   return parseOverrides({
@@ -15,5 +17,7 @@ export function overridesOf(
     MILLRACE_IDE_VARIANT: options.ide,
     MILLRACE_IDE_ENDPOINT: options.endpoint,
     MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
+    ...(options.home === undefined ? {} : { MILLRACE_IDE_ONLY_HOME: options.home }),
+    ...(options.pid === undefined ? {} : { MILLRACE_IDE_PID: String(options.pid) }),
   });
 }

@@ -35,7 +35,7 @@ describe("the verdicts on IDEs", () => {
     expect(first).toMatchObject({
       object: "ides",
       data: [],
-      findings: [{ level: "error", what: "No IDE with a language server was found" }],
+      findings: [{ level: "error", what: "No language server of Devin Desktop (formerly Windsurf) was found" }],
       rejected: [{ subject: "process 815", why: "it belongs to another user" }],
     });
     const before = looks;

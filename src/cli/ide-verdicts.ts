@@ -10,6 +10,7 @@ export interface IdeVerdicts {
   readonly looked_at: string;
   readonly data: readonly {
     readonly variant: IdeReport["variant"];
+    readonly product: string;
     readonly build: string;
     readonly pid: number | null;
     readonly state: "ready" | "not signed in" | "metered only" | "not answering";
@@ -34,6 +35,7 @@ export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): 
       looked_at: new Date(nowMs).toISOString(),
       data: checked.ides.map((ide) => ({
         variant: ide.variant,
+        product: ide.product,
         build: ide.build,
         pid: ide.pid,
         state: stateOf(ide),

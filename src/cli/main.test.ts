@@ -85,7 +85,7 @@ test("an error prints what happened and what to do next, and with --json is JSON
     code: 69,
     stdout: "",
     stderr:
-      "millrace: No IDE runs.\nStart the IDE and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.\n",
+      "millrace: No IDE runs.\nStart Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.\n",
   });
   const json = await millrace(["probe", "--fail", "--json"]);
   expect(json.code).toBe(69);

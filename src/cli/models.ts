@@ -1,10 +1,10 @@
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { Model, Models } from "../models/model.ts";
-import { openModels } from "../models/open-models.ts";
 import type { ModelCallsEnvelope } from "../usage/envelope.ts";
 import { parseSince } from "../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "./command.ts";
 import { composeIdeFinder } from "./compose-ide.ts";
+import { composeUpstream } from "./compose-upstream.ts";
 import { callGateway, findGateway } from "./gateway-client.ts";
 import { overridesOf } from "./ide-options.ts";
 import type { OpenLimitsSource } from "./limits-source.ts";
@@ -12,14 +12,13 @@ import { familiesOf, familyRow, modelRow, modelTableHead } from "./model-table.t
 import { flag, text } from "./options.ts";
 import { outlines } from "./outlines.ts";
 import { gatewayOptions } from "./serve.ts";
-import { promptServers } from "./servers.ts";
 
 /** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
 export function modelsCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.models,
     description:
-      "The list is the account's own, read from the IDE at that moment: a row for each family, with the variants of how hard it thinks, how fast it is or how much it holds. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
+      "The list is the account's own, read from the IDE or its agent program at that moment, and the models of agents that config.toml names: a row for each family, with the variants of how hard it thinks, how fast it is or how much it holds. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
     options: {
       all: flag("each variant in a row of its own, also those that this plan cannot call"),
       vendor: text("only this vendor", "<name>"),
@@ -30,6 +29,8 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       ide: gatewayOptions.ide,
       endpoint: gatewayOptions.endpoint,
       tokenFile: gatewayOptions.tokenFile,
+      backend: gatewayOptions.backend,
+      acpCommand: gatewayOptions.acpCommand,
     },
     examples: [
       ["millrace models", "what can be called"],
@@ -46,11 +47,10 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       }
       if (options.tools) return showToolCalls(options, await openSource(context), context);
       const finder = composeIdeFinder(io, overridesOf(io, options));
+      const onProblem = (agent: string, error: unknown) => out.note(unread(agent, error));
+      const upstream = composeUpstream({ ...options, io, finder, onProblem });
       try {
-        const servers = promptServers(finder);
-        const models = openModels(async (asked) => (await servers.find(asked)).getUserStatus(asked), {
-          clock: io.clock,
-        });
+        const { models } = upstream;
         const list = (await models.list({ refresh: true }, signal)).filter(
           (model) =>
             (options.all || model.disabledReason === undefined) &&
@@ -61,10 +61,16 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
         if (options.json) out.json(list);
         else await printModels(list, models, options.all, context);
       } finally {
+        await upstream.agents.close();
         finder.close();
       }
     },
   });
+}
+
+function unread(agent: string, error: unknown): string {
+  const why = isMillraceError(error) ? ` ${error.message} ${error.hint}` : "";
+  return `The models of the agent ${agent} could not be read.${why}`;
 }
 
 async function showToolCalls(

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import { setDatabaseAside } from "../log/sqlite/open-database.ts";
+import { setDatabaseAside } from "../log/sqlite/damage.ts";
 import type { UsageHistory } from "../usage/history/history.ts";
 import { openHistory } from "../usage/history/sqlite-history.ts";
 import type { Io } from "./io.ts";

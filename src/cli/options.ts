@@ -1,4 +1,5 @@
 import { MillraceError } from "../base/errors.ts";
+import { splitCommand } from "./config/split-command.ts";
 import { defaultRedisAddress, parseRedisAddress, type RedisAddress } from "./redis-address.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
@@ -42,6 +43,25 @@ export function flag(summary: string, common: Common = {}): OptionSpec<boolean> 
 
 export function text(summary: string, value: string, common: Common = {}): OptionSpec<string | undefined> {
   return spec<string | undefined>(summary, value, undefined, (raw) => raw, common);
+}
+
+/** A program and its arguments, as words of one text. */
+export function commandLine(
+  summary: string,
+  value: string,
+  common: Common = {},
+): OptionSpec<readonly string[] | undefined> {
+  return spec<readonly string[] | undefined>(
+    summary,
+    value,
+    undefined,
+    (raw) => {
+      const words = splitCommand(raw);
+      if (words?.[0] !== undefined && words[0] !== "") return words;
+      throw wrong(raw, 'a command such as "devin acp"');
+    },
+    common,
+  );
 }
 
 /** May be given several times. */

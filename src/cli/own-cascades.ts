@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
+import type { CascadeId } from "../base/ids.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../ide/cascade-files.ts";
 import { type CascadeJournal, openCascadeJournal } from "../ide/cascade-journal.ts";
 import type { Ide } from "../ide/ide.ts";
@@ -70,6 +71,19 @@ export async function readCascades(
     }
   }
   return { own: own.sort((a, b) => a.startedAtMs - b.startedAtMs), others };
+}
+
+/** A session of an agent program that Millrace began and that is not known to be archived. */
+export interface OwnSession {
+  readonly cascadeId: CascadeId;
+  /** When it was begun or used last, epoch ms. */
+  readonly atMs: number;
+}
+
+/** The sessions of agents that are left, oldest first. What they take on disk only their agents know. */
+export async function readSessions(journal: CascadeJournal): Promise<readonly OwnSession[]> {
+  const left = (await journal.left()).filter(({ cascadeId }) => cascadeId.startsWith("acp:"));
+  return left.map(({ cascadeId, atMs }) => ({ cascadeId, atMs })).sort((a, b) => a.atMs - b.atMs);
 }
 
 /** Those that nobody has touched for that long: neither begun nor written to since. */

@@ -114,7 +114,7 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
   if (spec.value !== undefined) {
     option.argParser((raw: string, before: unknown) => {
       const value = naming(`--${kebab(name)}`, () => spec.parse(raw));
-      return Array.isArray(value) && Array.isArray(before)
+      return Array.isArray(spec.initial) && Array.isArray(value) && Array.isArray(before)
         ? [...(before as unknown[]), ...(value as unknown[])]
         : value;
     });

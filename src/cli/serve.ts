@@ -1,18 +1,24 @@
+import { backendModes } from "../backends/choose-backend.ts";
 import { isPortTaken, type Listening } from "../gateway/listen.ts";
 import type { OpenGateway } from "../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "./command.ts";
 import { type Composed, compose } from "./compose.ts";
+import type { AskingOptions } from "./compose-upstream.ts";
+import { readConfig } from "./config/read-config.ts";
 import { connectionLimitsOf } from "./connection-limits.ts";
+import { describeDamage } from "./describe-damage.ts";
 import { spellCount } from "./doctor/spell.ts";
 import { findGateway } from "./gateway-client.ts";
 import { keepGatewayFile } from "./gateway-file.ts";
+import { type BackendInUse, describeBackend } from "./health-details.ts";
 import { overridesOf } from "./ide-options.ts";
 import { keepKeyFile, readOrMakeKey } from "./key-file.ts";
 import { logLevels, openLog } from "./log.ts";
-import { choice, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
+import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "./options.ts";
 import { outlines } from "./outlines.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { retentionOf } from "./retention-options.ts";
+import { spellChosenIde } from "./servers.ts";
 import { version } from "./version.ts";
 
 export const defaultPort = 42_100;
@@ -56,11 +62,35 @@ export const gatewayOptions = {
     env: "MILLRACE_NO_IMPLICIT_JOIN",
   }),
   ide: choice("use only this IDE", ["windsurf", "windsurf-next"], undefined, { env: "MILLRACE_IDE_VARIANT" }),
+  home: text("use only the IDE of this home folder: one of several, or a stand-in", "<folder>", {
+    env: "MILLRACE_IDE_ONLY_HOME",
+  }),
+  pid: integer(
+    "use only the language server with this process id",
+    "<pid>",
+    { min: 1, max: 4_294_967_295, initial: undefined },
+    { env: "MILLRACE_IDE_PID" },
+  ),
   endpoint: text("ask only this language server, instead of looking for one", "<host:port>", {
     env: "MILLRACE_IDE_ENDPOINT",
   }),
   tokenFile: text("a file with that server's CSRF token (and API key on a second line)", "<file>", {
     env: "MILLRACE_IDE_TOKEN_FILE",
+  }),
+  backend: choice(
+    "how models are asked: through the vendor's agent program, Cascade or raw chat; auto takes what works for the installed build",
+    backendModes,
+    "auto",
+    { env: "MILLRACE_BACKEND" },
+  ),
+  ideTools: choice(
+    "what a turn does when the IDE's agent looks something up with its own tools: go on, or stop with an error",
+    ["read", "stop"],
+    "read",
+    { env: "MILLRACE_IDE_TOOLS" },
+  ),
+  acpCommand: commandLine("start this program as the vendor's agent, instead of the installed one", "<command>", {
+    env: "MILLRACE_ACP_COMMAND",
   }),
   logLevel: choice("log to stderr, as JSON lines, from this level on", logLevels, "warn", {
     env: "MILLRACE_LOG_LEVEL",
@@ -134,6 +164,9 @@ export const serveCommand = defineCommand({
       out.line(`Millrace ${version()} serves on ${listening.url}`);
       out.line(`  OpenAI base URL   ${listening.url}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
+      out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
+      const ide = spellChosenIde(await composed.finder.find(signal));
+      if (ide !== undefined) out.line(`  IDE               ${ide}`);
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
     await untilAborted(signal);
@@ -143,8 +176,23 @@ export const serveCommand = defineCommand({
   },
 });
 
+/** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
+async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
+  let described: BackendInUse;
+  try {
+    described = await describeBackend(backends, signal);
+  } catch (error) {
+    if (signal.aborted) return "nothing: it is being stopped";
+    throw error;
+  }
+  const { kind, why, product } = described;
+  if (kind === "none") return `nothing yet: ${why}`;
+  const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
+  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}`;
+}
+
 /** What the options of a gateway command parse to. */
-export interface GatewayCommandOptions {
+export interface GatewayCommandOptions extends AskingOptions {
   readonly store: "sqlite" | "redis" | "memory";
   readonly redisUrl: RedisAddress;
   readonly grace: number;
@@ -153,6 +201,8 @@ export interface GatewayCommandOptions {
   readonly continuity: "on" | "off";
   readonly noImplicitJoin: boolean;
   readonly ide: "windsurf" | "windsurf-next" | undefined;
+  readonly home?: string | undefined;
+  readonly pid?: number | undefined;
   readonly endpoint: string | undefined;
   readonly tokenFile: string | undefined;
   readonly logLevel: (typeof logLevels)[number];
@@ -174,6 +224,10 @@ export async function openComposed(
   const composed = await compose({
     io,
     overrides,
+    config: readConfig(settings.configFile),
+    backend: options.backend,
+    acpCommand: options.acpCommand,
+    ideTools: options.ideTools,
     log: openLog(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
@@ -189,8 +243,7 @@ export async function openComposed(
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],
   });
-  if (composed.setAside !== undefined)
-    out.note(`The store was damaged and was set aside as ${composed.setAside}; a new one was begun.`);
+  if (composed.damage !== undefined) out.note(describeDamage(composed.damage));
   if (composed.unreadableTurns > 0)
     out.note(
       `The key that seals the log (${settings.logKeyFile}) was gone, and a new one was made: ${spellCount(composed.unreadableTurns, "turn")} kept under the old one cannot be read. Stop, put the old key back and start again, if you have it.`,

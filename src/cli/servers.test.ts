@@ -1,22 +1,24 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
+import { chooseAgent } from "../ide/choose-agent.ts";
 import { discover } from "../ide/discover.ts";
 import { FakeHost, type FakeProcess, fakeWindsurf } from "../ide/host.fake.ts";
+import type { AgentProgram, DiscoveryResult, InstalledApp } from "../ide/ide.ts";
 import { noOverrides } from "../ide/overrides.ts";
 import type { Probe } from "../ide/probe-port.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
-import { choosePrompted, promptServers } from "./servers.ts";
+import { choosePrompted, promptServers, spellChosenIde, withoutServer } from "./servers.ts";
 
 const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 
-async function found(processes: readonly FakeProcess[], probe = answers, apiKey?: string) {
+async function found(processes: readonly FakeProcess[], probe = answers, apiKey?: string, overrides = {}) {
   const host = new FakeHost();
   for (const process of processes) host.add(process);
   const state = { windsurfAuthStatus: JSON.stringify({ apiKey }) };
   host.states.set("/home/me/.config/Windsurf/User/globalStorage/state.vscdb", state);
   const { ides, trace } = await discover(
-    { host, probe, overrides: noOverrides, lastGood: new Map() },
+    { host, probe, overrides: { ...noOverrides, ...overrides }, lastGood: new Map() },
     new AbortController().signal,
   );
   return { ides, agents: [], trace: trace.entries, atMs: 0 };
@@ -35,15 +37,22 @@ describe("the IDE that prompts go to", () => {
   });
 
   it.each<[string, readonly FakeProcess[], Probe, string, string, RegExp]>([
-    ["is not there", [], answers, "ide_not_running", "No IDE with a language server was found", /Start the IDE/],
+    [
+      "is not there",
+      [],
+      answers,
+      "ide_not_running",
+      "No language server of Devin Desktop (formerly Windsurf) was found",
+      /Start Devin Desktop.*devin auth login/,
+    ],
     ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
-    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Windsurf/],
+    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Devin Desktop/],
     [
       "runs and cannot be used, whatever else runs",
       [{ ...windsurf, listening: [] }, antigravity],
       answers,
       "ide_not_running",
-      "The windsurf that runs (pid 10) cannot be used: listens on no port",
+      "Devin Desktop (formerly Windsurf) runs (pid 10), but cannot be used: listens on no port",
       /reload the IDE's window.*`millrace doctor`/,
     ],
   ])("%s: the error says so, with what was looked at", async (_, processes, probe, code, message, hint) => {
@@ -60,6 +69,107 @@ describe("the IDE that prompts go to", () => {
       hint: expect.stringMatching(hint),
       details: { looked_at: expect.arrayContaining([expect.objectContaining({ stage: "candidates" })]) },
     });
+  });
+});
+
+describe("a stand-in", () => {
+  const standIn = (pid: number): FakeProcess => {
+    const process = fakeWindsurf(pid, 4000 + pid);
+    return { ...process, environment: { ...process.environment, MILLRACE_STAND_IN: "1" } };
+  };
+
+  it("is not chosen while a real IDE runs, even where that one is not signed in", async () => {
+    const both = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc");
+    expect(choosePrompted(both).pid).toBe(10);
+    expect(spellChosenIde(both)).toMatch(/\(pid 10\): the first of 2.*1 stand-in left out/);
+    const ides = both.ides.map((ide) => ({ ...ide, signedIn: ide.standIn === true }));
+    expect(() => choosePrompted({ ...both, ides })).toThrow(/nobody is signed in/);
+    expect(spellChosenIde({ ...both, ides })).toBeUndefined();
+  });
+
+  it("is chosen where it is the only one, or the one that the user names by its pid", async () => {
+    const alone = await found([standIn(12)], answers, "sk-ws-01-abc");
+    expect(choosePrompted(alone).pid).toBe(12);
+    expect(spellChosenIde(alone)).toMatch(/a stand-in \(pid 12\): the only one that runs/);
+    const named = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc", { pid: 12 });
+    expect(named.ides.map(({ pid }) => pid)).toEqual([12]);
+  });
+});
+
+describe("the agent that prompts go to", () => {
+  const agent = (part: Partial<AgentProgram>): AgentProgram => ({
+    variant: "windsurf",
+    product: "Devin CLI",
+    path: "/home/me/.local/bin/devin",
+    from: "cli",
+    version: undefined,
+    signedIn: "own",
+    home: "/home/me",
+    readApiKey: async () => undefined,
+    ...part,
+  });
+  const app = {
+    variant: "windsurf",
+    version: "3.10.48",
+    appRoot: "/a",
+    product: "Devin Desktop 3.10 (formerly Windsurf)",
+  };
+  const nothing: DiscoveryResult = { ides: [], agents: [], apps: [], trace: [], atMs: 0 };
+
+  it("is the first that somebody is signed in to", () => {
+    const agents = [agent({ signedIn: "no" }), agent({ signedIn: "editor", from: "app" }), agent({})];
+    expect(chooseAgent({ agents })).toMatchObject({
+      agent: { from: "app" },
+      why: "the app's database holds a key for it; preferred to 2 others",
+    });
+    expect(chooseAgent({ agents: [agent({})] })?.why).toBe("signed in by its own credentials");
+    expect(chooseAgent({ agents: [agent({ signedIn: "no" })] })).toBeUndefined();
+  });
+
+  it.each<[string, Partial<DiscoveryResult>, string, RegExp, RegExp]>([
+    [
+      "the CLI alone, signed out",
+      { agents: [agent({ signedIn: "no" })] },
+      "not_signed_in",
+      /Devin CLI is installed/,
+      /^Run `devin auth login`/,
+    ],
+    [
+      "an app that does not run",
+      { apps: [{ ...app, running: false } as InstalledApp] },
+      "ide_not_running",
+      /3\.10 .*does not run/,
+      /^Start it, sign in/,
+    ],
+    [
+      "an app that does not run, with an agent program that nobody is signed in to",
+      { apps: [{ ...app, running: false } as InstalledApp], agents: [agent({ signedIn: "no" })] },
+      "not_signed_in",
+      /3\.10 .*does not run, and nobody is signed in/,
+      /^Start Devin Desktop, sign in/,
+    ],
+    [
+      "an app without a server",
+      { apps: [{ ...app, running: true } as InstalledApp] },
+      "not_signed_in",
+      /3\.10 .*runs, but/,
+      /^Start Devin Desktop/,
+    ],
+    ["an agent that can be asked", { agents: [agent({})] }, "ide_not_running", /only its agent can be asked/, /`acp`/],
+    [
+      "nothing",
+      {},
+      "ide_not_running",
+      /Devin Desktop \(formerly Windsurf\) was found, and no `devin` program/,
+      /devin auth login/,
+    ],
+  ])("or the error says what to do with %s", (_, part, code, message, hint) => {
+    const error = withoutServer({ ...nothing, ...part });
+    expect([error.code, error.message, error.hint]).toEqual([
+      code,
+      expect.stringMatching(message),
+      expect.stringMatching(hint),
+    ]);
   });
 });
 

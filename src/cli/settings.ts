@@ -5,6 +5,8 @@ import type { Io } from "./io.ts";
 export interface Settings {
   /** `~/.millrace`, or MILLRACE_HOME. Mode 0700. */
   readonly folder: string;
+  /** What the user set: agents, and how they are asked. */
+  readonly configFile: string;
   /** The gateway's key (0600). */
   readonly keyFile: string;
   /** The event log and usage history. */
@@ -23,6 +25,7 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
   const folder = io.env["MILLRACE_HOME"] || join(io.homeFolder, ".millrace");
   return {
     folder,
+    configFile: io.env["MILLRACE_CONFIG"] || join(folder, "config.toml"),
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
     storeFile: join(folder, "turns.db"),
     logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),

@@ -1,7 +1,6 @@
 import type { SpendEnvelope, UsageEnvelope } from "../usage/envelope.ts";
 import { displayWidth, padEndTo, padStartTo } from "./display-width.ts";
 import type { Output } from "./output.ts";
-import { ideNames } from "./usage-table.ts";
 
 /** Spending as a table, the sums below it, and what the plan lost that it does not explain. `~`: estimated in part. */
 export function spendTable(usage: UsageEnvelope, out: Pick<Output, "style">): readonly string[] {
@@ -67,11 +66,17 @@ function sum(rows: readonly SpendEnvelope[]): SpendEnvelope {
   };
 }
 
+/** The variants by the names that all their builds share. */
+const ideNames: Readonly<Record<string, string>> = {
+  windsurf: "Windsurf",
+  "windsurf-next": "Windsurf Next",
+  antigravity: "Antigravity",
+};
 const bounds = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" } as const;
 
 function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? "%" : use.unit;
-  const name = ideNames[use.ide as keyof typeof ideNames] ?? use.ide; // a newer gateway may know another one
+  const name = ideNames[use.ide] ?? use.ide; // a newer gateway may know another one
   const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
   if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace cannot be told.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;

@@ -3,11 +3,12 @@ import { systemClock } from "../base/clock.ts";
 import { parseOverrides } from "../ide/overrides.ts";
 import { defaultRetention } from "../log/retention.ts";
 import { compose } from "./compose.ts";
+import { readConfig } from "./config/read-config.ts";
 import type { Io } from "./io.ts";
 import { readOrMakeKey } from "./key-file.ts";
 import { openLog } from "./log.ts";
 import { retentionOf } from "./retention-options.ts";
-import { continuityIdleMs } from "./serve.ts";
+import { continuityIdleMs, gatewayOptions } from "./serve.ts";
 import { readSettings } from "./settings.ts";
 
 export interface StartGatewayOptions {
@@ -47,11 +48,15 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     clock: systemClock,
     signal: new AbortController().signal,
   };
-  const { folder, keyFile, logKeyFile } = readSettings(io);
+  const { folder, configFile, keyFile, logKeyFile } = readSettings(io);
+  const { backend, acpCommand } = gatewayOptions;
   const key = readOrMakeKey(keyFile);
   const composed = await compose({
     io,
     overrides: parseOverrides(env),
+    config: readConfig(configFile),
+    backend: backend.parse(env["MILLRACE_BACKEND"] || backend.initial),
+    acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
     log: openLog(io, "warn"),
     key,
     folder,

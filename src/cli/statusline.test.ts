@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 function written(): void {
-  const source = { ide: "windsurf", build: "2.3.15", readAtMs: fixtureNowMs } as const;
+  const source = { ide: "windsurf", build: "2.3.15", readAtMs: fixtureNowMs, source: "language_server" } as const;
   const snapshot = windsurfSnapshot(windsurfFixture("quota"), source);
   const reading = { snapshot, paces: [], expiresAtMs: fixtureNowMs + 1, stale: false };
   writeLimitsFile(folder, encodeLimits({ nowMs: fixtureNowMs, readings: [reading], errors: [] }));

@@ -1,15 +1,9 @@
+import { productName } from "../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope, PaceEnvelope } from "../usage/envelope.ts";
 import type { Pace } from "../usage/pace.ts";
 import { durationInWords, type FormatInstant, paceInWords } from "../usage/pace-words.ts";
 import { displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
-
-/** Products as people call them. */
-export const ideNames: Readonly<Record<LimitsOfIde["ide"], string>> = {
-  windsurf: "Windsurf",
-  "windsurf-next": "Windsurf Next",
-  antigravity: "Antigravity",
-};
 
 interface TableOptions {
   readonly models: boolean;
@@ -97,9 +91,10 @@ function withLine(head: string, indent: string, parts: readonly string[]): reado
 
 function heading(of: LimitsOfIde, out: Pick<Output, "style">, nowMs: number): string {
   const age = durationInWords(nowMs - Date.parse(of.fetched_at));
-  const read = age === "now" ? "read just now" : `read ${age} ago`;
+  const when = age === "now" ? "read just now" : `read ${age} ago`;
+  const read = of.source === "saved_plan" ? `saved plan, ${when.replace("read", "written")}` : when;
   const parts = [of.plan_name, of.stale ? `${read}, stale` : read].filter((part) => part !== null);
-  return `${out.style("bold", ideNames[of.ide])} ${of.build}${of.build === "" ? "" : "  "}${out.style("dim", parts.join(" · "))}`;
+  return `${out.style("bold", of.product || productName(of.ide, of.build))}  ${out.style("dim", parts.join(" · "))}`;
 }
 
 /** Cells of a bar; fewer where the line would be broken otherwise. */
@@ -131,6 +126,7 @@ function amount(window: LimitsWindowEnvelope): string {
   }
   if (window.state === "unlimited") return `${number(window.used ?? 0)} ${window.unit} used, unlimited`;
   if (window.unit === "percent") return `${number(window.used ?? 0)} % used`;
+  if (window.limit === null) return `${number(window.remaining ?? 0)} ${window.unit} left`;
   return `${number(window.used ?? 0)} of ${number(window.limit ?? 0)} ${window.unit} used`;
 }
 

@@ -50,12 +50,12 @@ describe("millrace usage", () => {
     expect(code).toBe(0);
     expect(stdout).toBe(
       [
-        "Windsurf 2.3.15  Pro · read just now",
+        "Windsurf 2.3  Pro · read just now",
         "  Daily quota          38 % used  resets in 12 h            ahead, 24 % to spare",
         "  Weekly quota         19 % used  resets in 2 d 12 h        ahead, 70 % to spare",
         "  Overage balance  1.20 USD owed",
         "",
-        "Antigravity 1.14.2  Google AI Pro · read just now",
+        "Antigravity 1.14  Google AI Pro · read just now",
         "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        ahead, 24 % to spare",
         "  Gemini Models, 5 hours             0 % used  resets in 3 h 23 min      ahead, 100 % to spare",
         "  Claude and GPT models, weekly     75 % used  resets in 2 d 21 h        runs out 25 Feb 20:00",
@@ -187,7 +187,7 @@ describe("millrace usage", () => {
     };
     const first = await drawn();
     expect(first.slice(0, 4)).toEqual([
-      "Windsurf 2.3.15  Pro · read just now",
+      "Windsurf 2.3  Pro · read just now",
       "  Daily quota",
       "    ████░│░░░░  38 % used",
       "    resets in 12 h · ahead, 24 % to",

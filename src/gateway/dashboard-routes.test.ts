@@ -127,7 +127,7 @@ function rememberedReturns(): { readonly meter: GatewayMeter; readonly kept: Res
   const listeners = new Set<(turnId: string) => void>();
   const meter: GatewayMeter = {
     limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
-    usage: (query) => ({ query, rows: [], outside: [] }),
+    usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
     readings: () => [],
     toolCalls: () => [],
     recordResumption(resumption) {

@@ -19,7 +19,7 @@ export class LimitMetrics {
     const registers = [registry];
     this.#left = new Gauge({
       name: "millrace_limit_left",
-      help: "What is left of a limit, in its own unit (credits, percent, usd); +Inf where there is none.",
+      help: "What is left of a limit, in its own unit (credits, percent, usd, messages); +Inf where there is none.",
       labelNames: ofWindow,
       registers,
     });

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { FinishedTurn } from "../usage/history/finished-turn.ts";
 import type { Limits } from "../usage/meter.ts";
+import { AgentMetrics, type AgentStats } from "./agent-metrics.ts";
 import { LimitMetrics } from "./limit-metrics.ts";
 
 /** How a stream ended: with the turn's own end, or because its reader left first. */
@@ -19,6 +20,10 @@ export interface MeasuredNow {
   readonly logBytes: number | undefined;
   /** Whether the log cannot be written; undefined where nobody knows but the turns that met it. */
   readonly degraded: boolean | undefined;
+  /** Whether the log was found damaged when it was opened. */
+  readonly damaged?: boolean;
+  /** Undefined where no agent program can be asked. */
+  readonly agents?: readonly AgentStats[] | undefined;
 }
 
 /**
@@ -28,6 +33,7 @@ export interface MeasuredNow {
 export class GatewayMetrics {
   readonly #registry = new Registry();
   readonly #limits = new LimitMetrics(this.#registry);
+  readonly #agents = new AgentMetrics(this.#registry);
   readonly #requests = this.#counter("millrace_http_requests_total", "Requests answered.", [
     "method",
     "route",
@@ -69,6 +75,7 @@ export class GatewayMetrics {
   readonly #ended = this.#counter("millrace_streams_ended_total", "Streams that ended, by how.", ["outcome"]);
   readonly #heartbeats = this.#counter("millrace_heartbeats_total", "No-op events sent in silence.", []);
   readonly #degraded = this.#gauge("millrace_degraded", "1 while the log of turns cannot be written.");
+  readonly #damaged = this.#gauge("millrace_store_damaged", "1 where the store was found damaged when it was opened.");
   /** Without a value there is no series: a log without a file has no size, not size 0. */
   readonly #logBytes = this.#gauge("millrace_log_bytes", "Size of the event log on disk.");
 
@@ -124,11 +131,15 @@ export class GatewayMetrics {
     limits,
     logBytes,
     degraded,
+    damaged = false,
+    agents = [],
   }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#limits.set(limits);
+    this.#agents.set(agents);
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);
     if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);
+    this.#damaged.set(damaged ? 1 : 0);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }
 

@@ -3,6 +3,7 @@ import type { Secret } from "../base/secret.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { Meter } from "../usage/meter.ts";
+import type { AgentStats } from "./agent-metrics.ts";
 import type { DashboardFiles } from "./dashboard-files.ts";
 import type { SessionStore } from "./dashboard-sessions.ts";
 import type { GatewayKey } from "./guard.ts";
@@ -25,6 +26,8 @@ export interface StoreState {
   /** What is wrong and what to do about it, while it is. */
   readonly why: string | null;
   readonly hint: string | null;
+  /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
+  readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
 }
 
 export interface GatewayOptions {
@@ -44,6 +47,8 @@ export interface GatewayOptions {
   readonly meter?: GatewayMeter;
   /** What this gateway counts, where other parts count into it too. */
   readonly metrics?: GatewayMetrics;
+  /** The agent programs that were started, for `/metrics`. */
+  readonly agents?: () => Promise<readonly AgentStats[]>;
   /** Bytes that the event log takes on disk; undefined where it has no file. */
   readonly logBytes?: () => number | undefined;
   /** Whether the log can be written, for `/health`, `/metrics` and the dashboard. */

@@ -41,7 +41,13 @@ export function mountPlain(app: Hono<GatewayEnv>, gateway: Gateway): void {
   app.get("/openapi.json", () => jsonResponse(openApiDocument(gateway.version)));
   app.get("/metrics", async (c) => {
     const limits = await gateway.meter?.limits({ wait: false }, c.req.raw.signal);
-    const measured = { limits, logBytes: gateway.logBytes?.(), degraded: gateway.storeState?.().degraded };
+    const measured = {
+      limits,
+      logBytes: gateway.logBytes?.(),
+      degraded: gateway.storeState?.().degraded,
+      damaged: (gateway.storeState?.().damaged ?? undefined) !== undefined,
+      agents: await gateway.agents?.(),
+    };
     const { text, contentType } = await gateway.metrics.write(measured);
     return new Response(text, { headers: { "content-type": contentType, "cache-control": "no-store" } });
   });

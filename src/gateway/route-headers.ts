@@ -38,7 +38,23 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-model", description: "The model's UID." },
   { name: "x-millrace-model-asked", description: "What was asked for." },
   { name: "x-millrace-model-rule", description: "By which rule one became the other.", sometimes: true },
+  {
+    name: "x-millrace-backend",
+    description: "What the prompt went through: `acp`, `cascade` or `raw_chat`, once it is known.",
+    sometimes: true,
+  },
+  {
+    name: "x-millrace-ide",
+    description: "The product that the prompt went to, such as `windsurf`, once it is known.",
+    sometimes: true,
+  },
   { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
+  {
+    name: "x-millrace-ide-tools",
+    description:
+      "The tools with which the IDE's agent looked something up, such as `VIEW_FILE`. A stream has them in `millrace.ide_tools` of its last event instead.",
+    sometimes: true,
+  },
   { name: "x-millrace-compacted", description: "Which texts of tools were shortened.", sometimes: true },
   { name: "x-millrace-ignored-tools", description: "Hosted tools that were left out.", sometimes: true },
   {

@@ -141,6 +141,10 @@ export class ScriptedTurns implements Turns {
     for await (const event of this.follow(turnId, after, signal)) yield outlineEvent(event);
   }
 
+  async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    for await (const event of this.follow(turnId, startOfLog, signal)) if (isTerminal(event)) return;
+  }
+
   lastAliveAtMs(turnId: TurnId): number | undefined {
     return this.#turns.get(turnId)?.aliveAtMs;
   }

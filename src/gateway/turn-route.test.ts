@@ -105,6 +105,7 @@ describe("a streamed turn", () => {
       "x-millrace-model": "uid-test-model",
       "x-millrace-model-asked": "test-model",
       "x-millrace-model-rule": "name",
+      "x-millrace-backend": "cascade",
       "x-millrace-continuity": "rebuilt(new)",
     });
   });

@@ -1,10 +1,10 @@
 import { isMillraceError, MillraceError, toMillraceError } from "../base/errors.ts";
 import { startOfLog } from "../base/ids.ts";
-import type { TurnEvent } from "../log/event.ts";
+import type { IdeToolNames, TurnEvent } from "../log/event.ts";
 import { readJson } from "./body.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "./context.ts";
 import { deliver } from "./deliver.ts";
-import { AnswerFold } from "./dialects/answer.ts";
+import { type AnswerEnd, AnswerFold } from "./dialects/answer.ts";
 import { forClient } from "./dialects/by-client.ts";
 import { cancelledError } from "./dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "./dialects/dialect.ts";
@@ -66,7 +66,7 @@ async function streamedAnswer(
   const sinceMs = gateway.clock.now();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(eventsOf(gateway, turn, signal), gateway.clock, signal);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
   let early: readonly TurnEvent[];
   try {
     early = await firstEvents(gateway, reader);
@@ -79,7 +79,8 @@ async function streamedAnswer(
   if (last?.type === "failed" && turn.resumeAfter === undefined) {
     await reader.delivered();
     await reader.close();
-    return failedAnswer(c, dialect, turn, early.some(isStart), MillraceError.fromRecord(last.error));
+    const known = { started: startedOf(early), ideTools: ideToolsOf(last) };
+    return failedAnswer(c, dialect, turn, known, MillraceError.fromRecord(last.error));
   }
   const texts = streamTurn(
     {
@@ -103,17 +104,19 @@ async function streamedAnswer(
     },
     signal,
   );
-  const headers = { ...sseHeaders, ...(await headersOf(turn)) };
+  const headers = { ...sseHeaders, ...(await headersOf(turn, startedOf(early), ideToolsOf(last))) };
   if (turn.resumeAfter !== undefined && turn.record?.ended === true) return restOfStream(texts, controller, headers);
   return new Response(pulledBody(texts, controller), { headers });
 }
 
-function eventsOf(
-  gateway: Gateway,
-  { turnId, record }: OpenTurn,
-  signal: AbortSignal,
-): AsyncGenerator<TurnEvent, void> {
-  return tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), record);
+/** The events of a turn. The log names what the IDE's agent read, at the end of the turn; a failure says that its key is spent. */
+async function* readTurn(gateway: Gateway, turn: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+  const { turnId, record } = turn;
+  for await (const event of tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), record)) {
+    const ideTools = ideToolsOf(event);
+    if (ideTools !== undefined) gateway.log.write("info", "the IDE's agent read", { turnId, ideTools });
+    yield event;
+  }
 }
 
 /** Events up to the first that says how the turn goes, within `commitMs`. */
@@ -132,11 +135,16 @@ async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<rea
 async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(eventsOf(gateway, turn, signal), gateway.clock, signal);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
   const { answer, started } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
-    const headers = { ...jsonHeaders, "content-length": String(Buffer.byteLength(text)), ...(await headersOf(turn)) };
+    const length = String(Buffer.byteLength(text));
+    const headers = {
+      ...jsonHeaders,
+      "content-length": length,
+      ...(await headersOf(turn, started, ideToolsOf(answer.end))),
+    };
     return new Response(pulledBody(deliver(text, reader), controller), { headers });
   }
   await reader.delivered();
@@ -147,25 +155,29 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
       : answer.end.type === "failed"
         ? answer.end.error
         : cancelledError(answer.end.by);
-  return failedAnswer(c, dialect, turn, started, MillraceError.fromRecord(error));
+  const { end } = answer;
+  return failedAnswer(c, dialect, turn, { started, ideTools: ideToolsOf(end) }, MillraceError.fromRecord(error));
 }
 
 /** Everything up to the terminal event. */
 async function readAnswer(reader: PatientReader, turn: OpenTurn) {
   const fold = new AnswerFold(turn.context.parsed.request);
-  let started = false;
+  let started: Started | undefined;
   while (fold.answer.end === undefined) {
     const reading = await reader.next(Number.POSITIVE_INFINITY);
     if (reading.type !== "event") break;
-    started ||= isStart(reading.event);
+    started ??= startedOf([reading.event]);
     fold.push(reading.event);
   }
   return { answer: fold.answer, started };
 }
 
-function isStart(event: TurnEvent): boolean {
-  return event.type === "started";
+/** Where the prompt went; undefined as long as no conversation exists upstream. */
+function startedOf(events: readonly TurnEvent[]): Started | undefined {
+  return events.find((event) => event.type === "started");
 }
+
+type Started = Extract<TurnEvent, { readonly type: "started" }>;
 
 /**
  * A failed turn as a status. Once the conversation existed upstream the prompt may have been paid for: the SDKs are told
@@ -175,22 +187,39 @@ async function failedAnswer(
   c: GatewayContext,
   dialect: Dialect,
   turn: OpenTurn,
-  started: boolean,
+  known: { readonly started: Started | undefined; readonly ideTools: IdeToolNames | undefined },
   error: MillraceError,
 ): Promise<Response> {
+  const { started, ideTools } = known;
   c.var.logFields.code = error.code;
   const record = error.toRecord();
   const response = respond(
     forClient(dialect.encodeError(record, c.var.requestId), record, c.req.raw.headers.get("user-agent")),
   );
-  for (const [name, value] of Object.entries(await headersOf(turn))) response.headers.set(name, value);
-  if (started && response.status >= 500) response.headers.set("x-should-retry", "false");
+  for (const [name, value] of Object.entries(await headersOf(turn, started, ideTools)))
+    response.headers.set(name, value);
+  if (started !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
   return response;
 }
 
-async function headersOf(turn: OpenTurn): Promise<Readonly<Record<string, string>>> {
+/** What the IDE's agent read, where the turn has ended by now. */
+function ideToolsOf(event: TurnEvent | AnswerEnd | undefined): IdeToolNames | undefined {
+  return event?.type === "finished" || event?.type === "failed" ? event.ideTools : undefined;
+}
+
+async function headersOf(
+  turn: OpenTurn,
+  started: Started | undefined,
+  ideTools: IdeToolNames | undefined,
+): Promise<Readonly<Record<string, string>>> {
   const continuity = await settledValue(turn.continuity);
-  return { ...turn.headers, ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }) };
+  return {
+    ...turn.headers,
+    ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
+    ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(started.ide) }),
+    ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
+    ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
+  };
 }
 
 /** A promise's value if it has one by now; nobody waits for it. */

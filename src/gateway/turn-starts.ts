@@ -38,6 +38,7 @@ export function announceTurns(turns: Turns & Partial<StreamTurns>): {
       read: (...asked) => turns.read(...asked),
       follow: (...asked) => turns.follow(...asked),
       outline: (...asked) => turns.outline(...asked),
+      untilEnded: (...asked) => turns.untilEnded(...asked),
       lastAliveAtMs: (turnId) => turns.lastAliveAtMs(turnId),
       noteAttached: (...asked) => turns.noteAttached(...asked),
       noteDelivered: (turnId) => turns.noteDelivered(turnId),

@@ -35,6 +35,8 @@ export interface TurnSummary {
   readonly degraded: boolean;
   /** The product that the prompt went to; null until it did. */
   readonly ide: string | null;
+  /** The tools with which the IDE's agent looked something up; null while the turn runs. */
+  readonly ide_tools: readonly string[] | null;
   /** True when its client sealed the turn with a key of its own: nobody else reads its texts. */
   readonly sealed: boolean;
   /** How often somebody came back to it. */
@@ -61,6 +63,7 @@ export function beginSummary(record: TurnRecord): TurnSummary {
     reason: null,
     degraded: record.degraded,
     ide: null,
+    ide_tools: null,
     sealed: record.sealed === true,
     returns: null,
   };
@@ -93,6 +96,7 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
     ended_at: new Date(event.atMs).toISOString(),
     outcome: event.type,
     reason: reasonOf(event),
+    ide_tools: event.type === "cancelled" ? [] : (event.ideTools ?? []),
   };
 }
 
@@ -148,7 +152,9 @@ function detailOf(event: OutlinedEvent): string | null {
     const out = event.completionTokens + event.thinkingTokens;
     return `${event.promptTokens} in, ${out} out${event.estimated ? ", estimated" : ""}`;
   }
-  return endsTurn(event) ? reasonOf(event) : null;
+  if (!endsTurn(event)) return null;
+  const read = event.type === "cancelled" ? [] : (event.ideTools ?? []);
+  return [reasonOf(event), ...(read.length === 0 ? [] : [`read by the IDE: ${read.join(" ")}`])].join(", ");
 }
 
 function reasonOf(event: OutlinedEvent & { readonly type: "finished" | "failed" | "cancelled" }): string {

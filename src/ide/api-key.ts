@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { Secret } from "../base/secret.ts";
-import type { IdeVariant } from "../language-server/endpoint.ts";
 import type { Host } from "./host.ts";
-import { homesOf, joinPath, type StateQuestion, stateFiles } from "./layouts.ts";
+import { homesOf, joinPath, type StatePlace, type StateQuestion, stateFileOf, statePlaces } from "./layouts.ts";
 import type { Trace } from "./trace.ts";
 
 /** What an IDE's files say of the account that is signed in. */
@@ -15,9 +14,8 @@ export interface Account {
 }
 
 const noKey = new Secret("");
-const authKeys: Readonly<Record<IdeVariant, readonly string[]>> = {
+const authKeys: Readonly<Record<"windsurf" | "antigravity", readonly string[]>> = {
   windsurf: ["windsurfAuthStatus"],
-  "windsurf-next": ["windsurfAuthStatus"],
   antigravity: ["antigravityAuthStatus", "antigravityUnifiedStateSync.oauthToken"],
 };
 const authStatus = z.object({ apiKey: z.string().nullish() });
@@ -55,9 +53,20 @@ export function apiKeyOfJson(text: string): ReturnType<typeof parseApiKey> {
   return status.success ? parseApiKey(status.data.apiKey) : undefined;
 }
 
+/** What one data folder says of the account. */
+interface Reading {
+  readonly file: string;
+  readonly found: ReturnType<typeof parseApiKey>;
+  /** Whether it says anything of an account, if only that there is none. */
+  readonly hasStatus: boolean;
+  /** Epoch ms of the database's last change; 0 where the system does not say. */
+  readonly modifiedMs: number;
+}
+
 /**
- * Reads who is signed in from the live `state.vscdb` of this IDE, else from `~/.codeium/config.json` of older builds.
- * Each file that was looked at becomes a trace entry; the key never does.
+ * Reads who is signed in from the live `state.vscdb` of this IDE, else from `~/.codeium/config.json` of older builds. Of an
+ * old and a new data folder the newest with an account counts. Each file that was looked at becomes a trace entry; the
+ * key never does. Source: docs/wire/devin-desktop.md, "Data folders".
  */
 export async function readAccount(
   host: Host,
@@ -66,38 +75,19 @@ export async function readAccount(
   signal: AbortSignal,
 ): Promise<Account> {
   const missing: string[] = [];
-  for (const file of stateFiles(question)) {
-    const read = await host.readState(file, authKeys[question.variant], signal);
-    if (read.kind === "missing") {
-      missing.push(file);
-      continue;
-    }
-    if (read.kind === "unreadable") {
-      trace.rejected("credentials", file, "state-db", read.why);
-      continue;
-    }
+  for (const { files, by } of statePlaces(question)) {
     if (question.variant === "antigravity") {
-      const signedIn = read.values.size > 0;
-      trace.note(
-        "credentials",
-        file,
-        "state-db",
-        signedIn ? "signed in; its server needs no key" : "nobody is signed in",
-      );
-      return { apiKey: noKey, signedIn, file };
+      const account = await readAntigravity(host, files, missing, trace, signal);
+      if (account !== undefined) return account;
+      continue;
     }
-    const stored = read.values.get("windsurfAuthStatus");
-    const found = stored === undefined ? undefined : apiKeyOfJson(stored);
-    if (found !== undefined) {
-      trace.kept("credentials", file, "state-db", `holds an API key (${found.form})`);
-      return { apiKey: found.key, signedIn: true, file };
-    }
-    if (stored !== undefined) {
-      trace.rejected("credentials", file, "state-db", "nobody is signed in: its auth status holds no API key");
-      return { apiKey: noKey, signedIn: false, file };
-    }
-    trace.rejected("credentials", file, "state-db", "nobody is signed in: it has no auth status");
-    return (await readLegacy(host, question, trace, signal)) ?? { apiKey: noKey, signedIn: false, file };
+    const readings = await readAll(host, files, missing, trace, signal);
+    if (readings.length === 0) continue;
+    const account = await newestOf(readings, by, question, trace, signal);
+    if (account !== undefined) return account;
+    const [first] = readings;
+    if (readings.some(({ hasStatus }) => hasStatus)) return { apiKey: noKey, signedIn: false, file: first?.file };
+    return (await readLegacy(host, question, trace, signal)) ?? { apiKey: noKey, signedIn: false, file: first?.file };
   }
   if (question.variant === "antigravity") {
     trace.note("credentials", "state.vscdb", "state-db", "not found; its server needs no key");
@@ -107,6 +97,104 @@ export async function readAccount(
   const legacy = await readLegacy(host, question, trace, signal);
   if (legacy === undefined) trace.rejected("credentials", "API key", "state-db", "no file of this IDE holds one");
   return legacy ?? { apiKey: noKey, signedIn: false, file: undefined };
+}
+
+async function readAntigravity(
+  host: Host,
+  files: readonly string[],
+  missing: string[],
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Account | undefined> {
+  for (const file of files) {
+    const read = await host.readState(file, authKeys.antigravity, signal);
+    if (read.kind === "missing") missing.push(file);
+    else if (read.kind === "unreadable") trace.rejected("credentials", file, "state-db", read.why);
+    else {
+      const signedIn = read.values.size > 0;
+      const why = signedIn ? "signed in; its server needs no key" : "nobody is signed in";
+      trace.note("credentials", file, "state-db", why);
+      return { apiKey: noKey, signedIn, file };
+    }
+  }
+  return undefined;
+}
+
+/** The databases among these that can be read. */
+async function readAll(
+  host: Host,
+  files: readonly string[],
+  missing: string[],
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<readonly Reading[]> {
+  const readings: Reading[] = [];
+  for (const file of files) {
+    const read = await host.readState(file, authKeys.windsurf, signal);
+    if (read.kind === "missing") missing.push(file);
+    else if (read.kind === "unreadable") trace.rejected("credentials", file, "state-db", read.why);
+    else {
+      const stored = read.values.get("windsurfAuthStatus");
+      readings.push({
+        file,
+        found: stored === undefined ? undefined : apiKeyOfJson(stored),
+        hasStatus: stored !== undefined,
+        modifiedMs: await lastChange(host, file, signal),
+      });
+    }
+  }
+  return readings;
+}
+
+/** While the IDE runs, what it writes is in the file beside the database. */
+async function lastChange(host: Host, file: string, signal: AbortSignal): Promise<number> {
+  const facts = await Promise.all([file, `${file}-wal`].map((path) => host.fileFacts(path, signal)));
+  return Math.max(0, ...facts.map((one) => one?.modifiedMs ?? 0));
+}
+
+/** The account of one place, and in the trace why this one; undefined if nobody is signed in. */
+async function newestOf(
+  readings: readonly Reading[],
+  by: StatePlace["by"],
+  question: StateQuestion,
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Account | undefined> {
+  for (const { file, found, hasStatus } of readings) {
+    if (found !== undefined) continue;
+    const why = hasStatus ? "its auth status holds no API key" : "it has no auth status";
+    trace.rejected("credentials", file, "state-db", `nobody is signed in: ${why}`);
+  }
+  const signedIn = readings
+    .flatMap(({ found, ...reading }) => (found === undefined ? [] : [{ ...reading, found }]))
+    .toSorted((a, b) => b.modifiedMs - a.modifiedMs);
+  const [newest, ...others] = signedIn;
+  if (newest === undefined) return undefined;
+  const named = others.length === 0 ? undefined : await question.askUserDataDir?.(signal);
+  const said = named === undefined ? undefined : signedIn.find(({ file }) => file === stateFileOf(named));
+  const taken = said ?? newest;
+  const why =
+    by === "named"
+      ? "; the IDE that runs, or a setting, names this folder"
+      : said !== undefined
+        ? "; the IDE that runs names this folder"
+        : others.length > 0
+          ? `; of ${signedIn.length} folders with an account it changed last, ${instant(taken.modifiedMs)}`
+          : "";
+  trace.kept("credentials", taken.file, "state-db", `holds an API key (${taken.found.form})${why}`);
+  for (const other of signedIn) {
+    if (other === taken) continue;
+    const than =
+      said === undefined
+        ? `last changed earlier, ${instant(other.modifiedMs)}`
+        : "the IDE that runs names another folder";
+    trace.note("credentials", other.file, "state-db", `holds an API key too, not used: ${than}`);
+  }
+  return { apiKey: taken.found.key, signedIn: true, file: taken.file };
+}
+
+function instant(atMs: number): string {
+  return atMs === 0 ? "at an unknown time" : new Date(atMs).toISOString();
 }
 
 async function readLegacy(

@@ -11,7 +11,11 @@ export interface Build {
 }
 
 const manifest = z.object({ version: z.string() });
-const product = z.object({ windsurfVersion: z.string().optional(), ideVersion: z.string().optional() });
+const product = z.object({
+  windsurfVersion: z.string().optional(),
+  ideVersion: z.string().optional(),
+  nameShort: z.string().optional(),
+});
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
 
@@ -30,7 +34,7 @@ export async function describeBuild(
     environment?.get("CODEIUM_EDITOR_APP_ROOT") || (extensionPath === "" ? "" : joinPath(extensionPath, "..", ".."));
   const ideVersion = sane.test(said)
     ? said
-    : ((root === "" ? undefined : await readIdeVersion(host, root, signal)) ?? "");
+    : ((root === "" ? undefined : await readProduct(host, root, signal))?.version ?? "");
   return { ideVersion, extensionVersion: extensionVersion ?? ideVersion, extensionPath };
 }
 
@@ -41,12 +45,20 @@ async function readExtensionVersion(host: Host, folder: string, signal: AbortSig
   return parsed.success && sane.test(parsed.data.version) ? parsed.data.version : undefined;
 }
 
-async function readIdeVersion(host: Host, root: string, signal: AbortSignal): Promise<string | undefined> {
-  const parsed = product.safeParse(
-    parseJson(await host.readText(joinPath(root, "product.json"), maxManifestBytes, signal)),
-  );
+/** What an app's `product.json` says; undefined without one. `appRoot` is its `resources/app`. */
+export async function readProduct(
+  host: Host,
+  appRoot: string,
+  signal: AbortSignal,
+): Promise<{ readonly version: string | undefined; readonly name: string } | undefined> {
+  const text = await host.readText(joinPath(appRoot, "product.json"), maxManifestBytes, signal);
+  if (text === undefined) return undefined;
+  const parsed = product.safeParse(parseJson(text));
   const version = parsed.data?.windsurfVersion ?? parsed.data?.ideVersion;
-  return version !== undefined && sane.test(version) ? version : undefined;
+  return {
+    version: version !== undefined && sane.test(version) ? version : undefined,
+    name: parsed.data?.nameShort ?? "",
+  };
 }
 
 function parseJson(text: string | undefined): unknown {

@@ -59,9 +59,15 @@ const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not 
 export function openCascadeJournal(file: string): CascadeJournal {
   async function append(entries: readonly object[]): Promise<void> {
     if (entries.length === 0) return;
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     // The line end in front closes a half line that somebody left.
-    await appendFile(file, `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`, { mode: 0o600 });
+    const lines = `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`;
+    try {
+      await appendFile(file, lines, { mode: 0o600 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await appendFile(file, lines, { mode: 0o600 });
+    }
   }
 
   const left = new Map<string, LeftCascade>();

@@ -33,6 +33,31 @@ const servers: readonly [string, string][] = [
   ],
   ["windsurf-next", "/x/language_server_linux_x64 --codeium_dir .codeium/windsurf-next --random_port"],
   [
+    "windsurf",
+    "/usr/share/devin-desktop/resources/app/extensions/windsurf/bin/language_server_linux_x64 --random_port",
+  ],
+  ["windsurf", `/Applications/Devin.app/Contents/Resources/app/extensions/windsurf/bin/ls_renamed ${windsurfFlags}`],
+  [
+    "windsurf",
+    "/Applications/Windsurf 2.app/Contents/Resources/app/extensions/windsurf/bin/language_server_macos_arm --run_child",
+  ],
+  ["windsurf", "/Applications/Devin 2.app/Contents/Resources/bin/language_server_macos_arm --random_port"],
+  ["windsurf", "/usr/share/devin-desktop/resources/bin/language_server_linux_x64 --random_port"],
+  ["windsurf", "/home/me/apps/Devin/resources/bin/language_server_linux_x64 --random_port"],
+  [
+    "windsurf-next",
+    "/Applications/Devin - Next.app/Contents/Resources/app/extensions/windsurf/bin/language_server_macos_arm --run_child",
+  ],
+  [
+    "windsurf-next",
+    "/usr/share/devin-desktop-next/resources/app/extensions/windsurf/bin/language_server_linux_x64 --random_port",
+  ],
+  [
+    "antigravity",
+    "/Applications/Devin.app/Contents/Resources/app/extensions/windsurf/bin/language_server_macos_arm --ide_name windsurf --app_data_dir antigravity",
+  ],
+  ["antigravity", "/home/devin/Antigravity/bin/language_server_linux_x64 --random_port"],
+  [
     "antigravity",
     "/opt/Antigravity/resources/app/extensions/antigravity/bin/language_server_linux_x64 --enable_lsp --random_port",
   ],
@@ -54,10 +79,17 @@ describe("classify", () => {
     expect(classify(splitWindows(text))).toMatchObject({ kind: "server", variant: "windsurf", rule: "path" });
     const next = text.replace("Windsurf\\", "Windsurf - Next\\");
     expect(classify(splitWindows(next))).toMatchObject({ variant: "windsurf-next" });
+    const devin = text.replace("Windsurf\\", "Devin\\");
+    expect(classify(splitWindows(devin))).toMatchObject({ variant: "windsurf", rule: "path" });
   });
 
   it.each([
     ["an older Codeium extension", "/home/me/.codeium/bin/1a2b/language_server_linux_x64 --enable_lsp", "no-marker"],
+    [
+      "the same of a person called Devin",
+      "/home/devin/.codeium/bin/1a2b/language_server_linux_x64 --enable_lsp",
+      "no-marker",
+    ],
     ["another IDE", "/x/language_server_linux_x64 --ide_name jetbrains --random_port", "ide-name"],
     ["a name that only starts like ours", "/x/language_server_linux_x64 --ide_name windsurf-insiders", "ide-name"],
     [

@@ -75,16 +75,33 @@ export function classify(command: CommandLine): Classification {
   };
 }
 
+/** A folder of the Next product, under either name; a second copy of a bundle gets a number (`Windsurf 2.app`). */
+const nextFolder =
+  /\/windsurf(?: - |-| )?next(?: \d+)?(?:\.app)?\/|\/devin(?:-desktop)?(?: - |-| )?next(?: \d+)?(?:\.app)?\/|\/\.(?:windsurf|devin)-next-server\//i;
+/** A folder of the product. Devin is a first name too, so a home folder `/home/devin/` must not match. */
+const productFolder =
+  /\/windsurf(?: \d+)?(?:\.app)?\/|\/devin(?: \d+)?(?:\.app\/|\/resources\/)|\/devin-desktop\/|\/\.(?:windsurf|devin)-server\//i;
+
 function variantOfPath(path: string, codeiumDir: string): IdeVariant | undefined {
   const ownFolder = /\/extensions\/(windsurf|antigravity)\//i.exec(path)?.[1]?.toLowerCase();
   if (ownFolder === "antigravity") return "antigravity";
-  if (/\/windsurf(?: - |-| )?next(?:\.app)?\/|\/\.windsurf-next-server\//i.test(path)) return "windsurf-next";
+  if (nextFolder.test(path)) return "windsurf-next";
   if (/(?:^|\/)windsurf-next\/?$/i.test(codeiumDir)) return "windsurf-next";
   if (ownFolder === "windsurf") return "windsurf";
   if (/\/\.?antigravity(?:[- ]ide)?(?:-server)?(?:\.app)?\//i.test(path)) return "antigravity";
-  if (/\/windsurf(?:\.app)?\/|\/\.windsurf-server\//i.test(path)) return "windsurf";
+  if (productFolder.test(path)) return "windsurf";
   if (/(?:^|\/)windsurf\/?$/i.test(codeiumDir)) return "windsurf";
   return undefined;
+}
+
+/** Whether a path lies in the Next product's folder, under either name. */
+export function isNextFolder(path: string): boolean {
+  return nextFolder.test(`${path.replaceAll("\\", "/")}/`);
+}
+
+/** Whether a path lies in a folder of the new name. */
+export function isDevinFolder(path: string): boolean {
+  return /\/devin(?:-desktop|[ -]+next| \d)?[^/]*(?:\.app\/|\/resources\/)/i.test(`${path.replaceAll("\\", "/")}/`);
 }
 
 /** A foreign word made safe for a trace: printable, and short. */

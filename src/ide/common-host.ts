@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { readFileFacts } from "./file-facts.ts";
 import type { Host } from "./host.ts";
 import { readFolder, readTextFile } from "./read-file.ts";
 import { readStateOnce } from "./state-db.ts";
@@ -6,6 +7,8 @@ import { readStateOnce } from "./state-db.ts";
 export interface CommonHostOptions {
   readonly home: string;
   readonly clock: Clock;
+  /** `process.env`; empty by default. */
+  readonly variables?: Readonly<Record<string, string | undefined>>;
   /** Whether a process exists: `process.kill(pid, 0)`, told apart by its error. A test's own answer otherwise. */
   readonly isAlive?: (pid: number) => boolean;
 }
@@ -16,12 +19,14 @@ const pauseMs = 40;
 /** What is the same on every system: files, and the state database. */
 export function commonHost(
   options: CommonHostOptions,
-): Pick<Host, "home" | "isAlive" | "readText" | "listFolder" | "readState"> {
+): Pick<Host, "home" | "variables" | "isAlive" | "readText" | "listFolder" | "fileFacts" | "readState"> {
   return {
     home: options.home,
+    variables: options.variables ?? {},
     isAlive: options.isAlive ?? processExists,
     readText: readTextFile,
     listFolder: readFolder,
+    fileFacts: readFileFacts,
 
     /** SQLite waits on the event loop, so each attempt is short and the pauses between them are ours. */
     async readState(path, keys, signal) {

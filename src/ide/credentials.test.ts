@@ -90,6 +90,65 @@ describe("the account", () => {
     expect(await read(host)).toEqual({ key: "sk-ws-01-a", signedIn: true, file: stateFile, rules: ["state-db kept"] });
   });
 
+  const devinFile = "/home/me/.config/Devin/User/globalStorage/state.vscdb";
+  const session = "devin-session-token$eyJhbGciOi.J9.x-_";
+
+  it("is read from the folder of the new name on a machine that never had the old one", async () => {
+    const host = new FakeHost();
+    host.states.set(devinFile, { windsurfAuthStatus: JSON.stringify({ apiKey: session }) });
+    expect(await read(host)).toMatchObject({ key: session, signedIn: true, file: devinFile });
+  });
+
+  describe("where the folders of the old and the new name are both there", () => {
+    function upgraded(oldMs: number, newMs: number, newKey: string | undefined = session) {
+      const host = new FakeHost();
+      host.states.set(stateFile, { windsurfAuthStatus: '{"apiKey":"sk-ws-01-old"}' });
+      host.states.set(devinFile, { windsurfAuthStatus: JSON.stringify({ apiKey: newKey }) });
+      host.files.set(stateFile, { modifiedMs: oldMs });
+      host.files.set(devinFile, { modifiedMs: newMs });
+      return host;
+    }
+
+    it.each([
+      ["the new one, which changed last", upgraded(1_000, 2_000), session],
+      ["the old one, if that changed last", upgraded(2_000, 1_000), "sk-ws-01-old"],
+      ["the old one, if nobody is signed in in the new one", upgraded(1_000, 2_000, ""), "sk-ws-01-old"],
+    ])("is %s", async (_, host, key) => {
+      expect(await read(host)).toMatchObject({ key, signedIn: true });
+    });
+
+    it("counts what a running IDE wrote beside the database as a change", async () => {
+      const host = upgraded(2_000, 1_000);
+      host.files.set(`${devinFile}-wal`, { modifiedMs: 3_000 });
+      expect(await read(host)).toMatchObject({ key: session });
+    });
+
+    it("is that of the folder which the process names, whichever changed last", async () => {
+      const named = { userDataDir: "/home/me/.config/Windsurf" };
+      expect(await read(upgraded(1_000, 2_000), named)).toMatchObject({ key: "sk-ws-01-old" });
+      const asked = { askUserDataDir: async () => "/home/me/.config/Windsurf" };
+      expect(await read(upgraded(1_000, 2_000), asked)).toMatchObject({ key: "sk-ws-01-old" });
+    });
+
+    it("is explained in the trace, without a key in it", async () => {
+      const trace = new Trace();
+      await readAccount(upgraded(1_000, 2_000), question, trace, signal);
+      expect(trace.entries).toEqual([
+        expect.objectContaining({
+          subject: devinFile,
+          verdict: "kept",
+          why: "holds an API key (devin-session); of 2 folders with an account it changed last, 1970-01-01T00:00:02.000Z",
+        }),
+        expect.objectContaining({
+          subject: stateFile,
+          verdict: "note",
+          why: "holds an API key too, not used: last changed earlier, 1970-01-01T00:00:01.000Z",
+        }),
+      ]);
+      expect(JSON.stringify(trace.entries)).not.toContain("eyJ");
+    });
+  });
+
   it("is nobody's when the database says so, even if an old file still holds a key", async () => {
     const host = new FakeHost();
     host.states.set(stateFile, { windsurfAuthStatus: "{}" });

@@ -5,8 +5,11 @@ import { classify, looksLikeServer } from "./classify.ts";
 import type { DiscoverOptions, ExamineOptions } from "./discover-options.ts";
 import { examineServer, isAskedFor } from "./examine.ts";
 import { examineOverride } from "./examine-override.ts";
+import { type FoundAgents, findAgents } from "./find-agents.ts";
 import type { Host, ProcessRow } from "./host.ts";
 import type { Ide } from "./ide.ts";
+import { looksLikeApp } from "./installed-apps.ts";
+import { homesOf } from "./layouts.ts";
 import { readTokenFile } from "./token-file.ts";
 import { Trace } from "./trace.ts";
 import { checkOwner } from "./verify-holder.ts";
@@ -17,29 +20,62 @@ const width = 4;
 const serverLimitMs = 8_000;
 const allLimitMs = 15_000;
 
+/** What one pass over the machine found. */
+export interface Discovered extends FoundAgents {
+  readonly ides: readonly Ide[];
+  readonly trace: Trace;
+}
+
 /**
  * One pass over the machine: candidates, classify, credentials, ports, probe. Every decision is in the trace, in the
- * order of those stages for each candidate, newest candidate first.
+ * order of those stages for each candidate, newest candidate first; then the apps and agent programs that are installed.
+ * An endpoint and a token file set by hand leave all but that one server out.
  *
  * @throws MillraceError `invalid_request` for an override that makes no sense; the signal's reason.
  */
-export async function discover(
-  options: DiscoverOptions,
-  signal: AbortSignal,
-): Promise<{ readonly ides: readonly Ide[]; readonly trace: Trace }> {
+export async function discover(options: DiscoverOptions, signal: AbortSignal): Promise<Discovered> {
   const trace = new Trace();
   const { host, overrides } = options;
   const given = overrides.tokenFile === undefined ? undefined : await readTokenFile(host, overrides.tokenFile, signal);
   if (overrides.endpoint !== undefined && given !== undefined) {
     const ide = await examineOverride(options, overrides.endpoint, given, trace, signal);
-    return { ides: ide === undefined ? [] : [ide], trace };
+    return { ides: ide === undefined ? [] : [ide], apps: [], agents: [], stateFileOf: async () => undefined, trace };
   }
-  const rows = await listCandidates(host, trace, signal);
-  const results = await examineAll({ ...options, given }, rows, signal);
+  const { servers, programs } = await listCandidates(host, trace, signal);
+  const installed = new Trace();
+  const [results, found] = await Promise.all([
+    examineAll({ ...options, given }, servers, signal),
+    ownPrograms(options, programs, signal).then((running) => findAgents(options, running, installed, signal)),
+  ]);
   for (const { own } of results) trace.add(own);
+  trace.add(installed);
   const ides = results.map(({ ide }) => ide).filter((ide) => ide !== undefined);
   if (ides.length === 0) await explainSurroundings(host, trace, signal);
-  return { ides: ides.toSorted((a, b) => preference[a.variant] - preference[b.variant] || newestFirst(a, b)), trace };
+  return {
+    ...found,
+    ides: ides.toSorted((a, b) => preference[a.variant] - preference[b.variant] || newestFirst(a, b)),
+    trace,
+  };
+}
+
+/** The paths of this user's programs that may belong to an app; with one home asked for, of processes of that home. */
+async function ownPrograms(
+  { host, overrides }: DiscoverOptions,
+  rows: readonly ProcessRow[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (const row of rows.filter((one) => checkOwner(one).ok).slice(0, maxCandidates)) {
+    const { program } = row.command;
+    if (paths.includes(program)) continue;
+    if (overrides.onlyHome === undefined || program.startsWith(overrides.onlyHome)) paths.push(program);
+    else {
+      const environment = await host.readEnvironment(row, signal);
+      const homes = homesOf(host.platform, environment.ok ? environment.value : undefined, []);
+      if (homes.includes(overrides.onlyHome)) paths.push(program);
+    }
+  }
+  return paths;
 }
 
 interface Examined {
@@ -67,24 +103,27 @@ async function examineAll(
   });
 }
 
-async function listCandidates(host: Host, trace: Trace, signal: AbortSignal): Promise<readonly ProcessRow[]> {
-  const list = await host.listProcesses(looksLikeServer, signal);
+/** Processes that may be servers, and those whose program may belong to an app; the newest first. */
+interface Candidates {
+  readonly servers: readonly ProcessRow[];
+  readonly programs: readonly ProcessRow[];
+}
+
+async function listCandidates(host: Host, trace: Trace, signal: AbortSignal): Promise<Candidates> {
+  const list = await host.listProcesses((command) => looksLikeServer(command) || looksLikeApp(command), signal);
   if (!list.ok) {
     trace.rejected("candidates", "process list", "processes", list.why);
-    return [];
+    return { servers: [], programs: [] };
   }
   const { processes, looked, source } = list.value;
-  trace.note(
-    "candidates",
-    source,
-    "processes",
-    `${looked} processes looked at, ${processes.length} worth a closer look`,
-  );
   const newest = processes.toSorted(newestFirst);
-  if (newest.length > maxCandidates) {
-    trace.note("candidates", source, "bound", `only the ${maxCandidates} newest of ${newest.length} are examined`);
+  const servers = newest.filter(({ command }) => looksLikeServer(command));
+  trace.note("candidates", source, "processes", `${looked} processes looked at, ${servers.length} worth a closer look`);
+  if (servers.length > maxCandidates) {
+    trace.note("candidates", source, "bound", `only the ${maxCandidates} newest of ${servers.length} are examined`);
   }
-  return newest.slice(0, maxCandidates);
+  const programs = newest.filter(({ command }) => looksLikeApp(command) || classify(command).kind === "server");
+  return { servers: servers.slice(0, maxCandidates), programs };
 }
 
 async function examine(
@@ -98,6 +137,10 @@ async function examine(
   const kind = classify(row.command);
   if (kind.kind === "other") {
     trace.rejected("classify", subject, kind.rule, row.zombie && !owner.ok ? owner.why : kind.why);
+    return undefined;
+  }
+  if (row.owner === "other" && options.overrides.onlyHome !== undefined) {
+    trace.rejected("classify", subject, "home", "belongs to another user, so not to the one home asked for");
     return undefined;
   }
   if (!owner.ok) {

@@ -1,3 +1,4 @@
+import { productName } from "../language-server/product-name.ts";
 import { readAccount } from "./api-key.ts";
 import type { DiscoverOptions } from "./discover-options.ts";
 import type { Ide } from "./ide.ts";
@@ -42,6 +43,7 @@ export async function examineOverride(
       : { apiKey, signedIn: true };
   return {
     variant,
+    product: productName(variant, ""),
     id: `${variant}:${subject}`,
     pid: undefined,
     startedAtMs: undefined,

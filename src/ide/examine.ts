@@ -1,7 +1,9 @@
 import { Secret } from "../base/secret.ts";
 import type { IdeIdentity, IdeVariant } from "../language-server/endpoint.ts";
+import { productName } from "../language-server/product-name.ts";
 import { readAccount } from "./api-key.ts";
 import { describeBuild } from "./build.ts";
+import { isDevinFolder } from "./classify.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { ExamineOptions } from "./discover-options.ts";
@@ -15,6 +17,9 @@ import type { ServerProcess } from "./server-process.ts";
 import { stateQuestion } from "./state-question.ts";
 import type { GivenTokens } from "./token-file.ts";
 import type { Trace } from "./trace.ts";
+
+/** What a stand-in has in its environment; see docs/simulator.md. */
+const standInVariable = "MILLRACE_STAND_IN";
 
 const noToken: FoundToken = { token: new Secret(""), source: "argument" };
 
@@ -44,6 +49,12 @@ export async function examineServer(
     return undefined;
   }
   if (!isAskedFor(overrides, subject, variant, trace)) return undefined;
+  if (overrides.pid !== undefined && overrides.pid !== row.pid) {
+    trace.rejected("classify", subject, "pid", `only pid ${overrides.pid} was asked for`);
+    return undefined;
+  }
+  const isStandIn = variables?.get(standInVariable) === "1";
+  if (isStandIn) trace.note("classify", subject, "stand-in", "a stand-in: used only if no real IDE runs");
   const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
   if (tokens.length === 0) return undefined;
 
@@ -60,11 +71,12 @@ export async function examineServer(
   const account =
     options.given?.apiKey === undefined
       ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
-      : { apiKey: options.given.apiKey, signedIn: true };
+      : { apiKey: options.given.apiKey, signedIn: true, file: undefined };
   const build = await describeBuild(host, row.command.program, flags, variables, signal);
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
     variant,
+    product: productName(variant, build.ideVersion, isDevinFolder(row.command.program)),
     id,
     pid: row.pid,
     startedAtMs: row.startedAtMs,
@@ -80,6 +92,8 @@ export async function examineServer(
     identity,
     capabilities: undefined,
     signedIn: account.signedIn,
+    ...(isStandIn ? { standIn: true } : {}),
+    ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
   };
 }

@@ -53,6 +53,38 @@ describe("the finder", () => {
     expect(clock.sleeping).toBe(0);
   });
 
+  it("believes an agent that is signed in as long as an IDE, and one that is not for a second", async () => {
+    const { host, clock, finder } = setUp();
+    host.files.set("/home/me/.local/bin/devin", {});
+    expect((await finder.find(signal)).agents).toMatchObject([{ signedIn: "no" }]);
+    await clock.advance(2_000);
+    host.texts.set("/home/me/.local/share/devin/credentials.toml", 'windsurf_api_key = "cog_abcdef123"');
+    const { agents, ides } = await finder.find(signal);
+    expect([ides, agents]).toMatchObject([[], [{ signedIn: "own", from: "cli" }]]);
+    await clock.advance(29_000);
+    await finder.find(signal);
+    expect(host.scans).toBe(2);
+  });
+
+  it("takes the port that answers, not the one of the same process that only replies with an error", async () => {
+    const { host, finder } = setUp(async ({ port }) =>
+      port === 4000
+        ? { ok: true, protocol: "connect", tls: false, unsure: true }
+        : { ok: true, protocol: "grpc", tls: false },
+    );
+    const listening = [4000, 4001].map((port) => ({ address: "127.0.0.1", port, shared: false }));
+    host.add({ ...fakeWindsurf(10, 4000), listening });
+    expect((await finder.find(signal)).ides).toMatchObject([{ endpoint: { port: 4001, protocol: "grpc" } }]);
+  });
+
+  it("takes a port that replies with an error where no other one answers", async () => {
+    const { host, finder } = setUp(async () => ({ ok: true, protocol: "grpc", tls: false, unsure: true }));
+    host.add(fakeWindsurf(10, 4000));
+    const { ides, trace } = await finder.find(signal);
+    expect(ides).toMatchObject([{ endpoint: { port: 4000 } }]);
+    expect(trace.filter(({ stage }) => stage === "probe").map(({ verdict }) => verdict)).toEqual(["note", "kept"]);
+  });
+
   it("looks again after a call failed, but never twice within a second", async () => {
     const { host, clock, finder } = setUp();
     host.add(fakeWindsurf(10, 4000));
@@ -258,7 +290,7 @@ describe("the finder", () => {
     const before = host.socketQuestions;
     for (let turn = 0; turn < 5; turn++) await finder.connect(ide, signal);
     expect(host.socketQuestions).toBe(before);
-    await Promise.all(Array.from({ length: 64 }, () => opened[0]?.checkHolder()));
+    await Promise.all(Array.from({ length: 64 }, async () => opened[0]?.checkHolder()));
     expect(host.socketQuestions).toBe(before + 1);
   });
 

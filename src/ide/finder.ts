@@ -4,13 +4,14 @@ import { MillraceError } from "../base/errors.ts";
 import type { Endpoint, IdeIdentity } from "../language-server/endpoint.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import type { CheckHolder } from "../language-server/open-socket.ts";
-import { discover } from "./discover.ts";
+import { type Discovered, discover } from "./discover.ts";
 import type { LastGood } from "./discover-options.ts";
 import type { Answer, Host } from "./host.ts";
-import type { DiscoveryResult, Ide, IdeFinder } from "./ide.ts";
+import type { DiscoveryResult, Ide, IdeFinder, SavedPlan } from "./ide.ts";
 import { openLinks } from "./links.ts";
 import type { IdeOverrides } from "./overrides.ts";
 import type { Probe } from "./probe-port.ts";
+import { readSavedPlan } from "./saved-plan.ts";
 import { sharedCheck } from "./shared-check.ts";
 import { verifyHolder } from "./verify-holder.ts";
 
@@ -42,9 +43,9 @@ interface Known {
 }
 
 /**
- * Opens the one finder of a gateway. Callers that ask during a scan share it; a result that holds an IDE is believed for
- * 30 s unless a call failed, its process is gone, or the machine slept; a result without one for a second. Nothing runs
- * while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
+ * Opens the one finder of a gateway. Callers that ask during a scan share it. A result with an IDE, or with an agent that is
+ * signed in, is believed for 30 s unless a call failed, its process is gone, or the machine slept; any other result for a
+ * second. Nothing runs while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
  */
 export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   const { host, clock } = options;
@@ -70,27 +71,55 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     const wall = clock.now() - known.wallMs;
     const steady = clock.monotonic() - known.steadyMs;
     if (wall - steady > sleepMarkMs || wall < -sleepMarkMs) return undefined;
-    const { ides } = known.result;
+    const { ides, agents } = known.result;
     if (ides.some((ide) => ide.pid !== undefined && !host.isAlive(ide.pid))) return undefined;
-    return steady < (ides.length === 0 ? shortestGapMs : believedMs) ? known.result : undefined;
+    const serves = ides.length > 0 || agents.some(({ signedIn }) => signedIn !== "no");
+    return steady < (serves ? believedMs : shortestGapMs) ? known.result : undefined;
   }
 
   async function scan(): Promise<DiscoveryResult> {
     const wait = lastStartMs + shortestGapMs - clock.monotonic();
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
-    const { ides, trace } = await discover(
+    const { ides, agents, apps, stateFileOf, trace } = await discover(
       { host, probe: options.probe, overrides: options.overrides, lastGood },
       closing.signal,
     );
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
     for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
-    const result: DiscoveryResult = { ides, agents: [], trace: trace.entries, atMs: clock.now() };
+    const result: DiscoveryResult = {
+      ides,
+      agents,
+      apps,
+      readSavedPlans: (signal) => savedPlans({ ides, apps, stateFileOf }, signal),
+      trace: trace.entries,
+      atMs: clock.now(),
+    };
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);
     options.onScan?.(result, clock.monotonic() - lastStartMs);
     return result;
+  }
+
+  /** One of each variant: of the IDE that runs, else of the app that is installed. */
+  async function savedPlans(
+    { ides, apps, stateFileOf }: Pick<Discovered, "ides" | "apps" | "stateFileOf">,
+    signal: AbortSignal,
+  ): Promise<readonly SavedPlan[]> {
+    const asked = options.overrides.variant;
+    const variants = (["windsurf", "windsurf-next"] as const).filter(
+      (variant) => (asked ?? variant) === variant && [...ides, ...apps].some((one) => one.variant === variant),
+    );
+    const plans = await Promise.all(
+      variants.map(async (variant) => {
+        const ide = ides.find((one) => one.variant === variant && one.signedIn);
+        const file = ide?.stateFile ?? (await stateFileOf(variant, signal));
+        const build = ide?.build ?? apps.find((app) => app.variant === variant)?.version ?? "";
+        return file === undefined ? undefined : readSavedPlan(host, { variant, build, file }, signal);
+      }),
+    );
+    return plans.filter((plan) => plan !== undefined);
   }
 
   /** Whether the server still holds its port. Where checking starts programs, a check of the last 10 s is believed. */

@@ -196,6 +196,26 @@ export function describeHost(
       expect(await host.readState(`${path}.none`, ["a"], never)).toEqual({ kind: "missing" });
     });
 
+    test("reads all keys of a state database that begin as asked for", async () => {
+      const path = await harness.writeState({ "plan:user-a": "1", "plan:user-b": "2", plan: "3", "other:plan:": "4" });
+      expect(await host.readState(path, ["plan:*", "absent:*"], never)).toEqual({
+        kind: "read",
+        values: new Map([
+          ["plan:user-a", "1"],
+          ["plan:user-b", "2"],
+        ]),
+      });
+    });
+
+    test("tells a file and its last change from what is not there", async () => {
+      const path = await harness.writeText("eight by");
+      const facts = await host.fileFacts(path, never);
+      expect(facts).toMatchObject({ kind: "file", realPath: expect.stringContaining("text") });
+      expect(Number.isFinite(facts?.modifiedMs)).toBe(true);
+      expect(await host.fileFacts(`${path}.none`, never)).toBeUndefined();
+      await expect(host.fileFacts(path, AbortSignal.abort(new Error("enough")))).rejects.toThrow("enough");
+    });
+
     test("says where it runs, or nothing", async () => {
       for (const surrounding of await host.surroundings(never))
         expect(["wsl", "container", "flatpak"]).toContain(surrounding);

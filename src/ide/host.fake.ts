@@ -1,4 +1,4 @@
-import type { Host, ListeningSocket, Platform, ProcessRow, Surrounding } from "./host.ts";
+import type { FileFacts, Host, ListeningSocket, Platform, ProcessRow, Surrounding } from "./host.ts";
 import { holdings } from "./shared-ports.ts";
 import type { StateRead } from "./state-db.ts";
 
@@ -18,6 +18,9 @@ export class FakeHost implements Host {
   readonly states = new Map<string, Readonly<Record<string, string>>>();
   readonly texts = new Map<string, string>();
   readonly around: Surrounding[] = [];
+  readonly variables: Record<string, string | undefined> = {};
+  /** Files by path, as far as they are not in `texts`; of those too, what differs from an ordinary file. */
+  readonly files = new Map<string, Partial<FileFacts>>();
   scans = 0;
   /** How often it was asked who listens. */
   socketQuestions = 0;
@@ -82,15 +85,27 @@ export class FakeHost implements Host {
     return text === undefined || text.length > maxBytes ? undefined : text;
   }
 
-  async listFolder(_: string, signal: AbortSignal): Promise<readonly string[]> {
+  /** What the paths of texts, states and files show to be there. */
+  async listFolder(folder: string, signal: AbortSignal): Promise<readonly string[]> {
     signal.throwIfAborted();
-    return [];
+    const paths = [...this.texts.keys(), ...this.states.keys(), ...this.files.keys()];
+    const below = paths.filter((path) => path.startsWith(`${folder}/`) || path.startsWith(`${folder}\\`));
+    return [...new Set(below.map((path) => path.slice(folder.length + 1).split(/[\\/]/)[0] ?? ""))].sort();
+  }
+
+  async fileFacts(path: string, signal: AbortSignal): Promise<FileFacts | undefined> {
+    signal.throwIfAborted();
+    const special = this.files.get(path);
+    if (special === undefined && !this.texts.has(path) && !this.states.has(path)) return undefined;
+    return { realPath: path, kind: "file", modifiedMs: 0, executable: true, risk: undefined, ...special };
   }
 
   async readState(path: string, keys: readonly string[]): Promise<StateRead> {
     const state = this.states.get(path);
     if (state === undefined) return { kind: "missing" };
-    return { kind: "read", values: new Map(Object.entries(state).filter(([key]) => keys.includes(key))) };
+    const asked = (name: string) =>
+      keys.some((key) => (key.endsWith("*") ? name.startsWith(key.slice(0, -1)) : name === key));
+    return { kind: "read", values: new Map(Object.entries(state).filter(([key]) => asked(key))) };
   }
 }
 

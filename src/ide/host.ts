@@ -40,6 +40,22 @@ export interface HolderLook {
   readonly sockets: Answer<readonly ListeningSocket[]>;
 }
 
+/** What a path names, symbolic links followed. */
+export interface FileFacts {
+  /** The path without links. */
+  readonly realPath: string;
+  readonly kind: "file" | "folder" | "other";
+  /** Epoch ms of the last change of its content. */
+  readonly modifiedMs: number;
+  /** Whether this user may run it; always true on Windows, where the name's ending decides. */
+  readonly executable: boolean;
+  /**
+   * Why another user could change it or put another file in its place; undefined when nobody else can. The administrator
+   * does not count. Windows keeps such rights in lists that are not read here.
+   */
+  readonly risk: string | undefined;
+}
+
 /** What the system answered, or why it would not say. `why` is one sentence part for a person; never a secret. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
@@ -65,6 +81,8 @@ export interface Host {
   readonly checkMayWait: boolean;
   /** The home folder of the user who runs us. */
   readonly home: string;
+  /** Variables of our own environment: where programs and data are looked for. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
   /** Processes whose command line passes `select`, in no particular order. */
   listProcesses(select: (command: CommandLine) => boolean, signal: AbortSignal): Promise<Answer<ProcessList>>;
   /** One process as it is now; `undefined` when it is gone. */
@@ -82,6 +100,8 @@ export interface Host {
   readText(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined>;
   /** Names in a folder; empty when it is missing or unreadable. */
   listFolder(path: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** Values of these keys from an IDE's `state.vscdb`, which is neither locked, copied nor changed. */
+  /** What a path names; `undefined` when it is missing or forbidden. */
+  fileFacts(path: string, signal: AbortSignal): Promise<FileFacts | undefined>;
+  /** Values of these keys from an IDE's `state.vscdb`, which is neither locked, copied nor changed. `name*` asks for all keys that begin so. */
   readState(path: string, keys: readonly string[], signal: AbortSignal): Promise<StateRead>;
 }

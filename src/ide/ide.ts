@@ -5,6 +5,8 @@ import type { Capabilities, LanguageServer } from "../language-server/language-s
 /** A running IDE whose language server answered. */
 export interface Ide {
   readonly variant: IdeVariant;
+  /** What a person calls it: "Devin Desktop 3.10 (formerly Windsurf)", "Windsurf 2.2". */
+  readonly product: string;
   /** Names this server process: variant, pid and start time. Changes when the IDE restarts. */
   readonly id: string;
   readonly pid: number | undefined;
@@ -14,8 +16,12 @@ export interface Ide {
   readonly identity: IdeIdentity;
   readonly capabilities: Capabilities | undefined;
   readonly signedIn: boolean;
+  /** A stand-in of `millrace simulate`, and no product of the vendor. */
+  readonly standIn?: true;
   /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */
   readonly codeiumFolder?: string;
+  /** The `state.vscdb` that says who is signed in; undefined where the key came from elsewhere. */
+  readonly stateFile?: string;
 }
 
 /** The vendor's agent program (`devin`) as it is installed here: it speaks ACP, and Millrace can start it. */
@@ -37,9 +43,38 @@ export interface AgentProgram {
   readonly readApiKey: (signal: AbortSignal) => Promise<Secret | undefined>;
 }
 
+/** An app of the vendor that is installed here, whether it runs or not. Never Antigravity. */
+export interface InstalledApp {
+  readonly variant: Exclude<IdeVariant, "antigravity">;
+  /** As `Ide.product`. */
+  readonly product: string;
+  /** "" where its files do not say. */
+  readonly version: string;
+  /** Its `resources/app` folder. */
+  readonly appRoot: string;
+  readonly running: boolean;
+}
+
+/** What an app saved of the plan of the account that is signed in there, unread. */
+export interface SavedPlan {
+  readonly variant: InstalledApp["variant"];
+  /** The app's version; "" where nothing says it. */
+  readonly build: string;
+  /** The state database. */
+  readonly file: string;
+  /** When the app was started last, epoch ms: the rows were written then. Undefined where no log folder says it. */
+  readonly lastStartMs: number | undefined;
+  /** JSON texts of today's form; one for each account that was ever signed in. */
+  readonly accountRows: readonly string[];
+  /** JSON text of the form that older builds wrote. */
+  readonly oldRow: string | undefined;
+  /** The account's status as the app last had it: base64 of a `UserStatus`. */
+  readonly userStatus: string | undefined;
+}
+
 /** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */
 export interface TraceEntry {
-  readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe";
+  readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe" | "agents";
   /** `pid 4242`, `port 42101`, `~/.config/Windsurf/User/globalStorage/state.vscdb`. */
   readonly subject: string;
   readonly rule: string;
@@ -52,6 +87,13 @@ export interface DiscoveryResult {
   readonly ides: readonly Ide[];
   /** In order of preference; also those whose app does not run. */
   readonly agents: readonly AgentProgram[];
+  /** The apps that were found on disk or by their processes; absent where they were not looked for. */
+  readonly apps?: readonly InstalledApp[];
+  /**
+   * Reads what the apps saved of the plans of the accounts that are signed in, one for each variant, also where no app
+   * runs. Absent where apps were not looked for.
+   */
+  readonly readSavedPlans?: (signal: AbortSignal) => Promise<readonly SavedPlan[]>;
   readonly trace: readonly TraceEntry[];
   readonly atMs: number;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { extensionFolderOf, type StateQuestion, stateFiles } from "./layouts.ts";
+import { dataFolderOf, extensionFolderOf, type StateQuestion, stateFileOf, statePlaces } from "./layouts.ts";
 
 const base: StateQuestion = {
   platform: "linux",
@@ -11,16 +11,33 @@ const base: StateQuestion = {
   sandboxes: new Map(),
 };
 const tail = "User/globalStorage/state.vscdb";
+const stateFiles = (question: StateQuestion) => statePlaces(question).flatMap(({ files }) => files);
 
 describe("where state.vscdb may be", () => {
   it("is the configuration folder on Linux, then the sandboxes, then the remote server's", () => {
     const sandboxes = new Map([["/home/me", { flatpak: ["com.windsurf.Windsurf"], snap: ["windsurf"] }]]);
     expect(stateFiles({ ...base, sandboxes })).toEqual([
+      `/home/me/.config/Devin/${tail}`,
       `/home/me/.config/Windsurf/${tail}`,
+      `/home/me/.var/app/com.windsurf.Windsurf/config/Devin/${tail}`,
       `/home/me/.var/app/com.windsurf.Windsurf/config/Windsurf/${tail}`,
+      `/home/me/snap/windsurf/current/.config/Devin/${tail}`,
       `/home/me/snap/windsurf/current/.config/Windsurf/${tail}`,
+      `/home/me/.devin-server/data/${tail}`,
       `/home/me/.windsurf-server/data/${tail}`,
     ]);
+  });
+
+  it("puts the old and the new folder of one place together, and what the process names alone", () => {
+    expect(statePlaces({ ...base, userDataDir: "/tmp/ud" }).slice(0, 2)).toEqual([
+      { by: "named", files: [`/tmp/ud/${tail}`] },
+      { by: "searched", files: [`/home/me/.config/Devin/${tail}`, `/home/me/.config/Windsurf/${tail}`] },
+    ]);
+  });
+
+  it("names each file once, also when the process names one of those that are searched", () => {
+    const files = stateFiles({ ...base, userDataDir: "/home/me/.config/Devin" });
+    expect(files.filter((file) => file.includes(".config/Devin"))).toHaveLength(1);
   });
 
   it("is what the process says of itself, before anything else", () => {
@@ -32,15 +49,21 @@ describe("where state.vscdb may be", () => {
     expect(stateFiles({ ...base, environment, userDataDir: "/tmp/ud" })).toEqual([
       `/tmp/ud/${tail}`,
       `/usb/data/user-data/${tail}`,
+      `/home/demo/cfg/Devin/${tail}`,
       `/home/demo/cfg/Windsurf/${tail}`,
+      `/home/demo/.config/Devin/${tail}`,
       `/home/demo/.config/Windsurf/${tail}`,
+      `/home/demo/.devin-server/data/${tail}`,
       `/home/demo/.windsurf-server/data/${tail}`,
     ]);
   });
 
   it("is Application Support on macOS", () => {
     const next = stateFiles({ ...base, platform: "darwin", variant: "windsurf-next", homes: ["/Users/me"] });
-    expect(next[0]).toBe(`/Users/me/Library/Application Support/Windsurf - Next/${tail}`);
+    expect(next.slice(0, 2)).toEqual([
+      `/Users/me/Library/Application Support/Devin - Next/${tail}`,
+      `/Users/me/Library/Application Support/Windsurf - Next/${tail}`,
+    ]);
     const antigravity = stateFiles({ ...base, platform: "darwin", variant: "antigravity", homes: ["/Users/me"] });
     expect(antigravity.slice(0, 2)).toEqual([
       `/Users/me/Library/Application Support/Antigravity/${tail}`,
@@ -49,11 +72,17 @@ describe("where state.vscdb may be", () => {
   });
 
   it("is APPDATA on Windows, or the roaming folder of the home", () => {
-    const windows = String.raw`C:\Users\me\AppData\Roaming\Windsurf\User\globalStorage\state.vscdb`;
+    const windows = String.raw`C:\Users\me\AppData\Roaming\Devin\User\globalStorage\state.vscdb`;
     const appData = new Map([["APPDATA", String.raw`C:\Users\me\AppData\Roaming`]]);
     expect(stateFiles({ ...base, platform: "windows", homes: [], environment: appData })[0]).toBe(windows);
     expect(stateFiles({ ...base, platform: "windows", homes: [String.raw`C:\Users\me`] })[0]).toBe(windows);
   });
+});
+
+it("a data folder and its state database name each other, on every system", () => {
+  for (const folder of ["/home/me/.config/Devin", String.raw`C:\Users\me\AppData\Roaming\Devin`])
+    expect(dataFolderOf(stateFileOf(folder))).toBe(folder);
+  expect(dataFolderOf("/mnt/c/state.vscdb")).toBeUndefined();
 });
 
 it("the extension's folder is two above its binary, however the path is written", () => {

@@ -1,16 +1,19 @@
 import type { IdeVariant } from "../language-server/endpoint.ts";
 import type { Platform } from "./host.ts";
 
-/** Names of a product's data folder, likeliest first. Source: facts/language-server.md, 5.1. */
+/**
+ * Names of a product's data folder, today's first. A machine that was upgraded may have the old one, the new one or both.
+ * Source: docs/wire/devin-desktop.md, "Data folders".
+ */
 const dataFolders: Readonly<Record<IdeVariant, readonly string[]>> = {
-  windsurf: ["Windsurf"],
-  "windsurf-next": ["Windsurf - Next", "Windsurf Next"],
+  windsurf: ["Devin", "Windsurf"],
+  "windsurf-next": ["Devin - Next", "Windsurf - Next", "Windsurf Next"],
   antigravity: ["Antigravity", "Antigravity IDE"],
 };
 
 const remoteFolders: Readonly<Record<IdeVariant, readonly string[]>> = {
-  windsurf: [".windsurf-server"],
-  "windsurf-next": [".windsurf-next-server"],
+  windsurf: [".devin-server", ".windsurf-server"],
+  "windsurf-next": [".devin-next-server", ".windsurf-next-server"],
   antigravity: [".antigravity-ide-server", ".antigravity-server"],
 };
 
@@ -31,30 +34,61 @@ export interface StateQuestion {
   readonly stateFile: string | undefined;
   /** `--user-data-dir` of the IDE that started the server, where it is known. */
   readonly userDataDir: string | undefined;
+  /** Finds that out where it costs a program to start; asked only when several accounts were found. */
+  readonly askUserDataDir?: (signal: AbortSignal) => Promise<string | undefined>;
   /** Where to look when the process does not say whose home it lives in. */
   readonly homes: readonly string[];
   /** Names of the folders in `<home>/.var/app` (Flatpak) and `<home>/snap`, by home. */
   readonly sandboxes: ReadonlyMap<string, { readonly flatpak: readonly string[]; readonly snap: readonly string[] }>;
 }
 
+/** Files of one place, of which the newest with an account counts, and what makes them one place. */
+export interface StatePlace {
+  readonly files: readonly string[];
+  /** `named`: the process or the user says so; `searched`: where such IDEs keep it. */
+  readonly by: "named" | "searched";
+}
+
 /**
- * Where this IDE's `state.vscdb` may be, likeliest first. What the process says of itself (its home, its configuration
+ * Where this IDE's `state.vscdb` may be, likeliest place first. What the process says of itself (its home, its configuration
  * folder, a portable folder) comes first and, if it names its home, alone: a key from another home is another account's.
  */
-export function stateFiles(question: StateQuestion): readonly string[] {
+export function statePlaces(question: StateQuestion): readonly StatePlace[] {
   const { platform, variant, environment, userDataDir } = question;
-  if (question.stateFile !== undefined) return [question.stateFile];
-  const files: string[] = [];
-  if (userDataDir !== undefined) files.push(joinPath(userDataDir, ...stateFile));
+  if (question.stateFile !== undefined) return [{ files: [question.stateFile], by: "named" }];
+  const places: StatePlace[] = [];
+  const seen = new Set<string>();
+  const add = (by: StatePlace["by"], all: readonly string[]) => {
+    const files = all.filter((file) => !seen.has(file));
+    for (const file of files) seen.add(file);
+    if (files.length > 0) places.push({ files, by });
+  };
+  if (userDataDir !== undefined) add("named", [joinPath(userDataDir, ...stateFile)]);
   const portable = nonEmpty(environment?.get("VSCODE_PORTABLE"));
-  if (portable !== undefined) files.push(joinPath(portable, "user-data", ...stateFile));
+  if (portable !== undefined) add("named", [joinPath(portable, "user-data", ...stateFile)]);
   for (const folder of configFolders(question)) {
-    for (const name of dataFolders[variant]) files.push(joinPath(folder, name, ...stateFile));
+    add(
+      "searched",
+      dataFolders[variant].map((name) => joinPath(folder, name, ...stateFile)),
+    );
   }
   for (const home of homesOf(platform, environment, question.homes)) {
-    for (const name of remoteFolders[variant]) files.push(joinPath(home, name, "data", ...stateFile));
+    add(
+      "searched",
+      remoteFolders[variant].map((name) => joinPath(home, name, "data", ...stateFile)),
+    );
   }
-  return [...new Set(files)];
+  return places;
+}
+
+/** The `state.vscdb` of a data folder. */
+export function stateFileOf(dataFolder: string): string {
+  return joinPath(dataFolder, ...stateFile);
+}
+
+/** The data folder of a `state.vscdb`; undefined for a file that lies elsewhere. */
+export function dataFolderOf(file: string): string | undefined {
+  return /^(.+)[\\/]User[\\/]globalStorage[\\/]state\.vscdb$/.exec(file)?.[1];
 }
 
 /** The folders that hold `.codeium`: the process's own home if it says so, else the ones given. */

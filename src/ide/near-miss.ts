@@ -51,7 +51,10 @@ export function byServer(trace: readonly TraceEntry[]): readonly (readonly Trace
   const servers: TraceEntry[][] = [[]];
   let subject = "";
   for (const entry of trace) {
-    const begins = entry.stage === "candidates" || (entry.stage === "classify" && entry.subject !== subject);
+    const begins =
+      entry.stage === "candidates" ||
+      entry.stage === "agents" ||
+      (entry.stage === "classify" && entry.subject !== subject);
     if (begins) {
       servers.push([]);
       ({ subject } = entry);

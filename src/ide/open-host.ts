@@ -23,10 +23,16 @@ export function openHost(options: OpenHostOptions): Host {
   const uid = options.uid ?? -1;
   switch (platform) {
     case "darwin":
-      return openDarwinHost({ home, clock, uid, run: commandRunner(environment) });
+      return openDarwinHost({ home, clock, variables: environment, uid, run: commandRunner(environment) });
     case "win32":
-      return openWindowsHost({ home, clock, run: commandRunner(environment), systemRoot: environment["SystemRoot"] });
+      return openWindowsHost({
+        home,
+        clock,
+        variables: environment,
+        run: commandRunner(environment),
+        systemRoot: environment["SystemRoot"],
+      });
     default:
-      return openLinuxHost({ home, clock, uid });
+      return openLinuxHost({ home, clock, variables: environment, uid });
   }
 }

@@ -15,6 +15,8 @@ export interface IdeOverrides {
   readonly homes: readonly string[];
   /** Only processes that say this is their home: one of several IDEs, a stand-in beside a real one. */
   readonly onlyHome: string | undefined;
+  /** Only the language server with this process id. */
+  readonly pid: number | undefined;
 }
 
 export const noOverrides: IdeOverrides = {
@@ -24,6 +26,7 @@ export const noOverrides: IdeOverrides = {
   stateFile: undefined,
   homes: [],
   onlyHome: undefined,
+  pid: undefined,
 };
 
 const variants: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
@@ -38,6 +41,7 @@ export function parseOverrides(environment: Readonly<Record<string, string | und
   const endpoint = value("MILLRACE_IDE_ENDPOINT");
   const variant = value("MILLRACE_IDE_VARIANT");
   const homes = value("MILLRACE_IDE_HOMES");
+  const pid = value("MILLRACE_IDE_PID");
   return {
     endpoint: endpoint === undefined ? undefined : parseEndpoint(endpoint),
     tokenFile: value("MILLRACE_IDE_TOKEN_FILE"),
@@ -45,6 +49,7 @@ export function parseOverrides(environment: Readonly<Record<string, string | und
     stateFile: value("MILLRACE_IDE_STATE_FILE"),
     homes: homes === undefined ? [] : splitPaths(homes),
     onlyHome: value("MILLRACE_IDE_ONLY_HOME"),
+    pid: pid === undefined ? undefined : parsePid(pid),
   };
 }
 
@@ -72,6 +77,15 @@ export function parseVariant(text: string): IdeVariant {
   throw new MillraceError("invalid_request", `"${text}" is not an IDE that Millrace knows.`, {
     hint: `Write one of ${variants.join(", ")}.`,
     param: "MILLRACE_IDE_VARIANT",
+  });
+}
+
+/** @throws MillraceError `invalid_request`. */
+function parsePid(text: string): number {
+  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
+  throw new MillraceError("invalid_request", `"${text}" is not a process id.`, {
+    hint: "Write the pid of a language server that `millrace doctor` shows.",
+    param: "MILLRACE_IDE_PID",
   });
 }
 

@@ -13,7 +13,13 @@ export interface ProbeTarget {
 
 /** What a port answered; after `token_refused` another token may do better. */
 export type ProbeVerdict =
-  | { readonly ok: true; readonly tls: boolean; readonly protocol: WireProtocol }
+  | {
+      readonly ok: true;
+      readonly tls: boolean;
+      readonly protocol: WireProtocol;
+      /** It replied with an error: a port that answers is to be preferred. */
+      readonly unsure?: true;
+    }
   | { readonly ok: false; readonly reason: string; readonly why: string };
 
 /**

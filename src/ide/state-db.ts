@@ -11,11 +11,14 @@ export type StateRead =
 /** How long SQLite itself waits for a lock per attempt, in ms: short, because it waits on the event loop. */
 const busyTimeoutMs = 50;
 const maxValueBytes = 8 * 1024 * 1024;
+/** More rows than this of one beginning are not read. */
+const maxRowsOfBeginning = 16;
 const cannotOpen = 14; // SQLITE_CANTOPEN
 const walMode = 2; // byte 18 of a database header: the file-format write version
 
 /**
- * Reads keys of an IDE's `state.vscdb` while the IDE writes it, one attempt; `busy` asks for another one. The file is opened read-only, never
+ * Reads keys of an IDE's `state.vscdb` while the IDE writes it, one attempt; `busy` asks for another one. `name*` stands for every
+ * key that begins with `name`. The file is opened read-only, never
  * copied (copies of a live database were stale or malformed), and nothing is left beside it: a cleanly closed WAL database
  * would get `-shm` and `-wal` files from any ordinary reader, so that one form, which nobody has open, is read as immutable.
  * Source: facts/toolbox.md, part 2.
@@ -74,10 +77,22 @@ function query(database: sqlite.DatabaseSync, keys: readonly string[]): Readonly
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`); // the option of the same meaning is newer than the oldest Node we take
     const statement = database.prepare("SELECT value FROM ItemTable WHERE key = ? AND length(value) <= ?");
     const values = new Map<string, string>();
-    for (const key of keys) {
-      const value = statement.get(key, maxValueBytes)?.["value"];
+    const beginning = database.prepare(
+      "SELECT key, value FROM ItemTable WHERE substr(key, 1, ?) = ? AND length(value) <= ? ORDER BY key LIMIT ?",
+    );
+    const add = (key: unknown, value: unknown) => {
+      if (typeof key !== "string") return;
       if (typeof value === "string") values.set(key, value);
       else if (value instanceof Uint8Array) values.set(key, Buffer.from(value).toString("utf8"));
+    };
+    for (const key of keys) {
+      if (!key.endsWith("*")) {
+        add(key, statement.get(key, maxValueBytes)?.["value"]);
+        continue;
+      }
+      const start = key.slice(0, -1);
+      for (const row of beginning.all(start.length, start, maxValueBytes, maxRowsOfBeginning))
+        add(row["key"], row["value"]);
     }
     return values;
   } finally {

@@ -17,7 +17,9 @@ export async function stateQuestion(
     variant,
     environment,
     stateFile: overrides.stateFile,
-    userDataDir: host.platform === "linux" ? await userDataDirOf(host, row, signal) : undefined,
+    // Windows starts PowerShell for it, which takes up to a second.
+    userDataDir: host.platform === "windows" ? undefined : await userDataDirOf(host, row, signal),
+    ...(host.platform === "windows" ? { askUserDataDir: (asked) => userDataDirOf(host, row, asked) } : {}),
     homes,
     sandboxes: await listSandboxes(host, homes, signal),
   };
@@ -29,7 +31,7 @@ async function userDataDirOf(host: Host, row: ProcessRow, signal: AbortSignal): 
   return lastFlag(parseFlags(parent.command.args), "user-data-dir") || undefined;
 }
 
-async function listSandboxes(
+export async function listSandboxes(
   host: Host,
   homes: readonly string[],
   signal: AbortSignal,
@@ -37,7 +39,7 @@ async function listSandboxes(
   const sandboxes = new Map<string, { readonly flatpak: readonly string[]; readonly snap: readonly string[] }>();
   if (host.platform !== "linux") return sandboxes;
   const ofInterest = (names: readonly string[]) =>
-    names.filter((name) => /windsurf|antigravity|codeium/i.test(name)).slice(0, 8);
+    names.filter((name) => /windsurf|devin|cognition|antigravity|codeium/i.test(name)).slice(0, 8);
   for (const home of homes) {
     const flatpak = ofInterest(await host.listFolder(joinPath(home, ".var", "app"), signal));
     const snap = ofInterest(await host.listFolder(joinPath(home, "snap"), signal));

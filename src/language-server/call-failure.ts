@@ -11,6 +11,7 @@ import { upstreamReason } from "./errors.ts";
  * - `panel_state_missing`: "panel state not found"; it did not act
  * - `trajectory_missing`: it does not know this cascade id
  * - `unimplemented`: this build has no such call
+ * - `retired`: Cascade was removed from this build or model; it did not act, and never will
  * - `refused`: it answered with any other error, and did not act
  *
  * Source: facts/language-server.md, 3.3, 3.4, 3.8 and 9.6.
@@ -22,6 +23,7 @@ export type CallFailureKind =
   | "panel_state_missing"
   | "trajectory_missing"
   | "unimplemented"
+  | "retired"
   | "refused";
 
 const kinds: Readonly<Record<UpstreamReason, CallFailureKind>> = {
@@ -37,8 +39,10 @@ const kinds: Readonly<Record<UpstreamReason, CallFailureKind>> = {
   panel_state_lost: "panel_state_missing",
   cascade_unknown: "trajectory_missing",
   not_implemented: "unimplemented",
+  retired: "retired",
   account_not_loaded: "refused",
   api_key_missing: "refused",
+  api_key_refused: "refused",
   untrusted_workspace: "refused",
   session_refused: "refused",
   schema_mismatch: "refused",

@@ -98,7 +98,7 @@ function finish(response: IncomingMessage, body: Uint8Array, exchange: UnaryExch
   const standard = standardHeaders(headers);
   try {
     const { isUnaryError, unaryError } = validateResponse("unary", binary, statusCode, standard);
-    if (isUnaryError) exchange.onError(errorFromJsonBytes(body as Uint8Array<ArrayBuffer>, standard, unaryError));
+    if (isUnaryError) exchange.onError(errorFromJsonBytes(body, standard, unaryError));
     else exchange.onAnswer(body, headers); // a content type with parameters
   } catch (error) {
     exchange.onError(error);

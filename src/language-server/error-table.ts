@@ -11,10 +11,13 @@ export type UpstreamReason =
   | "csrf_refused"
   | "account_not_loaded"
   | "api_key_missing"
+  | "api_key_refused"
   | "panel_state_lost"
   | "untrusted_workspace"
   | "cascade_unknown"
   | "not_implemented"
+  /** Cascade was removed from this build, or from this model: the IDE's agent answers instead. */
+  | "retired"
   | "session_refused"
   | "schema_mismatch"
   | "model_unknown"
@@ -42,14 +45,38 @@ export interface ErrorRow {
 }
 
 const restartHint = "The IDE may have restarted its server; try again. If it stays, restart the IDE.";
+const agentHint = "Let Millrace ask the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.";
 const schemaHint = "This build of the IDE may have changed its protocol; run `millrace doctor`.";
 
 /**
  * The one table from what a language server writes to what it means, first match wins. The text may come as a gRPC
  * trailer, in a Connect error, as an in-band `is_error` message or in an error step. The recorded text of every row is in
- * `errors.test.ts`. Source: facts/language-server.md, 3.8 and 3.4.
+ * `errors.test.ts`. Source: facts/language-server.md, 3.8 and 3.4; docs/wire/devin-desktop.md, "Cascade".
  */
 export const errorTable: readonly ErrorRow[] = [
+  {
+    pattern: /\bonly (?:available |supported |offered )?(?:in|with|through|via) Devin(?: Local)?\b/i,
+    code: "backend_retired",
+    reason: "retired",
+    message: "This model answers in Devin Local only, and no longer over Cascade.",
+    hint: agentHint,
+  },
+  {
+    pattern:
+      /\bCascade\b[^.]{0,60}\b(?:retired|removed|discontinued|deprecated|sunset|end of life|no longer (?:available|supported|offered))\b/i,
+    code: "backend_retired",
+    reason: "retired",
+    message: "Cascade was removed from this build of the IDE.",
+    hint: agentHint,
+  },
+  {
+    pattern:
+      /\b(?:Windsurf|Devin Desktop|Devin|editor|client) version is (?:out of date|outdated|no longer supported)\b/i,
+    code: "backend_retired",
+    reason: "retired",
+    message: "The vendor takes no prompts from this build of the IDE any more.",
+    hint: "Update the IDE to today's Devin Desktop. Or let Millrace ask its agent: leave `--backend` at `auto`, or set it to `acp`.",
+  },
   {
     pattern: /(?:missing|invalid) csrf token/i,
     code: "unauthenticated",
@@ -77,6 +104,14 @@ export const errorTable: readonly ErrorRow[] = [
     reason: "untrusted_workspace",
     message: "The IDE does not trust the folder that is open in it.",
     hint: "Trust the folder in the IDE (Workspace Trust), then try again.",
+  },
+  {
+    pattern:
+      /\b(?:invalid|unknown|expired|revoked|bad|wrong|unrecognized)\b[^.]{0,20}\b(?:api[ _-]?key|session token|credentials?)\b|\b(?:api[ _-]?key|session token|credentials?)\b[^.]{0,30}\b(?:invalid|unknown|expired|revoked|not valid|not recognized)\b/i,
+    code: "not_signed_in",
+    reason: "api_key_refused",
+    message: "The IDE's server refused the API key that is stored on this machine.",
+    hint: "Sign in inside the IDE again. `millrace doctor` shows from which folder the key was read.",
   },
   {
     pattern: /api_key not set|read initial metadata/i,

@@ -7,7 +7,14 @@ import { Secret } from "../base/secret.ts";
 import { CortexErrorDetailsSchema } from "../proto/windsurf/exa/cortex_pb.ts";
 import { type CallFailureKind, callFailure } from "./call-failure.ts";
 import { errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
-import { errorFromDetails, errorFromText, serverMayHaveMoved, translateError, upstreamReason } from "./errors.ts";
+import {
+  asRetired,
+  errorFromDetails,
+  errorFromText,
+  serverMayHaveMoved,
+  translateError,
+  upstreamReason,
+} from "./errors.ts";
 
 const nowMs = 1_770_000_000_000;
 const context = { nowMs, secrets: [new Secret("sk-ws-01-planted")] };
@@ -20,6 +27,13 @@ const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode
     "upstream_failed",
     "session_refused",
   ],
+  ["This model is only available in Devin Local.", Code.PermissionDenied, "backend_retired", "retired"],
+  ["claude-opus-5 is only in Devin Local", Code.PermissionDenied, "backend_retired", "retired"],
+  ["Cascade has been removed from this version", Code.Unimplemented, "backend_retired", "retired"],
+  ["Cascade is no longer available; use Devin Local", Code.FailedPrecondition, "backend_retired", "retired"],
+  ["Your Windsurf version is out of date", Code.FailedPrecondition, "backend_retired", "retired"],
+  ["invalid api key", Code.Unauthenticated, "not_signed_in", "api_key_refused"],
+  ["the session token has expired", Code.PermissionDenied, "not_signed_in", "api_key_refused"],
   ["GetChatMessage is deprecated :)", Code.Unimplemented, "upstream_failed", "not_implemented"],
   [
     "GetCascadeModelConfigs is not implemented; use GetUserStatus instead",
@@ -148,6 +162,39 @@ describe("a status without a text that is known", () => {
   it.each(statuses)("%i is %s, %s", (code, meaning, kind) => {
     const error = translateError(new ConnectError("zzz", code), context);
     expect([error.code, callFailure(error)]).toEqual([meaning, kind]);
+  });
+});
+
+describe("a call that a build lacks", () => {
+  const missing = translateError(new ConnectError("unimplemented", Code.Unimplemented), context);
+
+  it.each([
+    ["3.9.19", "backend_retired", "retired"],
+    ["3.11.228", "backend_retired", "retired"],
+    ["3.8.20", "upstream_failed", "unimplemented"],
+    ["2.2.17", "upstream_failed", "unimplemented"],
+    ["", "upstream_failed", "unimplemented"],
+  ])("of version %j is %s, %s", (version, code, kind) => {
+    const error = asRetired(missing, version);
+    expect(error).toMatchObject({ code });
+    expect(callFailure(error)).toBe(kind);
+  });
+
+  it("changes nothing of another failure, and names the way out", () => {
+    const refused = translateError(new ConnectError("invalid CSRF token", Code.Unauthenticated), context);
+    expect(asRetired(refused, "3.9.19")).toBe(refused);
+    expect(asRetired(missing, "3.9.19")).toMatchObject({
+      message: "Cascade was removed from this build of the IDE.",
+      hint: expect.stringContaining("`acp`"),
+    });
+  });
+});
+
+describe("a refusal without a text", () => {
+  it("may mean either credential, and says so", () => {
+    const error = translateError(new ConnectError("", Code.Unauthenticated), context);
+    expect(error.message).toBe("The IDE's server refused the CSRF token or the API key.");
+    expect(serverMayHaveMoved(error)).toBe(true);
   });
 });
 

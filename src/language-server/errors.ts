@@ -3,6 +3,7 @@ import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.t
 import type { Secret } from "../base/secret.ts";
 import type { CortexErrorDetails } from "../proto/windsurf/exa/cortex_pb.ts";
 import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
+import { isWithoutCascade } from "./product-name.ts";
 import { parseResetTime, parseRetryAfter, type ResetTime } from "./reset-time.ts";
 
 /** What translation needs to know of the call: the time, and what must never appear in a text. */
@@ -66,6 +67,17 @@ export function upstreamReason(error: unknown): UpstreamReason | undefined {
   return isReason(reason) ? reason : undefined;
 }
 
+/**
+ * The same error, but `backend_retired` where it says that a call is missing from a build whose Cascade was removed.
+ *
+ * Source: docs/wire/devin-desktop.md, "Cascade": no text of such a server is known, so the version decides.
+ */
+export function asRetired(error: unknown, ideVersion: string): unknown {
+  if (!isWithoutCascade(ideVersion) || upstreamReason(error) !== "not_implemented") return error;
+  const row = rowNamed("retired", "Cascade was removed from this build of the IDE.");
+  return fromRow(row, "", { nowMs: 0, secrets: [] }, { cause: error });
+}
+
 /** Whether the server seems gone or renewed, so that it has to be looked for again: new process, port, token. */
 export function serverMayHaveMoved(error: unknown): boolean {
   const reason = upstreamReason(error);
@@ -124,6 +136,7 @@ function rowByText(text: string): ErrorRow | undefined {
 
 /** A status code alone says little; the text comes first, except where the code is the whole message. */
 function rowFor(code: Code, text: string): ErrorRow {
+  if (retiredRows.some(({ pattern }) => pattern.test(text.slice(0, 4096)))) return rowByText(text) ?? notImplementedRow;
   if (code === Code.Unimplemented || /^HTTP 404\b/.test(text)) return notImplementedRow;
   const row = rowByText(text);
   if (row !== undefined) return row;
@@ -132,12 +145,19 @@ function rowFor(code: Code, text: string): ErrorRow {
   return rowByCode[code];
 }
 
-function rowNamed(reason: UpstreamReason): ErrorRow {
-  return errorTable.find((row) => row.reason === reason) ?? otherRow("internal");
+function rowNamed(reason: UpstreamReason, message?: string): ErrorRow {
+  const rows = errorTable.filter((row) => row.reason === reason);
+  return rows.find((row) => row.message === message) ?? rows[0] ?? otherRow("internal");
 }
 
 const notImplementedRow = rowNamed("not_implemented");
-const csrfRow = rowNamed("csrf_refused");
+const retiredRows = errorTable.filter(({ reason }) => reason === "retired");
+/** Without a text nothing tells which of the two credentials was refused. */
+const csrfRow: ErrorRow = {
+  ...rowNamed("csrf_refused"),
+  message: "The IDE's server refused the CSRF token or the API key.",
+  hint: "Try again: the IDE is looked for anew. If it stays, sign in inside the IDE again and run `millrace doctor`.",
+};
 
 function otherRow(code: ErrorCode, reason: UpstreamReason = "other"): ErrorRow {
   return { pattern: /^/, code, reason, message: "The IDE's server failed." };

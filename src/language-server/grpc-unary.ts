@@ -50,7 +50,7 @@ export function grpcUnary(
     const stream = session.request(all);
     connection.track(session, stream);
     stream.end(body);
-    new GrpcAnswer(stream, exchange, readMaxBytes, () => connection.noteAlive());
+    GrpcAnswer.collect(stream, exchange, readMaxBytes, () => connection.noteAlive());
     return stream;
   }
 
@@ -86,6 +86,13 @@ function framed(body: Uint8Array): Buffer {
   return frame;
 }
 
+type AnswerParts = readonly [
+  stream: ClientHttp2Stream,
+  exchange: UnaryExchange,
+  readMaxBytes: number,
+  onAlive: () => void,
+];
+
 /** Collects one answer: headers, at most one message, trailers. */
 class GrpcAnswer {
   readonly #exchange: UnaryExchange;
@@ -97,10 +104,17 @@ class GrpcAnswer {
   #trailers: IncomingHttpHeaders | undefined;
   #done = false;
 
-  constructor(stream: ClientHttp2Stream, exchange: UnaryExchange, readMaxBytes: number, onAlive: () => void) {
+  static collect(...[stream, exchange, readMaxBytes, onAlive]: AnswerParts): void {
+    new GrpcAnswer(stream, exchange, readMaxBytes).#listen(stream, onAlive);
+  }
+
+  private constructor(stream: ClientHttp2Stream, exchange: UnaryExchange, readMaxBytes: number) {
     this.#stream = stream;
     this.#exchange = exchange;
     this.#readMaxBytes = readMaxBytes;
+  }
+
+  #listen(stream: ClientHttp2Stream, onAlive: () => void): void {
     stream.on("response", (headers) => {
       this.#headers = headers;
       onAlive();

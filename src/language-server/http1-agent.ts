@@ -19,16 +19,17 @@ export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefi
     scheduling: "lifo",
     timeout: 60_000,
   };
-  const make = (made: Made) => {
-    openSocket(endpoint, { alpn: "http/1.1", checkHolder }).then(
-      (socket) => {
-        if (closed) socket.destroy();
-        if (closed) made(closedError(), socket);
-        else made(null, socket);
-      },
-      (error: Error) => made(error, undefined as unknown as Duplex), // with an error, Node does not look at it
-    );
-    return undefined;
+  const connectSocket = async (made: Made): Promise<void> => {
+    try {
+      const socket = await openSocket(endpoint, { alpn: "http/1.1", checkHolder });
+      if (closed) socket.destroy();
+      made(closed ? closedError() : null, socket);
+    } catch (error) {
+      made(error as Error, undefined as unknown as Duplex); // with an error, Node does not look at the socket
+    }
+  };
+  const make = (made: Made): undefined => {
+    void connectSocket(made);
   };
   const destroy = (all: () => void) => () => {
     closed = true;

@@ -30,7 +30,7 @@ export interface LeanOptions {
   /** Called with each request just before its bytes are written, in the order in which they are. */
   readonly stamp: ((request: Message) => void) | undefined;
   /** What streams; unary calls are ours. */
-  readonly stream: Transport["stream"];
+  readonly streams: Pick<Transport, "stream">;
 }
 
 /**
@@ -64,7 +64,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
       const fail = (error: unknown) => {
         if (settled) return;
         settle();
-        reject(error as Error); // passed on as it came
+        reject(error); // passed on as it came
       };
       const onAbort = () => {
         cancel();
@@ -106,7 +106,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
   }
 
   return {
-    stream: options.stream,
+    stream: (...call) => options.streams.stream(...call),
     unary(method, signal, timeoutMs, header, input, contextValues) {
       if (interceptors.length === 0) return exchange(method, signal, timeoutMs, plainHeaders(header), input);
       const next = (request: UnaryRequest) =>

@@ -15,7 +15,7 @@ import { type UnreadableCalls, unreadableCalls } from "./capabilities.ts";
 import { cascadeConfig } from "./cascade-config.ts";
 import type { Endpoint, IdeIdentity } from "./endpoint.ts";
 import type { UpstreamReason } from "./error-table.ts";
-import { errorFromText, upstreamReason } from "./errors.ts";
+import { asRetired, errorFromText, upstreamReason } from "./errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
 import type { CheckHolder } from "./open-socket.ts";
@@ -108,6 +108,14 @@ class RpcLanguageServer implements LanguageServer {
 
   async startCascade(signal: AbortSignal): Promise<CascadeId> {
     this.#mayPrompt();
+    try {
+      return await this.#startCascade(signal);
+    } catch (error) {
+      throw asRetired(error, this.#identity.ideVersion);
+    }
+  }
+
+  async #startCascade(signal: AbortSignal): Promise<CascadeId> {
     await this.ensurePanelState({ force: false }, signal);
     const { cascadeId } = await this.#calls
       .once(
@@ -300,7 +308,7 @@ class RpcLanguageServer implements LanguageServer {
   #mayPrompt(): void {
     if (this.endpoint.variant !== "antigravity") return;
     throw new MillraceError("invalid_request", "Antigravity is metered only; nothing is ever sent to its models.", {
-      hint: "Start Windsurf and use its models.",
+      hint: "Start Devin Desktop (formerly Windsurf) and use its models.",
       details: { reason: "other" },
     });
   }
@@ -333,7 +341,7 @@ class RpcLanguageServer implements LanguageServer {
   }
 
   async #probeCapabilities(signal: AbortSignal): Promise<Capabilities> {
-    const cascadeId = this.#options.ids.newTriggerId(); // a conversation that nobody has
+    const nobodys = () => ({ cascadeId: this.#options.ids.newTriggerId() }); // a conversation that nobody has
     const timeoutMs = this.#deadlines.read;
     const offers = async (rpc: () => Promise<unknown>) => {
       try {
@@ -348,9 +356,9 @@ class RpcLanguageServer implements LanguageServer {
     const call = { signal, timeoutMs };
     const [start, status, steps, transcript, rawChat] = await Promise.all([
       offers(() => this.#unreadable.startCascade(signal, timeoutMs)),
-      offers(() => this.#statusClient.getCascadeTrajectory({ cascadeId }, call)),
-      offers(() => this.#client.getCascadeTrajectorySteps({ cascadeId }, call)),
-      offers(() => this.#client.getCascadeTranscriptForTrajectoryId({ cascadeId }, call)),
+      offers(() => this.#statusClient.getCascadeTrajectory(nobodys(), call)),
+      offers(() => this.#client.getCascadeTrajectorySteps(nobodys(), call)),
+      offers(() => this.#client.getCascadeTranscriptForTrajectoryId(nobodys(), call)),
       offers(() => this.#unreadable.rawGetChatMessage(signal, timeoutMs)),
     ]);
     return { cascade: start && (steps || transcript), steps: steps && status, transcript, rawChat };

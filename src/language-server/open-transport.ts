@@ -10,6 +10,7 @@ import { http1Agent } from "./http1-agent.ts";
 import { Http2Connection } from "./http2-session.ts";
 import { leanTransport } from "./lean-transport.ts";
 import type { CheckHolder } from "./open-socket.ts";
+import type { UnaryWire } from "./unary-wire.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -57,7 +58,7 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
       return {
         transport: leanTransport(grpcUnary(connection, { headers, readMaxBytes }), {
           ...lean,
-          stream: stamping(streams.stream, stamp),
+          streams: stamping(streams, stamp),
         }),
         close: () => connection.close(),
       };
@@ -75,7 +76,7 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
       return {
         transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes }), {
           ...lean,
-          stream: stamping(streams.stream, stamp),
+          streams: stamping(streams, stamp),
         }),
         close: () => agent.destroy(),
       };
@@ -85,11 +86,32 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
   }
 }
 
+/** One server's connection for unary calls, as bytes: for a caller that judges the form of an answer and not its content. */
+export interface OpenWire {
+  readonly wire: UnaryWire;
+  close(): void;
+}
+
+/** Opens the same connections as `openTransport`, without a schema. Nothing is sent until the first call. */
+export function openWire(endpoint: Endpoint, readMaxBytes: number): OpenWire {
+  const token = endpoint.csrfToken.reveal(); // goes on the wire here
+  const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
+  if (endpoint.protocol === "grpc") {
+    const connection = new Http2Connection(endpoint, systemClock, undefined);
+    return { wire: grpcUnary(connection, { headers, readMaxBytes }), close: () => connection.close() };
+  }
+  const agent = http1Agent(endpoint, undefined);
+  const format = endpoint.protocol === "connect" ? "binary" : "json";
+  return { wire: connectUnary(endpoint, agent, { format, headers, readMaxBytes }), close: () => agent.destroy() };
+}
+
 /** A stream's requests are stamped when they are about to be written, too. */
-function stamping(stream: Transport["stream"], stamp: TransportOptions["stamp"]): Transport["stream"] {
-  if (stamp === undefined) return stream;
-  return (method, signal, timeoutMs, header, input, contextValues) =>
-    stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues);
+function stamping(streams: Transport, stamp: TransportOptions["stamp"]): Pick<Transport, "stream"> {
+  if (stamp === undefined) return streams;
+  return {
+    stream: (method, signal, timeoutMs, header, input, contextValues) =>
+      streams.stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues),
+  };
 }
 
 async function* stamped<I extends DescMessage>(
@@ -100,7 +122,7 @@ async function* stamped<I extends DescMessage>(
   for await (const init of input) {
     const message = create(type, init);
     stamp(message);
-    yield message as MessageInitShape<I>; // a message is one of its own initial shapes
+    yield message;
   }
 }
 

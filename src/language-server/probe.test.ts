@@ -82,7 +82,26 @@ describe("probePort finds", () => {
       },
     };
     await using server = await startRpcServer(failing);
-    expect(await probePort(target(server.port), never)).toMatchObject({ ok: true, protocol: "grpc" });
+    expect(await probePort(target(server.port), never)).toEqual({
+      ok: true,
+      protocol: "grpc",
+      tls: false,
+      unsure: true,
+    });
+  });
+
+  it.each([{}, { tls: true }, { http: "1.1" as const }])(
+    "a server whose answer our schema cannot decode: %o",
+    async (options) => {
+      await using server = await startRpcServer(methods, { ...options, garbled: true });
+      const protocol = "http" in options ? "connect" : "grpc";
+      expect(await probePort(target(server.port), never)).toEqual({ ok: true, protocol, tls: "tls" in options });
+    },
+  );
+
+  it.each(["stub", "404"] as const)("a build without the cheapest RPC (%s), by another one", async (missing) => {
+    await using server = await startRpcServer({ heartbeat: () => ({}) }, { missing });
+    expect(await probePort(target(server.port), never)).toEqual({ ok: true, protocol: "grpc", tls: false });
   });
 });
 
@@ -107,6 +126,20 @@ describe("probePort says why not", () => {
     await withNetServer(
       http,
       async (port) => expect(await probePort(target(port), never)).toMatchObject({ ok: false, reason: "not_found" }),
+      () => http.closeAllConnections(),
+    );
+  });
+
+  it.each([
+    [200, "text/html", "<!doctype html><title>Hello</title>"],
+    [200, "application/json", "[]"],
+    [400, "text/plain", "upgrade required\n"],
+    [500, "application/json", '{"detail":"no"}'],
+  ])("an HTTP server that answers every path with %i %s", async (status, type, body) => {
+    const http = createHttpServer((_, response) => response.writeHead(status, { "content-type": type }).end(body));
+    await withNetServer(
+      http,
+      async (port) => expect(await probePort(target(port), never)).toMatchObject({ ok: false, reason: "not_service" }),
       () => http.closeAllConnections(),
     );
   });

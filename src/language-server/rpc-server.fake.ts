@@ -39,6 +39,8 @@ export async function startRpcServer(
     readonly token?: string;
     /** A method that is not given: unimplemented, or not even a path. */
     readonly missing?: "stub" | "404";
+    /** Answers hold bytes that are no message of any schema. */
+    readonly garbled?: boolean;
   } = {},
 ): Promise<RpcServer> {
   const tls = options.tls ?? false;
@@ -62,7 +64,8 @@ export async function startRpcServer(
       response.writeHead(415, { "accept-post": options.only }).end();
       return;
     }
-    handler(request, response);
+    if (options.garbled === true) garble(request, response);
+    else handler(request, response);
   };
   const plain = options.http === "1.1" ? createHttpServer : sniffingServer;
   const server = tls ? secureServer(listener, options.alpn) : plain(listener);
@@ -96,6 +99,19 @@ export async function startRpcServer(
       await closed;
     },
   };
+}
+
+/** An answer in the form of the protocol, with the end of a group that never began as its message. */
+function garble(request: IncomingMessage, response: ServerResponse): void {
+  const type = request.headers["content-type"] ?? "";
+  request.resume();
+  if (!type.startsWith("application/grpc")) {
+    response.writeHead(200, { "content-type": type }).end(Buffer.from([0x0c]));
+    return;
+  }
+  response.writeHead(200, { "content-type": type, trailer: "grpc-status" });
+  response.addTrailers({ "grpc-status": "0" });
+  response.end(Buffer.from([0, 0, 0, 0, 1, 0x0c]));
 }
 
 /** The path of this one method, if it is among the given ones. */

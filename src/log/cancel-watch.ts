@@ -63,7 +63,7 @@ export class CancelWatch {
         const next = this.#medium.untilCancelRequested(signal); // from here on: a request in between is not missed
         void bestEffort(next);
         for (const [turnId, by] of await this.#medium.cancelRequests())
-          for (const waiting of [...(this.#waiting.get(turnId) ?? [])]) waiting.resolve(by);
+          this.#waiting.get(turnId)?.forEach((waiting) => waiting.resolve(by)); // each leaves the set as it is told
         await next;
       }
     } catch (error) {

@@ -50,9 +50,17 @@ export type TurnEventBody =
   /** The upstream rewrote text already sent: the full text as it now stands. */
   | { readonly type: "rewritten"; readonly text: string }
   | ({ readonly type: "usage" } & Usage)
-  | { readonly type: "finished"; readonly reason: FinishReason; readonly text: string }
-  | { readonly type: "failed"; readonly error: ErrorRecord }
+  | {
+      readonly type: "finished";
+      readonly reason: FinishReason;
+      readonly text: string;
+      readonly ideTools?: IdeToolNames;
+    }
+  | { readonly type: "failed"; readonly error: ErrorRecord; readonly ideTools?: IdeToolNames }
   | { readonly type: "cancelled"; readonly by: CancelledBy };
+
+/** The tools with which the IDE's agent looked something up in a turn: `VIEW_FILE`, each once. Absent where it used none. */
+export type IdeToolNames = readonly string[];
 
 /** Who ended a turn early: the client's explicit cancel, nobody reading for the grace time, the gateway stopping, or the IDE. */
 export type CancelledBy = "client" | "abandoned" | "superseded" | "shutdown" | "ide";

@@ -52,6 +52,7 @@ export interface EventRow {
 
 /** A turn and the records after one of its places. */
 export interface Page extends Taken<EventRow> {
+  /** Its header may be left out: who reads records has seen it. */
   readonly row: TurnRow;
   /** Of the record at that place; undefined at the start. */
   readonly previousMac: Uint8Array | undefined;
@@ -157,8 +158,8 @@ export interface StreamMedium {
  */
 export interface LogMedium extends StreamMedium {
   readonly capabilities: StoreCapabilities;
-  /** Inserts the row, or answers the one with the same caller and `keyIndex` (tombstones too). */
-  create(row: TurnRow): Promise<{ readonly row: TurnRow; readonly created: boolean }>;
+  /** Inserts the row, or answers the one with the same caller and `keyIndex` (tombstones too). Without `flush` not yet durable. */
+  create(row: TurnRow, flush: boolean): Promise<{ readonly row: TurnRow; readonly created: boolean }>;
   /** Raises the epoch of a running turn and names its owner; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined>;
   append(turnId: TurnId, rows: AppendRows): Promise<"appended" | "fenced" | "ended" | "removed">;

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { MillraceError } from "../base/errors.ts";
+import { isDegraded, MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { CancelWatch } from "./cancel-watch.ts";
@@ -71,9 +71,9 @@ class Log implements LogStore {
     this.#streams = new Streams(medium, codec, clock, retention);
   }
 
-  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
+  async create(...[turn, owner, clientKey, options = {}]: Parameters<LogStore["create"]>): Promise<Created> {
     const { row: fresh, codec } = this.#newRow(turn, owner, clientKey);
-    const { row, created } = await this.#medium.create(fresh);
+    const { row, created } = await this.#medium.create(fresh, options.flush !== false);
     if (created) {
       return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec) };
     }
@@ -141,6 +141,14 @@ class Log implements LogStore {
     for (;;) {
       const row = await this.#rowOf(turnId);
       if (row.lastSeq > seq || row.outcome !== undefined) return;
+      await this.#medium.untilChanged(turnId, row.version, signal);
+    }
+  }
+
+  async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const row = await this.#rowOf(turnId);
+      if (row.outcome !== undefined) return;
       await this.#medium.untilChanged(turnId, row.version, signal);
     }
   }
@@ -316,8 +324,17 @@ class Log implements LogStore {
   async #refuseExpired(row: TurnRow): Promise<void> {
     const now = this.#clock.now();
     if (!hasExpired(row, now)) return;
-    if (row.erasedAtMs === undefined) await this.#medium.erase(row.turnId, now);
+    if (row.erasedAtMs === undefined) await this.#eraseWhereWritable(row.turnId, now);
     throw new MillraceError("expired", "The answer to this request is no longer kept.");
+  }
+
+  /** A log that can only be read erases later; the turn is refused all the same. */
+  async #eraseWhereWritable(turnId: TurnId, atMs: number): Promise<void> {
+    try {
+      await this.#medium.erase(turnId, atMs);
+    } catch (error) {
+      if (!isDegraded(error)) throw error;
+    }
   }
 
   #recordOf(row: TurnRow, codec: TurnCodec): TurnRecord {

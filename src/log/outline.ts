@@ -1,9 +1,9 @@
 import type { ErrorCode } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
-import type { BackendKind, CancelledBy, FinishReason, TurnEvent, TurnEventBody, Usage } from "./event.ts";
+import type { BackendKind, CancelledBy, FinishReason, IdeToolNames, TurnEvent, TurnEventBody, Usage } from "./event.ts";
 
 /**
- * An event without what was said in it: no text, no tool, no argument, no error message. What onlookers and the usage
+ * An event without what was said in it: no text, no tool of the client, no argument, no error message. What onlookers and the usage
  * history need of a turn, and all that the gateway itself keeps of one that its client sealed. Sizes are in characters.
  */
 export type OutlinedBody =
@@ -19,8 +19,8 @@ export type OutlinedBody =
   /** The size is that of the whole text as it then stands. */
   | { readonly type: "rewritten"; readonly characters: number }
   | ({ readonly type: "usage" } & Usage)
-  | { readonly type: "finished"; readonly reason: FinishReason["unified"] }
-  | { readonly type: "failed"; readonly code: ErrorCode }
+  | { readonly type: "finished"; readonly reason: FinishReason["unified"]; readonly ideTools?: IdeToolNames }
+  | { readonly type: "failed"; readonly code: ErrorCode; readonly ideTools?: IdeToolNames }
   | { readonly type: "cancelled"; readonly by: CancelledBy }
   /** A sealed event of a build that kept no outline: that it is there is all that is known. */
   | { readonly type: "unknown" };
@@ -45,9 +45,9 @@ export function outlineOf(body: TurnEventBody): OutlinedBody {
     case "usage":
       return usageOf(body);
     case "finished":
-      return { type: body.type, reason: body.reason.unified };
+      return { type: body.type, reason: body.reason.unified, ...ideToolsOf(body) };
     case "failed":
-      return { type: body.type, code: body.error.code };
+      return { type: body.type, code: body.error.code, ...ideToolsOf(body) };
     case "cancelled":
       return { type: body.type, by: body.by };
     default:
@@ -75,6 +75,10 @@ export function encodeOutline(body: TurnEventBody): string {
 
 export function decodeOutline(type: TurnEventBody["type"], text: string): OutlinedBody {
   return { type, ...(JSON.parse(text) as object) } as OutlinedBody; // written by encodeOutline of an event of this type
+}
+
+function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
+  return ideTools === undefined ? {} : { ideTools };
 }
 
 /** Member by member: what else an event may come to carry is not kept unasked. */

@@ -156,8 +156,11 @@ export interface StreamStore {
  */
 export interface LogStore extends StreamStore {
   readonly capabilities: StoreCapabilities;
-  /** Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. */
-  create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created>;
+  /**
+   * Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. With
+   * `flush: false` a power cut may still lose it, until the first event is durable or a grace time is noted; a crash may not.
+   */
+  create(turn: NewTurn, owner: string, clientKey?: Secret, options?: { readonly flush?: boolean }): Promise<Created>;
   /** Running turns, newest first, also those that a client sealed: for whoever may have to run them. */
   listRunning(): Promise<readonly TurnRecord[]>;
   /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
@@ -183,6 +186,8 @@ export interface LogStore extends StreamStore {
   ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
   /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
   untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
+  /** Resolves once the turn has ended (at once if it has). Rejects with the signal's reason. */
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /**
    * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
    * and nothing is asked, where it is for a stream that a newer attach has.

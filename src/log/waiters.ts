@@ -26,6 +26,6 @@ export class Waiters<Name> {
   }
 
   wakeAll(): void {
-    for (const name of [...this.#notifiers.keys()]) this.wake(name);
+    for (const name of this.#notifiers.keys()) this.wake(name);
   }
 }

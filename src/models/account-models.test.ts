@@ -16,7 +16,7 @@ describe("a model of the account", () => {
       uid: "MODEL_CLAUDE_4_5_OPUS",
       number: 391,
       enumName: "MODEL_CLAUDE_4_5_OPUS",
-      name: "claude-4.5-opus",
+      name: "claude-opus-4.5",
       label: "Claude Opus 4.5",
       vendor: "anthropic",
       contextTokens: 200_000,
@@ -72,9 +72,26 @@ describe("a model of the account", () => {
     expect([model?.family, model?.effort]).toEqual(["Kimi", "high"]);
   });
 
+  it("has one form of its name, whichever the vendor took", () => {
+    const names = (models: readonly FakeModel[]) =>
+      modelsOf(fakeStatus([...models]), catalogue).map(({ name }) => name);
+    expect(
+      names([
+        { modelUid: "MODEL_CLAUDE_4_5_OPUS", label: "Claude Opus 4.5" },
+        { modelUid: "MODEL_CLAUDE_4_5_OPUS_THINKING", label: "Claude Opus 4.5 Thinking" },
+        { modelUid: "claude-opus-4-6-thinking", label: "Claude Opus 4.6 Thinking" },
+      ]),
+    ).toEqual(["claude-opus-4.5", "claude-opus-4.5:thinking", "claude-opus-4.6:thinking"]);
+  });
+
   it("is free only where a price in credits says so", () => {
     expect(one({ modelUid: "a", pricingType: ModelPricingType.STATIC_CREDIT })?.creditMultiplier).toBe(0);
     expect(one({ modelUid: "a" })?.creditMultiplier).toBeUndefined();
+    const priced = { modelUid: "b", creditMultiplier: 2 };
+    const multipliers = (model: FakeModel) =>
+      modelsOf(fakeStatus([model, priced]), catalogue).map(({ creditMultiplier }) => creditMultiplier);
+    expect(multipliers({ modelUid: "a" })).toEqual([0, 2]);
+    expect(multipliers({ modelUid: "a", pricingType: ModelPricingType.BYOK })).toEqual([undefined, 2]);
     expect(one({ modelUid: "a", modelCostTier: ModelCostTier.FREE })?.costTier).toBe("free");
   });
 

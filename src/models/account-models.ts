@@ -9,8 +9,10 @@ import {
 } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Model } from "./model.ts";
-import { isEnumName, isPrivate, modelName } from "./model-name.ts";
+import { isEnumName } from "./model-name.ts";
 import { type Effort, parseEffort, shapeOf } from "./model-shape.ts";
+import { vendorByName } from "./model-vendor.ts";
+import { uniqueNames } from "./unique-names.ts";
 
 /** A model as resolution sees it: also which member of its family is the default. */
 export interface AccountModel extends Model {
@@ -29,38 +31,23 @@ export function modelsOf(status: UserStatus, catalogue: Catalogue): readonly Acc
     const uid = uidOf(config);
     if (uid !== "" && !configs.has(uid)) configs.set(uid, config);
   }
-  const names = uniqueNames(configs, catalogue);
+  const names = uniqueNames(new Map([...configs].map(([uid, { label }]) => [uid, label])), catalogue);
   const defaultUid = data?.defaultOverrideModelConfig?.modelUid ?? "";
-  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, defaultUid, catalogue));
+  const list = { defaultUid, isPriced: [...configs.values()].some((config) => config.creditMultiplier !== 0) };
+  return [...configs].map(([uid, config]) => model(uid, names.get(uid) ?? uid, config, list, catalogue));
 }
 
-/**
- * Two models with one name: the one whose UID says what it is keeps it, the slot of the account goes by its UID. Nor is a
- * name ever the UID of another. Case does not tell names apart.
- */
-function uniqueNames(configs: ReadonlyMap<string, ClientModelConfig>, catalogue: Catalogue): Map<string, string> {
-  const uids = [...configs.keys()];
-  const owners = new Map(uids.map((uid) => [uid.toLowerCase(), uid]));
-  const taken = new Set<string>();
-  const names = new Map<string, string>();
-  for (const uid of [...uids.filter((u) => !isPrivate(u)), ...uids.filter(isPrivate)]) {
-    const isFree = (name: string) => {
-      const lower = name.toLowerCase();
-      return !taken.has(lower) && (owners.get(lower) ?? uid) === uid;
-    };
-    let name = modelName(uid, configs.get(uid)?.label ?? "", catalogue);
-    for (let i = 1; !isFree(name); i++) name = i === 1 ? uid : `${uid}#${i}`;
-    taken.add(name.toLowerCase());
-    names.set(uid, name);
-  }
-  return names;
+/** What the whole list says of each of its models. `isPriced`: at least one model has a price in credits. */
+interface ListFacts {
+  readonly defaultUid: string;
+  readonly isPriced: boolean;
 }
 
 function model(
   uid: string,
   name: string,
   config: ClientModelConfig,
-  defaultUid: string,
+  { defaultUid, isPriced }: ListFacts,
   catalogue: Catalogue,
 ): AccountModel {
   const number = numberOf(config) ?? (isEnumName(uid) ? numberByName.get(uid) : undefined);
@@ -76,7 +63,7 @@ function model(
     contextTokens: positive(config.maxTokens) ?? positive(config.modelInfo?.maxTokens),
     maxOutputTokens: positive(config.modelInfo?.maxOutputTokens),
     supportsImages: config.supportsImages,
-    creditMultiplier: creditMultiplier(config),
+    creditMultiplier: creditMultiplier(config, isPriced),
     costTier: costTiers[config.modelCostTier],
     isNew: config.isNew,
     isDefault: uid === defaultUid,
@@ -128,25 +115,6 @@ const vendors: Readonly<Partial<Record<ModelProvider, string>>> = {
   [ModelProvider.MINIMAX]: "minimax",
 };
 
-const vendorWords: readonly (readonly [RegExp, string])[] = [
-  [/^claude/, "anthropic"],
-  [/^(?:gpt|o\d|codex)/, "openai"],
-  [/^gemini/, "google"],
-  [/^grok/, "xai"],
-  [/^deepseek/, "deepseek"],
-  [/^kimi/, "moonshot"],
-  [/^qwen/, "alibaba"],
-  [/^glm/, "zhipu"],
-  [/^minimax/, "minimax"],
-  [/^swe/, "cognition"],
-  [/^llama/, "meta"],
-];
-
-function vendorByName(uid: string, name: string, label: string, catalogue: Catalogue): string {
-  const known = isPrivate(uid) ? catalogue.byLabel(label) : catalogue.byUid(uid);
-  return known?.vendor ?? vendorWords.find(([pattern]) => pattern.test(name))?.[1] ?? "unknown";
-}
-
 const costTiers: Readonly<Record<ModelCostTier, Model["costTier"]>> = {
   [ModelCostTier.UNSPECIFIED]: undefined,
   [ModelCostTier.LOW]: "low",
@@ -155,10 +123,14 @@ const costTiers: Readonly<Record<ModelCostTier, Model["costTier"]>> = {
   [ModelCostTier.FREE]: "free",
 };
 
-/** proto3 drops a zero: it means free only where the price is a fixed number of credits. */
-function creditMultiplier(config: ClientModelConfig): number | undefined {
-  const known = config.creditMultiplier !== 0 || config.pricingType === ModelPricingType.STATIC_CREDIT;
-  return known ? config.creditMultiplier : undefined;
+/**
+ * proto3 drops a zero. It means free where the price is a fixed number of credits, and where another model of the list has a
+ * multiplier and this one does not have another kind of price.
+ */
+function creditMultiplier({ creditMultiplier: multiplier, pricingType }: ClientModelConfig, isPriced: boolean) {
+  const inCredits = isPriced && pricingType === ModelPricingType.UNSPECIFIED;
+  const known = multiplier !== 0 || inCredits || pricingType === ModelPricingType.STATIC_CREDIT;
+  return known ? multiplier : undefined;
 }
 
 /** Listed, but refused when a message asks for them. Source: facts/language-server.md, 6. */

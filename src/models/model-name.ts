@@ -8,15 +8,24 @@ import { shapeOf } from "./model-shape.ts";
  * Source: facts/language-server.md, 6 (canonical names: a colon before the variant).
  */
 export function modelName(uid: string, label: string, catalogue: Catalogue): string {
-  if (isPrivate(uid)) return catalogue.byLabel(label)?.name ?? spelled(label) ?? uid;
+  if (isPrivate(uid)) return oneForm(catalogue.byLabel(label)?.name ?? spelled(label) ?? uid);
   const known = catalogue.byUid(uid) ?? (isEnumName(uid) ? catalogue.byLabel(label) : undefined);
-  return known?.name ?? spelled(isEnumName(uid) ? label : uid) ?? spelled(label) ?? uid;
+  return oneForm(known?.name ?? spelled(isEnumName(uid) ? label : uid) ?? spelled(label) ?? uid);
+}
+
+/** The vendor swapped version and family in names of Claude: `claude-4.5-opus-thinking` → `claude-opus-4.5:thinking`. */
+function oneForm(name: string): string {
+  const ordered = name.replace(/^claude-(\d+(?:\.\d+)?)-(opus|sonnet|haiku)(?=[-:]|$)/, "claude-$2-$1");
+  const parts = /^claude-(opus|sonnet|haiku)-(\d+(?:\.\d+)?)(?:[-:](thinking|1m|thinking-1m))?$/.exec(ordered);
+  if (parts === null) return ordered;
+  const [, family, version, lane] = parts;
+  return `claude-${family}-${version}${lane === undefined ? "" : `:${lane}`}`;
 }
 
 /** The name of a model of which only the UID is at hand; the UID itself where it tells nothing. */
 export function nameOfUid(uid: string, catalogue: Catalogue): string {
   if (isPrivate(uid)) return uid;
-  return catalogue.byUid(uid)?.name ?? (isEnumName(uid) ? uid : (spelled(uid) ?? uid));
+  return oneForm(catalogue.byUid(uid)?.name ?? (isEnumName(uid) ? uid : (spelled(uid) ?? uid)));
 }
 
 /** Whether a UID is a slot whose meaning is the account's own. */

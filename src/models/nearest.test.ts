@@ -21,6 +21,17 @@ it("counts single edits", () => {
   expect(editDistance("", "abc")).toBe(3);
 });
 
+it("suggests models of the family that was meant, and no other", () => {
+  const models = ["swe-1.5:slow", "gpt-5", "gpt-5:high", "gpt-5-codex", "glm-5.1", "kimi-k2", "o3"].map((name) =>
+    fakeModelOf(name),
+  );
+  expect(nearestNames("gpt5", models, 3)).toEqual(["gpt-5", "gpt-5:high", "gpt-5-codex"]);
+  expect(nearestNames("gpt5-mini", models, 9).every((name) => name.startsWith("gpt-"))).toBe(true);
+  expect(nearestNames("swe", models, 3)).toEqual(["swe-1.5:slow"]);
+  expect(nearestNames("o4", models, 1)).toEqual(["o3"]);
+  expect(nearestNames("zzz", models, 3)).toHaveLength(3);
+});
+
 it.each([
   ["opus", /opus/],
   ["gpt-99", /^gpt-/],

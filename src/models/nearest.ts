@@ -1,15 +1,18 @@
 import type { Model } from "./model.ts";
+import { shapeOf } from "./model-shape.ts";
 
 /**
  * The names of the `count` models that are nearest to what was asked for, nearest first: those whose name, UID or label has
- * most of its words (`opus` is nearer to `claude-opus-4.7` than to `gpt-5`), and of these the ones fewest edits away.
+ * most of its words (`opus` is nearer to `claude-opus-4.7` than to `gpt-5`), and of these the ones fewest edits away. If any
+ * model shares a word of its family with it (`gpt5`: `gpt`), all of them do, and there can be fewer.
  */
 export function nearestNames(asked: string, models: readonly Model[], count: number): readonly string[] {
   const text = asked.slice(0, 80).toLowerCase();
-  return models
-    .filter((model) => model.disabledReason === undefined)
+  const callable = models.filter((model) => model.disabledReason === undefined);
+  const family = callable.filter((model) => spellingsOf(model).some((spelling) => sharesFamily(text, spelling)));
+  return (family.length > 0 ? family : callable)
     .map((model) => {
-      const spellings = [model.name, model.uid, model.label].map((spelling) => spelling.toLowerCase());
+      const spellings = spellingsOf(model);
       return {
         name: model.name,
         likeness: Math.max(...spellings.map((spelling) => likenessOfWords(text, spelling))),
@@ -19,6 +22,21 @@ export function nearestNames(asked: string, models: readonly Model[], count: num
     .sort((a, b) => b.likeness - a.likeness || a.distance - b.distance)
     .slice(0, count)
     .map(({ name }) => name);
+}
+
+function spellingsOf({ name, uid, label }: Model): readonly string[] {
+  return [name, uid, label].map((spelling) => spelling.toLowerCase());
+}
+
+/** Whether a word of the one's family is, perhaps misspelt, one of the other's. */
+function sharesFamily(asked: string, text: string): boolean {
+  const words = familyWords(text);
+  return familyWords(asked).some((word) => words.some((other) => likeness(word, other) > 0));
+}
+
+/** The words before the variant, without numbers and single letters: `gpt` of `gpt-5:high`. */
+function familyWords(text: string): readonly string[] {
+  return wordsOf(shapeOf(text).base).filter((word) => /^[a-z]{2,}$/.test(word) && word !== "model");
 }
 
 /** How much of the words of `asked` is in `text`, misspelt words in part: 0 to 1. */
@@ -37,7 +55,7 @@ function likeness(a: string, b: string): number {
 }
 
 function wordsOf(text: string): readonly string[] {
-  return text.split(/[^a-z0-9]+/).filter((word) => word !== "");
+  return text.match(/[a-z]+|\d+/g) ?? [];
 }
 
 /** How many characters must be put in, taken out or replaced to make one text of the other (Levenshtein). */

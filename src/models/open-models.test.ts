@@ -10,10 +10,12 @@ function account() {
   const clock = new FakeClock();
   const state = { asked: 0, models: fakeModels, failure: undefined as Error | undefined };
   const models = openModels(
-    async () => {
-      state.asked++;
-      if (state.failure !== undefined) throw state.failure;
-      return fakeStatus(state.models);
+    {
+      account: async () => {
+        state.asked++;
+        if (state.failure !== undefined) throw state.failure;
+        return { status: fakeStatus(state.models), agent: undefined };
+      },
     },
     { clock },
   );
@@ -79,5 +81,126 @@ describe("the name of a UID", () => {
     expect(models.nameOf("claude-opus-9-high")).toBe("claude-opus-9:high");
     expect(models.nameOf("MODEL_PRIVATE_7")).toBe("MODEL_PRIVATE_7");
     expect(state.asked).toBe(0);
+  });
+});
+
+/** A model as an agent lists it. */
+const listed = (id: string, label = id) => ({ id, label, isCurrent: false });
+
+describe("the models of the vendor's agent", () => {
+  const agent = [
+    { id: "swe-2-high", label: "SWE-2 High", isCurrent: true },
+    listed("swe-2-medium", "SWE-2"),
+    listed("claude-opus-5-max", "Claude Opus 5 Max"),
+    listed("MODEL_PRIVATE_11", "Claude Haiku 4.5"),
+    listed("MODEL_CLAUDE_4_5_OPUS", "Claude Opus 4.5"),
+    listed("swe-1-6-slow", "SWE-1.6 Slow"),
+  ];
+  const withStatus = (status: boolean) =>
+    openModels(
+      { account: async () => ({ status: status ? fakeStatus(fakeModels) : undefined, agent }) },
+      { clock: new FakeClock() },
+    );
+
+  it("are named as the account's own list names them", async () => {
+    const list = await withStatus(false).list({ refresh: false }, never);
+    expect(list.map(({ uid, name, vendor, isDefault }) => [uid, name, vendor, isDefault])).toEqual([
+      ["swe-2-high", "swe-2:high", "cognition", true],
+      ["swe-2-medium", "swe-2:medium", "cognition", false],
+      ["claude-opus-5-max", "claude-opus-5:max", "anthropic", false],
+      ["MODEL_PRIVATE_11", "claude-haiku-4.5", "anthropic", false],
+      ["MODEL_CLAUDE_4_5_OPUS", "claude-opus-4.5", "anthropic", false],
+      ["swe-1-6-slow", "swe-1.6:slow", "cognition", false],
+    ]);
+  });
+
+  it("are those that can be called, with what the language server adds", async () => {
+    const list = await withStatus(true).list({ refresh: false }, never);
+    expect(list).toHaveLength(agent.length);
+    expect(list.find(({ uid }) => uid === "MODEL_CLAUDE_4_5_OPUS")).toMatchObject({
+      number: 391,
+      contextTokens: 200_000,
+      maxOutputTokens: 64_000,
+      creditMultiplier: 4,
+      supportsImages: true,
+    });
+    expect(list.find(({ uid }) => uid === "claude-opus-5-max")?.disabledReason).toBeUndefined();
+  });
+
+  it("are resolved with their effort", async () => {
+    const models = withStatus(false);
+    expect((await models.resolve("swe-2", "high", never)).model.uid).toBe("swe-2-high");
+    expect((await models.resolve("swe-2", undefined, never)).model.uid).toBe("swe-2-medium");
+    expect((await models.resolve("claude-opus-4-5", undefined, never)).model.uid).toBe("MODEL_CLAUDE_4_5_OPUS");
+  });
+});
+
+describe("the models of configured agents", () => {
+  const gone = new MillraceError("ide_not_running", "No IDE runs.");
+  function configured() {
+    const state = { asked: 0, account: undefined as Error | undefined, agent: undefined as Error | undefined };
+    const problems: string[] = [];
+    const agent = {
+      name: "opencode",
+      models: async () => {
+        state.asked++;
+        if (state.agent !== undefined) throw state.agent;
+        return [listed("mock/gpt-5-high"), listed("mock/gpt-5-low"), { ...listed("mock/m1"), isCurrent: true }];
+      },
+    };
+    const account = async () => {
+      if (state.account !== undefined) throw state.account;
+      return { status: fakeStatus(fakeModels), agent: undefined };
+    };
+    const options = { clock: new FakeClock(), onProblem: (name: string) => problems.push(name) };
+    return { state, problems, models: openModels({ account, agents: [agent] }, options) };
+  }
+
+  it("follow the account's, by the agent's name and the agent's own id", async () => {
+    const { models } = configured();
+    const list = await models.list({ refresh: false }, never);
+    expect(list).toHaveLength(fakeModels.length + 3);
+    expect(list.slice(-3).map(({ uid, name, vendor, isDefault }) => [uid, name, vendor, isDefault])).toEqual([
+      ["opencode/mock/gpt-5-high", "opencode/mock/gpt-5-high", "openai", false],
+      ["opencode/mock/gpt-5-low", "opencode/mock/gpt-5-low", "openai", false],
+      ["opencode/mock/m1", "opencode/mock/m1", "opencode", false],
+    ]);
+    expect(models.nameOf("opencode/mock/m1")).toBe("opencode/mock/m1");
+    expect(models.nameOf("gone/mock/m2")).toBe("gone/mock/m2");
+  });
+
+  it("are listed alone where nobody is signed in with the IDE", async () => {
+    const { state, models } = configured();
+    state.account = gone;
+    expect(await models.list({ refresh: false }, never)).toHaveLength(3);
+    state.agent = new Error("does not start");
+    await expect(models.list({ refresh: true }, never)).rejects.toThrow("No IDE runs.");
+  });
+
+  it("are left out, and told of, while the agent does not answer", async () => {
+    const { state, problems, models } = configured();
+    state.agent = new Error("does not start");
+    expect(await models.list({ refresh: false }, never)).toHaveLength(fakeModels.length);
+    expect(problems).toEqual(["opencode"]);
+  });
+
+  it("are meant by their prefix alone, and then the account is not asked", async () => {
+    const { state, models } = configured();
+    state.account = gone;
+    expect((await models.resolve("opencode/mock/m1", undefined, never)).model.uid).toBe("opencode/mock/m1");
+    expect((await models.resolve("OpenCode/GPT-5:high", undefined, never)).model.uid).toBe("opencode/mock/gpt-5-high");
+    await expect(models.resolve("gpt-5", undefined, never)).rejects.toThrow("No IDE runs.");
+  });
+
+  it("never answer for a name without the prefix, and are suggested", async () => {
+    const { models } = configured();
+    await models.list({ refresh: false }, never);
+    await expect(models.resolve("m1", undefined, never)).rejects.toMatchObject({
+      code: "unknown_model",
+      details: { nearest: expect.arrayContaining(["opencode/mock/m1"]) as unknown },
+    });
+    await expect(models.resolve("opencode/mock/m9", undefined, never)).rejects.toThrow(
+      'The agent opencode has no model "opencode/mock/m9". Nearest: opencode/mock/m1',
+    );
   });
 });

@@ -35,7 +35,7 @@ describe("a name is", () => {
   ])("a UID: %s", (name, expected) => expect(uidOf(name)).toBe(expected));
 
   it.each([
-    ["claude-4.5-opus", "MODEL_CLAUDE_4_5_OPUS name"],
+    ["claude-opus-4.5", "MODEL_CLAUDE_4_5_OPUS name"],
     ["claude-opus-4.7:high", "claude-opus-4-7-high name"],
     ["gpt-5.2", "MODEL_GPT_5_2_MEDIUM name"],
     ["gpt-5.2:priority", "MODEL_GPT_5_2_MEDIUM_PRIORITY name"],
@@ -50,6 +50,8 @@ describe("a name is", () => {
     ["claude-opus-4.7", "claude-opus-4-7-medium variant"],
     ["claude-opus-4.7:fast", "claude-opus-4-7-medium-fast variant"],
     ["gpt-5.5", "gpt-5-5-high variant"],
+    ["claude-opus-4.5-thinking", "MODEL_CLAUDE_4_5_OPUS_THINKING variant"],
+    ["claude-4.5-opus", "MODEL_CLAUDE_4_5_OPUS variant"],
     ["claude-4.5-opus:thinking", "MODEL_CLAUDE_4_5_OPUS_THINKING variant"],
     ["anthropic/claude-opus-4.7:high", "claude-opus-4-7-high variant"],
     ["claude-4.7-opus-high", "claude-opus-4-7-high variant"],

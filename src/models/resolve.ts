@@ -22,6 +22,12 @@ interface Found {
   readonly effortNamed: boolean;
 }
 
+/** For the error about an unknown name: whose models they are, and all models that could have been meant. */
+interface UnknownWords {
+  readonly owner: string;
+  readonly all: () => readonly AccountModel[];
+}
+
 /**
  * What a name means among the models of an account, in a fixed order: exact UID; name; name with its variant (`name:variant`,
  * `name-variant`, and the bare name of a family that marks a default or has a medium); alias (label, Claude's words in
@@ -30,9 +36,14 @@ interface Found {
  *
  * @throws MillraceError `unknown_model` with the nearest three, `model_not_allowed` for a disabled one. Never a default.
  */
-export function resolveModel(models: readonly AccountModel[], asked: string, effort: string | undefined): Resolution {
+export function resolveModel(
+  models: readonly AccountModel[],
+  asked: string,
+  effort: string | undefined,
+  words: UnknownWords = { owner: "The account", all: () => models },
+): Resolution {
   const found = find(models, asked);
-  if (found === undefined) throw unknownModel(models, asked);
+  if (found === undefined) throw unknownModel(models, asked, words);
   const picked = found.effortNamed ? undefined : withEffort(models, found.model, effort);
   const model = picked ?? found.model;
   if (model.disabledReason !== undefined) throw notAllowed(model);
@@ -134,13 +145,13 @@ function isEnum(text: string): boolean {
   return /^MODEL_[A-Z0-9_]+$/.test(text);
 }
 
-function unknownModel(models: readonly AccountModel[], asked: string): MillraceError {
+function unknownModel(models: readonly AccountModel[], asked: string, { owner, all }: UnknownWords): MillraceError {
   const shown = asked.length > 80 ? `${asked.slice(0, 79)}…` : asked;
-  const nearest = nearestNames(asked, models, 3);
+  const nearest = nearestNames(asked, all(), 3);
   const message =
     models.length === 0
-      ? `The account has no model "${shown}": its list of models is empty.`
-      : `The account has no model "${shown}".${nearest.length === 0 ? "" : ` Nearest: ${nearest.join(", ")}.`}`;
+      ? `${owner} has no model "${shown}": its list of models is empty.`
+      : `${owner} has no model "${shown}".${nearest.length === 0 ? "" : ` Nearest: ${nearest.join(", ")}.`}`;
   return new MillraceError("unknown_model", message, { param: "model", details: { asked: shown, nearest } });
 }
 

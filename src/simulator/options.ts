@@ -6,6 +6,7 @@ import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import { profileNames, profiles } from "./profile.ts";
+import { decoyKinds } from "./wire/listener.ts";
 
 const cascadeLives = ["on", "old-models", "retired", "removed"] as const;
 export type CascadeLife = (typeof cascadeLives)[number];
@@ -40,6 +41,8 @@ export const simulatorOptionsSchema = z.strictObject({
   upgraded: z.boolean().default(false),
   /** Devin: the plan that the app saved at its start. */
   savedPlan: z.enum(savedPlanForms).default("fresh"),
+  /** More ports of the server's process that speak something else; a client that asks ports in order meets them first. */
+  decoys: z.array(z.enum(decoyKinds)).default([]),
   /** RPCs to leave out, on top of those the profile lacks. */
   missing: z.array(z.string()).default([]),
   /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle says how. */

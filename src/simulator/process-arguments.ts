@@ -86,6 +86,7 @@ function windsurfArguments(facts: ProcessFacts, pipe: string): string[] {
 export function processEnvironment(facts: ProcessFacts): Record<string, string> {
   return {
     HOME: facts.home,
+    MILLRACE_STAND_IN: "1",
     ...(facts.platform === "win32" ? { USERPROFILE: facts.home } : {}),
     CODEIUM_EDITOR_APP_ROOT: facts.layout.appRoot,
     ...(facts.profile.csrfIn === "environment" ? { WINDSURF_CSRF_TOKEN: facts.csrfToken } : {}),

@@ -10,7 +10,7 @@ import { profiles } from "./profile.ts";
 import { Observations, type Report } from "./report.ts";
 import { type EditorSide, windsurfProduct } from "./windsurf-product.ts";
 import { guard } from "./wire/guard.ts";
-import { type Listener, listenForLsp, listenForRpc, listenForTlsAndPlain } from "./wire/listener.ts";
+import { type Listener, listenAsDecoy, listenForLsp, listenForRpc, listenForTlsAndPlain } from "./wire/listener.ts";
 import { selfSigned } from "./wire/self-signed.ts";
 
 /** A language server that runs in this process. */
@@ -67,6 +67,10 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
     const rpc = await listenForRpc(handler, onConnection);
     listeners = [rpc, lsp, chatClient];
     ports = { rpcPort: rpc.port, tlsPort: undefined, lspPort: lsp.port, chatClientPort: chatClient.port };
+  }
+
+  for (const kind of config.decoys) {
+    listeners.push(await listenAsDecoy(kind, Math.min(ports.rpcPort, ports.tlsPort ?? ports.rpcPort)));
   }
 
   return {

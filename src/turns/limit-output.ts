@@ -1,4 +1,4 @@
-import type { FinishReason, TurnEventBody } from "../log/event.ts";
+import type { FinishReason, IdeToolNames, TurnEventBody } from "../log/event.ts";
 import type { Step } from "./step.ts";
 
 export interface OutputLimits {
@@ -23,7 +23,7 @@ export function limitOutput(limits: OutputLimits): Step | undefined {
   let over = false;
 
   /** Passes on what may be said now that `arrived` changed; `settled` when nothing will be added to it. */
-  const advance = (settled: boolean): TurnEventBody[] => {
+  const advance = (settled: boolean, ideTools?: IdeToolNames): TurnEventBody[] => {
     const searchFrom = arrived.startsWith(passed) ? passed.length : 0;
     const match = firstMatch(arrived, stop, searchFrom);
     const held = settled ? 0 : heldBack(arrived, stop);
@@ -36,7 +36,7 @@ export function limitOutput(limits: OutputLimits): Step | undefined {
     const reason = sayable.length < wanted.length ? tooLong : match?.reason;
     if (reason === undefined) return events;
     over = true;
-    return [...events, { type: "finished", reason, text: sayable }];
+    return [...events, { type: "finished", reason, text: sayable, ...(ideTools === undefined ? {} : { ideTools }) }];
   };
 
   return {
@@ -51,7 +51,7 @@ export function limitOutput(limits: OutputLimits): Step | undefined {
           return advance(false);
         case "finished": {
           arrived = body.text;
-          const events = advance(true);
+          const events = advance(true, body.ideTools);
           return over ? events : [...events, body];
         }
         case "tool_call":

@@ -33,6 +33,17 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((turns) => turns.stop()));
 });
 
+/** A store that keeps back each new turn until it is told. */
+function withHeldCreate() {
+  const memory = openMemoryLog({ clock: new FakeClock() });
+  const creating = Promise.withResolvers<void>();
+  const store: LogStore = {
+    ...bound(memory),
+    create: (...asked) => creating.promise.then(() => memory.create(...asked)),
+  };
+  return { store, creating };
+}
+
 describe("a turn", () => {
   test("is read live from its start to its one terminal event", async () => {
     const { turns, backend } = begin();
@@ -68,15 +79,72 @@ describe("a turn", () => {
       },
     };
     const { turns, backend } = begin({ store: held });
-    await turns.start(asking(), never);
+    const starting = turns.start(asking(), never);
     await settle();
     expect(backend.last.promptSent).toBe(false);
     release();
     await settle();
     expect(backend.last.promptSent).toBe(true);
+    await starting;
     void turns.stop();
     await settle();
     release();
+  });
+
+  test("has its conversation started while it is stored, and gets its prompt only after that", async () => {
+    const { store, creating } = withHeldCreate();
+    const { turns, backend } = begin({ store });
+    const starting = turns.start(asking(), never);
+    await settle();
+    expect(backend.last.promptSent).toBe(false);
+    creating.resolve();
+    await starting;
+    await settle();
+    expect(backend.last.promptSent).toBe(true);
+  });
+
+  test("that cannot be stored has what was begun upstream closed, and its prompt is never sent", async () => {
+    const { store, creating } = withHeldCreate();
+    const { turns, backend } = begin({ store });
+    const starting = turns.start(asking(), never);
+    const refused = starting.catch((error: unknown) => error);
+    await settle();
+    creating.reject(new MillraceError("internal", "the log is damaged"));
+    expect(await refused).toMatchObject({ code: "internal" });
+    await settle();
+    expect(backend.answers.map(({ closed, promptSent }) => ({ closed, promptSent }))).toEqual([
+      { closed: true, promptSent: false },
+    ]);
+  });
+
+  test("is told of once its first event is durable, or after 50 ms once it is flushed alone", async () => {
+    const noted: unknown[] = [];
+    const append = Promise.withResolvers<void>();
+    const memory = openMemoryLog({ clock: new FakeClock() });
+    const store: LogStore = {
+      ...bound(memory),
+      create: async (...asked) => {
+        const created = await memory.create(...asked);
+        const { writer } = created;
+        if (writer === undefined) return created;
+        const held: typeof writer.append = (...events) => append.promise.then(() => writer.append(...events));
+        return { ...created, writer: { turnId: writer.turnId, epoch: writer.epoch, append: held } };
+      },
+      noteAttached: async (turnId, atMs, graceMs) => {
+        noted.push(graceMs);
+        await memory.noteAttached(turnId, atMs, graceMs);
+      },
+    };
+    const { turns, clock } = begin({ store });
+    let told = false;
+    const starting = turns.start(asking({ graceMs: 7_000 }), never).then(() => (told = true));
+    await settle();
+    expect({ told, noted }).toEqual({ told: false, noted: [] });
+    await clock.advance(50);
+    await starting;
+    expect(noted).toEqual([7_000]); // a grace time is durable, and with it the turn
+    append.resolve();
+    await settle();
   });
 
   test("gives late readers and slow readers the same events, from any cursor", async () => {
@@ -322,7 +390,10 @@ describe("an idempotency key", () => {
     const [a, b] = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
     expect(a.turnId).toBe(b.turnId);
     expect([a.joined, b.joined].sort()).toEqual(["key", "no"]);
-    expect(backend.answers).toHaveLength(1);
+    await settle();
+    expect(backend.answers.filter(({ promptSent }) => promptSent)).toHaveLength(1);
+    // the conversation that was started for the other one is closed before it gets a prompt
+    expect(backend.answers.filter(({ stoppedBy, closed }) => closed && stoppedBy === "cancel")).toHaveLength(1);
   });
 
   test("with another request is a conflict", async () => {

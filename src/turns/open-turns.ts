@@ -1,5 +1,5 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.ts";
-import { bestEffort } from "../base/async.ts";
+import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
@@ -7,7 +7,7 @@ import type { AttachedStream } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import { readOutline, readTurn } from "../log/read-turn.ts";
-import type { LogStore, LogWriter, Opening, TurnRecord } from "../log/store.ts";
+import type { Created, LogStore, LogWriter, NewTurn, Opening, TurnRecord } from "../log/store.ts";
 import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
@@ -54,6 +54,9 @@ export interface TurnsOptions extends Planning {
   readonly trajectoryNotes?: TrajectoryNotes;
 }
 
+/** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
+const startsSoonMs = 50;
+
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
 const twinsLookedAt = 8;
 
@@ -75,6 +78,8 @@ interface Twins {
   /** Without a key: every turn of this caller and body, newest first, those with a key too. */
   readonly same: readonly TurnRecord[];
 }
+/** How long a stop waits for the clean-up of what was begun for turns that were not stored; ms. */
+const cleanUpMs = 10_000;
 
 type SendWords = [stream: AttachedStream, ...Parameters<Attachment["send"]>];
 
@@ -88,6 +93,10 @@ class Engine implements StreamTurns {
   readonly #refusals: Refusals;
   readonly #failedBodies: FailedBodies;
   readonly #inFlight: StartsInFlight;
+  /** Turns that are stored, but not flushed yet. */
+  readonly #unflushed = new Map<TurnId, Promise<void>>();
+  /** What was begun upstream for turns that were not stored, until it is cleaned up. */
+  readonly #leftOver = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   readonly #upkeep: Promise<void>;
   readonly #cleaning: Promise<void>;
@@ -131,16 +140,31 @@ class Engine implements StreamTurns {
       this.#refuseRepeat(await failedSeries(this.#store, same, this.#clock.now()));
       const { prompt, backend } = await this.#readied(asked, signal);
       const turn = newTurnOf(asked, this.#clock.now(), this.#options.graceMs);
-      const { record, writer } = await this.#store.create(turn, this.#options.owner);
+      const stored = Promise.withResolvers<LogWriter>();
+      const { runner, continuity } = this.#runnerOf(turn, backend, prompt, stored.promise);
+      const creating = this.#store.create(turn, this.#options.owner, undefined, { flush: false }); // `started` is flushed
+      const decided = creating.then(async (created) => ({ created, elsewhere: await this.#begunElsewhere(created) }));
+      void decided
+        .then(({ created, elsewhere }) =>
+          writerOf(elsewhere === undefined ? created : { ...created, writer: undefined }),
+        )
+        .then(stored.resolve, stored.reject);
+      const begun = runner.begin(); // a conversation is started meanwhile; no prompt is sent before `started` is stored
+      this.#leftOver.add(begun);
+      void begun.then(() => this.#leftOver.delete(begun));
+      const {
+        created: { record, writer },
+        elsewhere,
+      } = await decided;
       if (writer === undefined) return await this.#joined(record, asked, signal); // another request with this key was faster
-      const elsewhere = this.#mayBeElsewhere(record) ? await this.#begunElsewhere(record) : undefined;
       if (elsewhere !== undefined) {
         await this.#store.remove(record.turnId);
         return await this.#joined(elsewhere, asked, signal);
       }
-      const begun = this.#begin(record, writer, backend, prompt, signal);
-      await bestEffort(this.#supersede(record)); // its grace ends a turn that nobody reads
-      return begun;
+      this.#leftOver.delete(begun);
+      const started = this.#begin(record, runner, continuity, signal);
+      await Promise.all([this.#acknowledgeable(record, runner), bestEffort(this.#supersede(record))]); // a turn that nobody reads is ended by its grace
+      return started;
     } finally {
       leave();
     }
@@ -200,6 +224,10 @@ class Engine implements StreamTurns {
     return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
   }
 
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    return this.#store.untilEnded(turnId, signal);
+  }
+
   lastAliveAtMs(turnId: TurnId): number | undefined {
     return this.#running.lastAliveAtMs(turnId);
   }
@@ -239,6 +267,7 @@ class Engine implements StreamTurns {
     await Promise.all([this.#upkeep, this.#cleaning]);
     const outlives = this.#store.capabilities.survivesRestart;
     await this.#running.stop(outlives ? "detach" : "cancel");
+    await within(Promise.all(this.#leftOver), cleanUpMs, this.#clock);
     await this.#continuity?.close();
     await this.#presence.close();
     if (outlives) await this.#store.renewOwner(this.#options.owner, 0);
@@ -266,8 +295,9 @@ class Engine implements StreamTurns {
       return { outcome: admitted.outcome, turn: undefined };
     const { record, writer } = admitted.turn;
     const watched = start.body === undefined ? [] : [this.#failedBodies.watch(start.body)];
-    const begun = this.#begin(record, writer, backend, prompt, signal, watched);
-    await bestEffort(this.#supersede(record)); // whoever reads nothing is ended by its grace
+    const { runner, continuity } = this.#runnerOf(record, backend, prompt, writer, watched);
+    const begun = this.#begin(record, runner, continuity, signal);
+    await bestEffort(this.#supersede(record)); // a turn that nobody reads is ended by its grace
     return { outcome: "admitted", turn: begun };
   }
 
@@ -282,16 +312,14 @@ class Engine implements StreamTurns {
     return { prompt, backend };
   }
 
-  #mayBeElsewhere({ idempotencyKey }: TurnRecord): boolean {
-    const { sharedBetweenProcesses } = this.#store.capabilities;
-    return this.#options.implicitJoins && idempotencyKey === undefined && sharedBetweenProcesses;
-  }
-
   /**
    * The same request without a key that another gateway on this log took in the same moment. Both store theirs before they
    * look, so at least one sees the other. The older id goes on, unless the other one has begun: then this one waits no more.
    */
-  async #begunElsewhere(own: TurnRecord): Promise<TurnRecord | undefined> {
+  async #begunElsewhere({ record: own, writer }: Created): Promise<TurnRecord | undefined> {
+    const isShared = this.#store.capabilities.sharedBetweenProcesses;
+    if (writer === undefined || !isShared || !this.#options.implicitJoins || own.idempotencyKey !== undefined)
+      return undefined;
     const untilMs = this.#clock.monotonic() + sameMomentMs;
     for (;;) {
       const others = await this.#sameElsewhere(own);
@@ -321,23 +349,43 @@ class Engine implements StreamTurns {
     if (repeat.type === "tell") throw toldAgain(series, repeat.untilMs, nowMs, asked);
   }
 
-  /** From here the turn is stored, and goes on whatever becomes of the request. */
-  #begin(
-    record: TurnRecord,
-    writer: LogWriter,
+  #runnerOf(
+    turn: NewTurn,
     backend: Backend,
     prompt: Prompt,
-    signal: AbortSignal,
+    writer: LogWriter | Promise<LogWriter>,
     watched: readonly Step[] = [],
-  ): StartedTurn {
-    const { turnId, degraded, expiresAtMs } = record;
+  ): { readonly runner: Runner; readonly continuity: Promise<string> } {
+    const asked = { backend, prompt, run: this.#runOptions(turn.turnId) };
+    const { exchange, continuity } = routeOf(this.#options, this.#continuity, turn, asked);
+    const steps = [this.#refusals.watch(turn.modelUid as ModelUid), ...watched, ...stepsOf(this.#options, turn)];
+    const open = async () => exchange;
+    return { runner: new Runner({ writer, state: "created", open, steps, clock: this.#clock }), continuity };
+  }
+
+  /** From here the turn is stored, and goes on even if the request fails. */
+  #begin(record: TurnRecord, runner: Runner, continuity: Promise<string>, signal: AbortSignal): StartedTurn {
+    const { turnId, graceMs, degraded, expiresAtMs } = record;
     this.#presence.expect(turnId, signal);
-    const asked = { backend, prompt, run: this.#runOptions(turnId) };
-    const { exchange, continuity } = routeOf(this.#options, this.#continuity, record, asked);
-    const steps = [this.#refusals.watch(record.modelUid as ModelUid), ...watched, ...stepsOf(this.#options, record)];
-    const runner = new Runner({ writer, state: "created", open: async () => exchange, steps, clock: this.#clock });
-    this.#running.add(turnId, runner, record.graceMs);
+    this.#running.add(turnId, runner, graceMs);
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
+  }
+
+  /**
+   * Resolves when a client may be told of the turn: it is durable. Its first event makes it so, without a flush of its own; where the
+   * server takes long to start a conversation, the turn is flushed alone.
+   */
+  #acknowledgeable({ turnId, graceMs }: TurnRecord, runner: Runner): Promise<void> {
+    const durable = (async () => {
+      const isStored = await within(
+        runner.stored.then(() => true),
+        startsSoonMs,
+        this.#clock,
+      );
+      if (isStored === undefined) await bestEffort(this.#store.noteAttached(turnId, this.#clock.now(), graceMs));
+    })();
+    this.#unflushed.set(turnId, durable);
+    return durable.finally(() => this.#unflushed.delete(turnId));
   }
 
   /**
@@ -379,6 +427,7 @@ class Engine implements StreamTurns {
 
   async #joined(twin: TurnRecord, asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn> {
     refuseConflict(asked, twin);
+    await this.#unflushed.get(twin.turnId);
     this.#presence.expect(twin.turnId, signal);
     const record = await this.noteAttached(twin, asked.graceMs);
     return {
@@ -458,4 +507,10 @@ class Engine implements StreamTurns {
       });
     }
   }
+}
+
+/** Throws where another turn holds the key: then this one is not to be run. */
+function writerOf({ writer }: Created): LogWriter {
+  if (writer === undefined) throw new MillraceError("cancelled", "Another request started this turn.");
+  return writer;
 }

@@ -19,7 +19,8 @@ export interface Asked {
   readonly from?: Begun;
 }
 
-const archiveMs = 5_000;
+/** An agent may have to be started first: OpenCode took 10 s on a busy machine. */
+const archiveMs: Readonly<Record<BackendKind, number>> = { cascade: 5_000, raw_chat: 5_000, acp: 60_000 };
 
 /** Only cascades and sessions of agents are ever archived. */
 function kindOf(cascadeId: CascadeId): BackendKind {
@@ -29,8 +30,9 @@ function kindOf(cascadeId: CascadeId): BackendKind {
 /** Archives trajectories over whatever backend there is then. */
 export function archiverOf(backends: Backends): ContinuityOptions["archive"] {
   return async (cascadeId: CascadeId) => {
-    const signal = AbortSignal.timeout(archiveMs);
-    await (await backends.holding({ backend: kindOf(cascadeId), cascadeId }, signal)).archive(cascadeId, signal);
+    const backend = kindOf(cascadeId);
+    const signal = AbortSignal.timeout(archiveMs[backend]);
+    await (await backends.holding({ backend, cascadeId }, signal)).archive(cascadeId, signal);
   };
 }
 

@@ -42,6 +42,7 @@ export class Runner {
   /** The batch that is being stored. Never rejects. */
   #storing: Promise<unknown> = Promise.resolve();
   #logFailure: { readonly error: unknown } | undefined;
+  readonly #stored = Promise.withResolvers<void>();
   readonly #over = Promise.withResolvers<void>();
 
   constructor(options: RunnerOptions) {
@@ -59,6 +60,11 @@ export class Runner {
   /** Resolves when the turn is over here, which may be before the backend has cleaned up. Never rejects. */
   get over(): Promise<void> {
     return this.#over.promise;
+  }
+
+  /** Resolves when the log has the first event of this runner, or the turn is over here. Never rejects. */
+  get stored(): Promise<void> {
+    return this.#stored.promise;
   }
 
   /** Ends the turn, or hands it over. Takes effect even while the backend is silent. */
@@ -90,6 +96,7 @@ export class Runner {
       if (this.#logFailure !== undefined) throw this.#logFailure.error;
       if (!isOver(this.#state)) await this.#step([input]);
     } finally {
+      this.#stored.resolve();
       this.#over.resolve();
       if (!isOver(this.#state)) this.#tell("cancel"); // the log failed for good
       if (this.#opened) await this.#working;
@@ -164,6 +171,7 @@ export class Runner {
     }
     const writer = await this.#options.writer;
     const { outcome } = await writer.append(mergeDeltas(appends), this.#options.clock.now());
+    this.#stored.resolve();
     this.#state = outcome === "appended" ? state : decide(this.#state, { type: "fenced" }).state;
     // only now: whoever fenced us off needs the upstream; a turn that was removed needs it no more
     const reason = outcome === "removed" ? "cancel" : stopFor(this.#state, this.#upstreamEnded);

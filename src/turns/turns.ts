@@ -75,6 +75,8 @@ export interface Turns {
   follow(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
   /** As `follow`, without what was said: of any turn, also of one that its client sealed. For counting and for the dashboard. */
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
+  /** Resolves once the turn has ended, wherever it runs. Throws as `follow` does. */
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /**

@@ -66,7 +66,7 @@ describe("Antigravity's plan", () => {
     const { endpoint } = await antigravity({ GetUserStatus: fixture("fractions") }, false);
     const plan = await readAntigravityPlan(endpoint, now, signal);
     expect(plan.quotaSummary).toBeUndefined();
-    const source = { ide: "antigravity", build: "1", readAtMs: now } as const;
+    const source = { ide: "antigravity", build: "1", readAtMs: now, source: "language_server" } as const;
     expect(antigravitySnapshot(plan, source).shape).toBe("fractions");
   });
 

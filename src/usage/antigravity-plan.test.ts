@@ -3,7 +3,12 @@ import { antigravitySnapshot } from "./antigravity-plan.ts";
 import type { LimitWindow } from "./limits.ts";
 import { fixture } from "./snapshot.fake.ts";
 
-const source = { ide: "antigravity", build: "1.14.2", readAtMs: Date.parse("2026-02-24T12:00:00Z") } as const;
+const source = {
+  ide: "antigravity",
+  build: "1.14.2",
+  readAtMs: Date.parse("2026-02-24T12:00:00Z"),
+  source: "language_server",
+} as const;
 const read = (userStatus: string | undefined, quotaSummary?: string) =>
   antigravitySnapshot(
     {

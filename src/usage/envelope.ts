@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { productName } from "../language-server/product-name.ts";
 import type { Spend } from "./history/history.ts";
 import type { OutsideUse } from "./history/outside.ts";
 import type { ModelCalls } from "./history/tool-calls.ts";
@@ -15,6 +16,8 @@ import type { UsageReport } from "./usage-report.ts";
 const instant = z.iso.datetime();
 const maybeNumber = z.number().nullable();
 
+const planSource = z.enum(["language_server", "saved_plan"]).default("language_server");
+
 const paceSchema = z.object({
   verdict: z.enum(["ahead", "tight", "runs_out", "exhausted", "too_early"]),
   elapsed: maybeNumber,
@@ -28,7 +31,7 @@ const windowSchema = z.object({
   id: z.string(),
   label: z.string(),
   kind: z.enum(["consumption", "balance"]),
-  unit: z.enum(["credits", "percent", "usd"]),
+  unit: z.enum(["credits", "percent", "usd", "messages"]),
   state: z.enum(["metered", "unlimited", "unknown"]),
   scope: z.enum(["plan", "pool", "model"]),
   used: maybeNumber,
@@ -43,7 +46,11 @@ const windowSchema = z.object({
 const limitsOfIdeSchema = z.object({
   object: z.literal("limits"),
   ide: z.enum(["windsurf", "windsurf-next", "antigravity"]),
+  /** What a person calls it; "" from a gateway of an older version. */
+  product: z.string().default(""),
   build: z.string(),
+  /** Who told it: the running IDE, or the plan that its app saved, read at `fetched_at`. */
+  source: planSource,
   shape: z.enum(["credits", "quota", "fractions", "pools", "unknown"]),
   plan_name: z.string().nullable(),
   fetched_at: instant,
@@ -90,13 +97,15 @@ const spendSchema = z.object({
 const outsideSchema = z.object({
   ide: z.string(),
   window: z.string(),
-  unit: z.enum(["credits", "percent", "usd"]),
+  unit: z.enum(["credits", "percent", "usd", "messages"]),
   from: instant,
   to: instant,
   lost: z.number(),
   explained: maybeNumber,
   used_outside: maybeNumber,
   bound: z.enum(["exact", "at_most", "at_least", "unknown"]),
+  /** Whose readings it rests on; saved plans are too old for it. */
+  source: planSource,
 });
 
 export const usageSchema = z.object({
@@ -144,9 +153,9 @@ export function encodeLimits({ nowMs, readings, errors }: Limits): LimitsEnvelop
 /** What a model's UID is called. */
 type NameOf = (uid: string) => string;
 
-/** `name` is what a person calls a row's key: that of a model, else the key. */
-export function encodeUsage({ query, rows, outside }: UsageReport, nameOf: NameOf): UsageEnvelope {
-  const named = query.by === "model" ? nameOf : (key: string) => key;
+/** `name` is what a person calls a row's key: the name that a model had when it was used, else the key. */
+export function encodeUsage({ query, rows, outside, names }: UsageReport, nameOf: NameOf): UsageEnvelope {
+  const named = query.by === "model" ? (uid: string) => names.get(uid) ?? nameOf(uid) : (key: string) => key;
   return {
     object: "usage",
     since: iso(query.sinceMs),
@@ -185,7 +194,9 @@ function encodeReading({ snapshot, paces, expiresAtMs, stale }: Reading): Limits
   return {
     object: "limits",
     ide: snapshot.ide,
+    product: productName(snapshot.ide, snapshot.build),
     build: snapshot.build,
+    source: snapshot.source,
     shape: snapshot.shape,
     plan_name: snapshot.planName ?? null,
     fetched_at: iso(snapshot.readAtMs),
@@ -267,6 +278,7 @@ function encodeOutside(use: OutsideUse): UsageEnvelope["used_outside"][number] {
     explained: use.explained ?? null,
     used_outside: use.outside ?? null,
     bound: use.bound,
+    source: "language_server",
   };
 }
 

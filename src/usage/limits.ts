@@ -4,7 +4,10 @@ import type { IdeVariant } from "../language-server/endpoint.ts";
 export type PlanShape = "credits" | "quota" | "fractions" | "pools" | "unknown";
 
 /** What the numbers of a window count. `percent` runs from 0 to 100; `credits` are whole ones, not hundredths. */
-export type LimitUnit = "credits" | "percent" | "usd";
+export type LimitUnit = "credits" | "percent" | "usd" | "messages";
+
+/** Who told a reading: the running IDE's language server, or the plan that the app saved at its last start. */
+export type PlanSource = "language_server" | "saved_plan";
 
 /**
  * One limit of a plan, as one reading told it. Absent, zero and unknown are three values: `undefined` means the answer
@@ -41,8 +44,9 @@ export interface LimitsSnapshot {
   readonly ide: IdeVariant;
   /** The build of the IDE that answered; empty if it does not say. */
   readonly build: string;
-  /** Epoch ms of the reading. */
+  /** Epoch ms of the reading; of a saved plan, when the app wrote it. */
   readonly readAtMs: number;
+  readonly source: PlanSource;
   readonly shape: PlanShape;
   /** `Pro`, `Teams`; undefined if the answer does not name it. */
   readonly planName: string | undefined;
@@ -56,6 +60,7 @@ export interface ReadingSource {
   readonly ide: IdeVariant;
   readonly build: string;
   readonly readAtMs: number;
+  readonly source: PlanSource;
 }
 
 /** A window in percent of its limit from the share that is left, 0..1 (values outside are cut); unknown without one. */
@@ -82,6 +87,24 @@ export function percentWindow(
     limit: 100,
     remaining: tidy(left * 100),
     utilization: tidy(1 - left),
+  };
+}
+
+/** Money that is left, or owed when negative. */
+export function usdBalance(id: string, label: string, remaining: number): LimitWindow {
+  return {
+    id,
+    label,
+    kind: "balance",
+    unit: "usd",
+    state: "metered",
+    scope: "plan",
+    used: undefined,
+    limit: undefined,
+    remaining,
+    utilization: undefined,
+    resetsAtMs: undefined,
+    windowSeconds: undefined,
   };
 }
 

@@ -63,6 +63,64 @@ describe("the meter's limits", () => {
     expect(reads).toBe(1);
   });
 
+  describe("of a plan that the app saved", () => {
+    const saved = (lastStartMs: number, percent = 30): PlanAnswer => ({
+      type: "saved",
+      ide: "windsurf",
+      build: "3.10.48",
+      rows: {
+        lastStartMs,
+        accountRows: [
+          JSON.stringify({ weeklyRemainingPercent: percent, weeklyResetAtUnix: clock.now() / 1000 + 86_400 }),
+        ],
+        oldRow: undefined,
+        userStatus: undefined,
+      },
+    });
+
+    it("say so, with the time of the app's last start, and stay out of the history", async () => {
+      const startedMs = clock.now() - 60 * minute;
+      answer = () => Promise.resolve([saved(startedMs)]);
+      const limits = encodeLimits(await meter.limits({ wait: true }, idle));
+      expect(limitsSchema.parse(limits)).toMatchObject({
+        data: [
+          {
+            source: "saved_plan",
+            product: "Devin Desktop 3.10 (formerly Windsurf)",
+            fetched_at: new Date(startedMs).toISOString(),
+            stale: true,
+            windows: [{ id: "weekly", remaining: 30 }],
+          },
+        ],
+        errors: [],
+      });
+      expect(history.latestSnapshots(0)).toEqual([]);
+    });
+
+    it("never take the place of a newer reading of the server", async () => {
+      const startedMs = clock.now() - 60 * minute;
+      await meter.limits({ wait: true }, idle);
+      await clock.advance(6 * minute);
+      answer = () => Promise.resolve([saved(startedMs)]);
+      const { readings } = await meter.limits({ wait: true }, idle);
+      expect(readings.find(({ snapshot }) => snapshot.ide === "windsurf")).toMatchObject({
+        stale: true,
+        snapshot: { source: "language_server" },
+      });
+    });
+
+    it("that is too old are an error only where nothing else tells the plan", async () => {
+      const old = clock.now() - 48 * 60 * minute;
+      answer = () => Promise.resolve([saved(old)]);
+      expect((await meter.limits({ wait: true }, idle)).errors).toMatchObject([
+        { ide: "windsurf", error: { message: expect.stringContaining("2 d ago, at its last start") } },
+      ]);
+      await clock.advance(minute);
+      answer = () => Promise.resolve([saved(old), windsurf()]);
+      expect((await meter.limits({ wait: true }, idle)).errors).toEqual([]);
+    });
+  });
+
   it("are read once for all who ask at the same time", async () => {
     await Promise.all([shown(), shown(), shown()]);
     expect(reads).toBe(1);

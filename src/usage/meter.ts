@@ -37,7 +37,7 @@ export interface Limits {
 }
 
 export interface MeterOptions {
-  /** Asks every running IDE for its plan (some 170 KB each). Throws when none can be found. */
+  /** Asks every running IDE for its plan (some 170 KB each), or reads what an app saved. Throws when there is neither. */
   readonly readPlan: (signal: AbortSignal) => Promise<readonly PlanAnswer[]>;
   readonly history: UsageHistory;
   readonly clock: Clock;
@@ -125,23 +125,34 @@ export function openMeter(options: MeterOptions): Meter {
     const failed = (ide: IdeVariant | undefined, error: unknown) =>
       failures.push({ ide, error: toMillraceError(error).toRecord(), atMs: clock.now() });
     const answered = new Set<IdeVariant>();
+    /** A saved plan that cannot be used matters only where nothing else told the plan. */
+    const unusable: (readonly [IdeVariant, unknown])[] = [];
     try {
       for (const answer of await readPlan(deadline(new AbortController().signal, readTimeoutMs))) {
         if (answer.type === "failed") failed(answer.ide, answer.error);
         else if (!answered.has(answer.ide)) {
           try {
             const snapshot = snapshotOfAnswer(answer, clock.now());
+            if (snapshot.source === "saved_plan") {
+              // It is as old as the app's start: a newer reading tells more, and the history is of readings.
+              if ((newest.get(answer.ide)?.readAtMs ?? 0) > snapshot.readAtMs) continue;
+              newest.set(answer.ide, snapshot);
+              answered.add(answer.ide);
+              continue;
+            }
             newest.set(answer.ide, snapshot);
             answered.add(answer.ide);
             remember(() => history.addSnapshot(snapshot));
           } catch (error) {
-            failed(answer.ide, error);
+            if (answer.type === "saved") unusable.push([answer.ide, error]);
+            else failed(answer.ide, error);
           }
         }
       }
     } catch (error) {
       failed(undefined, error instanceof DOMException ? timedOut(error) : error);
     }
+    for (const [ide, error] of unusable) if (!answered.has(ide)) failed(ide, error);
     unanswered = new Set([...newest.keys()].filter((ide) => !answered.has(ide)));
     errors = failures;
     notify();

@@ -3,9 +3,10 @@ import type { IdeVariant } from "../language-server/endpoint.ts";
 import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { antigravitySnapshot } from "./antigravity-plan.ts";
 import type { LimitsSnapshot } from "./limits.ts";
+import { type SavedPlanRows, savedPlanSnapshot } from "./saved-plan.ts";
 import { windsurfSnapshot } from "./windsurf-plan.ts";
 
-/** What one running IDE answered when it was asked for its plan, or why it did not. */
+/** What one running IDE answered when it was asked for its plan, why it did not, or what its app saved. */
 export type PlanAnswer =
   | {
       readonly type: "windsurf";
@@ -21,17 +22,25 @@ export type PlanAnswer =
       readonly userStatus: unknown;
       readonly quotaSummary: unknown;
     }
+  /** Nothing was asked: the app saved this at its last start. */
+  | {
+      readonly type: "saved";
+      readonly ide: "windsurf" | "windsurf-next";
+      readonly build: string;
+      readonly rows: SavedPlanRows;
+    }
   | { readonly type: "failed"; readonly ide: IdeVariant; readonly error: MillraceError };
 
 /**
  * The snapshot in an answer that was read at `readAtMs` (epoch ms).
  *
- * @throws MillraceError `upstream_failed` for an answer of a form that is not known.
+ * @throws MillraceError `upstream_failed` for an answer of a form that is not known, or a saved plan that cannot be believed.
  */
 export function snapshotOfAnswer(
   answer: Exclude<PlanAnswer, { readonly type: "failed" }>,
   readAtMs: number,
 ): LimitsSnapshot {
-  const source = { ide: answer.ide, build: answer.build, readAtMs };
+  const source = { ide: answer.ide, build: answer.build, readAtMs, source: "language_server" } as const;
+  if (answer.type === "saved") return savedPlanSnapshot(answer.rows, source, readAtMs);
   return answer.type === "windsurf" ? windsurfSnapshot(answer.userStatus, source) : antigravitySnapshot(answer, source);
 }

@@ -31,6 +31,7 @@ export function snapshotOf(options: {
     ide: options.ide ?? "windsurf",
     build: "2.3.15",
     readAtMs,
+    source: "language_server",
     shape: "quota",
     planName: "Pro",
     windows: options.windows ?? [window],

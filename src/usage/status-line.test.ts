@@ -21,11 +21,16 @@ function limits(...snapshots: readonly LimitsSnapshot[]): LimitsEnvelope {
 }
 
 const windsurf = (name: string) =>
-  windsurfSnapshot(windsurfFixture(name), { ide: "windsurf", build: "2.3.15", readAtMs: now });
+  windsurfSnapshot(windsurfFixture(name), {
+    ide: "windsurf",
+    build: "2.3.15",
+    readAtMs: now,
+    source: "language_server",
+  });
 const antigravity = () =>
   antigravitySnapshot(
     { userStatus: fixture("fractions"), quotaSummary: fixture("pools") },
-    { ide: "antigravity", build: "1.14.2", readAtMs: now },
+    { ide: "antigravity", build: "1.14.2", readAtMs: now, source: "language_server" },
   );
 
 describe("the status line", () => {
@@ -85,6 +90,18 @@ describe("the status line", () => {
       percentage: 0,
     });
     expect(JSON.parse(statusLine(limits(), { ...plain, format: "waybar" }, now))).toMatchObject({ class: "unknown" });
+  });
+
+  it("names today's product, and tells a saved plan where there is room for it", () => {
+    const saved = { ...windsurf("quota"), build: "3.10.48", source: "saved_plan", readAtMs: now - 60_000 } as const;
+    const as = (more: Partial<StatusLineOptions>) => statusLine(limits(saved), { ...plain, ...more }, now);
+    expect(as({})).toBe("Devin daily 62% · weekly 81%");
+    expect(as({ template: "{product}: {source}, {read_at}" })).toBe(
+      "Devin Desktop 3.10 (formerly Windsurf): saved plan, 2026-02-24T11:59:00.000Z",
+    );
+    expect(JSON.parse(as({ format: "waybar" }))).toMatchObject({
+      tooltip: expect.stringContaining("(saved plan, read at 2026-02-24T11:59:00.000Z)"),
+    });
   });
 
   it("lets no text of a plan become a bar's command", () => {

@@ -1,4 +1,5 @@
 import { MillraceError } from "../base/errors.ts";
+import { productName, shortProductName } from "../language-server/product-name.ts";
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
 import { durationInWords } from "./pace-words.ts";
 
@@ -22,11 +23,11 @@ interface Entry {
   readonly mood: Mood;
 }
 
-const shortNames: Readonly<Record<string, string>> = {
-  windsurf: "Windsurf",
-  "windsurf-next": "Next",
-  antigravity: "Antigravity",
-};
+const variants: readonly string[] = ["windsurf", "windsurf-next", "antigravity"];
+
+function shortName(of: LimitsOfIde): string {
+  return shortProductName(of.ide, of.build);
+}
 
 /**
  * The limits as one line (two and more for SwiftBar, whose further lines are its menu). Pure, and light: it loads nothing
@@ -54,9 +55,9 @@ export function statusLine(limits: LimitsEnvelope, options: StatusLineOptions, n
 
 /** An IDE that is none; a limit that none of those that were read has. One that merely does not run is no mistake. */
 function refuseUnknown(limits: LimitsEnvelope, { ide, window }: StatusLineOptions): void {
-  if (ide !== undefined && !Object.hasOwn(shortNames, ide)) {
+  if (ide !== undefined && !variants.includes(ide)) {
     throw new MillraceError("invalid_request", `There is no IDE ${JSON.stringify(ide)}.`, {
-      hint: `There are: ${Object.keys(shortNames).join(", ")}.`,
+      hint: `There are: ${variants.join(", ")}.`,
     });
   }
   const read = limits.data.filter((of) => ide === undefined || of.ide === ide);
@@ -103,7 +104,7 @@ function lineOf(entries: readonly Entry[], nowMs: number, paint: Paint): string 
   return [...byIde]
     .map(([of, ofIde]) => {
       const windows = ofIde.map((entry) => paint(`${nameOf(entry.window)} ${leftOf(entry, nowMs)}`, entry.mood));
-      return `${shortNames[of.ide] ?? of.ide}${of.stale ? "~" : ""} ${windows.join(" · ")}`;
+      return `${shortName(of)}${of.stale ? "~" : ""} ${windows.join(" · ")}`;
     })
     .join("  ");
 }
@@ -117,7 +118,8 @@ function leftOf({ window, mood }: Entry, nowMs: number): string {
   if (window.state === "unlimited") return "∞";
   if (window.state === "unknown" || isOver(window, nowMs)) return "?";
   if (window.kind === "balance") return `${window.remaining ?? "?"} ${window.unit}`;
-  const left = window.unit === "credits" ? `${Math.floor(window.remaining ?? 0)}` : `${percentLeft(window)}%`;
+  const counts = window.unit === "credits" || window.unit === "messages";
+  const left = counts ? `${Math.floor(window.remaining ?? 0)}` : `${percentLeft(window)}%`;
   return mood === "bad" || mood === "warn" ? `${left}!` : left;
 }
 
@@ -128,7 +130,10 @@ function percentLeft(window: LimitsWindowEnvelope): string {
 
 const placeholders: Readonly<Record<string, (entry: Entry, nowMs: number) => string>> = {
   ide: ({ of }) => of.ide,
+  product: ({ of }) => of.product || productName(of.ide, of.build),
   plan: ({ of }) => of.plan_name ?? "",
+  source: ({ of }) => (of.source === "saved_plan" ? "saved plan" : "language server"),
+  read_at: ({ of }) => of.fetched_at,
   window: ({ window }) => window.id,
   label: ({ window }) => window.label,
   left: (entry, nowMs) => leftOf(entry, nowMs),
@@ -171,7 +176,8 @@ const painters: Readonly<Record<StatusLineFormat, Paint>> = {
 function menuText(entry: Entry, nowMs: number): string {
   const { of, window } = entry;
   const reset = window.resets_at === null ? "" : `, resets in ${durationInWords(Date.parse(window.resets_at) - nowMs)}`;
-  return `${shortNames[of.ide] ?? of.ide}, ${window.label}: ${leftOf(entry, nowMs)} left${reset}`;
+  const saved = of.source === "saved_plan" ? ` (saved plan, read at ${of.fetched_at})` : "";
+  return `${shortName(of)}, ${window.label}: ${leftOf(entry, nowMs)} left${reset}${saved}`;
 }
 
 /** SwiftBar reads what follows a bar as parameters. */

@@ -92,7 +92,7 @@ describe("the usage recorder", () => {
   it("tells a problem and goes on", async () => {
     const gone = () => Promise.reject(new Error("gone"));
     recorder = openUsageRecorder({
-      turns: { get: gone, list: gone, outline: (...asked) => fake.turns.outline(...asked) },
+      turns: { get: gone, list: gone, untilEnded: async () => {}, outline: (...asked) => fake.turns.outline(...asked) },
       meter,
       onProblem: (error) => problems.push(error),
     });

@@ -8,14 +8,15 @@ import type { Meter } from "./meter.ts";
 export interface TurnSource {
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
   list(filter: { readonly open?: boolean; readonly limit: number }): Promise<readonly TurnRecord[]>;
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void>;
 }
 
 /** Puts every turn that ends into the usage history. */
 export interface UsageRecorder {
-  /** Follows a turn to its end; nothing happens if it is followed already. */
+  /** Records a turn once it has ended; nothing happens if it is watched already. */
   watch(turnId: TurnId): void;
-  /** Resolves once nothing is followed any more. What had not ended is recorded after the next start. */
+  /** Resolves once nothing is watched any more. What had not ended is recorded after the next start. */
   stop(): Promise<void>;
 }
 
@@ -30,12 +31,15 @@ export function openUsageRecorder(options: {
   readonly turns: TurnSource;
   readonly meter: Pick<Meter, "recordTurn" | "history">;
   readonly onProblem: (error: unknown) => void;
+  /** What a model's UID is called now. */
+  readonly nameOf?: (uid: string) => string;
 }): UsageRecorder {
-  const { turns, meter, onProblem } = options;
+  const { turns, meter, onProblem, nameOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
 
   async function record(turnId: TurnId): Promise<void> {
+    await turns.untilEnded(turnId, stopping.signal); // its events are read once, when all of them are there
     const found = await turns.get(turnId);
     if (found === undefined) return;
     const kept: OutlinedEvent[] = [];
@@ -46,7 +50,8 @@ export function openUsageRecorder(options: {
       hasDelta ||= isDelta;
     }
     const turn = finishedTurn(found, kept);
-    if (turn !== undefined) meter.recordTurn(turn);
+    if (turn === undefined) return;
+    meter.recordTurn(nameOf === undefined ? turn : { ...turn, modelName: nameOf(turn.model) });
   }
 
   function watch(turnId: TurnId): void {

@@ -8,6 +8,8 @@ export interface UsageReport {
   readonly query: SpendQuery;
   readonly rows: readonly Spend[];
   readonly outside: readonly OutsideUse[];
+  /** The names that models had when these turns used them, by UID. */
+  readonly names: ReadonlyMap<string, string>;
 }
 
 /** The order in which IDEs are shown. */
@@ -15,7 +17,7 @@ export const ideOrder: readonly IdeVariant[] = ["windsurf", "windsurf-next", "an
 
 /** What turns used, and what was used beside them, from the history alone. Throws what the history throws. */
 export function usageReport(
-  history: Pick<UsageHistory, "spend" | "snapshots" | "explained">,
+  history: Pick<UsageHistory, "spend" | "snapshots" | "explained" | "modelNames">,
   query: SpendQuery,
 ): UsageReport {
   const rows = history.spend(query);
@@ -26,5 +28,5 @@ export function usageReport(
     if (window === undefined) return [];
     return outsideUse(readings, window.id, (fromMs, toMs) => history.explained(ide, fromMs, toMs)) ?? [];
   });
-  return { query, rows, outside };
+  return { query, rows, outside, names: history.modelNames(query.untilMs) };
 }

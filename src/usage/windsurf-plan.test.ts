@@ -5,7 +5,12 @@ import type { LimitWindow } from "./limits.ts";
 import { windsurfFixture } from "./snapshot.fake.ts";
 import { windsurfSnapshot } from "./windsurf-plan.ts";
 
-const source = { ide: "windsurf", build: "2.3.15", readAtMs: Date.parse("2026-02-24T12:00:00Z") } as const;
+const source = {
+  ide: "windsurf",
+  build: "2.3.15",
+  readAtMs: Date.parse("2026-02-24T12:00:00Z"),
+  source: "language_server",
+} as const;
 const read = (name: string) => windsurfSnapshot(windsurfFixture(name), source);
 const brief = (windows: readonly LimitWindow[]) =>
   windows.map((w) => [w.id, w.state, w.used, w.limit, w.remaining, w.utilization]);

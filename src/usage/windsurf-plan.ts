@@ -1,6 +1,13 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { BillingStrategy, type PlanStatus, type UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import { type LimitsSnapshot, type LimitWindow, percentWindow, type ReadingSource, tidy } from "./limits.ts";
+import {
+  type LimitsSnapshot,
+  type LimitWindow,
+  percentWindow,
+  type ReadingSource,
+  tidy,
+  usdBalance,
+} from "./limits.ts";
 import { rawWindsurfPlan } from "./raw-plan.ts";
 
 const daySeconds = 86_400;
@@ -41,10 +48,13 @@ function quotaWindows(plan: PlanStatus): readonly LimitWindow[] {
   const windows: LimitWindow[] = [];
   const daily = quotaWindow("daily", "Daily quota", plan.dailyQuotaRemainingPercent, plan.dailyQuotaResetAtUnix);
   const weekly = quotaWindow("weekly", "Weekly quota", plan.weeklyQuotaRemainingPercent, plan.weeklyQuotaResetAtUnix);
-  if (plan.planInfo?.hideDailyQuota !== true) windows.push(daily);
-  if (plan.planInfo?.hideWeeklyQuota !== true) windows.push(weekly);
+  // -1 means that the plan has no such limit.
+  if (plan.planInfo?.hideDailyQuota !== true && plan.dailyQuotaRemainingPercent >= 0) windows.push(daily);
+  if (plan.planInfo?.hideWeeklyQuota !== true && plan.weeklyQuotaRemainingPercent >= 0) windows.push(weekly);
   const told = daily.state !== "unknown" || weekly.state !== "unknown";
-  if (told || plan.overageBalanceMicros !== 0n) windows.push(overage(plan.overageBalanceMicros));
+  if (told || plan.overageBalanceMicros !== 0n) {
+    windows.push(usdBalance("overage", "Overage balance", Number(plan.overageBalanceMicros) / 1e6));
+  }
   return windows;
 }
 
@@ -53,23 +63,6 @@ function quotaWindow(id: "daily" | "weekly", label: string, percent: number, res
   const told = percent !== 0 || resetsAtMs !== undefined;
   const windowSeconds = id === "daily" ? daySeconds : 7 * daySeconds;
   return percentWindow({ id, label, scope: "plan", resetsAtMs, windowSeconds }, told ? percent / 100 : undefined);
-}
-
-function overage(micros: bigint): LimitWindow {
-  return {
-    id: "overage",
-    label: "Overage balance",
-    kind: "balance",
-    unit: "usd",
-    state: "metered",
-    scope: "plan",
-    used: undefined,
-    limit: undefined,
-    remaining: Number(micros) / 1e6,
-    utilization: undefined,
-    resetsAtMs: undefined,
-    windowSeconds: undefined,
-  };
 }
 
 function creditWindows(plan: PlanStatus): readonly LimitWindow[] {

@@ -249,9 +249,15 @@ function someIdes(nowMs: number): IdeVerdicts {
     object: "ides",
     looked_at: new Date(nowMs).toISOString(),
     data: [
-      { variant: "windsurf", build: "2.3.15", pid: 4711, state: "ready" },
-      { variant: "windsurf-next", build: "2.4.0+next.1", pid: 4712, state: "not signed in" },
-      { variant: "antigravity", build: "1.14.2", pid: 4713, state: "metered only" },
+      { variant: "windsurf", product: "Windsurf 2.3", build: "2.3.15", pid: 4711, state: "ready" },
+      {
+        variant: "windsurf-next",
+        product: "Windsurf Next 2.4",
+        build: "2.4.0+next.1",
+        pid: 4712,
+        state: "not signed in",
+      },
+      { variant: "antigravity", product: "Antigravity 1.14", build: "1.14.2", pid: 4713, state: "metered only" },
     ],
     findings: [
       { area: "ide", level: "ok", what: "An IDE can be used" },
@@ -285,7 +291,12 @@ function pastReadings(now: number): readonly LimitsSnapshot[] {
     const intoDay = (36 - hoursAgo + 48) % 24; // the day's window resets 12 hours from now
     const used = { daily: Math.round((intoDay / 24) * 76), weekly: Math.round((index / 56) * 61) };
     const resets = { dailyMs: atMs + (24 - intoDay) * hour, weeklyMs: now + 4.67 * day };
-    return windsurfSnapshot(planNow(atMs, used, resets), { ide: "windsurf", build: "2.3.15", readAtMs: atMs });
+    return windsurfSnapshot(planNow(atMs, used, resets), {
+      ide: "windsurf",
+      build: "2.3.15",
+      readAtMs: atMs,
+      source: "language_server",
+    });
   });
 }
 

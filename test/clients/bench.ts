@@ -33,6 +33,8 @@ export const tripSchema = {
 } as const;
 
 const model = "claude-sonnet-4.6";
+/** A model of the stand-in's agent. */
+const acpModel = "claude-sonnet-5";
 
 export interface Ran {
   readonly code: number | null;
@@ -41,8 +43,16 @@ export interface Ran {
 }
 
 export interface BenchOptions {
+  /** The stand-in for Devin Desktop: prompts go to its agent program over ACP. */
+  readonly acp?: boolean;
   /** What is left of the account's plan. */
   readonly plan?: SimulatorOptions["plan"];
+}
+
+/** A prompt as the stand-in took it. */
+export interface Reached {
+  readonly text: string;
+  readonly images: readonly unknown[];
 }
 
 /** A client's own world: a stand-in IDE, a gateway process, a recorder before it, an empty home and a work folder. */
@@ -56,25 +66,32 @@ export class Bench {
   readonly gatewayHome: string;
   readonly home: string;
   readonly work: string;
+  readonly acp: boolean;
 
   private constructor(
-    parts: Pick<Bench, "ide" | "gateway" | "recorder" | "clients" | "gatewayHome" | "home" | "work">,
+    parts: Pick<Bench, "ide" | "gateway" | "recorder" | "clients" | "gatewayHome" | "home" | "work" | "acp">,
   ) {
+    this.acp = parts.acp;
     ({ ide: this.ide, gateway: this.gateway, recorder: this.recorder, clients: this.clients } = parts);
     ({ gatewayHome: this.gatewayHome, home: this.home, work: this.work } = parts);
   }
 
-  static async open(clients: string, { plan }: BenchOptions = {}): Promise<Bench> {
+  static async open(clients: string, { plan, acp = false }: BenchOptions = {}): Promise<Bench> {
     const folder = mkdtempSync(join(tmpdir(), "millrace-clients-"));
     const [gatewayHome, home, work] = [join(folder, "gateway"), join(folder, "home"), join(folder, "work")];
     for (const path of [gatewayHome, home, work]) mkdirSync(path);
     writeFileSync(join(work, "README.md"), "# A folder to work in\n");
     writeFileSync(join(work, "picture.png"), png(8, 8));
     const turn = { rate: 4_000, firstMs: 20, inputMs: 10 };
-    const ide = await startSimulator({ home: gatewayHome, turn, ...(plan === undefined ? {} : { plan }) });
+    const ide = await startSimulator({
+      home: gatewayHome,
+      turn,
+      ...(acp ? { profile: "devin-3" as const } : {}),
+      ...(plan === undefined ? {} : { plan }),
+    });
     const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", "1s"] });
     const recorder = await startRecorder(gateway.url);
-    return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work });
+    return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work, acp });
   }
 
   async close(): Promise<void> {
@@ -89,7 +106,22 @@ export class Bench {
     return this.gateway.key;
   }
 
+  get model(): string {
+    return this.acp ? acpModel : model;
+  }
+
+  /** What reached the model since the start: through the agent, or through the language server. */
+  async reached(): Promise<{ readonly prompts: readonly Reached[]; readonly cancels: number }> {
+    if (!this.acp) {
+      const { messages, cancels } = await this.ide.report();
+      return { prompts: messages, cancels: cancels.length };
+    }
+    const { prompts: sent, cancels } = this.ide.agentReport();
+    return { prompts: sent, cancels: cancels.length };
+  }
+
   get target(): Target {
+    const { model } = this;
     const listed = { id: model, name: "Claude", contextTokens: 200_000, maxOutputTokens: 32_768, images: true };
     return { url: this.recorder.url, model, models: [listed] };
   }
@@ -136,7 +168,7 @@ export class Bench {
     const env = {
       BASE_URL: this.recorder.url,
       API_KEY: this.key,
-      MODEL: model,
+      MODEL: this.model,
       PROMPT: prompts[scenario],
       SCHEMA: JSON.stringify(tripSchema),
       IMAGE: join(this.work, "picture.png"),
@@ -147,9 +179,13 @@ export class Bench {
 
   /** Resolves once the model has begun to answer something new. */
   async answering(): Promise<void> {
-    const { messages } = await this.ide.report();
-    const begun = messages.length;
     const patience = AbortSignal.timeout(240_000);
+    const begun = (await this.reached()).prompts.length;
+    if (this.acp) {
+      const isLong = ({ text }: Reached) => text.includes("size=60000");
+      await this.ide.untilAgent(({ prompts: sent }) => sent.slice(begun).some(isLong), patience);
+      return;
+    }
     await this.ide.until(
       (report) => report.messages.slice(begun).some(({ text }) => text.includes("size=60000")),
       patience,

@@ -12,14 +12,14 @@ const mostPrompts: Readonly<Record<Scenario, number>> = { plain: 2, tools: 5, js
 export async function drive(client: ClientCase, scenario: Scenario, bench: Bench): Promise<Outcome> {
   const way = client.drive[scenario];
   if (typeof way === "string") return { type: "not possible", note: way, ms: 0 };
-  const before = await bench.ide.report();
+  const before = await bench.reached();
   const startedAt = performance.now();
   const known = client.known?.[scenario];
   let ran: Ran | undefined;
   let wrong: string | undefined;
   try {
     ran = await way(bench);
-    await judge(scenario, ran, bench, before.messages.length, before.cancels.length);
+    await judge(scenario, ran, bench, before.prompts.length, before.cancels);
   } catch (error) {
     wrong = error instanceof Error ? error.message : String(error);
   }
@@ -35,7 +35,9 @@ async function judge(scenario: Scenario, ran: Ran, bench: Bench, messages: numbe
   const said = ran.stdout + ran.stderr;
   if (scenario === "cancel") {
     const patience = AbortSignal.timeout(120_000);
-    const told = await bench.ide.until((report) => report.cancels.length > cancels, patience).catch(() => undefined);
+    const isTold = (report: { readonly cancels: readonly unknown[] }) => report.cancels.length > cancels;
+    const waiting = bench.acp ? bench.ide.untilAgent(isTold, patience) : bench.ide.until(isTold, patience);
+    const told = await waiting.catch(() => undefined);
     expect(told !== undefined, "the model's work was not cancelled");
   } else if (scenario === "plain") expect(ran.stdout.includes("milled-4711"), "the answer did not arrive");
   else if (scenario === "tools") {
@@ -44,8 +46,7 @@ async function judge(scenario: Scenario, ran: Ran, bench: Bench, messages: numbe
   } else if (scenario === "json") {
     expect(/"city"\s*:|city\\?":/.test(ran.stdout) && /days/.test(ran.stdout), "no JSON of the schema arrived");
   } else if (scenario === "error") expect(/quota|limit|credit/i.test(said), "the user is not told why");
-  const report = await bench.ide.report();
-  const sent = report.messages.slice(messages);
+  const sent = (await bench.reached()).prompts.slice(messages);
   expect(sent.length > 0, "nothing reached the model");
   expect(sent.length <= mostPrompts[scenario], `${sent.length} prompts were sent`);
   const texts = new Set(sent.map(({ text }) => text));

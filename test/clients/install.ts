@@ -6,8 +6,6 @@ import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 
 const here = import.meta.dirname;
-const manifest = join(here, "package.json");
-
 /** Packages that put their program in place after the install, and how. npm runs no install scripts here: these two are ours. */
 const finishers = [
   ["opencode-ai", "postinstall.mjs"],
@@ -19,23 +17,34 @@ const finishers = [
  * MILLRACE_TEST_CLIENTS), never beside Millrace's own packages. The drivers are copied there at every run.
  */
 export async function installClients(): Promise<string> {
+  const folder = await installPackages(join(here, "package.json"));
+  cpSync(join(here, "drivers"), join(folder, "drivers"), { recursive: true });
+  return folder;
+}
+
+/** The folder with the packages of a manifest, installed once for each state of it. */
+export async function installPackages(manifest: string): Promise<string> {
   const digest = createHash("sha256").update(readFileSync(manifest)).digest("hex").slice(0, 12);
   const cache = process.env["MILLRACE_TEST_CLIENTS"] ?? join(homedir(), ".cache", "millrace", "test-clients");
   const folder = join(cache, digest);
   const done = join(folder, "installed");
   if (!existsSync(done)) {
-    process.stderr.write(`Installing the clients into ${folder} (about a minute, once) …\n`);
+    process.stderr.write(`Installing ${readName(manifest)} into ${folder} (about a minute, once) …\n`);
     mkdirSync(folder, { recursive: true });
     copyFileSync(manifest, join(folder, "package.json"));
     await ran("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], folder);
     for (const [name, script] of finishers) {
       const own = join(folder, "node_modules", name);
+      if (!existsSync(own)) continue;
       await ran(process.execPath, [join(own, script)], own);
     }
     writeFileSync(done, "");
   }
-  cpSync(join(here, "drivers"), join(folder, "drivers"), { recursive: true });
   return folder;
+}
+
+function readName(manifest: string): string {
+  return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly name: string }).name; // a file of ours
 }
 
 /** The version of an installed client. */

@@ -14,34 +14,51 @@ import { shapeOf } from "./shape.ts";
 import { page, type Row, type Travelled } from "./table.ts";
 
 /*
- * `npm run test:clients [-- --only codex] [--update]`: drives real clients against a real gateway process and the stand-in
+ * `npm run test:clients [-- --only codex] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/.
  */
 const root = join(import.meta.dirname, "../..");
 const args = process.argv.slice(2);
 const only = args.includes("--only") ? args[args.indexOf("--only") + 1]?.toLowerCase() : undefined;
 const update = args.includes("--update");
+/** Every client over the stand-in's agent program: `--acp` puts all scenarios there; without it, the plain one goes there too. */
+const acp = args.includes("--acp");
 const verbose = args.includes("--verbose");
 
 const clients = await installClients();
 const rows: Row[] = [];
 const travelled: Travelled[] = [];
+const overAgent: Outcome[] = [];
 for (const client of [...cliCases, ...editorCases, ...sdkCases]) {
   if (only !== undefined && !`${client.name} ${client.surface}`.toLowerCase().includes(only)) continue;
   rows.push({ client, version: versionOf(clients, client.packageName), outcomes: await suite(client) });
+  if (!acp) overAgent.push(await plainOverAgent(client));
 }
-for (const journey of [...pluginJourneys, ...setupJourneys]) {
+for (const journey of acp ? [] : [...pluginJourneys, ...setupJourneys]) {
   const { client, sentence, packageName } = journey;
   if (only !== undefined && !`${client} ${sentence}`.toLowerCase().includes(only)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
 }
 const written = page(rows, travelled);
 process.stdout.write(`\n${written}\n`);
-if (update && only === undefined) writeFileSync(join(root, "docs/clients.md"), written);
+if (update && only === undefined && !acp) writeFileSync(join(root, "docs/clients.md"), written);
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
+  overAgent.some(({ type }) => type === "failed") ||
   travelled.some(({ failure }) => failure !== undefined);
 process.exitCode = failed ? 1 : 0;
+
+/** One answer through the agent program, on a bench of its own. */
+async function plainOverAgent(client: ClientCase): Promise<Outcome> {
+  const bench = await Bench.open(clients, { acp: true });
+  try {
+    const outcome = await drive(client, "plain", bench);
+    report(client, "plain", outcome, "over ACP");
+    return outcome;
+  } finally {
+    await bench.close();
+  }
+}
 
 /** What does not hold of a journey; undefined when all does. */
 async function travel(journey: Journey): Promise<string | undefined> {
@@ -62,7 +79,7 @@ async function travel(journey: Journey): Promise<string | undefined> {
 }
 
 async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outcome>>> {
-  const bench = await Bench.open(clients);
+  const bench = await Bench.open(clients, { acp });
   const outcomes: [Scenario, Outcome][] = [];
   try {
     for (const scenario of scenarios) {
@@ -70,7 +87,7 @@ async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outc
       const outcome = await drive(client, scenario, bench);
       outcomes.push([scenario, outcome]);
       report(client, scenario, outcome);
-      if (update) keepShapes(client, scenario, bench.recorder.requests.slice(first).map(shapeOf));
+      if (update && !acp) keepShapes(client, scenario, bench.recorder.requests.slice(first).map(shapeOf));
     }
   } finally {
     await bench.close();
@@ -78,10 +95,10 @@ async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outc
   return Object.fromEntries(outcomes) as Record<Scenario, Outcome>; // one a scenario
 }
 
-function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outcome): void {
+function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outcome, way = ""): void {
   const mark = { passed: "ok", failed: "FAILED", known: "known", "not possible": "-" }[outcome.type];
   process.stderr.write(
-    `${mark.padEnd(7)} ${name} (${surface}) ${scenario} ${(outcome.ms / 1000).toFixed(1)} s ${outcome.note}\n`,
+    `${mark.padEnd(7)} ${name} (${surface}) ${scenario} ${way} ${(outcome.ms / 1000).toFixed(1)} s ${outcome.note}\n`,
   );
   if (outcome.type !== "failed" || !verbose || outcome.ran === undefined) return;
   process.stderr.write(

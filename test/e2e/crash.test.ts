@@ -8,11 +8,11 @@ test("turns survive a gateway that is killed at a write of its store, at a call 
   await using world = await CrashWorld.open(60_000);
   const { turns, broken, deaths } = await world.run({
     clients: crashClients,
-    characters: 900,
+    characters: 2_000,
     fates: [
-      { kind: "write", when: "before", write: 14 },
+      { kind: "write", when: "before", write: 40 },
       { kind: "call", rpc: "SendUserCascadeMessage", nth: 2 },
-      { kind: "time", afterMs: 700 },
+      { kind: "time", afterMs: 300 },
     ],
     random: generator(1),
     clientDeaths: 1,

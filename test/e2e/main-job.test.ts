@@ -93,7 +93,7 @@ test("without an IDE the answer is 424, with what was looked at and what to do; 
   expect(refused.code).toBe("ide_not_running");
   expect(refused.message).toContain("processes looked at");
   expect(JSON.stringify(refused.error)).toContain("looked_at");
-  expect(JSON.stringify(refused.error)).toContain("Start the IDE");
+  expect(JSON.stringify(refused.error)).toContain("Start Devin Desktop");
   await simulator({ home });
   await expect
     .poll(async () => (await client.chat.completions.create(ask("count to 3"))).choices[0]?.message.content, {

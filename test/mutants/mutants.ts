@@ -102,15 +102,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G3: an acknowledged message is not flushed",
     file: "src/log/sqlite/sqlite-medium.ts",
-    from: "    return this.#write(true, () => {\n      const admission",
-    to: "    return this.#write(false, () => {\n      const admission",
+    from: "const admission = await this.#write(true, () => {",
+    to: "const admission = await this.#write(false, () => {",
     tests: ["test/faults/power-loss.test.ts"],
   },
   {
     name: "G4: a message's turn is not stored with it",
     file: "src/log/sqlite/sqlite-medium.ts",
-    from: 'if (admission === "admitted" && turn !== undefined) this.#insertTurn(turn);',
-    to: 'if (admission === "admitted" && turn !== undefined) setImmediate(() => this.#insertTurn(turn));',
+    from: "this.#refuseLost(digest);\n      this.#insertTurn(turn);\n      return admitted;",
+    to: "this.#refuseLost(digest);\n      setImmediate(() => this.#insertTurn(turn));\n      return admitted;",
     tests: log,
   },
   {
@@ -180,8 +180,15 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G9: a box has the same nonce every time",
     file: "src/log/sealing/box.ts",
-    from: "const nonce = randomBytes(nonceBytes);",
-    to: "const nonce = randomBytes(nonceBytes).fill(0);",
+    from: "nonce: Uint8Array = randomBytes(nonceBytes)",
+    to: "nonce: Uint8Array = randomBytes(nonceBytes).fill(0)",
+    tests: sealing,
+  },
+  {
+    name: "G9: records have the same nonce every time",
+    file: "src/log/sealing/box.ts",
+    from: "this.#drawn = randomBytes(nonceBytes * noncesDrawn);",
+    to: "this.#drawn = randomBytes(nonceBytes * noncesDrawn).fill(0);",
     tests: sealing,
   },
   {

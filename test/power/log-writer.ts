@@ -54,9 +54,13 @@ async function lane(): Promise<void> {
 
 async function plain() {
   left--;
-  const { record, writer } = await store.create(newTurn(), "recorded");
+  const { record, writer } = await store.create(newTurn(), "recorded", undefined, { flush: false });
   if (writer === undefined) throw new Error("the turn was there");
-  say("created", record.turnId);
+  // as turns are: told of once `started` is stored, or before that where a grace time was noted
+  if (random() < 0.5) {
+    await store.noteAttached(record.turnId, systemClock.now(), record.graceMs);
+    say("created", record.turnId);
+  }
   return { turnId: record.turnId, writer };
 }
 

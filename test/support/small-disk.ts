@@ -20,6 +20,8 @@ export interface SmallDisk {
   readonly folder: string;
   fill(): void;
   free(): void;
+  /** Whether it refuses every write. What is open for writing must be closed before. */
+  readOnly(refuses: boolean): void;
 }
 
 /** One for a test, unmounted after it. */
@@ -49,6 +51,11 @@ export function smallDisk(megabytes: number): SmallDisk {
       }
     },
     free: () => rmSync(filler, { force: true }),
+    readOnly(refuses) {
+      const mode = refuses ? "remount,ro" : "remount,rw";
+      const { status, stderr } = spawnSync("mount", ["-o", mode, folder], { encoding: "utf8" });
+      if (status !== 0) throw new Error(`${folder} cannot be mounted anew: ${stderr}`);
+    },
   };
 }
 

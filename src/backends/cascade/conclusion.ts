@@ -20,9 +20,16 @@ const endings: Readonly<Record<keyof typeof ExecutorTerminationReason, Ending>> 
 
 /**
  * The terminal event of a turn that is over. What the trajectory shows goes before what the executor says: an error step
- * names its cause, the termination reason does not. Source: facts/language-server.md, 1.5 and 9.5.
+ * names its cause, the termination reason does not. Both ends name the tools with which the IDE's agent looked something up.
  */
 export function conclude(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): TurnEventBody {
+  const end = endOf(view, run, errorOf);
+  return view.read.length === 0 || end.type === "cancelled" ? end : { ...end, ideTools: view.read };
+}
+
+type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
+
+function endOf(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): End {
   if (view.tool !== undefined) return failed(toolMessage(view.tool), toolHint, { reason: unusableAnswer });
   if (view.cut) return failed(cutMessage, cutHint, { reason: unusableAnswer });
   if (view.error?.details !== undefined) return { type: "failed", error: errorOf(view.error.details).toRecord() };
@@ -32,8 +39,11 @@ export function conclude(view: TurnView, run: RunSnapshot | undefined, errorOf: 
   if (view.phase === "broken" || ending === "failed") return failed("The IDE's server gave up on this turn.");
   if (ending === "blocked") return failed("A Cascade hook set up in the IDE blocked this turn.", hookHint);
   if (view.phase === "open") return failed(unfinishedMessage(run));
-  const marked = view.checkpoint || (run?.executors.length ?? 0) > 0;
+  const marked = (view.checkpoint && !view.looking) || (run?.executors.length ?? 0) > 0;
+  if (view.looking && !marked) return failed(unfinishedMessage(run));
   if (view.phase === "none" && !marked) return failed(unansweredMessage(view, run));
+  const isSilent = view.answer.text === "" && view.read.length === 0 && !view.called;
+  if (isSilent && ending === "stop") return failed(emptyMessage, emptyHint, { reason: unusableAnswer });
   return { type: "finished", reason: { unified: ending, raw }, text: view.answer.text };
 }
 
@@ -48,8 +58,12 @@ function endingOf(run: RunSnapshot | undefined): { readonly ending: Ending; read
 }
 
 const toolHint =
-  "Millrace asks the IDE for answers only and stops its agent. Try again, or pick another model if this one keeps doing it.";
-const hookHint = "Look at the Cascade hooks in the IDE's settings, or ask whoever set them up.";
+  "Millrace lets the IDE's agent look things up, and stops it before it changes anything. Try again, or pick another model.";
+const hookHint = "Look at the Cascade hooks in the IDE's settings, or ask your administrator.";
+
+const emptyMessage = "The IDE's server ended the turn with an answer that has no text.";
+const emptyHint =
+  "Send the request again, or pick another model. `millrace doctor` shows whether the IDE answers at all.";
 
 const stoppedMessage = "The IDE stopped this answer: somebody pressed stop there, or the IDE is closing.";
 const cutMessage =

@@ -2,11 +2,13 @@ import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/call-failure.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { Reach } from "../reach.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { PollPacer } from "./poll-pacer.ts";
 import {
   afterAnswer,
   afterFailure,
@@ -17,75 +19,89 @@ import {
   type PollPace,
 } from "./poll-schedule.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
-import { wantsRun } from "./turn-progress.ts";
+import { isConfirming, wantsRun } from "./turn-progress.ts";
 
 /** How a turn is followed. */
 export interface FollowOptions {
   readonly clock: Clock;
   readonly pace: PollPace;
+  readonly pacer: PollPacer;
   /** Without any sign of life for this long, the turn is given up. */
   readonly silenceMs: number;
   readonly onAlive: () => void;
 }
 
 /**
- * Polls a turn to its end and gives what each poll brought as one batch; the last event is terminal. One poll at a time; each asks for what may have
- * changed. Rejects with the signal's reason when it aborts, wherever that meets it.
+ * Polls a turn to its end and gives what each poll brought as one batch; the last event is terminal. One poll at a time; each
+ * asks for what may have changed. Rejects with the signal's reason when it aborts, wherever that meets it.
  */
 export async function* followTurn<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   from: StartPoint,
   cascadeId: CascadeId,
   reach: Reach,
-  { clock, pace, silenceMs, onAlive }: FollowOptions,
+  { clock, pace, pacer, silenceMs, onAlive }: FollowOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   let state = follower.start(from);
   let history: PollHistory = noPolls;
   let detours = 0;
+  let tellsNothing: LanguageServer | undefined;
   const now = () => clock.monotonic();
   const startedAtMs = now();
-  for (;;) {
-    const askedAtMs = now();
-    const before = state.progress.changedAtMs;
-    const events: TurnEventBody[] = [];
-    let failure: unknown;
-    try {
-      const followed = follower.follow(state, await follower.read(reach.server, cascadeId, state, now, signal));
-      events.push(...followed.events);
-      state = followed.state;
-      onAlive();
-      if (!state.astray && wantsRun(state.progress, now())) {
-        state = follower.follow(state, await readRun(from, cascadeId, reach, now, signal)).state;
+  const leave = pacer.enter();
+  try {
+    for (;;) {
+      const askedAtMs = now();
+      const events: TurnEventBody[] = [];
+      let failure: unknown;
+      try {
+        const followed = follower.follow(state, await follower.read(reach.server, cascadeId, state, now, signal));
+        events.push(...followed.events);
+        state = followed.state;
         onAlive();
+        if (!state.astray && wantsRun(state.progress, now())) {
+          const { server } = reach;
+          const run = await readRun(from, cascadeId, reach, tellsNothing === server, now, signal);
+          if (run.status === undefined) tellsNothing = server;
+          state = follower.follow(state, run).state;
+          onAlive();
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        failure = error;
       }
-    } catch (error) {
-      signal.throwIfAborted();
-      failure = error;
-    }
-    if (events.length > 0) yield events;
-    if (events.some(isTerminal)) return;
+      if (events.length > 0) yield events;
+      if (events.some(isTerminal)) return;
 
-    let waitMs: number;
-    if (failure === undefined) {
-      const answered = { changed: state.progress.changedAtMs !== before, tookMs: now() - askedAtMs };
-      ({ history, waitMs } = afterAnswer(history, answered, pace));
-      detours = state.astray ? detours + 1 : 0;
-      if (state.progress.phase === "closing" || (state.astray && detours < 4)) continue;
-      if (now() - (state.progress.changedAtMs ?? startedAtMs) >= silenceMs) {
-        yield [{ type: "failed", error: silenceError(silenceMs) }];
-        return;
+      if (failure === undefined) {
+        const { progress } = state;
+        const confirming = isConfirming(progress);
+        const answeredAtMs = now();
+        const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
+        const ageMs = answeredAtMs - startedAtMs;
+        const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming }, pace);
+        history = after.history;
+        detours = state.astray ? detours + 1 : 0;
+        if ((progress.phase === "closing" && !confirming) || (state.astray && detours < 4)) continue;
+        if (quietMs >= silenceMs) {
+          yield [{ type: "failed", error: silenceError(silenceMs) }];
+          return;
+        }
+        await pacer.untilDue(after.next, signal);
+      } else {
+        const retry = afterFailure(history, pollFailure(failure), now(), pace);
+        if (retry === undefined) {
+          yield [{ type: "failed", error: lostError(failure, reach) }];
+          return;
+        }
+        history = retry.history;
+        await clock.sleep(retry.waitMs, signal);
+        if (isOutage(callFailure(failure))) await lookAgain(reach, signal);
       }
-    } else {
-      const retry = afterFailure(history, pollFailure(failure), now(), pace);
-      if (retry === undefined) {
-        yield [{ type: "failed", error: lostError(failure, reach) }];
-        return;
-      }
-      ({ history, waitMs } = retry);
     }
-    await clock.sleep(waitMs, signal);
-    if (failure !== undefined && isOutage(callFailure(failure))) await lookAgain(reach, signal);
+  } finally {
+    leave();
   }
 }
 
@@ -93,10 +109,13 @@ async function readRun(
   from: StartPoint,
   cascadeId: CascadeId,
   reach: Reach,
+  tellsNothing: boolean,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {
   const { restarted } = reach;
+  const nothing = () => ({ kind: "run", atMs: now(), status: undefined, executors: [], restarted }) as const;
+  if (tellsNothing) return nothing(); // it said once that it has no such call
   try {
     const { status, executors } = await reach.server.getStatus(cascadeId, signal);
     const ended = executors.filter(
@@ -107,7 +126,7 @@ async function readRun(
     return { kind: "run", atMs: now(), status, executors: ended, restarted };
   } catch (error) {
     if (callFailure(error) !== "unimplemented") throw error;
-    return { kind: "run", atMs: now(), status: undefined, executors: [], restarted };
+    return nothing();
   }
 }
 

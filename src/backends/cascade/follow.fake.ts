@@ -11,7 +11,9 @@ export const fresh: StartPoint = {
   fresh: true,
   sent: emptyAnswer,
   prompt: "hi",
-  errorOf: (details) => new MillraceError("rate_limited", details.userErrorMessage),
+  errorOf: (details) =>
+    new MillraceError("rate_limited", typeof details === "string" ? details : details.userErrorMessage),
+  ideTools: "read",
 };
 
 /** Drives a follower by hand over a trajectory, at a time that the test moves. */

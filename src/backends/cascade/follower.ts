@@ -3,6 +3,7 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Answer } from "../answer-diff.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
+import type { IdeTools } from "./settings.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 
 /** Where a follower begins. */
@@ -16,6 +17,7 @@ export interface StartPoint {
   /** The prompt as it was sent, which the transcript repeats. */
   readonly prompt: string;
   readonly errorOf: ErrorOf;
+  readonly ideTools: IdeTools;
 }
 
 export interface Followed<State> {

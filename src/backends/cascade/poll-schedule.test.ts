@@ -1,40 +1,43 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { afterAnswer, afterFailure, defaultPace, noPolls, type PollHistory } from "./poll-schedule.ts";
+import {
+  type AnsweredPoll,
+  afterAnswer,
+  afterFailure,
+  defaultPace,
+  noPolls,
+  type PollHistory,
+} from "./poll-schedule.ts";
 
-const quick = { tookMs: 1 };
+const answered = { askedAtMs: 1_000, answeredAtMs: 1_001, ageMs: 60_000, quietMs: 0, confirming: false };
+const after = (poll: Partial<AnsweredPoll>) => afterAnswer(noPolls, { ...answered, ...poll }, defaultPace).next;
 
 describe("afterAnswer", () => {
-  test("is fastest while something changes, and slows down to the slowest while nothing does", () => {
-    let history: PollHistory = noPolls;
-    const waits: number[] = [];
-    for (const changed of [true, true, false, false, false]) {
-      const next = afterAnswer(history, { changed, ...quick }, defaultPace);
-      history = next.history;
-      waits.push(next.waitMs);
-    }
-    expect(waits.slice(0, 2)).toEqual([defaultPace.fastestMs, defaultPace.fastestMs]);
-    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
-    for (let i = 0; i < 100; i++) history = afterAnswer(history, { changed: false, ...quick }, defaultPace).history;
-    expect(afterAnswer(history, { changed: false, ...quick }, defaultPace).waitMs).toBe(defaultPace.slowestMs);
-    expect(afterAnswer(history, { changed: true, ...quick }, defaultPace).waitMs).toBe(defaultPace.fastestMs);
+  test("is fastest while something changes and in the first ten seconds, and slows down with the silence", () => {
+    expect(after({ quietMs: 0 }).intervalMs).toBe(defaultPace.fastestMs);
+    expect(after({ quietMs: 9_999, ageMs: 9_999 }).intervalMs).toBe(defaultPace.fastestMs);
+    const intervals = [0, 2_000, 10_000, 30_000, 120_000].map((quietMs) => after({ quietMs }).intervalMs);
+    expect(intervals).toEqual(intervals.toSorted((a, b) => a - b));
+    expect(after({ quietMs: 30_000 }).intervalMs).toBe(250);
+    expect(after({ quietMs: 120_000 }).intervalMs).toBe(1_000);
   });
 
   test("a slow server is left alone as long as it took to answer, but not for ever", () => {
-    expect(afterAnswer(noPolls, { changed: true, tookMs: 200 }, defaultPace).waitMs).toBe(200);
-    expect(afterAnswer(noPolls, { changed: true, tookMs: 5_000 }, defaultPace).waitMs).toBe(defaultPace.slowestMs);
+    expect(after({ answeredAtMs: 1_200 }).notBeforeMs).toBe(1_400);
+    expect(after({ answeredAtMs: 6_000 }).notBeforeMs).toBe(6_500);
   });
 
-  test("every wait is between the fastest and the slowest", () => {
+  test("a checkpoint is looked at again soon, however long the turn was silent", () => {
+    const next = after({ confirming: true, quietMs: 200_000 });
+    expect(next).toMatchObject({ intervalMs: 0, notBeforeMs: answered.answeredAtMs + defaultPace.confirmMs });
+  });
+
+  test("no interval is shorter than the fastest or longer than a second", () => {
     fc.assert(
-      fc.property(fc.array(fc.record({ changed: fc.boolean(), tookMs: fc.nat(10_000) })), (polls) => {
-        let history: PollHistory = noPolls;
-        for (const poll of polls) {
-          const next = afterAnswer(history, poll, defaultPace);
-          expect(next.waitMs).toBeGreaterThanOrEqual(defaultPace.fastestMs);
-          expect(next.waitMs).toBeLessThanOrEqual(defaultPace.slowestMs);
-          history = next.history;
-        }
+      fc.property(fc.nat(600_000), fc.nat(600_000), (quietMs, ageMs) => {
+        const { intervalMs } = after({ quietMs, ageMs });
+        expect(intervalMs).toBeGreaterThanOrEqual(defaultPace.fastestMs);
+        expect(intervalMs).toBeLessThanOrEqual(1_000);
       }),
     );
   });
@@ -53,10 +56,10 @@ describe("afterFailure", () => {
     for (let i = 0; i < 4; i++) {
       const retry = afterFailure(history, "refused", 0, defaultPace);
       expect(retry).toBeDefined();
-      history = afterAnswer(retry?.history ?? history, { changed: true, ...quick }, defaultPace).history;
+      history = afterAnswer(retry?.history ?? history, answered, defaultPace).history;
     }
     expect(afterFailure(history, "refused", 0, defaultPace)).toBeUndefined();
-    for (let i = 0; i < 15; i++) history = afterAnswer(history, { changed: true, ...quick }, defaultPace).history;
+    for (let i = 0; i < 15; i++) history = afterAnswer(history, answered, defaultPace).history;
     expect(afterFailure(history, "refused", 0, defaultPace)).toBeDefined();
   });
 
@@ -76,7 +79,7 @@ describe("afterFailure", () => {
     },
   );
 
-  test.each(["trajectory_missing", "unimplemented"] as const)("%s is final", (kind) => {
+  test.each(["trajectory_missing", "unimplemented", "retired"] as const)("%s is final", (kind) => {
     expect(afterFailure(noPolls, kind, 0, defaultPace)).toBeUndefined();
   });
 });

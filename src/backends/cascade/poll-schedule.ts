@@ -1,16 +1,15 @@
 import type { CallFailureKind } from "../../language-server/call-failure.ts";
+import type { NextPoll } from "./poll-pacer.ts";
 
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */
 export type PollFailure = CallFailureKind | "silent";
 
-/** How often a turn is polled. All of it can be configured; the defaults are what `bench/` found. */
+/** How often a turn is polled, if nothing but the turn itself counts. All of it can be configured; the defaults are what `bench/` found. */
 export interface PollPace {
-  /** While text flows. */
+  /** From one question to the next while text flows, and in the first seconds. */
   readonly fastestMs: number;
-  /** After a long time without a change. */
-  readonly slowestMs: number;
-  /** By how much each poll without a change lengthens the wait. */
-  readonly growth: number;
+  /** Before a checkpoint that was just seen is looked at again, where the server does not say whether it is idle. */
+  readonly confirmMs: number;
   /** The part of the time, at most, that one turn spends waiting for answers: a slow server is asked less often. */
   readonly busyFraction: number;
   /** How long a server may be out of reach, as it is while the IDE restarts it, or silent. */
@@ -18,16 +17,26 @@ export interface PollPace {
 }
 
 export const defaultPace: PollPace = {
-  fastestMs: 40,
-  slowestMs: 500,
-  growth: 1.25,
+  fastestMs: 20,
+  confirmMs: 10,
   busyFraction: 0.5,
   outageMs: 45_000,
 };
 
+/** People feel the first text most, so it is waited for at the fastest pace this long. */
+const eagerMs = 10_000;
+/** How long a turn has been silent, and how often it is polled from then on; the longest first. */
+const silences: readonly { readonly afterMs: number; readonly everyMs: number; readonly evenEarly: boolean }[] = [
+  { afterMs: 120_000, everyMs: 1_000, evenEarly: true },
+  { afterMs: 30_000, everyMs: 250, evenEarly: true },
+  { afterMs: eagerMs, everyMs: 100, evenEarly: true },
+  { afterMs: 2_000, everyMs: 50, evenEarly: false },
+];
+/** A slow server is not left alone for longer than this. */
+const mostPoliteMs = 500;
+
 /** What past polls came to. */
 export interface PollHistory {
-  readonly quietPolls: number;
   /** Of the last 15 polls, oldest first: whether the server answered with an error. */
   readonly recentErrors: readonly boolean[];
   readonly errorsInRow: number;
@@ -37,7 +46,6 @@ export interface PollHistory {
 }
 
 export const noPolls: PollHistory = {
-  quietPolls: 0,
   recentErrors: [],
   errorsInRow: 0,
   failuresInRow: 0,
@@ -50,19 +58,36 @@ const mostOfRemembered = 5;
 const firstRetryMs = 100;
 const slowestRetryMs = 2_000;
 
-/** How long to wait after a poll that the server answered in `tookMs`, and whether it brought anything new. */
+/** What an answered poll says of the next one. Monotonic times in ms. */
+export interface AnsweredPoll {
+  readonly askedAtMs: number;
+  readonly answeredAtMs: number;
+  /** Since the prompt. */
+  readonly ageMs: number;
+  /** Since the last sign of life. */
+  readonly quietMs: number;
+  /** The next poll decides whether a checkpoint was the end. */
+  readonly confirming: boolean;
+}
+
+/** When to poll again after a poll that the server answered. */
 export function afterAnswer(
   history: PollHistory,
-  poll: { readonly changed: boolean; readonly tookMs: number },
+  poll: AnsweredPoll,
   pace: PollPace,
-): { readonly history: PollHistory; readonly waitMs: number } {
-  const quietPolls = poll.changed ? 0 : history.quietPolls + 1;
-  const eagerMs = Math.min(pace.slowestMs, pace.fastestMs * pace.growth ** Math.min(quietPolls, 64));
-  const politeMs = Math.min(pace.slowestMs, poll.tookMs * (1 / pace.busyFraction - 1));
+): { readonly history: PollHistory; readonly next: NextPoll } {
+  const { askedAtMs, answeredAtMs, confirming } = poll;
+  const tookMs = answeredAtMs - askedAtMs;
+  const politeMs = confirming ? pace.confirmMs : Math.min(mostPoliteMs, tookMs * (1 / pace.busyFraction - 1));
   return {
-    history: { ...noPolls, quietPolls, recentErrors: remember(history, false) },
-    waitMs: Math.max(eagerMs, politeMs),
+    history: { ...noPolls, recentErrors: remember(history, false) },
+    next: { askedAtMs, notBeforeMs: answeredAtMs + politeMs, intervalMs: confirming ? 0 : intervalOf(poll, pace) },
   };
+}
+
+function intervalOf({ ageMs, quietMs }: AnsweredPoll, pace: PollPace): number {
+  const silence = silences.find(({ afterMs, evenEarly }) => quietMs >= afterMs && (evenEarly || ageMs > eagerMs));
+  return Math.max(pace.fastestMs, silence?.everyMs ?? 0);
 }
 
 /**
@@ -81,11 +106,11 @@ export function afterFailure(
   const answered = kind === "refused" || kind === "interrupted";
   const errorsInRow = history.errorsInRow + (answered ? 1 : 0);
   const recentErrors = answered ? remember(history, true) : history.recentErrors;
-  if (kind === "trajectory_missing" || kind === "unimplemented") return undefined;
+  if (kind === "trajectory_missing" || kind === "unimplemented" || kind === "retired") return undefined;
   if (errorsInRow >= mostInRow || recentErrors.filter((failed) => failed).length >= mostOfRemembered) return undefined;
   if (atMs - failingSinceMs >= pace.outageMs) return undefined;
   return {
-    history: { quietPolls: history.quietPolls, recentErrors, errorsInRow, failuresInRow, failingSinceMs },
+    history: { recentErrors, errorsInRow, failuresInRow, failingSinceMs },
     waitMs: Math.min(slowestRetryMs, firstRetryMs * 2 ** Math.min(failuresInRow - 1, 16)),
   };
 }

@@ -13,5 +13,5 @@ export interface RunSnapshot {
   readonly restarted: boolean;
 }
 
-/** How the text of an error in a trajectory becomes one of the taxonomy; lives in `language-server/errors.ts`. */
-export type ErrorOf = (details: CortexErrorDetails) => MillraceError;
+/** How an error in a trajectory, or its text in a transcript, becomes one of the taxonomy; lives in `language-server/errors.ts`. */
+export type ErrorOf = (details: CortexErrorDetails | string) => MillraceError;

@@ -1,9 +1,8 @@
 import { bestEffort, deadline } from "../../base/async.ts";
-import type { Clock } from "../../base/clock.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/call-failure.ts";
-import { errorFromDetails, upstreamReason } from "../../language-server/errors.ts";
+import { errorFromDetails, errorFromText, upstreamReason } from "../../language-server/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
@@ -63,14 +62,14 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       ({ cascadeId } = begun);
       yield [startedEvent(prompt, begun, reach)];
       signal.throwIfAborted();
-      start = startPoint(prompt, fromStep, emptyAnswer, settings.clock, reach);
+      start = startPoint(prompt, fromStep, emptyAnswer, settings, reach);
       held.prompted = true;
       await send(follower, start, cascadeId, reach, prompt, settings, options, signal);
     } else {
       if (from.cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
       ({ cascadeId } = from);
       const sent = { text: from.text, thinking: from.thinking };
-      start = startPoint(prompt, from.fromStep ?? 0, sent, settings.clock, reach);
+      start = startPoint(prompt, from.fromStep ?? 0, sent, settings, reach);
       await sendUnlessAccepted(follower, start, cascadeId, reach, prompt, from, settings, options, signal);
     }
     let { thinking } = start.sent;
@@ -204,13 +203,23 @@ async function cleanUp(held: Held, reach: Reach, options: RunOptions, signal: Ab
   await bestEffort(reach.server.archive(cascadeId, cleaning));
 }
 
-function startPoint(prompt: Prompt, fromStep: number, sent: Answer, clock: Clock, reach: Reach): StartPoint {
+function startPoint(
+  prompt: Prompt,
+  fromStep: number,
+  sent: Answer,
+  { clock, ideTools }: CascadeSettings,
+  reach: Reach,
+): StartPoint {
   return {
     fromStep,
     fresh: prompt.continues === undefined,
     sent,
     prompt: prompt.text,
-    errorOf: (details) => errorFromDetails(details, { nowMs: clock.now(), secrets: [reach.server.endpoint.csrfToken] }),
+    errorOf: (details) => {
+      const context = { nowMs: clock.now(), secrets: [reach.server.endpoint.csrfToken] };
+      return typeof details === "string" ? errorFromText(details, context) : errorFromDetails(details, context);
+    },
+    ideTools,
   };
 }
 

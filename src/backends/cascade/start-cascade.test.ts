@@ -8,6 +8,7 @@ import { openLanguageServer } from "../../language-server/open-language-server.t
 import { startRpcServer } from "../../language-server/rpc-server.fake.ts";
 import { InstantClock } from "../instant-clock.fake.ts";
 import { cascadeBackend } from "./backend.ts";
+import { PollPacer } from "./poll-pacer.ts";
 import { defaultPace } from "./poll-schedule.ts";
 
 const prompt = {
@@ -57,7 +58,15 @@ async function start(...failing: readonly Failure[]) {
   });
   try {
     const source = { find: async () => server, forget: () => {} };
-    const settings = { clock: new InstantClock(), pace: defaultPace, silenceMs: 1_000, acceptGraceMs: 1_000 };
+    const clock = new InstantClock();
+    const settings = {
+      clock,
+      pace: defaultPace,
+      pacer: new PollPacer(clock),
+      silenceMs: 1_000,
+      acceptGraceMs: 1_000,
+      ideTools: "read" as const,
+    };
     const backend = cascadeBackend(source, server, capabilities, settings);
     for await (const [first] of backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal))
       return { asked, first: first?.type };

@@ -1,20 +1,33 @@
 import { CortexStepStatus, CortexStepType, type CortexTrajectoryStep } from "../../proto/windsurf/exa/cortex_pb.ts";
 
-/** What a step means to a turn. `tool`: the IDE's agent at work. `quiet`: neither text nor effect. */
-export type StepKind = "user" | "answer" | "error" | "checkpoint" | "quiet" | "tool";
+/**
+ * The meaning of a step for a turn. `quiet` steps carry neither text nor effect. `memory` is quiet before the user's message and
+ * an effect after it. `unknown` steps are not in our schema.
+ */
+export type StepKind =
+  | "user"
+  | "answer"
+  | "error"
+  | "checkpoint"
+  | "quiet"
+  | "memory"
+  | "reading"
+  | "effect"
+  | "unknown";
 
 type StepCase = NonNullable<CortexTrajectoryStep["step"]["case"]>;
 
+/** Every known step that is missing here is an effect. Source: docs/wire/cascade-steps.md. */
 const kinds: Readonly<Partial<Record<StepCase, StepKind>>> = {
   userInput: "user",
   plannerResponse: "answer",
   errorMessage: "error",
   checkpoint: "checkpoint",
+  memory: "memory",
   dummy: "quiet",
   finish: "quiet",
   planInput: "quiet",
   informPlanner: "quiet",
-  memory: "quiet",
   retrieveMemory: "quiet",
   suggestedResponses: "quiet",
   brainUpdate: "quiet",
@@ -34,37 +47,104 @@ const kinds: Readonly<Partial<Record<StepCase, StepKind>>> = {
   supercompleteEphemeralFeedback: "quiet",
   arenaTrajectoryConverge: "quiet",
   relatedFiles: "quiet",
+  mquery: "reading",
+  grepSearch: "reading",
+  grepSearchV2: "reading",
+  viewFile: "reading",
+  listDirectory: "reading",
+  fileBreakdown: "reading",
+  viewCodeItem: "reading",
+  clusterQuery: "reading",
+  listClusters: "reading",
+  inspectCluster: "reading",
+  find: "reading",
+  searchKnowledgeBase: "reading",
+  lookupKnowledgeBase: "reading",
+  readKnowledgeBaseItem: "reading",
+  readUrlContent: "reading",
+  viewContentChunk: "reading",
+  searchWeb: "reading",
+  commandStatus: "reading",
+  readDeploymentConfig: "reading",
+  checkDeployStatus: "reading",
+  viewFileOutline: "reading",
+  listResources: "reading",
+  readResource: "reading",
+  findAllReferences: "reading",
+  trajectorySearch: "reading",
+  readTerminal: "reading",
+  exploreResponse: "reading",
+  readNotebook: "reading",
+  findCodeContext: "reading",
+  suggestCodemap: "reading",
+  skill: "reading",
 };
 
-/**
- * What a step means, by the member of its oneof (a message's field number, not the type's number, which differs), by its type
- * where it carries no message. Every known one that is not listed is a tool of the agent; one that this schema does not know
- * is quiet, unless it waits for a decision.
- */
+/** Words in the name of a tool that changes something or waits for a person. */
+const effectWord =
+  /^(?:run|exec|execute|command|terminal|shell|bash|write|edit|create|delete|remove|move|rename|replace|patch|apply|modify|update|upsert|insert|save|upload|install|kill|stop|deploy|commit|push|post|send|mcp\d*|custom|browser|click|navigate|subagent|agent|ask|confirm|approve|propose|exit)$/;
+
+/** Calls of reading tools whose names differ from the names of their steps. */
+const readingCalls: ReadonlySet<string> = new Set(["view_terminal"]);
+
+/** The kind of a typed step. A step that waits for a decision is an effect. Source: docs/wire/cascade-steps.md. */
 export function kindOf(step: CortexTrajectoryStep): StepKind {
-  const member = step.step.case;
-  if (member !== undefined) return kinds[member] ?? "tool";
-  const byType = kindOfTypeName(stepName(step));
-  if (byType !== undefined) return byType;
-  return step.status === CortexStepStatus.WAITING || step.requestedInteraction !== undefined ? "tool" : "quiet";
+  const kind = kindWhenDone(step);
+  return mayWait.has(kind) && waits(step) ? "effect" : kind;
 }
 
-/** What a step is called, for a person: `RUN_COMMAND`. */
+function kindWhenDone(step: CortexTrajectoryStep): StepKind {
+  // the member decides: its field number differs from the number of the type
+  const member = step.step.case;
+  if (member !== undefined) return kinds[member] ?? "effect";
+  const name = stepName(step);
+  return isKnown(name) ? kindOfTypeName(name) : kindOfName(step.metadata?.toolCall?.name ?? "");
+}
+
+function waits({ status, requestedInteraction }: CortexTrajectoryStep): boolean {
+  return (
+    status === CortexStepStatus.WAITING || (requestedInteraction !== undefined && status !== CortexStepStatus.DONE)
+  );
+}
+
+/** Kinds of steps that become an effect when they wait. An answer that waits is judged with its calls. */
+const mayWait: ReadonlySet<StepKind> = new Set(["reading", "unknown", "quiet", "memory"]);
+
+/** The name of a step for a person: `RUN_COMMAND`. */
 export function stepName(step: CortexTrajectoryStep): string {
   for (const [name, number] of Object.entries(CortexStepType)) {
     if (number === step.type && number !== CortexStepType.UNSPECIFIED) return name;
   }
-  return step.step.case ?? `step type ${String(step.type)}`;
+  return step.step.case ?? `STEP_TYPE_${String(step.type)}`;
 }
 
-/** The kind behind a type's name as the transcript writes it, without its prefix; undefined for a name that is not known. */
-export function kindOfTypeName(name: string): StepKind | undefined {
-  if (name === "UNSPECIFIED" || !(name in CortexStepType)) return undefined;
-  return kinds[memberOf(name)] ?? "tool";
+/** The kind behind a type's name as the transcript writes it, without its prefix. */
+export function kindOfTypeName(name: string): StepKind {
+  return isKnown(name) ? (kinds[memberOf(name)] ?? "effect") : kindOfName(name);
+}
+
+/** The kind of a tool that the planner calls by this name: `list_dir`, `run_command`. */
+export function kindOfCall(name: string): StepKind {
+  if (readingCalls.has(name)) return "reading";
+  const typeName = name.toUpperCase();
+  return isKnown(typeName) ? kindOfTypeName(typeName) : kindOfName(name);
+}
+
+function isKnown(name: string): boolean {
+  return name !== "UNSPECIFIED" && name in CortexStepType;
+}
+
+/** A name that is not in our schema is unknown, unless one of its words is an effect. */
+function kindOfName(name: string): StepKind {
+  const words = name
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+  return words.some((word) => effectWord.test(word)) ? "effect" : "unknown";
 }
 
 function memberOf(typeName: string): StepCase {
-  if (typeName === "INFORM") return "informPlanner"; // the one whose member is named otherwise
+  if (typeName === "INFORM") return "informPlanner"; // the one whose member has another name
   const camel = typeName.toLowerCase().replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  return camel as StepCase; // only looked up: a name that is no member is simply not listed
+  return camel as StepCase; // only looked up: a name that is no member is not listed
 }

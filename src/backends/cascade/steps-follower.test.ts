@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { unusableAnswer } from "../../base/errors.ts";
 import { isTerminal } from "../../log/event.ts";
 import {
   CortexStepStatus,
@@ -152,6 +153,90 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("run_command") } });
   });
 
+  test("reading tools go on: the answers are one text, and the tools are named", () => {
+    const { trajectory, follower } = started();
+    trajectory.write("I will look.");
+    trajectory.call("list_dir");
+    trajectory.closePlanner();
+    follower.poll();
+    trajectory.read("LIST_DIRECTORY");
+    trajectory.stop(); // idle between two steps
+    for (let i = 0; i < 5; i++) follower.poll(300);
+    expect(follower.ended).toBe(false);
+    trajectory.read("VIEW_FILE");
+    trajectory.read("VIEW_FILE");
+    trajectory.plan();
+    trajectory.write("There is ");
+    trajectory.closePlanner();
+    trajectory.checkpoint();
+    trajectory.plan();
+    trajectory.write("one file.");
+    trajectory.finish();
+    follower.poll();
+    expect(follower.events.at(-1)).toMatchObject({
+      type: "finished",
+      text: "I will look.\n\nThere is one file.",
+      ideTools: ["LIST_DIRECTORY", "VIEW_FILE"],
+    });
+    expect(replay(follower.events).text).toBe("I will look.\n\nThere is one file.");
+  });
+
+  test("a tool-only turn that reaches its checkpoint is an empty answer", () => {
+    const { trajectory, follower } = started();
+    trajectory.call("grep_search_v2");
+    trajectory.closePlanner();
+    trajectory.read("GREP_SEARCH");
+    trajectory.finish();
+    follower.poll();
+    expect(follower.events).toEqual([
+      expect.objectContaining({ type: "finished", text: "", ideTools: ["GREP_SEARCH"] }),
+    ]);
+  });
+
+  test("a reading tool that waits for a decision ends the turn", () => {
+    const { trajectory, follower } = started();
+    trajectory.read("READ_URL_CONTENT", CortexStepStatus.WAITING);
+    follower.poll();
+    expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("READ_URL_CONTENT") } });
+  });
+
+  test("a memory written before the prompt is quiet, and one written after it ends the turn", () => {
+    const trajectory = new FakeTrajectory();
+    trajectory.read("MEMORY");
+    const follower = follow(trajectory);
+    follower.poll();
+    trajectory.accept("hi");
+    trajectory.plan();
+    follower.poll();
+    expect(follower.ended).toBe(false);
+    trajectory.read("MEMORY");
+    follower.poll();
+    expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("MEMORY") } });
+  });
+
+  test.each(["mcp0_query", "createMemory", "write_to_file", "replace_file_content", "MCP_TOOL"])(
+    "a call of %s is an effect",
+    (name) => {
+      const { trajectory, follower } = started();
+      trajectory.call(name);
+      follower.poll();
+      expect(follower.events.at(-1)).toMatchObject({ type: "failed" });
+    },
+  );
+
+  test.each([
+    ["a step", (trajectory: FakeTrajectory) => trajectory.read("VIEW_FILE")],
+    ["a call", (trajectory: FakeTrajectory) => trajectory.call("view_file")],
+  ])("`stop` ends the turn at %s of a reading tool", (_, act) => {
+    const trajectory = new FakeTrajectory();
+    const follower = follow(trajectory, { ideTools: "stop" });
+    trajectory.accept("hi");
+    trajectory.plan();
+    act(trajectory);
+    follower.poll();
+    expect(follower.events.at(-1)).toMatchObject({ type: "failed", error: { details: { reason: unusableAnswer } } });
+  });
+
   test("a step of a kind that this schema does not know is passed over", () => {
     const { trajectory, follower } = started();
     // 250: no such type yet
@@ -222,21 +307,23 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ type: "finished", reason: expected });
   });
 
-  test("an empty answer is an answer", () => {
+  test("an answer without text, call or tool step fails by name", () => {
     const { trajectory, follower } = started();
+    trajectory.think("I could say something");
     trajectory.finish();
     follower.poll();
-    expect(follower.events).toEqual([expect.objectContaining({ type: "finished", text: "" })]);
+    const unusable = { code: "upstream_failed", details: { reason: unusableAnswer } };
+    expect(follower.events.at(-1)).toMatchObject({ type: "failed", error: unusable });
   });
 
-  test("a turn without any planner step is an empty answer where a checkpoint ends it, and fails where nothing does", () => {
+  test("a turn without any planner step fails, with a checkpoint and without", () => {
     const marked = new FakeTrajectory();
     marked.accept("hi");
     const follower = follow(marked);
     marked.checkpoint();
     marked.stop();
     follower.poll();
-    expect(follower.events).toEqual([expect.objectContaining({ type: "finished", text: "" })]);
+    expect(follower.events).toEqual([expect.objectContaining({ type: "failed" })]);
 
     const silent = new FakeTrajectory();
     silent.accept("hi");
@@ -391,10 +478,11 @@ describe("followSteps, whatever a server does", () => {
         follower.poll();
 
         const terminals = follower.events.filter(isTerminal);
-        expect(terminals).toEqual([expect.objectContaining({ type: "finished", text: trajectory.text })]);
+        const whole = trajectory.text === "" ? { type: "failed" } : { type: "finished", text: trajectory.text };
+        expect(terminals).toEqual([expect.objectContaining(whole)]);
         expect(follower.events.at(-1)).toBe(terminals[0]);
         const { text, thinking } = replay(follower.events);
-        expect(text).toBe(trajectory.text);
+        expect(trajectory.text === "" ? "" : text).toBe(trajectory.text); // a failed turn takes nothing back
         const shown = trajectory.steps
           .slice(fromStep)
           .map((s) => (s.step.case === "plannerResponse" ? s.step.value.thinking : ""))

@@ -5,8 +5,8 @@ import {
 } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Followed, Follower, StartPoint } from "./follower.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
-import { kindOf, stepName } from "./step-kinds.ts";
-import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
+import { kindOf, kindOfCall, stepName } from "./step-kinds.ts";
+import { type Entry, plainEntry, spliceTail, type ToolUse, viewOf } from "./turn-entries.ts";
 import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
 import type { AnswerPhase } from "./turn-view.ts";
 
@@ -50,7 +50,7 @@ export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnap
   const entries = spliceTail(state.entries, keep, snapshot.steps.map(entryOf));
   if (entries === undefined) return { events: [], state: { ...state, offset: state.firstIndex, astray: true } };
   const { start, firstIndex } = state;
-  const { view, lastAnswer } = viewOf(entries, start.fromStep - firstIndex, start.fresh);
+  const { view, lastAnswer } = viewOf(entries, start.fromStep - firstIndex, start.fresh, start.ideTools);
   const { events, progress } = advance(state.progress, view, snapshot.atMs, keep === 0, start.errorOf);
   const offset = progress.phase === "closing" ? firstIndex : firstIndex + (lastAnswer ?? 0);
   return { events, state: { ...state, entries, progress, offset, astray: false } };
@@ -74,14 +74,15 @@ function entryOf(step: CortexTrajectoryStep): Entry {
     const details = (content.case === "errorMessage" ? content.value.error : undefined) ?? step.error;
     return { ...plainEntry(kind), error: details?.isBenign === true ? undefined : { details } };
   }
-  return plainEntry(kind, kind === "tool" ? stepName(step) : undefined);
+  return plainEntry(kind, stepName(step));
 }
 
 function answerEntry(step: CortexTrajectoryStep, planner: CortexStepPlannerResponse): Entry {
   const { error, status } = step;
   const phase = phases.get(status) ?? "open";
   const rewritten = status === CortexStepStatus.DONE && planner.modifiedResponse !== "";
-  const call = planner.toolCalls.find((c) => c.name !== "" && c.invalidJsonStr === "");
+  const calls = planner.toolCalls.filter((c) => c.name !== "" && c.invalidJsonStr === "").map(callUse);
+  const call = calls.find(({ kind }) => kind === "effect") ?? calls[0];
   const waits = status === CortexStepStatus.WAITING;
   return {
     kind: "answer",
@@ -89,8 +90,13 @@ function answerEntry(step: CortexTrajectoryStep, planner: CortexStepPlannerRespo
     answer: { text: rewritten ? planner.modifiedResponse : planner.response, thinking: planner.thinking },
     phase,
     error: phase === "broken" && error?.isBenign === false ? { details: error } : undefined,
-    tool: call?.name ?? (waits ? stepName(step) : undefined),
+    tool: waits && call?.kind !== "effect" ? { name: call?.name ?? stepName(step), kind: "effect" } : call,
   };
+}
+
+function callUse({ name }: { readonly name: string }): ToolUse {
+  const kind = kindOfCall(name);
+  return { name, kind: kind === "memory" ? "effect" : kind };
 }
 
 /** What a planner step's status says of its text; all others leave it open. */

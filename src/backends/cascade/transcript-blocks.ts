@@ -14,7 +14,10 @@ interface Header {
 }
 
 const headerLine = /^=== MESSAGE (\d{1,9}) - (User|Assistant|Tool|System) ===\n/gm;
-const markerBody = /^\[CORTEX_STEP_TYPE_[A-Z0-9_]+\]$/;
+/** Only an error carries a text after its marker. Source: docs/wire/cascade-steps.md, "Errors". */
+const markerBody = /^\[CORTEX_STEP_TYPE_(?:[A-Z0-9_]+\]$|ERROR_MESSAGE\]\s)/;
+
+const errorMarker = "[CORTEX_STEP_TYPE_ERROR_MESSAGE]";
 
 /** More look-alikes than this are not weighed against each other. */
 const mostCandidates = 150;
@@ -36,7 +39,7 @@ const cost = {
  *
  * An answer, or a prompt, may hold a line that looks like a header. What can be known: a real header begins the transcript
  * or follows a blank line; there is one per step; the prompt is skipped as a whole where it stands word for word; the body of
- * a Tool message is one bracketed marker; numbers are not repeated and nearly always consecutive. Of all readings the one
+ * a Tool message is one bracketed marker, after which only an error has a text; numbers are not repeated and nearly always consecutive. Of all readings the one
  * that fits this best is taken, and of equal ones that which gives the earlier messages more. So a look-alike inside an
  * answer is text, unless it stands exactly where a real message could: then nothing in the format tells the two apart, and no
  * more is lost than that one line's place in the text. Source: facts/language-server.md, 2.5.
@@ -164,7 +167,7 @@ function bodyPrice(
       if (!transcript.startsWith(prompt, header.bodyAt)) return cost.otherUser + Math.min(inside, 10);
       return length > prompt.length + 2 ? cost.userTail : 0;
     case "Tool":
-      if (length > 200) return cost.badMarker;
+      if (length > 200 && !transcript.startsWith(errorMarker, header.bodyAt)) return cost.badMarker;
       return length === 0 || markerBody.test(bodyOf(transcript, header, next)) ? 0 : cost.badMarker;
   }
 }

@@ -86,6 +86,54 @@ describe("followTranscript", () => {
     expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("RUN_COMMAND") } });
   });
 
+  test("reading tools go on, and a name that is not known counts as one unless it names an effect", () => {
+    const { trajectory, follower } = started();
+    trajectory.write("I look.");
+    trajectory.closePlanner();
+    trajectory.read("VIEW_FILE");
+    follower.poll();
+    const text = (marker: string) =>
+      `${trajectory.transcript(0)}=== MESSAGE 4 - Tool ===\n[CORTEX_STEP_TYPE_${marker}]\n\n`;
+    const shown = (marker: string) =>
+      followTranscript(startTranscript(fresh), {
+        kind: "transcript",
+        atMs: 0,
+        offset: 0,
+        transcript: text(marker),
+        totalSteps: 5,
+      });
+    expect(shown("PEEK_AT_SYMBOL").events).toEqual([{ type: "text", delta: "I look." }]);
+    expect(shown("PEEK_AT_SYMBOL").state.progress.view.read).toEqual(["VIEW_FILE", "PEEK_AT_SYMBOL"]);
+    expect(shown("LAUNCH_BROWSER").events.at(-1)).toMatchObject({ type: "failed" });
+    trajectory.plan();
+    trajectory.write("Found.");
+    trajectory.finish();
+    follower.poll();
+    expect(follower.events.at(-1)).toMatchObject({
+      type: "finished",
+      text: "I look.\n\nFound.",
+      ideTools: ["VIEW_FILE"],
+    });
+  });
+
+  test.each(["Tool", "System"])("an error step with its text, under a %s header, is that error", (role) => {
+    const { trajectory, follower } = started();
+    trajectory.errorRole = role;
+    trajectory.closePlanner(CortexStepStatus.ERROR);
+    trajectory.fail(`Reached message rate limit for this model.\n\nResets in: 3h0m0s${" ".repeat(300)}`);
+    trajectory.stop(ExecutorTerminationReason.ERROR);
+    follower.poll();
+    expect(follower.events).toEqual([
+      {
+        type: "failed",
+        error: expect.objectContaining({
+          code: "rate_limited",
+          message: "Reached message rate limit for this model.\n\nResets in: 3h0m0s",
+        }),
+      },
+    ]);
+  });
+
   test("the second turn shows nothing of the first", () => {
     const trajectory = new FakeTrajectory();
     trajectory.accept("first");
@@ -165,7 +213,8 @@ describe("followTranscript, whatever a server does", () => {
         const { text } = trajectory;
         const failed = { type: "failed", error: { message: expect.stringContaining("200,000") as string } };
         const mayFail = text.length > 199_000 && follower.events.at(-1)?.type === "failed";
-        expect(follower.events.at(-1)).toMatchObject(mayFail ? failed : { type: "finished", text });
+        const whole = text === "" ? { type: "failed" } : { type: "finished", text };
+        expect(follower.events.at(-1)).toMatchObject(mayFail ? failed : whole);
         expect(text.startsWith(replay(follower.events).text.slice(0, 190_000))).toBe(true);
       }),
       { numRuns: 150 },
@@ -208,7 +257,8 @@ describe("followTranscript, whatever a server does", () => {
         trajectory.finish();
         follower.pollToEnd();
         const terminals = follower.events.filter(isTerminal);
-        expect(terminals).toEqual([expect.objectContaining({ type: "finished", text: trajectory.text })]);
+        const whole = trajectory.text === "" ? { type: "failed" } : { type: "finished", text: trajectory.text };
+        expect(terminals).toEqual([expect.objectContaining(whole)]);
         expect(replay(follower.events).text).toBe(trajectory.text);
       }),
       { numRuns: 400 },

@@ -25,6 +25,8 @@ export interface TranscriptState {
   readonly astray: boolean;
   /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
   readonly wholeFrom: number;
+  /** What was read last: the same again says nothing new, and is not taken apart again. */
+  readonly seen: TranscriptSnapshot | undefined;
   /** Steps and messages were not one to one: nothing but the whole can be asked for. */
   readonly uneven: boolean;
 }
@@ -43,13 +45,14 @@ export function startTranscript(start: StartPoint): TranscriptState {
     offset: firstIndex,
     astray: false,
     wholeFrom: firstIndex,
+    seen: undefined,
     uneven: false,
   };
 }
 
 /**
  * The events between what was known and one more transcript. Pure. The fallback where a build does not answer typed steps: no
- * thinking, no step status, no error texts, and nothing past 200,000 characters from the step asked for; an answer that
+ * thinking, no step status, error texts on some builds only, and nothing past 200,000 characters from the step asked for; an answer that
  * grows past that fails the turn by name. Source: facts/language-server.md, 2.5.
  */
 export function followTranscript(
@@ -60,6 +63,9 @@ export function followTranscript(
     const progress = report(state.progress, snapshot);
     const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
     return { events: [], state: { ...state, progress, offset } };
+  }
+  if (state.progress.phase === "following" && !state.astray && sameTranscript(state.seen, snapshot)) {
+    return { events: [], state };
   }
   const { start, firstIndex } = state;
   const asked = Math.max(0, snapshot.totalSteps - snapshot.offset);
@@ -76,7 +82,7 @@ export function followTranscript(
   }
 
   const from = state.uneven ? 0 : start.fromStep - firstIndex;
-  const { view, lastAnswer } = viewOf(entries, from, start.fresh);
+  const { view, lastAnswer } = viewOf(entries, from, start.fresh, start.ideTools);
   const answerAt = lastAnswer === undefined ? undefined : firstIndex + lastAnswer;
   const lastIsAnswer = answerAt === firstIndex + entries.length - 1;
   const alone = blocks.length === 1 || state.uneven;
@@ -90,7 +96,7 @@ export function followTranscript(
   const wholeFrom = cut && lastIsAnswer ? answerAt : state.wholeFrom;
   const tail = state.uneven ? firstIndex : Math.max(wholeFrom, answerAt ?? wholeFrom);
   const offset = progress.phase === "closing" ? wholeFrom : tail;
-  return { events, state: { ...state, entries, progress, offset, wholeFrom, astray: false } };
+  return { events, state: { ...state, entries, progress, offset, wholeFrom, seen: snapshot, astray: false } };
 }
 
 /** Reads a turn from the flat text of its trajectory. */
@@ -103,6 +109,10 @@ export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> =
   },
 };
 
+function sameTranscript(a: TranscriptSnapshot | undefined, b: TranscriptSnapshot): boolean {
+  return a?.transcript === b.transcript && a.offset === b.offset && a.totalSteps === b.totalSteps;
+}
+
 /** A transcript ends with the blank line of its last message; a cut one ends anywhere, or lacks messages. */
 function looksCut(transcript: string, missing: number): boolean {
   if (transcript.length * 3 < cutLength) return false;
@@ -110,7 +120,7 @@ function looksCut(transcript: string, missing: number): boolean {
   return long && (missing > 0 || !transcript.endsWith("\n\n"));
 }
 
-const marker = /^\[CORTEX_STEP_TYPE_([A-Z0-9_]+)\]$/;
+const marker = /^\[CORTEX_STEP_TYPE_([A-Z0-9_]+)\](?:\s+([\s\S]*))?$/;
 
 function entryOf(block: TranscriptBlock, index: number, blocks: readonly TranscriptBlock[]): Entry {
   switch (block.role) {
@@ -122,12 +132,11 @@ function entryOf(block: TranscriptBlock, index: number, blocks: readonly Transcr
       return { ...plainEntry("answer"), answer: { text: block.body, thinking: "" }, phase };
     }
     case "System":
-      return plainEntry("quiet");
     case "Tool": {
-      const name = marker.exec(block.body)?.[1];
-      const kind = name === undefined ? "quiet" : (kindOfTypeName(name) ?? "quiet");
-      if (kind === "error") return { ...plainEntry(kind), error: { details: undefined } };
-      return plainEntry(kind === "answer" || kind === "user" ? "quiet" : kind, kind === "tool" ? name : undefined);
+      const [, name, text = ""] = marker.exec(block.body) ?? [];
+      const kind = name === undefined ? "quiet" : kindOfTypeName(name);
+      if (kind === "error") return { ...plainEntry(kind), error: { details: text.trim() || undefined } };
+      return plainEntry(kind === "answer" || kind === "user" ? "quiet" : kind, name);
     }
   }
 }

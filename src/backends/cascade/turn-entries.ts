@@ -1,4 +1,5 @@
 import { type Answer, emptyAnswer } from "../answer-diff.ts";
+import type { IdeTools } from "./settings.ts";
 import type { StepKind } from "./step-kinds.ts";
 import { type AnswerPhase, emptyView, type ShownError, type TurnView } from "./turn-view.ts";
 
@@ -10,13 +11,23 @@ export interface Entry {
   readonly answer: Answer;
   readonly phase: AnswerPhase;
   readonly error: ShownError | undefined;
-  readonly tool: string | undefined;
+  /** The tool of a step, or the tool that a planner's answer calls. */
+  readonly tool: ToolUse | undefined;
 }
 
-/** An entry that says no more than its kind. */
-export function plainEntry(kind: StepKind, tool?: string): Entry {
+/** A tool of the IDE's agent, by its name. Every use but `effect` leaves the user's machine as it is. */
+export interface ToolUse {
+  readonly name: string;
+  readonly kind: StepKind;
+}
+
+/** An entry without an answer. `name` is the name of its step. */
+export function plainEntry(kind: StepKind, name?: string): Entry {
+  const tool = name !== undefined && toolKinds.has(kind) ? { name, kind } : undefined;
   return { kind, id: "", answer: emptyAnswer, phase: "none", error: undefined, tool };
 }
+
+const toolKinds: ReadonlySet<StepKind> = new Set(["reading", "effect", "unknown", "memory"]);
 
 /**
  * The entries after a tail of them was read again from `keep` on; undefined when that tail does not fit what stood there:
@@ -37,12 +48,14 @@ export function spliceTail(
 
 /**
  * What entries show of the turn: those after its user message (the first at or after `from`), up to the next one. On a
- * `fresh` trajectory everything before that message is the turn's too. `lastAnswer` is the place of its last answer.
+ * `fresh` trajectory everything before that message is the turn's too. `lastAnswer` is the place of its last answer. `ideTools`
+ * tells whether the IDE's agent may look things up.
  */
 export function viewOf(
   entries: readonly Entry[],
   from: number,
   fresh: boolean,
+  ideTools: IdeTools,
 ): { readonly view: TurnView; readonly lastAnswer: number | undefined } {
   const prompt = entries.findIndex((entry, i) => i >= from && entry.kind === "user");
   if (prompt < 0 && !fresh) return { view: { ...emptyView, entries: entries.length }, lastAnswer: undefined };
@@ -52,13 +65,23 @@ export function viewOf(
   const lastAt = turn.findLastIndex((entry) => entry.kind === "answer");
   const last = turn[lastAt];
   const after = turn.slice(lastAt + 1);
+  const lastMark = after.findLastIndex((entry) => entry.kind === "checkpoint");
+  const stops = (entry: Entry) =>
+    entry.tool?.kind === "effect" ||
+    (entry.kind === "memory" && prompt >= 0) ||
+    (ideTools === "stop" && isStrict(entry));
   const view: TurnView = {
     prompted: prompt >= 0 || last !== undefined,
     answer: answerOf(turn, lastAt),
     phase: last?.phase ?? "none",
     checkpoint: after.some((entry) => entry.kind === "checkpoint"),
+    checkpointLast: after.at(-1)?.kind === "checkpoint",
     error: after.findLast((entry) => entry.error !== undefined)?.error ?? last?.error,
-    tool: turn.find((entry) => entry.tool !== undefined)?.tool,
+    tool: turn.find(stops)?.tool?.name,
+    read: [...new Set(turn.filter((entry) => isReading(entry.kind)).flatMap(({ tool }) => tool?.name ?? []))],
+    looking:
+      after.slice(lastMark + 1).some((entry) => isReading(entry.kind)) || (lastMark < 0 && last?.tool !== undefined),
+    called: turn.some((entry) => entry.kind === "answer" && entry.tool !== undefined),
     cut: false,
     overtaken: next >= 0,
     entries: entries.length,
@@ -66,18 +89,32 @@ export function viewOf(
   return { view, lastAnswer: last === undefined ? undefined : start + lastAt };
 }
 
+function isReading(kind: StepKind): boolean {
+  return kind === "reading" || kind === "unknown";
+}
+
+/** Whether an entry stops the turn although it only reads: a call of any tool, or a step that is known to read. */
+function isStrict({ kind, tool }: Entry): boolean {
+  return tool !== undefined && (kind === "answer" || kind === "reading");
+}
+
 /**
- * Several answers of one turn are one text that was cut, when the context was compacted or a limit of length was passed:
- * put together as they are. One that broke and was followed by another attempt is not part of it.
+ * The text of all answers of one turn, in order. An empty line joins two answers where the agent used a tool between them. Two
+ * answers without a tool between them are one text that the server cut, and are joined as they are. An answer that broke is left
+ * out if another one follows it.
  */
 function answerOf(turn: readonly Entry[], lastAt: number): Answer {
-  const parts = turn.filter((entry, i) => entry.kind === "answer" && (i === lastAt || entry.phase !== "broken"));
-  if (parts.length <= 1) return parts[0]?.answer ?? emptyAnswer;
-  return {
-    text: parts.map((entry) => entry.answer.text).join(""),
-    thinking: parts
-      .map((entry) => entry.answer.thinking)
-      .filter((thinking) => thinking !== "")
-      .join("\n\n"),
-  };
+  let text = "";
+  const thinking: string[] = [];
+  let afterTool = false;
+  for (const [i, entry] of turn.entries()) {
+    afterTool ||= entry.kind !== "answer" && entry.tool !== undefined;
+    if (entry.kind !== "answer" || (entry.phase === "broken" && i !== lastAt)) continue;
+    const { answer } = entry;
+    if (answer.thinking !== "") thinking.push(answer.thinking);
+    if (answer.text === "") continue;
+    text += afterTool && text !== "" ? `\n\n${answer.text}` : answer.text;
+    afterTool = false;
+  }
+  return { text, thinking: thinking.join("\n\n") };
 }

@@ -10,7 +10,8 @@ import { emptyView, sameView, type TurnView } from "./turn-view.ts";
  *
  * `following` → `closing` once the server is believed to have ended the turn → `ended` once the whole turn was read a last
  * time (the server rewrites text at the end, and may have written between two answers of one poll). `closing` goes back
- * to `following` when that last reading shows an answer that grows again.
+ * to `following` when that last reading shows an answer that grows again. Where the server says nothing of the run, `closing`
+ * is a guess by the checkpoint, and the last reading has to confirm it: with any change the turn is `following` again.
  */
 export interface TurnProgress {
   readonly phase: "following" | "closing" | "ended";
@@ -38,6 +39,8 @@ const lostIdleReports = 4;
 const restartedIdleMs = 1_000;
 /** Without any sign of life for this long, the run status is asked at every poll. */
 const askAfterMs = 1_000;
+/** But no more often than this. */
+const askEveryMs = 250;
 
 /** A turn of which `sent` was handed on before (nothing, or what the log holds). */
 export function startProgress(sent: Answer): TurnProgress {
@@ -62,7 +65,8 @@ export function advance(
 ): Advanced {
   if (progress.phase === "ended") return { events: [], progress };
   const changed = progress.changedAtMs === undefined || !sameView(progress.view, view);
-  const reopened = changed && growing(view) && view.error === undefined && !view.overtaken;
+  const grows = growing(view) && view.error === undefined && !view.overtaken;
+  const reopened = changed && (grows || isConfirming(progress));
   const closing = progress.phase === "closing" && !reopened;
   const ends = (closing && whole) || view.tool !== undefined || view.cut;
   const conclusion = ends ? conclude(view, progress.run, errorOf) : undefined;
@@ -93,13 +97,25 @@ export function report(progress: TurnProgress, run: RunSnapshot): TurnProgress {
   return isOver(next, run) ? { ...next, phase: "closing" } : next;
 }
 
-/** Whether the run status is worth a call now: it carries the whole trajectory, so not while text flows. */
+/** Whether the run status is worth a call now: it carries the whole trajectory, so not while text flows, and seldom while nothing does. */
 export function wantsRun(progress: TurnProgress, atMs: number): boolean {
   if (progress.phase !== "following") return false;
-  return looksOver(progress.view) || atMs - (progress.changedAtMs ?? atMs) >= askAfterMs;
+  if (looksOver(progress.view)) return true;
+  const askedMs = atMs - (progress.run?.atMs ?? Number.NEGATIVE_INFINITY);
+  return atMs - (progress.changedAtMs ?? atMs) >= askAfterMs && askedMs >= askEveryMs;
+}
+
+/** Whether the turn is closing only because a checkpoint follows its answer: one more look has to show it unchanged. */
+export function isConfirming({ phase, run, view }: TurnProgress): boolean {
+  return phase === "closing" && run !== undefined && run.status === undefined && endsByCheckpoint(view);
+}
+
+function endsByCheckpoint(view: TurnView): boolean {
+  return view.checkpointLast && view.phase === "done" && view.error === undefined && !view.overtaken;
 }
 
 function looksOver(view: TurnView): boolean {
+  if (view.looking && !view.overtaken && view.error === undefined) return false;
   if (view.overtaken || view.checkpoint || view.error !== undefined) return view.phase !== "open";
   return view.phase !== "none" && !growing(view);
 }
@@ -111,11 +127,12 @@ function growing(view: TurnView): boolean {
 function isOver(progress: TurnProgress, run: RunSnapshot): boolean {
   const { view, idleReports } = progress;
   const idleMs = run.atMs - progress.idleSinceMs;
-  const unfinished = view.phase === "open" || view.phase === "none";
+  const unfinished = view.phase === "open" || view.phase === "none" || view.looking;
   if (view.overtaken) return true;
+  if (run.status === undefined && endsByCheckpoint(view)) return true;
   if (run.status !== undefined) {
     if (view.error !== undefined && view.phase !== "open") return true;
-    const marked = view.checkpoint || run.executors.length > 0;
+    const marked = (view.checkpoint && !view.looking) || run.executors.length > 0;
     if (marked && view.prompted && view.phase !== "open") return true;
     if (marked && view.phase === "open" && idleReports >= 2 && idleMs >= quietIdleMs) return true;
   }

@@ -7,9 +7,9 @@ import type { Answer } from "../answer-diff.ts";
  */
 export type AnswerPhase = "none" | "open" | "unmarked" | "done" | "cancelled" | "broken";
 
-/** An error that the trajectory shows; `details` is absent where only a marker can be read (the transcript). */
+/** An error that the trajectory shows. A transcript has its text at most; `details` is undefined where even that is missing. */
 export interface ShownError {
-  readonly details: CortexErrorDetails | undefined;
+  readonly details: CortexErrorDetails | string | undefined;
 }
 
 /** What a trajectory shows of one turn, whichever way it was read. Nothing of earlier or later turns is in it. */
@@ -20,10 +20,18 @@ export interface TurnView {
   readonly phase: AnswerPhase;
   /** A checkpoint follows the last answer; the end of the turn if the server is idle too. */
   readonly checkpoint: boolean;
+  /** That checkpoint is the last that there is. */
+  readonly checkpointLast: boolean;
   /** An error that no answer follows. */
   readonly error: ShownError | undefined;
-  /** The IDE's agent wants to use, or uses, this tool of its own. */
+  /** The IDE's agent wants to use, or uses, this tool of its own, and the turn must stop. */
   readonly tool: string | undefined;
+  /** The tools with which the IDE's agent looked something up, each once, in the order of their first use. */
+  readonly read: readonly string[];
+  /** The agent called a tool and has not written since: more text can follow. */
+  readonly looking: boolean;
+  /** The planner called a tool at least once. */
+  readonly called: boolean;
   /** The answer goes on past what this way of reading can show. */
   readonly cut: boolean;
   /** Another user message follows: nothing more can come for this turn. */
@@ -38,8 +46,12 @@ export const emptyView: TurnView = {
   answer: { text: "", thinking: "" },
   phase: "none",
   checkpoint: false,
+  checkpointLast: false,
   error: undefined,
   tool: undefined,
+  read: [],
+  looking: false,
+  called: false,
   cut: false,
   overtaken: false,
   entries: 0,
@@ -54,8 +66,10 @@ export function sameView(a: TurnView, b: TurnView): boolean {
     a.entries === b.entries &&
     a.prompted === b.prompted &&
     a.checkpoint === b.checkpoint &&
+    a.checkpointLast === b.checkpointLast &&
     a.overtaken === b.overtaken &&
     a.tool === b.tool &&
+    a.looking === b.looking &&
     a.cut === b.cut &&
     (a.error === undefined) === (b.error === undefined)
   );

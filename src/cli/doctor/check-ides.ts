@@ -1,15 +1,21 @@
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
+import { chooseAgent } from "../../ide/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
 import { byServer, isFound, nearestMiss } from "../../ide/near-miss.ts";
+import { upstreamReason } from "../../language-server/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
+import { productToday } from "../../language-server/product-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
+import { nameOfRunning, signedOutHere } from "../servers.ts";
 import { checkSchema, type SchemaReport } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 
 /** One IDE as the report shows it. */
 export interface IdeReport {
   readonly variant: Ide["variant"];
+  /** What a person calls it. */
+  readonly product: string;
   readonly build: string;
   readonly pid: number | null;
   readonly uptime_ms: number | null;
@@ -34,11 +40,6 @@ export interface IdeCheck {
 }
 
 const askLimitMs = 8_000;
-const products: Readonly<Record<Ide["variant"], string>> = {
-  windsurf: "Windsurf",
-  "windsurf-next": "Windsurf Next",
-  antigravity: "Antigravity",
-};
 
 /** Looks for IDEs and asks each what it offers and who is signed in (the plan's name, if asked for); calls that spend nothing. */
 export async function checkIdes(
@@ -56,7 +57,15 @@ export async function checkIdes(
     rule,
     why,
   }));
-  return { ides, rejected, trace: result.trace, findings: [...findingsOf(ides, result), ...ides.flatMap(problemsOf)] };
+  return {
+    ides,
+    rejected,
+    trace: result.trace,
+    findings: [
+      ...findingsOf(ides, result),
+      ...ides.flatMap((ide) => problemsOf(ide, ides, chooseAgent(result) !== undefined)),
+    ],
+  };
 }
 
 async function report(
@@ -69,6 +78,7 @@ async function report(
 ): Promise<IdeReport> {
   const known = {
     variant: ide.variant,
+    product: ide.product,
     build: ide.build,
     pid: ide.pid ?? null,
     uptime_ms: ide.startedAtMs === undefined ? null : nowMs - ide.startedAtMs,
@@ -96,8 +106,14 @@ async function report(
 }
 
 async function planOf(server: LanguageServer, signal: AbortSignal): Promise<string | null> {
-  const { planStatus } = await server.getUserStatus(signal);
-  return planStatus?.planInfo?.planName || null;
+  try {
+    const { planStatus } = await server.getUserStatus(signal);
+    return planStatus?.planInfo?.planName || null;
+  } catch (error) {
+    const reason = upstreamReason(error);
+    if (reason === "not_implemented" || reason === "retired") return null; // the app may have saved the plan
+    throw error;
+  }
 }
 
 /** All rejections but those of an IDE that was found by another port or token: they only show how it was found. */
@@ -109,25 +125,27 @@ function rejectionsThatMatter(trace: readonly TraceEntry[]): readonly TraceEntry
   );
 }
 
-function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): readonly Finding[] {
+function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readonly Finding[] {
+  const { trace } = result;
   const usable = ides.filter(({ variant, signed_in: signedIn }) => variant !== "antigravity" && signedIn);
   if (usable.length > 0)
     return [
       { area: "ide", level: "ok", what: `${usable.length === 1 ? "An IDE" : `${usable.length} IDEs`} can be used` },
     ];
-  if (ides.some(({ variant }) => variant !== "antigravity")) {
-    return [
-      {
-        area: "ide",
-        level: "error",
-        what: "The IDE runs, but nobody is signed in there",
-        todo: "Sign in inside the IDE.",
-      },
-    ];
+  const chosen = chooseAgent(result);
+  if (chosen !== undefined) {
+    const { agent, why } = chosen;
+    const what = `No language server can be used, but the agent of ${agent.product} can be asked (${agent.path}: ${why})`;
+    return [{ area: "ide", level: "ok", what }];
+  }
+  const signedOut = ides.find(({ variant }) => variant !== "antigravity");
+  if (signedOut !== undefined) {
+    const what = `${signedOut.product} runs, but nobody is signed in there`;
+    return [{ area: "ide", level: "error", what, todo: "Sign in inside the IDE." }];
   }
   const miss = nearestMiss(trace);
   if (miss !== undefined) {
-    const what = `${products[miss.variant]} runs (${miss.subject}), but cannot be used: ${miss.why}`;
+    const what = `${nameOfRunning(result, miss.variant)} runs (${miss.subject}), but cannot be used: ${miss.why}`;
     return [{ area: "ide", level: "error", what, todo: miss.todo }];
   }
   if (ides.length > 0) {
@@ -136,22 +154,29 @@ function findingsOf(ides: readonly IdeReport[], { trace }: DiscoveryResult): rea
         area: "ide",
         level: "error",
         what: "Only Antigravity runs; it is metered, never prompted",
-        todo: "Start Windsurf or Windsurf Next and open a folder.",
+        todo: `Start ${productToday} and open a folder.`,
       },
     ];
   }
+  const installed = signedOutHere(result);
+  if (installed !== undefined) {
+    return [{ area: "ide", level: "error", what: installed.what.replace(/\.$/, ""), todo: installed.todo }];
+  }
   const around = trace.filter(({ subject, verdict }) => subject === "this system" && verdict === "note");
   const more = around.map(({ why }) => `Or: ${why}.`);
-  const todo = ["Start Windsurf and open a folder.", ...more].join(" ");
-  return [{ area: "ide", level: "error", what: "No IDE with a language server was found", todo }];
+  const todo = [
+    "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`.",
+    ...more,
+  ].join(" ");
+  return [{ area: "ide", level: "error", what: `No language server of ${productToday} was found`, todo }];
 }
 
 function problemsOf(
-  { variant, pid, problem, capabilities, schema, signed_in: signedIn, uptime_ms: uptimeMs }: IdeReport,
-  _: number,
+  { product, pid, problem, capabilities, schema, signed_in: signedIn, uptime_ms: uptimeMs }: IdeReport,
   all: readonly IdeReport[],
+  hasAgent: boolean,
 ): readonly Finding[] {
-  const name = `${products[variant]}${pid === null ? "" : ` (pid ${pid})`}`;
+  const name = `${product}${pid === null ? "" : ` (pid ${pid})`}`;
   const findings: Finding[] = [];
   if (problem !== undefined) {
     findings.push({
@@ -162,12 +187,16 @@ function problemsOf(
     });
   }
   if (capabilities !== undefined && !capabilities.cascade && !capabilities.rawChat) {
-    findings.push({
-      area: "ide",
-      level: "error",
-      what: `${name} offers no way to send a prompt`,
-      todo: "Update the IDE, or Millrace.",
-    });
+    findings.push(
+      hasAgent
+        ? { area: "ide", level: "note", what: `${name} takes no prompts itself; its agent is asked over ACP` }
+        : {
+            area: "ide",
+            level: "error",
+            what: `${name} offers no way to send a prompt`,
+            todo: "Cascade was removed from it, and no agent program that is signed in was found. Sign in inside the IDE, or run `devin auth login`.",
+          },
+    );
   }
   // If it is nobody's everywhere, that is an error already.
   if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {

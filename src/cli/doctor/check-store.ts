@@ -1,5 +1,5 @@
-import { statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readdir, statfs } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 import { inspectSqliteLog, type LogFileState } from "../../log/sqlite/inspect-sqlite-log.ts";
 import type { Settings } from "../settings.ts";
 import type { Finding } from "./finding.ts";
@@ -27,7 +27,7 @@ export async function checkStore(settings: Settings): Promise<StoreCheck> {
     state: state.kind,
     bytes,
     free_bytes: freeBytes ?? null,
-    findings: [findingOf(file, state), ...roomOf(freeBytes)],
+    findings: [findingOf(file, state), ...(await copiesOf(file)), ...roomOf(freeBytes)],
   };
 }
 
@@ -46,14 +46,14 @@ function findingOf(file: string, state: LogFileState): Finding {
         area: "store",
         level: "error",
         what: `The store ${file} is damaged: ${state.why}`,
-        todo: "Restart the gateway: it sets the file aside and begins a new one. Turns in it cannot be resumed.",
+        todo: "Restart the gateway: it keeps the damaged files under another name, and goes on with what can be read.",
       };
     case "foreign":
       return {
         area: "store",
         level: "error",
         what: `${file} ${state.why}`,
-        todo: "Move that file away, or set MILLRACE_HOME to another folder.",
+        todo: "Set MILLRACE_HOME to a folder of Millrace's own. Leave that file as it is.",
       };
     case "unreadable":
       return {
@@ -65,6 +65,15 @@ function findingOf(file: string, state: LogFileState): Finding {
     default:
       return state satisfies never;
   }
+}
+
+/** Damaged files that a gateway kept. */
+async function copiesOf(file: string): Promise<readonly Finding[]> {
+  const names = await readdir(dirname(file)).catch(() => []);
+  const copies = names.filter((name) => name.startsWith(`${basename(file)}.damaged-`) && !/-(?:wal|shm)$/.test(name));
+  if (copies.length === 0) return [];
+  const what = `The store was damaged before. What stood there was kept as ${copies.join(", ")}`;
+  return [{ area: "store", level: "note", what }];
 }
 
 function roomOf(freeBytes: number | undefined): readonly Finding[] {

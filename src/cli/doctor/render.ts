@@ -21,6 +21,7 @@ export function render(
   const { machine, ides, rejected, gateway, key, store } = report;
   const heading = (text: string) => style("bold", text);
   const lines = [heading("IDEs"), ...(ides.length === 0 ? ["  none found"] : ides.flatMap(linesOf))];
+  lines.push(...installedLines(report.installed, heading, width));
   if (rejected.length > 0) {
     lines.push("", heading("Looked at and rejected"));
     lines.push(
@@ -47,12 +48,57 @@ export function render(
   return lines;
 }
 
+function installedLines(
+  { apps, agents, data_folders: folders, cli_credentials: credentials, plans }: DoctorReport["installed"],
+  heading: (text: string) => string,
+  width: number,
+): readonly string[] {
+  const spell = (text: string) => spellLines(text, width, 2, 4);
+  const lines: string[] = ["", heading("Installed")];
+  if (apps.length === 0) lines.push("  no app of the vendor found");
+  lines.push(
+    ...apps.flatMap(({ product, path, running }) =>
+      spell(`${product}, ${running ? "running" : "not running"}: ${path}`),
+    ),
+  );
+  for (const { product, path, signed_in: signedIn, chosen } of agents) {
+    const mark = chosen ? "; this one is asked over ACP" : "";
+    lines.push(...spell(`agent of ${product}, ${signInWords[signedIn]}${mark}: ${path}`));
+  }
+  if (agents.length === 0) lines.push("  no `devin` program found");
+  lines.push(
+    ...spell(
+      `credentials of the CLI: ${credentials.found ? "yes" : "no"}${credentials.file === null ? "" : ` (${credentials.file})`}`,
+    ),
+  );
+  const looked = folders.filter(({ why }) => why !== "is not there");
+  lines.push(
+    ...looked.flatMap(({ file, taken, why }) => spell(`data folder ${taken ? "taken" : "not taken"}: ${file}: ${why}`)),
+  );
+  for (const { variant, source, read_at: readAt, problem } of plans) {
+    const text = source === "none" ? `not known. ${problem ?? ""}` : `from the ${planWords[source]} ${readAt ?? ""}`;
+    lines.push(...spell(`plan of ${variant}: ${text}`));
+  }
+  return lines;
+}
+
+const signInWords = {
+  own: "signed in by itself",
+  editor: "signed in by the app's key",
+  no: "nobody signed in",
+} as const;
+
+const planWords = {
+  language_server: "language server, read at",
+  saved_plan: "plan that the app saved, written at",
+} as const;
+
 function linesOf(ide: IdeReport): readonly string[] {
   const who = ide.signed_in ? `signed in${ide.plan === null ? "" : `, plan ${ide.plan}`}` : "nobody signed in";
   const age = ide.uptime_ms === null ? "" : `, up ${spellAge(ide.uptime_ms)}`;
   const process = ide.pid === null ? "set by hand" : `pid ${ide.pid}${age}`;
   const lines = [
-    `  ${ide.variant} ${ide.build || "(build unknown)"}  ${process}`,
+    `  ${ide.product}  build ${ide.build || "unknown"}, ${process}`,
     `    ${ide.endpoint}, ${ide.protocol} ${ide.tls ? "over TLS" : "without TLS"}; ${who}`,
   ];
   if (ide.capabilities !== undefined) {

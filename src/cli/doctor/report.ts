@@ -1,4 +1,6 @@
 import type { CascadesOnDisk } from "../own-cascades.ts";
+import type { AgentsCheck } from "./check-agents.ts";
+import { type BackendCheck, besideAgent } from "./check-backend.ts";
 import { type ConversationsCheck, checkConversations } from "./check-conversations.ts";
 import type { GatewayCheck } from "./check-gateway.ts";
 import type { IdeCheck } from "./check-ides.ts";
@@ -15,6 +17,11 @@ export interface DoctorReport {
   readonly machine: WithoutFindings<MachineCheck>;
   readonly ides: IdeCheck["ides"];
   readonly rejected: IdeCheck["rejected"];
+  /** What is installed, who is signed in, and where the plan comes from. */
+  readonly installed: AgentsCheck;
+  readonly backend: BackendCheck["backend"];
+  /** Agents that were started to look at them. */
+  readonly agents: BackendCheck["agents"];
   readonly gateway: WithoutFindings<GatewayCheck>;
   readonly key: WithoutFindings<KeyCheck>;
   readonly store: WithoutFindings<StoreCheck>;
@@ -26,6 +33,8 @@ export interface DoctorReport {
 export function assemble(checks: {
   readonly machine: MachineCheck;
   readonly ides: IdeCheck;
+  readonly installed: AgentsCheck;
+  readonly backend: BackendCheck;
   readonly gateway: GatewayCheck;
   readonly key: KeyCheck;
   readonly store: StoreCheck;
@@ -34,13 +43,27 @@ export function assemble(checks: {
 }): DoctorReport {
   const { findings: ofMachine, ...machine } = checks.machine;
   const { findings: ofIdes, ides, rejected, trace } = checks.ides;
+  const { findings: ofAgents, backend, agents } = checks.backend;
   const { findings: ofGateway, ...gateway } = checks.gateway;
   const { findings: ofKey, ...key } = checks.key;
   const { findings: ofStore, ...store } = checks.store;
   const { findings: ofConversations, ...conversations } = checkConversations(checks.cascades);
-  const all = [...ofMachine, ...ofIdes, ...checks.more, ...ofGateway, ...ofKey, ...ofStore, ...ofConversations];
+  // Where nothing was found at all, the checks of the IDEs have said so already.
+  const said = backend.kind === "none" && ofIdes.some(({ level }) => level === "error");
+  const asked = said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents;
+  const all = [
+    ...ofMachine,
+    ...besideAgent(ofIdes, backend),
+    ...asked,
+    ...checks.more,
+    ...ofGateway,
+    ...ofKey,
+    ...ofStore,
+    ...ofConversations,
+  ];
   const findings = levels.flatMap((level) => all.filter((finding) => finding.level === level));
-  return { findings, machine, ides, rejected, gateway, key, store, conversations, trace };
+  const { installed } = checks;
+  return { findings, machine, ides, rejected, installed, backend, agents, gateway, key, store, conversations, trace };
 }
 
 const levels: readonly Finding["level"][] = ["error", "warning", "note", "ok"];

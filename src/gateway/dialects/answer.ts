@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../base/errors.ts";
-import type { CancelledBy, FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
+import type { CancelledBy, FinishReason, IdeToolNames, TurnEventBody, Usage } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { afterRewrite, commonStart } from "./rewrite.ts";
 
@@ -26,9 +26,19 @@ export type Block = TextBlock<"text"> | TextBlock<"thinking"> | ToolCallBlock;
 
 /** How an answer ended. `finished` carries the reason that the content bears out: `tool_calls` if and only if there are calls. */
 export type AnswerEnd =
-  | { readonly type: "finished"; readonly reason: FinishReason }
-  | { readonly type: "failed"; readonly error: ErrorRecord }
+  | { readonly type: "finished"; readonly reason: FinishReason; readonly ideTools?: IdeToolNames }
+  | { readonly type: "failed"; readonly error: ErrorRecord; readonly ideTools?: IdeToolNames }
   | { readonly type: "cancelled"; readonly by: CancelledBy };
+
+/** The member with which the end of an answer names what the IDE's agent read; empty where it read nothing. */
+export function millraceEnd(end: AnswerEnd | undefined): { readonly millrace?: { readonly ide_tools: IdeToolNames } } {
+  if (end === undefined || end.type === "cancelled" || end.ideTools === undefined) return {};
+  return { millrace: { ide_tools: end.ideTools } };
+}
+
+function ideToolsOf({ ideTools }: { readonly ideTools?: IdeToolNames }): { readonly ideTools?: IdeToolNames } {
+  return ideTools === undefined ? {} : { ideTools };
+}
 
 /** An answer as far as the events go. */
 export interface Answer {
@@ -99,14 +109,16 @@ export class AnswerFold {
         this.#drain(steps, "all");
         if (event.text !== this.text) this.#rewrite(event.text, steps);
         this.#close(steps);
-        this.#finish({ type: "finished", reason: this.#reason(event.reason) }, steps);
+        this.#finish({ type: "finished", reason: this.#reason(event.reason), ...ideToolsOf(event) }, steps);
         break;
       case "failed":
       case "cancelled":
         this.#drain(steps, "all");
         this.#close(steps);
         this.#finish(
-          event.type === "failed" ? { type: "failed", error: event.error } : { type: "cancelled", by: event.by },
+          event.type === "failed"
+            ? { type: "failed", error: event.error, ...ideToolsOf(event) }
+            : { type: "cancelled", by: event.by },
           steps,
         );
         break;

@@ -80,7 +80,8 @@ export class LiveEvents {
 
 /** About what the event takes in memory, and in a store. */
 function sizeOf(event: TurnEvent | undefined): number {
-  switch (event?.type) {
+  if (event === undefined) return 0;
+  switch (event.type) {
     case "text":
     case "thinking":
       return event.delta.length + overheadBytes;
@@ -89,7 +90,12 @@ function sizeOf(event: TurnEvent | undefined): number {
     case "rewritten":
     case "finished":
       return event.text.length + overheadBytes;
-    default:
+    case "started":
+    case "usage":
+    case "failed":
+    case "cancelled":
       return overheadBytes * 4;
+    default:
+      return event satisfies never;
   }
 }

@@ -36,13 +36,14 @@ export class LiveStreams {
     const [name, intent] = attach;
     if (await this.#holds(name)) return this.#attachHere(...attach);
     const id = idOf(name);
-    if (this.#health.degradedBy === undefined || intent !== "create" || this.#stored.has(id)) {
+    const mayBeStored = this.#health.degradedBy === undefined || intent !== "create" || this.#stored.has(id);
+    if (mayBeStored || (await this.#storeHolds(name))) {
       const stored = await this.#health.orDegraded(() => this.#health.store.attachStream(...attach));
       if (stored !== undefined) {
         this.#stored.add(id);
         return stored;
       }
-      if (intent !== "create" || this.#stored.has(id)) throw this.#health.why();
+      if (intent !== "create" || this.#stored.has(id) || (await this.#storeHolds(name))) throw this.#health.why();
     }
     return this.#attachHere(...attach);
   }
@@ -51,14 +52,23 @@ export class LiveStreams {
     return { ...(await this.memory.attachStream(...attach)), degraded: true };
   }
 
-  async #holds(name: StreamName): Promise<boolean> {
-    try {
-      await this.memory.attachStream(name, "observe");
-      return true;
-    } catch (error) {
-      if (isMillraceError(error) && error.code === "expired") return false;
-      throw error;
-    }
+  #holds(name: StreamName): Promise<boolean> {
+    return isIn(this.memory, name);
+  }
+
+  /** A store that cannot be written may be read still. */
+  async #storeHolds(name: StreamName): Promise<boolean> {
+    return (await this.#health.orDegraded(() => isIn(this.#health.store, name))) === true;
+  }
+}
+
+async function isIn(store: StreamStore, name: StreamName): Promise<boolean> {
+  try {
+    await store.attachStream(name, "observe");
+    return true;
+  } catch (error) {
+    if (isMillraceError(error) && error.code === "expired") return false;
+    throw error;
   }
 }
 

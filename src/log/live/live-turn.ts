@@ -45,6 +45,7 @@ export class LiveTurn {
   readonly #events: LiveEvents;
   readonly #options: LiveTurnOptions;
   readonly #changes = new Notifier();
+  readonly #over = Promise.withResolvers<void>();
   /** Keys that were seen to open a claimed turn; undefined is "no key". */
   readonly #opening = new WeakSet<Secret>();
   #opensWithoutKey = false;
@@ -77,6 +78,11 @@ export class LiveTurn {
 
   get outcome(): TerminalEventType | undefined {
     return this.#outcome;
+  }
+
+  /** Resolves when it has ended, or is lost. */
+  get over(): Promise<void> {
+    return this.#over.promise;
   }
 
   /** Whether the store holds all of it. */
@@ -120,6 +126,7 @@ export class LiveTurn {
   lose(how: "fenced" | "removed"): void {
     this.#lost ??= how;
     this.#options.onLost();
+    this.#over.resolve();
     this.#changes.wake();
   }
 
@@ -162,7 +169,10 @@ export class LiveTurn {
       for (let seq = this.#storedSeq; seq < this.lastSeq; seq = this.#storedSeq) {
         const bodies = this.#batchAfter(seq);
         const { outcome } = await writer.append(bodies.bodies, bodies.atMs);
-        if (outcome !== "appended") return this.lose(outcome === "removed" ? "removed" : "fenced");
+        if (outcome !== "appended") {
+          this.lose(outcome === "removed" ? "removed" : "fenced");
+          return;
+        }
         this.#storedSeq += bodies.bodies.length;
       }
       this.#writer = writer;
@@ -202,6 +212,7 @@ export class LiveTurn {
     if (last !== undefined && isTerminal(last)) {
       this.#outcome = last.type;
       this.record.endedAtMs = atMs;
+      this.#over.resolve();
     }
     this.#settle();
     this.#changes.wake();
@@ -217,18 +228,25 @@ export class LiveTurn {
     const { turn, owner, clientKey } = this.record;
     const held = await store.get(turn.turnId, { clientKey });
     if (held === undefined) {
-      if (this.#storedSeq > 0) return void this.lose("removed");
+      if (this.#storedSeq > 0) {
+        this.lose("removed");
+        return undefined;
+      }
       const { record, writer } = await store.create(turn, owner, clientKey);
       return record.turnId === turn.turnId ? writer : undefined;
     }
-    if (held.owner !== owner) return void this.lose("fenced");
+    if (held.owner !== owner) {
+      this.lose("fenced");
+      return undefined;
+    }
     const claimed = await store.claim(turn.turnId, owner);
     const stored = seqOf((claimed?.record ?? held).lastEventId);
     this.#storedSeq = Math.min(stored, this.lastSeq);
     if (claimed !== undefined) return claimed.writer;
-    if (stored !== this.lastSeq) return void this.lose("fenced");
+    if (stored !== this.lastSeq) this.lose("fenced");
     this.#writer ??= { turnId: turn.turnId, epoch: this.#epoch, append: async () => ({ outcome: "ended" }) };
-    return void this.#settle();
+    this.#settle();
+    return undefined;
   }
 
   /** The next events that were appended at one time. */

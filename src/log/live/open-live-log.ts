@@ -1,4 +1,4 @@
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
@@ -25,12 +25,11 @@ import type {
   TurnFilter,
   TurnRecord,
 } from "../store.ts";
-import { EndedTurns } from "./ended-turns.ts";
 import { LiveStreams } from "./live-streams.ts";
-import { LiveTurn } from "./live-turn.ts";
+import type { LiveTurn } from "./live-turn.ts";
+import { LiveTurns } from "./live-turns.ts";
 import { OwedDeliveries } from "./owed-deliveries.ts";
-import { StoreHealth } from "./store-health.ts";
-import { expiredTurn } from "./unstored-record.ts";
+import { probeOwner, StoreHealth } from "./store-health.ts";
 
 export interface LiveLogOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
@@ -64,10 +63,7 @@ export async function openLiveLog(options: LiveLogOptions): Promise<LiveLog> {
 
 class Live implements LiveLog {
   readonly capabilities: StoreCapabilities;
-  readonly #clock: Clock;
-  readonly #retention: Retention;
-  readonly #turns = new Map<TurnId, LiveTurn>();
-  readonly #ended: EndedTurns;
+  readonly #turns: LiveTurns;
   readonly #owed = new OwedDeliveries();
   readonly #streams: LiveStreams;
   readonly #health: StoreHealth;
@@ -76,11 +72,14 @@ class Live implements LiveLog {
   constructor(options: LiveLogOptions) {
     const { clock, codec, retention = defaultRetention, open, onDegraded, capabilities } = options;
     this.capabilities = capabilities;
-    this.#clock = clock;
-    this.#retention = retention;
-    this.#ended = new EndedTurns(clock);
     this.#health = new StoreHealth({ open, clock, onDegraded, bringBack: (store) => this.#bringBack(store) });
     this.#streams = new LiveStreams(this.#health, clock, retention, codec);
+    this.#turns = new LiveTurns({
+      clock,
+      retention,
+      onUnstored: (error) => this.#health.degrade(error),
+      onLeft: (turnId) => void bestEffort(this.#streams.memory.remove(turnId)), // what its stream in memory knows of it
+    });
   }
 
   get degradedBy(): MillraceError | undefined {
@@ -95,33 +94,42 @@ class Live implements LiveLog {
     return this.#health.tryOpen();
   }
 
-  async create(turn: NewTurn, owner: string, clientKey?: Secret): Promise<Created> {
-    const twin = this.#unstoredTwin(turn);
+  async create(...[turn, owner, clientKey, options]: Parameters<LogStore["create"]>): Promise<Created> {
+    const twin = this.#turns.unstoredTwin(turn);
     if (twin !== undefined) return { record: this.#recordOf(twin), writer: undefined };
     // a store that just failed is not asked again for each turn: healing finds out when it is back
     const created =
       this.#health.degradedBy === undefined
-        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey))
+        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey, options))
         : undefined;
     if (created !== undefined && created.writer === undefined) return created;
+    const held = created === undefined ? await this.#heldUnderKeyOf(turn) : undefined;
+    if (held !== undefined) return { record: held, writer: undefined };
     return this.#begin({ turn, owner, clientKey }, created?.writer, created?.record);
+  }
+
+  /** A store that cannot be written may be read still. */
+  async #heldUnderKeyOf({ caller, idempotencyKey }: NewTurn): Promise<TurnRecord | undefined> {
+    if (idempotencyKey === undefined) return undefined;
+    const [held] = (await this.#health.orDegraded(() => this.#store.list({ caller, idempotencyKey, limit: 1 }))) ?? [];
+    return held;
   }
 
   async listRunning(): Promise<readonly TurnRecord[]> {
     const stored = (await this.#health.orDegraded(() => this.#store.listRunning())) ?? [];
-    const here = [...this.#turns.values()].filter((live) => !live.isKnown && live.outcome === undefined);
+    const here = this.#turns.all().filter((live) => !live.isKnown && live.outcome === undefined);
     return here.length === 0 ? stored : [...here.map((live) => this.#recordOf(live)), ...stored];
   }
 
   async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {
-    const held = this.#liveOf(turnId);
+    const held = this.#turns.unexpired(turnId);
     if (held !== undefined && !held.isKnown) return this.#claimHere(held, owner);
     const claimed = await this.#store.claim(turnId, owner);
     if (claimed === undefined) return undefined;
     this.#turns.get(turnId)?.lose("fenced");
     const { record, writer } = claimed;
     const storedSeq = seqOf(record.lastEventId);
-    const live = this.#add({ turn: record, owner, opening: "claimed", writer, storedSeq });
+    const live = this.#turns.add({ turn: record, owner, opening: "claimed", writer, storedSeq });
     const readAll = async () => {
       const events = await claimed.readAll();
       live.remember(events);
@@ -131,7 +139,7 @@ class Live implements LiveLog {
   }
 
   async readAfter(...[turnId, after, options]: Parameters<LogStore["readAfter"]>): Promise<Opened<TurnEvent>> {
-    const live = this.#liveOf(turnId);
+    const live = this.#turns.unexpired(turnId);
     if (live !== undefined && (await this.#opens(live, options.clientKey))) {
       const read = live.read(seqOf(after), options.limit);
       if (read !== undefined) return read;
@@ -142,7 +150,7 @@ class Live implements LiveLog {
   async readOutlineAfter(
     ...[turnId, after, options]: Parameters<LogStore["readOutlineAfter"]>
   ): ReturnType<LogStore["readOutlineAfter"]> {
-    const read = this.#liveOf(turnId)?.read(seqOf(after), options.limit);
+    const read = this.#turns.unexpired(turnId)?.read(seqOf(after), options.limit);
     if (read === undefined) return this.#store.readOutlineAfter(turnId, after, options);
     return { events: read.events.map(outlineEvent), ended: read.ended };
   }
@@ -150,15 +158,24 @@ class Live implements LiveLog {
   async untilPast(...[turnId, cursor, signal]: Parameters<LogStore["untilPast"]>): Promise<void> {
     const seq = seqOf(cursor);
     for (;;) {
-      const live = this.#liveOf(turnId);
+      const live = this.#turns.unexpired(turnId);
       if (live === undefined) return this.#store.untilPast(turnId, cursor, signal);
       if (live.lastSeq > seq || live.outcome !== undefined) return;
       await live.changed(signal);
     }
   }
 
+  async untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const live = this.#turns.unexpired(turnId);
+      if (live === undefined) return this.#store.untilEnded(turnId, signal);
+      if (live.outcome !== undefined) return;
+      await orAborted(live.over, signal);
+    }
+  }
+
   async requestCancel(...[turnId, by, stream]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
-    const live = this.#liveOf(turnId);
+    const live = this.#turns.unexpired(turnId);
     const inMemory = live !== undefined && stream?.degraded === true;
     if (inMemory && !(await this.#streams.memory.requestCancel(turnId, by, stream))) return false;
     try {
@@ -173,7 +190,7 @@ class Live implements LiveLog {
   }
 
   async untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
-    const live = this.#liveOf(turnId);
+    const live = this.#turns.unexpired(turnId);
     if (live === undefined) return this.#store.untilCancelRequested(turnId, signal);
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
@@ -186,7 +203,7 @@ class Live implements LiveLog {
   }
 
   async noteAttached(...[turnId, atMs, graceMs]: Parameters<LogStore["noteAttached"]>): Promise<void> {
-    const live = this.#liveOf(turnId);
+    const live = this.#turns.unexpired(turnId);
     live?.record.attached(atMs, graceMs);
     if (live === undefined || live.isKnown)
       await this.#health.orDegraded(() => this.#store.noteAttached(turnId, atMs, graceMs));
@@ -212,13 +229,13 @@ class Live implements LiveLog {
       return live === undefined || live.isStored;
     });
     if (told !== true) this.#owed.add(turnId);
-    if (this.#ended.has(turnId)) this.#letGo(turnId);
+    this.#turns.delivered(turnId);
   }
 
   async get(turnId: TurnId, looking: Looking = {}): Promise<TurnRecord | undefined> {
     const unstored = this.#turns.get(turnId);
     if (unstored?.isStored === false) return this.#shown(unstored, looking);
-    const live = this.#liveOf(turnId);
+    const live = this.#turns.unexpired(turnId);
     try {
       const record = await this.#store.get(turnId, looking);
       return record === undefined ? undefined : this.#marked(record);
@@ -230,7 +247,7 @@ class Live implements LiveLog {
 
   async list(filter: TurnFilter): Promise<readonly TurnRecord[]> {
     const stored = await this.#health.orDegraded(() => this.#store.list(filter));
-    const here = [...this.#turns.values()].filter((live) => stored === undefined || !live.isStored);
+    const here = this.#turns.all().filter((live) => stored === undefined || !live.isStored);
     const ids = new Set(here.map(({ turnId }) => turnId));
     const shown = here.flatMap((live) => {
       if (!live.record.passes(filter, live.outcome !== undefined)) return [];
@@ -261,7 +278,7 @@ class Live implements LiveLog {
 
   async remove(turnId: TurnId): Promise<void> {
     const live = this.#turns.get(turnId);
-    this.#letGo(turnId);
+    this.#turns.letGo(turnId);
     live?.lose("removed");
     if (live === undefined || live.isKnown || this.#health.degradedBy === undefined) await this.#store.remove(turnId);
   }
@@ -272,24 +289,19 @@ class Live implements LiveLog {
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
-    return (await this.#health.orDegraded(() => this.#store.owners())) ?? this.#streams.memory.owners();
+    const owners = (await this.#health.orDegraded(() => this.#store.owners())) ?? (await this.#streams.memory.owners());
+    return new Map([...owners].filter(([owner]) => owner !== probeOwner));
   }
 
   async sweep(nowMs: number): Promise<void> {
     await this.#streams.memory.sweep(nowMs);
-    for (const turnId of this.#ended.longAgo()) this.#letGo(turnId);
-    for (const [turnId, { isStored, record }] of this.#turns) {
-      if (isStored || !record.hasExpired()) continue;
-      if ((record.erasedAtMs ?? nowMs) <= nowMs - this.#retention.tombstoneMs) this.#letGo(turnId);
-    }
+    this.#turns.sweep(nowMs);
     await this.#health.orDegraded(() => this.#store.sweep(nowMs));
   }
 
   async close(): Promise<void> {
     await this.#health.stop();
-    const turns = [...this.#turns.values()];
-    this.#turns.clear();
-    for (const live of turns) live.lose("fenced"); // its readers ask the store, which says that it is closed
+    for (const live of this.#turns.all()) live.lose("fenced"); // its readers ask the store, which says that it is closed
     await this.#health.closeStore();
     await this.#streams.memory.close();
   }
@@ -303,47 +315,11 @@ class Live implements LiveLog {
     writer: LogWriter | undefined,
     record: TurnRecord | undefined,
   ): { readonly record: TurnRecord; readonly writer: LogWriter } {
-    const live = this.#add({ turn, owner, opening: { clientKey }, writer, storedSeq: 0 });
+    const live = this.#turns.add({ turn, owner, opening: { clientKey }, writer, storedSeq: 0 });
     return {
       record: writer !== undefined && record !== undefined ? record : this.#recordOf(live),
       writer: live.handle(),
     };
-  }
-
-  #add(begun: Pick<ConstructorParameters<typeof LiveTurn>[0], "turn" | "owner" | "opening" | "writer" | "storedSeq">) {
-    const { turnId } = begun.turn;
-    const live: LiveTurn = new LiveTurn({
-      ...begun,
-      clock: this.#clock,
-      retention: this.#retention,
-      epoch: begun.writer?.epoch ?? 1,
-      onUnstored: (error) => this.#health.degrade(error),
-      onEnded: () => {
-        if (this.#turns.get(turnId) !== live) return;
-        const tooMany = this.#ended.add(turnId);
-        if (tooMany !== undefined) this.#letGo(tooMany);
-      },
-      onLost: () => {
-        if (this.#turns.get(turnId) === live) this.#letGo(turnId);
-      },
-    });
-    this.#turns.set(turnId, live);
-    return live;
-  }
-
-  /** The turn, where memory has it still. Throws `expired` where it had, and no store has. */
-  #liveOf(turnId: TurnId): LiveTurn | undefined {
-    const live = this.#turns.get(turnId);
-    if (live === undefined || !live.record.hasExpired()) return live;
-    if (!live.isStored) throw expiredTurn();
-    this.#letGo(turnId);
-    return undefined;
-  }
-
-  #letGo(turnId: TurnId): void {
-    this.#ended.delete(turnId);
-    this.#turns.delete(turnId);
-    void bestEffort(this.#streams.memory.remove(turnId)); // what its stream in memory knows of it
   }
 
   #claimHere(live: LiveTurn, owner: string): Claimed | undefined {
@@ -378,17 +354,9 @@ class Live implements LiveLog {
     return this.#owed.has(record.turnId) ? { ...record, delivered: true } : record;
   }
 
-  /** A turn of the same caller and key that the store does not hold. */
-  #unstoredTwin({ caller, idempotencyKey }: NewTurn): LiveTurn | undefined {
-    if (idempotencyKey === undefined) return undefined;
-    for (const live of this.#turns.values())
-      if (!live.isKnown && live.record.passes({ caller, idempotencyKey, limit: 1 }, false)) return live;
-    return undefined;
-  }
-
   /** What only memory holds goes back into the store. */
   async #bringBack(store: LogStore): Promise<void> {
-    for (const live of [...this.#turns.values()]) await live.heal(store);
+    for (const live of this.#turns.all()) await live.heal(store);
     await this.#owed.pay(store);
     this.#healed.wake();
   }

@@ -6,8 +6,8 @@ import type { LogStore } from "../store.ts";
 /** How often a store that failed is tried again; ms. */
 const healEveryMs = 1_000;
 
-/** The owner under which healing tries to write. */
-const probe = "probe";
+/** The owner under which a store is tried whether it takes writes. It writes nothing else. */
+export const probeOwner = "probe";
 
 export interface StoreHealthOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
@@ -51,6 +51,7 @@ export class StoreHealth {
   async tryOpen(): Promise<void> {
     await this.orDegraded(async () => {
       this.#store ??= await this.#options.open();
+      await this.#store.renewOwner(probeOwner, this.#options.clock.now()); // what can only be read fails from the start
     });
   }
 
@@ -91,7 +92,7 @@ export class StoreHealth {
       if (signal.aborted) break;
       try {
         this.#store ??= await open();
-        await this.#store.renewOwner(probe, clock.now()); // a write: a full disk is not well
+        await this.#store.renewOwner(probeOwner, clock.now()); // a write: a full disk is not well
         await bringBack(this.#store);
         this.#degradedBy = undefined;
         onDegraded?.(undefined);

@@ -6,9 +6,32 @@ const tagBytes = 16;
 /** What a box adds to what it holds. */
 export const boxBytes = nonceBytes + tagBytes;
 
+/** How many nonces are drawn at a time: one by one, drawing them took a twentieth of an append. */
+const noncesDrawn = 256;
+
+/** Random nonces, each given once. */
+export class Nonces {
+  #drawn: Uint8Array = new Uint8Array(0);
+  #used = 0;
+
+  next(): Uint8Array {
+    if (this.#used === this.#drawn.length) {
+      this.#drawn = randomBytes(nonceBytes * noncesDrawn);
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used += nonceBytes;
+    return this.#drawn.subarray(from, this.#used);
+  }
+}
+
 /** AES-256-GCM under a random nonce: nonce, ciphertext, tag. At most 2^32 boxes a key. */
-export function seal(key: KeyObject, content: Uint8Array, bound: string): Uint8Array {
-  const nonce = randomBytes(nonceBytes);
+export function seal(
+  key: KeyObject,
+  content: Uint8Array,
+  bound: string,
+  nonce: Uint8Array = randomBytes(nonceBytes),
+): Uint8Array {
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(bound));
   return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
 }

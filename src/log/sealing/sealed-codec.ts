@@ -3,7 +3,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../codec.ts";
 import { damagedLog } from "../record-text.ts";
-import { open, seal } from "./box.ts";
+import { Nonces, open, seal } from "./box.ts";
 import { deriveKey, keyBytes, keyOf, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
 
@@ -25,12 +25,16 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   const indexKey = deriveKey(master, "index");
   const labelKey = deriveKey(master, "label");
   const outlineKey = deriveKey(master, "outline");
+  const nonces = new Nonces();
   return {
     index: (value) => createHmac("sha256", indexKey).update(value).digest("base64url"),
     newTurn(turnId, clientKey) {
       const turnKey = randomBytes(keyBytes);
       const client = clientKey === undefined ? undefined : parseKey(clientKey);
-      return { wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client), codec: turnCodec(turnId, keyOf(turnKey)) };
+      return {
+        wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client),
+        codec: turnCodec(turnId, keyOf(turnKey), nonces),
+      };
     },
     openTurn(row, access) {
       const wrapped = row?.wrappedKey;
@@ -41,7 +45,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
         clientKey === undefined
           ? unwrapForGateway(wrapped ?? new Uint8Array(0), turnId, wrappingKey, use)
           : unwrapForClient(wrapped, turnId, parseKey(clientKey));
-      return turnKey === undefined ? undefined : turnCodec(turnId, turnKey);
+      return turnKey === undefined ? undefined : turnCodec(turnId, turnKey, nonces);
     },
     sealLabel: (turnId, text) => seal(labelKey, Buffer.from(text), `label ${turnId}`),
     openLabel({ turnId, label }) {
@@ -53,7 +57,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
   };
 }
 
-function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
+function turnCodec(turnId: TurnId, turnKey: KeyObject, nonces: Nonces): TurnCodec {
   const contentKey = deriveKey(turnKey, "content", turnId);
   const macKey = deriveKey(turnKey, "mac", turnId);
   const header = `header ${turnId}`;
@@ -61,7 +65,7 @@ function turnCodec(turnId: TurnId, turnKey: KeyObject): TurnCodec {
     encodeHeader: (text) => seal(contentKey, Buffer.from(text), header),
     decodeHeader: (box) => openText(contentKey, box, header),
     encode({ text, ...record }, previousMac) {
-      const payload = seal(contentKey, Buffer.from(text), placeOf(turnId, record));
+      const payload = seal(contentKey, Buffer.from(text), placeOf(turnId, record), nonces.next());
       return { ...record, payload, mac: macOf(macKey, turnId, { ...record, payload }, previousMac) };
     },
     decode(row, previousMac) {

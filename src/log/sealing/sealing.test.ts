@@ -103,6 +103,15 @@ describe("a box", () => {
     expect(Buffer.from(open(key, vector, "aad") ?? []).toString()).toBe("Hi");
   });
 
+  test("never reuses a nonce for the records of a turn", () => {
+    const { codec } = sealedCodec(encodeKey(new Uint8Array(32).fill(3))).newTurn("turn_1" as TurnId, undefined);
+    const place = { epoch: 1, kind: "text", atMs: 1, text: "the same" } as const;
+    const nonces = Array.from({ length: 1_000 }, (_, seq) =>
+      Buffer.from(codec.encode({ ...place, seq }, new Uint8Array(16)).payload.subarray(0, 12)).toString("hex"),
+    );
+    expect(new Set(nonces).size).toBe(1_000);
+  });
+
   test("never reuses a nonce for the same content", () => {
     const key = deriveKey(parseKey(gatewayKey), "test");
     const boxes = new Set(

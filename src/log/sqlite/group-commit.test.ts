@@ -1,11 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, it } from "vitest";
+import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { LockPatience } from "./lock-patience.ts";
 
 let database: DatabaseSync;
 let commits: GroupCommit;
 let statements: string[];
+let monotonicMs: number;
 beforeEach(() => {
   statements = [];
   database = new DatabaseSync(":memory:");
@@ -14,7 +16,9 @@ beforeEach(() => {
     statements.push(sql);
     return database.prepare(sql);
   };
-  commits = new GroupCommit(database, statement, new LockPatience(database));
+  monotonicMs = 0;
+  const pace = new CommitPace(() => monotonicMs);
+  commits = new GroupCommit({ database, statement, patience: new LockPatience(database), pace });
 });
 
 const add = (word: string) => () => {

@@ -1,45 +1,49 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { CommitPace } from "./commit-pace.ts";
 import type { LockPatience } from "./lock-patience.ts";
 
 interface Write {
   /** On the disk when it resolves, with everything before it. */
   readonly flush: boolean;
-  /** Inside the transaction. */
+  /** Inside the transaction; run again, from the same state, where another write of the transaction failed. */
   readonly work: () => void;
   /** After the transaction: `failure` is why none of it happened. */
   readonly over: (failure: { readonly error: unknown } | undefined) => void;
 }
 
+export interface GroupCommitOptions {
+  readonly database: Pick<DatabaseSync, "exec">;
+  readonly statement: (sql: string) => StatementSync;
+  readonly patience: LockPatience;
+  /** How long a group waits for more. */
+  readonly pace: CommitPace;
+  /** Called before each transaction, answers whether the connection is another one now, and may refuse it. */
+  readonly keep?: (flush: boolean) => boolean;
+  /** Called inside each transaction that is flushed, and what it answers once that is on the disk. */
+  readonly count?: () => () => void;
+}
+
 /**
- * Writes to one database, in order, all that come in one turn of the event loop in one transaction: a hundred turns that
- * start together wait for a few flushes of the disk and not for a hundred. A write that throws is undone alone.
+ * Writes to one database, in order, all that come at about one time in one transaction: a hundred turns that start together wait for a
+ * few flushes of the disk and not for a hundred. A write that throws is undone alone.
  */
 export class GroupCommit {
-  readonly #database: Pick<DatabaseSync, "exec">;
-  readonly #statement: (sql: string) => StatementSync;
-  readonly #patience: LockPatience;
-  readonly #keep: (flush: boolean) => boolean;
+  readonly #options: GroupCommitOptions;
   #waiting: Write[] = [];
   #flushed: boolean | undefined;
+  #scheduled: (() => void) | undefined;
 
-  /** `keep` is called before each transaction, answers whether the connection is another one now, and may refuse it. */
-  constructor(
-    database: Pick<DatabaseSync, "exec">,
-    statement: (sql: string) => StatementSync,
-    patience: LockPatience,
-    keep: (flush: boolean) => boolean = () => false,
-  ) {
-    this.#database = database;
-    this.#statement = statement;
-    this.#patience = patience;
-    this.#keep = keep;
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
   }
 
-  /** Resolves once committed; rejects with what `work`, or the commit, threw, and then nothing was written. */
-  write<T>(flush: boolean, work: () => T): Promise<T> {
+  /**
+   * Resolves once committed; rejects with what `work`, or the commit, threw, and then nothing was written. `writer` names whose write
+   * it is: the more there are, the longer a group waits for more of them.
+   */
+  write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
     return new Promise((resolve, reject) => {
       let result: { readonly value: T } | { readonly error: unknown } | undefined;
-      if (this.#waiting.length === 0) setImmediate(() => this.drain());
       this.#waiting.push({
         flush,
         work: () => {
@@ -56,52 +60,93 @@ export class GroupCommit {
           else if (result !== undefined) resolve(result.value);
         },
       });
+      this.#schedule(writer);
     });
   }
 
   /** Writes what waits, now. */
   drain(): void {
+    this.#scheduled?.();
+    this.#scheduled = undefined;
     const group = this.#waiting;
     this.#waiting = [];
     if (group.length === 0) return;
-    let failure: { readonly error: unknown } | undefined;
-    try {
-      const flush = group.some((write) => write.flush);
-      if (this.#keep(flush)) this.#flushed = undefined;
-      this.#flushAtCommit(flush);
-      this.#statement("BEGIN IMMEDIATE").run();
-      for (const { work } of group) this.#apart(work, group.length > 1);
-      this.#statement("COMMIT").run();
-      this.#patience.wrote();
-    } catch (error) {
-      this.#tryTo("ROLLBACK");
-      this.#patience.failed(error);
-      failure = { error };
-    }
+    const failure = this.#commit(group);
+    this.#options.pace.committed();
     for (const { over } of group) over(failure);
   }
 
+  #schedule(writer: string | undefined): void {
+    const { pace } = this.#options;
+    const first = this.#waiting.length === 1;
+    const delayMs = pace.wrote(writer, this.#waiting.length);
+    if (delayMs > 0 && first) {
+      const timer = setTimeout(() => this.drain(), delayMs);
+      this.#scheduled = () => clearTimeout(timer);
+    } else if (first || (delayMs === 0 && this.#scheduled !== undefined)) {
+      this.#scheduled?.();
+      this.#scheduled = undefined;
+      setImmediate(() => this.drain());
+    }
+  }
+
+  /** Why none of it happened, if so. */
+  #commit(group: readonly Write[]): { readonly error: unknown } | undefined {
+    const { statement, patience, keep = () => false } = this.#options;
+    try {
+      const flush = group.some((write) => write.flush);
+      if (keep(flush)) this.#flushed = undefined;
+      this.#flushAtCommit(flush);
+      statement("BEGIN IMMEDIATE").run();
+      if (!this.#together(group)) {
+        statement("BEGIN IMMEDIATE").run();
+        for (const { work } of group) this.#apart(work);
+      }
+      const counted = flush ? this.#options.count?.() : undefined;
+      statement("COMMIT").run();
+      counted?.();
+      patience.wrote();
+      return undefined;
+    } catch (error) {
+      this.#tryTo("ROLLBACK");
+      patience.failed(error);
+      return { error };
+    }
+  }
+
+  /** False, and everything is undone, where one of several failed: as a rule none does, and nobody needs a savepoint. */
+  #together(group: readonly Write[]): boolean {
+    try {
+      for (const { work } of group) work();
+      return true;
+    } catch (error) {
+      if (group.length === 1) throw error;
+      this.#tryTo("ROLLBACK");
+      return false;
+    }
+  }
+
   /** A write that fails takes back what it did, and nobody else's. Throws when the whole transaction is lost. */
-  #apart(work: () => void, shared: boolean): void {
-    if (shared) this.#statement("SAVEPOINT one").run();
+  #apart(work: () => void): void {
+    this.#options.statement("SAVEPOINT one").run();
     try {
       work();
     } catch (error) {
       // A full disk has rolled all of it back: then everybody's write failed, for this reason.
-      if (!shared || !this.#tryTo("ROLLBACK TO one")) throw error;
+      if (!this.#tryTo("ROLLBACK TO one")) throw error;
     }
-    if (shared) this.#statement("RELEASE one").run();
+    this.#options.statement("RELEASE one").run();
   }
 
   #flushAtCommit(flush: boolean): void {
     if (flush === this.#flushed) return;
-    this.#database.exec(`PRAGMA synchronous = ${flush ? "FULL" : "NORMAL"}`);
+    this.#options.database.exec(`PRAGMA synchronous = ${flush ? "FULL" : "NORMAL"}`);
     this.#flushed = flush;
   }
 
   #tryTo(sql: string): boolean {
     try {
-      this.#statement(sql).run();
+      this.#options.statement(sql).run();
       return true;
     } catch {
       return false; // there is no transaction any more

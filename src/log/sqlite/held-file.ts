@@ -15,6 +15,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 
+/** The file of a log, through whichever connection has it now. */
+export interface KeptFile {
+  readonly database: DatabaseSync;
+  /** Before a write: answers whether `database` is another connection from now on. Throws `degraded` where none may be. */
+  keep(): boolean;
+  close(): void;
+}
+
 export interface HeldFileOptions {
   readonly path: string;
   readonly database: DatabaseSync;
@@ -28,7 +36,7 @@ export interface HeldFileOptions {
  * A database whose file somebody may take away while it is open. The system keeps what is open until it is closed, so writes
  * would go on without an error, to where nobody finds them again. Looked for before each write, it is put back whole instead.
  */
-export class HeldFile {
+export class HeldFile implements KeptFile {
   readonly #options: HeldFileOptions;
   /** Where the file is: SQLite keeps its companions there, and not beside a link to it. */
   readonly #path: string;
@@ -154,7 +162,7 @@ function flush(path: string, mode: "r" | "r+"): void {
 
 function replaced(path: string): MillraceError {
   return new MillraceError("degraded", `Another file stands in the place of the log's (${path}).`, {
-    hint: "Move it away, and the log is put back as it was.",
+    hint: "Move that file to another folder, and keep it: the log is then put back as it was.",
   });
 }
 

@@ -1,4 +1,6 @@
 import { stat } from "node:fs/promises";
+import { readNote } from "./commit-note.ts";
+import { isBehind } from "./damage.ts";
 import { loadSqlite } from "./load-sqlite.ts";
 import { applicationId } from "./schema.ts";
 
@@ -15,12 +17,17 @@ export async function inspectSqliteLog(path: string): Promise<LogFileState> {
   const sizes = await Promise.all([path, `${path}-wal`, `${path}-shm`].map(sizeOf));
   if (sizes[0] === undefined) return { kind: "missing" };
   const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+  const note = readNote(path);
+  if (sizes[0] === 0 && (note?.commits ?? 0) > 0) return { kind: "damaged", bytes, why: "it was emptied" };
   if (sizes[0] === 0) return { kind: "sound", bytes, turns: 0, openTurns: 0 }; // made, but never written to
   const { DatabaseSync } = await loadSqlite();
   try {
     const database = new DatabaseSync(path, { readOnly: true, timeout: lockTimeoutMs });
     try {
       const numberOf = (sql: string, column: string) => Number(database.prepare(sql).get()?.[column] ?? 0);
+      if (note !== undefined && sizes[1] !== undefined && isBehind(database, note)) {
+        return { kind: "damaged", bytes, why: "its last commits cannot be read" };
+      }
       if (numberOf("PRAGMA application_id", "application_id") !== applicationId) {
         return { kind: "foreign", bytes, why: "belongs to another program" };
       }

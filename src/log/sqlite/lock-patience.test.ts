@@ -4,8 +4,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { HeldFile } from "./held-file.ts";
+import { Ledger } from "./ledger.ts";
+import { loadSqlite } from "./load-sqlite.ts";
 import { LockPatience } from "./lock-patience.ts";
 import { openDatabase } from "./open-database.ts";
 import { SqliteMedium } from "./sqlite-medium.ts";
@@ -35,10 +38,15 @@ const waits = (database: DatabaseSync) => database.prepare("PRAGMA busy_timeout"
 
 it("waits for a lock, then hardly, until a write succeeds: a read beside the lock is no sign of that", async () => {
   const path = file();
-  const { database } = await openDatabase(path, "0");
+  const { database } = openDatabase(await loadSqlite(), { path, nowMs: 0 });
   onTestFinished(() => database.close());
   database.exec(`PRAGMA busy_timeout = ${usualMs}`);
-  const commits = new GroupCommit(database, (sql) => database.prepare(sql), new LockPatience(database, usualMs));
+  const commits = new GroupCommit({
+    database,
+    statement: (sql) => database.prepare(sql),
+    patience: new LockPatience(database, usualMs),
+    pace: new CommitPace(() => 0),
+  });
   const write = () => commits.write(true, () => undefined);
   const release = lock(path);
   expect(waits(database)).toBe(usualMs);
@@ -54,8 +62,12 @@ it("waits for a lock, then hardly, until a write succeeds: a read beside the loc
 
 it("holds for the log: a file that stays locked costs its gateway no more time", async () => {
   const path = file();
-  const { database, reopen } = await openDatabase(path, "0");
-  const medium = new SqliteMedium(new HeldFile({ path, database, reopen }), new FakeClock());
+  const { database, reopen } = openDatabase(await loadSqlite(), { path, nowMs: 0 });
+  const medium = new SqliteMedium({
+    file: new HeldFile({ path, database, reopen }),
+    ledger: new Ledger(path, new FakeClock()),
+    clock: new FakeClock(),
+  });
   onTestFinished(() => medium.close());
   const release = lock(path);
   database.exec("PRAGMA busy_timeout = 10"); // the first wait is the long one

@@ -14,6 +14,7 @@ import { readAll } from "../read-all.ts";
 import { sealedCodec } from "../sealing/sealed-codec.ts";
 import { newTurn } from "../turn.fake.ts";
 import { openSqliteLog } from "./open-sqlite-log.ts";
+import { applicationId, migrations } from "./schema.ts";
 
 let folder: string;
 let path: string;
@@ -39,7 +40,7 @@ describe("the log's file", () => {
   test("and its companions are readable by their owner only, in a folder of the same kind", async () => {
     const { store } = await withOneTurn();
     const files = await readdir(join(folder, "below"));
-    expect(files.sort()).toEqual(["log.db", "log.db-shm", "log.db-wal"]);
+    expect(files.sort()).toEqual(["log.db", "log.db-keys", "log.db-note", "log.db-shm", "log.db-wal"]);
     for (const file of files) expect(modeOf(join(folder, "below", file), 0o600)).toBe(0o600);
     expect(modeOf(join(folder, "below"), 0o700)).toBe(0o700);
     await store.close();
@@ -56,6 +57,42 @@ describe("the log's file", () => {
     expect(await readFile(opened.setAside ?? "")).toEqual(bytes);
     expect(await opened.store.list({ limit: 1 })).toEqual([]);
     await opened.store.close();
+  });
+
+  test("of a build that kept requests in the turns' rows is brought up to date, and shows the same", async () => {
+    const { store, turnId } = await withOneTurn();
+    await store.requestCancel(turnId, "client");
+    const [record, events] = [await store.get(turnId), await readAll(store, turnId)];
+    await store.close();
+    const now = new DatabaseSync(path);
+    const columns = (table: string) =>
+      now
+        .prepare(`SELECT name FROM pragma_table_info('${table}')`)
+        .all()
+        .map((row) => String(row["name"]));
+    const old = join(folder, "old.db");
+    now.exec(`ATTACH '${old}' AS old`);
+    now.exec(
+      migrations
+        .slice(0, 6)
+        .join(";")
+        .replaceAll(/(TABLE|INDEX) /g, "$1 old."),
+    );
+    now.exec(`INSERT INTO old.turns (${columns("turns").join()}, header)
+      SELECT turns.*, header FROM turns JOIN headers USING (turn_id)`);
+    now.exec(`INSERT INTO old.events (${columns("events").join()}) SELECT * FROM events`);
+    now.exec(`PRAGMA old.application_id = ${applicationId}; PRAGMA old.user_version = 6`);
+    now.close();
+    const { store: opened } = await openSqliteLog({ path: old, clock });
+    expect(await opened.get(turnId)).toEqual(record);
+    expect(await opened.listRunning()).toEqual([record]);
+    expect(await readAll(opened, turnId)).toEqual(events);
+    const claimed = await opened.claim(turnId, "o");
+    expect(await claimed?.writer.append([text("c")], clock.now())).toMatchObject({ outcome: "appended" });
+    await opened.close();
+    const columnsOf = new DatabaseSync(old);
+    expect(columnsOf.prepare("SELECT name FROM pragma_table_info('turns') WHERE name = 'header'").all()).toEqual([]);
+    columnsOf.close();
   });
 
   test("that is no database at all is set aside too", async () => {

@@ -1,8 +1,22 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../../base/errors.ts";
-import { loadSqlite } from "./load-sqlite.ts";
+import { NoteWriter, readNote } from "./commit-note.ts";
+import {
+  copyDatabaseAside,
+  type Damage,
+  dropUnstarted,
+  forgetLog,
+  hasLostCommits,
+  keepLostKeys,
+  lostTurns,
+  setDatabaseAside,
+  stateOf,
+} from "./damage.ts";
+import { KeyJournal } from "./key-journal.ts";
+import { beginJournal } from "./ledger.ts";
 import { lockTimeoutMs } from "./lock-patience.ts";
 import { applicationId, migrations } from "./schema.ts";
 import { isDamaged, translateSqliteError } from "./sqlite-errors.ts";
@@ -11,24 +25,29 @@ export interface OpenedDatabase {
   readonly database: DatabaseSync;
   /** Opens what stands at the path now, in the same way; damaged or not, it is left there. Throws what SQLite throws. */
   readonly reopen: () => DatabaseSync;
-  /** Where a damaged file that stood at the path was moved to; it is never deleted. */
-  readonly setAside: string | undefined;
+  /** What was found broken; what stood at the path is kept beside it. */
+  readonly damage: Damage | undefined;
+}
+
+export interface OpenDatabaseOptions {
+  readonly path: string;
+  /** Epoch ms. */
+  readonly nowMs: number;
+  /** How long another program's lock is waited for, while nothing else runs; ms. */
+  readonly openTimeoutMs?: number | undefined;
 }
 
 /**
- * Opens the log's file, makes it (0600, its folder 0700) or brings it up to this version. A damaged file is moved aside and
- * a fresh one made. Another program's lock is waited for `openTimeoutMs`, and nothing else runs meanwhile.
+ * Opens the log's file, makes it (0600, its folder 0700) or brings it up to this version. What is damaged is kept: a file that
+ * SQLite cannot read is moved aside and a fresh one made; one that lost its last commits is copied first, and gone on with.
  *
  * @throws MillraceError `degraded` when the file cannot be used, was made by a newer Millrace or by another program.
  */
-export async function openDatabase(
-  path: string,
-  stamp: string,
-  openTimeoutMs = lockTimeoutMs,
-): Promise<OpenedDatabase> {
-  const { DatabaseSync } = await loadSqlite();
+export function openDatabase(sqlite: typeof Sqlite, options: OpenDatabaseOptions): OpenedDatabase {
+  const { path, nowMs, openTimeoutMs = lockTimeoutMs } = options;
+  const stamp = String(nowMs);
   const open = (): DatabaseSync => {
-    const database = new DatabaseSync(path);
+    const database = new sqlite.DatabaseSync(path);
     try {
       prepare(database, openTimeoutMs);
       database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`);
@@ -40,24 +59,42 @@ export async function openDatabase(
   };
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (!existsSync(path)) forgetLog(path);
     makePrivate(path);
-    const first = attempt(open);
-    if (first.database !== undefined) return { database: first.database, reopen: open, setAside: undefined };
-    const setAside = setDatabaseAside(path, stamp);
-    makePrivate(path);
-    return { database: open(), reopen: open, setAside };
+    let copy: string | undefined;
+    if (hasLostCommits(sqlite, path)) {
+      copy = statSync(path).size === 0 ? setDatabaseAside(path, stamp) : copyDatabaseAside(path, stamp);
+      makePrivate(path);
+    }
+    let database = attempt(open);
+    if (database === undefined) {
+      copy = setDatabaseAside(path, copy === undefined ? stamp : `${stamp}-2`);
+      makePrivate(path);
+      database = open();
+    }
+    return { database, reopen: open, damage: settle(database, { path, nowMs }, copy) };
   } catch (error) {
     throw asDegraded(error, path);
   }
 }
 
-/** Moves a damaged file away with what SQLite keeps beside it, and answers where to. It is never deleted. */
-export function setDatabaseAside(path: string, stamp: string): string {
-  const copy = `${path}.damaged-${stamp}`;
-  for (const suffix of ["", "-wal", "-shm"]) {
-    if (existsSync(path + suffix)) renameSync(path + suffix, copy + suffix);
+/** What stands beside the log is made to fit it, and the keys that were lost are refused from now on. */
+function settle(
+  database: DatabaseSync,
+  { path, nowMs }: OpenDatabaseOptions,
+  copy: string | undefined,
+): Damage | undefined {
+  if (copy !== undefined) dropUnstarted(database);
+  const lost = copy === undefined ? [] : lostTurns(path, database);
+  if (lost.length > 0) keepLostKeys(database, lost);
+  const state = stateOf(database);
+  if (state !== undefined && (copy !== undefined || readNote(path)?.logId !== state.logId)) {
+    const note = new NoteWriter(path);
+    note.write({ ...state, atMs: nowMs });
+    note.close();
   }
-  return copy;
+  beginJournal(new KeyJournal(path), database);
+  return copy === undefined ? undefined : { copy, lostKeys: lost.length };
 }
 
 /** An empty file that only its owner can read; SQLite gives its companions the same mode. */
@@ -65,11 +102,12 @@ function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
 }
 
-function attempt(open: () => DatabaseSync): { readonly database: DatabaseSync | undefined } {
+/** Undefined where the file is damaged. */
+function attempt(open: () => DatabaseSync): DatabaseSync | undefined {
   try {
-    return { database: open() };
+    return open();
   } catch (error) {
-    if (isDamaged(error)) return { database: undefined };
+    if (isDamaged(error)) return undefined;
     throw error;
   }
 }
@@ -82,12 +120,12 @@ function prepare(database: DatabaseSync, openTimeoutMs: number): void {
   const application = numberOf(database, "application_id");
   if (application !== applicationId && !empty) {
     throw new MillraceError("degraded", "The log's file belongs to another program.", {
-      hint: "Point Millrace at a file of its own, or move that one away.",
+      hint: "Set MILLRACE_HOME to a folder of Millrace's own. Nothing was changed.",
     });
   }
   if (version > migrations.length) {
     throw new MillraceError("degraded", "The log was written by a newer version of Millrace.", {
-      hint: "Update Millrace, or move the file away to begin a new log.",
+      hint: "Update Millrace, or set MILLRACE_HOME to another folder. Nothing was changed.",
     });
   }
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");

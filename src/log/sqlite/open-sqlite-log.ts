@@ -1,11 +1,19 @@
+import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../base/clock.ts";
+import { isMillraceError } from "../../base/errors.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
-import { HeldFile } from "./held-file.ts";
+import type { Damage } from "./damage.ts";
+import { HeldFile, type KeptFile } from "./held-file.ts";
+import { Ledger } from "./ledger.ts";
+import { loadSqlite } from "./load-sqlite.ts";
 import { openDatabase } from "./open-database.ts";
+import { openToRead } from "./open-to-read.ts";
+import { ReadableFile } from "./readable-file.ts";
+import { isUnwritable } from "./sqlite-errors.ts";
 import { SqliteMedium } from "./sqlite-medium.ts";
 
 export interface SqliteLogOptions {
@@ -20,23 +28,64 @@ export interface SqliteLogOptions {
   readonly openTimeoutMs?: number;
   /** Told when the file was gone and was put back, with all that it held. */
   readonly onRestored?: () => void;
+  /** Told when the file was found damaged, as it was opened. */
+  readonly onDamaged?: (damage: Damage) => void;
 }
 
 /**
- * A log in a SQLite file (WAL), which is put back if it is taken away. `setAside` names the copy of a damaged file that stood there.
+ * A log in a SQLite file (WAL), which is put back if it is taken away. `setAside` names the copy of a damaged file that stood there. A
+ * file that cannot be written is read: each write throws `degraded`, and tries to open it for writing first.
  *
- * @throws MillraceError `degraded` when the file cannot be used: full, not writable, locked, from a newer version.
+ * @throws MillraceError `degraded` when the file cannot be used: unreadable, locked, from another version.
  */
-export async function openSqliteLog({
-  path,
-  clock,
-  codec = clearCodec,
-  retention = defaultRetention,
-  maxPages,
-  openTimeoutMs,
-  onRestored,
-}: SqliteLogOptions): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
-  const { database, reopen, setAside } = await openDatabase(path, String(clock.now()), openTimeoutMs);
+export async function openSqliteLog(
+  options: SqliteLogOptions,
+): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
+  const { path, clock, codec = clearCodec, retention = defaultRetention, onDamaged } = options;
+  const sqlite = await loadSqlite();
+  const { file, damage, lostKeys } = openFile(sqlite, options);
+  if (damage !== undefined) onDamaged?.(damage);
+  const medium = new SqliteMedium({ file, clock, ledger: new Ledger(path, clock), ...(lostKeys && { lostKeys }) });
+  return { store: openLog({ medium, codec, clock, retention }), setAside: damage?.copy };
+}
+
+interface OpenedFile {
+  readonly file: KeptFile;
+  readonly damage: Damage | undefined;
+  readonly lostKeys?: ReadonlySet<string>;
+}
+
+function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile {
+  const { path, onDamaged } = options;
+  try {
+    return openHeld(sqlite, options);
+  } catch (why) {
+    if (!isMillraceError(why) || !isUnwritable(why.cause)) throw why;
+    const readable = attempt(
+      () =>
+        new ReadableFile({
+          path,
+          why,
+          openToRead: () => openToRead(sqlite, path),
+          openToWrite: () => {
+            const { file, damage } = openHeld(sqlite, options);
+            if (damage !== undefined) onDamaged?.(damage);
+            return file;
+          },
+        }),
+    );
+    if (readable === undefined) throw why;
+    const { lostKeys } = readable;
+    const damage = lostKeys && { copy: undefined, lostKeys: lostKeys.size };
+    return { file: readable, damage, ...(lostKeys && { lostKeys }) };
+  }
+}
+
+function openHeld(
+  sqlite: typeof Sqlite,
+  { path, clock, maxPages, openTimeoutMs, onRestored }: SqliteLogOptions,
+): OpenedFile {
+  const { database, reopen, damage } = openDatabase(sqlite, { path, nowMs: clock.now(), openTimeoutMs });
   const limited = (opened: DatabaseSync) => {
     if (maxPages !== undefined) opened.exec(`PRAGMA max_page_count = ${Math.trunc(maxPages)}`);
     return opened;
@@ -47,5 +96,15 @@ export async function openSqliteLog({
     reopen: () => limited(reopen()),
     ...(onRestored && { onRestored }),
   });
-  return { store: openLog({ medium: new SqliteMedium(file, clock), codec, clock, retention }), setAside };
+  return { file, damage };
+}
+
+/** Undefined where it cannot be read either. */
+function attempt(open: () => ReadableFile): ReadableFile | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (isMillraceError(error)) throw error;
+    return undefined;
+  }
 }

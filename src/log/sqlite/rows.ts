@@ -4,6 +4,10 @@ import type { EventRow, TurnRow } from "../medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
+/** Turns with their headers, as `turnRowOf` reads them. */
+export const selectTurns =
+  "SELECT turns.*, headers.header FROM turns LEFT JOIN headers ON headers.turn_id = turns.turn_id";
+
 /** The columns of `turns`, in the order of `turnValues`. */
 export const turnColumns = [
   "turn_id",
@@ -12,7 +16,6 @@ export const turnColumns = [
   "key_index",
   "match_index",
   "session_index",
-  "header",
   "label",
   "wrapped_key",
   "owner",
@@ -38,7 +41,6 @@ export function turnValues(row: TurnRow): (string | number | null | Uint8Array)[
     row.keyIndex ?? null,
     row.matchIndex,
     row.sessionIndex ?? null,
-    row.header,
     row.label,
     row.wrappedKey,
     row.owner,
@@ -57,7 +59,7 @@ export function turnValues(row: TurnRow): (string | number | null | Uint8Array)[
   ];
 }
 
-/** A row of `turns` as it was stored; its words were written from the same unions. */
+/** A row of `selectTurns` as it was stored; its words were written from the same unions. */
 export function turnRowOf(columns: Columns): TurnRow {
   return {
     turnId: text(columns, "turn_id") as TurnId, // stored as one

@@ -82,4 +82,20 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE turns ADD COLUMN longer_grace_ms INTEGER NOT NULL DEFAULT 0;
   `,
+  // The request stands apart: every append changes the turn's row, and rewrote the page or pages of the request with it.
+  `
+  CREATE TABLE headers (turn_id TEXT PRIMARY KEY, header BLOB NOT NULL) STRICT;
+  INSERT INTO headers (turn_id, header) SELECT turn_id, header FROM turns WHERE length(header) > 0;
+  ALTER TABLE turns DROP COLUMN header;
+  CREATE INDEX asked_turns ON turns (turn_id) WHERE outcome IS NULL AND cancel_requested IS NOT NULL;
+  DROP INDEX ended_turns;
+  CREATE INDEX expiring_turns ON turns (expires_at_ms) WHERE expires_at_ms IS NOT NULL AND erased_at_ms IS NULL;
+  CREATE INDEX erased_turns ON turns (erased_at_ms) WHERE erased_at_ms IS NOT NULL;
+  `,
+  // How many flushed commits there were, which the note beside the file is compared with; and the keys of turns that damage took.
+  `
+  CREATE TABLE log_state (log_id TEXT NOT NULL, commits INTEGER NOT NULL) STRICT;
+  INSERT INTO log_state (log_id, commits) VALUES (lower(hex(randomblob(16))), 0);
+  CREATE TABLE lost_keys (digest TEXT PRIMARY KEY, turn_id TEXT NOT NULL, created_at_ms INTEGER NOT NULL) STRICT;
+  `,
 ];

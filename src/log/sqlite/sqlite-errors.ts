@@ -16,6 +16,8 @@ const mediumFaults: ReadonlyMap<number, string> = new Map([
 
 const damaged = new Set([11, 26]);
 const locked = new Set([5, 6, 15]);
+const unwritable = new Set([8, 10, 13, 14]);
+const unwritableNames = new Set(["EROFS", "ENOSPC", "EDQUOT", "EACCES", "EPERM"]);
 
 /** What SQLite threw, as ours: `degraded` when the file is at fault; everything else is a bug and passes as it is. */
 export function translateSqliteError(error: unknown, what: string): unknown {
@@ -23,7 +25,9 @@ export function translateSqliteError(error: unknown, what: string): unknown {
   const fault = mediumFaults.get(primaryCode(error) ?? -1);
   if (fault === undefined) return error;
   const hint = isDamaged(error)
-    ? { hint: "Restart the gateway: it sets the file aside and begins a new one; answers flow from memory until then." }
+    ? {
+        hint: "Restart the gateway: it keeps the file under another name and begins a new one. Until then answers flow from memory.",
+      }
     : {};
   return new MillraceError("degraded", `${what} ${fault}.`, { ...hint, cause: error });
 }
@@ -31,6 +35,12 @@ export function translateSqliteError(error: unknown, what: string): unknown {
 /** Whether the file itself is broken, so that no later try can succeed. */
 export function isDamaged(error: unknown): boolean {
   return damaged.has(primaryCode(error) ?? -1);
+}
+
+/** Whether what SQLite, or the system, threw says that nothing can be written there: a full disk, a read-only one, no right. */
+export function isUnwritable(error: unknown): boolean {
+  if (unwritable.has(primaryCode(error) ?? -1)) return true;
+  return error instanceof Error && "code" in error && unwritableNames.has(String(error.code));
 }
 
 /** Whether another program's lock was in the way for as long as the statement waits. */

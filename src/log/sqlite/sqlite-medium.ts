@@ -17,12 +17,31 @@ import type {
 import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { HeldFile } from "./held-file.ts";
+import type { KeptFile } from "./held-file.ts";
+import { digestOfKey, digestOfMessage } from "./key-journal.ts";
+import { type Ledger, logDamaged } from "./ledger.ts";
 import { LockPatience } from "./lock-patience.ts";
-import { eventRowsOf, turnColumns, turnRowOf, turnValues } from "./rows.ts";
+import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
-import { admitMessage, attachStream, isTakenFrom, type Statements, sweepStreams } from "./sqlite-streams.ts";
+import {
+  admitMessage,
+  attachStream,
+  isTakenFrom,
+  observeStream,
+  type Statements,
+  sweepStreams,
+} from "./sqlite-streams.ts";
+import { entomb, sweepTurns } from "./sqlite-sweep.ts";
+
+export interface SqliteMediumOptions {
+  readonly file: KeptFile;
+  readonly ledger: Ledger;
+  readonly clock: Clock;
+  /** Digests of keys whose turns damage took, where the file cannot be told so. */
+  readonly lostKeys?: ReadonlySet<string>;
+}
 
 /** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
 const lookEveryMs = 50;
@@ -30,17 +49,22 @@ const lookEveryMs = 50;
 /** Under which those wait who want to know of any cancel request. */
 const cancels = "cancels";
 
+/** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
+const lostKeyMs = 24 * 3_600_000;
+
 /** How often it is seen to between what must be on the disk that the file has not been taken away; ms. */
 const keepEveryMs = 100;
 
 /**
- * Rows in one SQLite file, which several processes may share. A transaction that admits something (a new turn, a claim, a
- * cancel, `started`, the end) is on the disk before it resolves; deltas between survive the process's death, not a power
+ * Rows in one SQLite file, which several processes may share. A transaction that admits something (a claim, a cancel, `started`, the
+ * end, a new turn unless its caller flushes later) is on the disk before it resolves; deltas between survive the process's death, not a power
  * cut, after which the chain of what is left still holds.
  */
 export class SqliteMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  readonly #file: HeldFile;
+  readonly #file: KeptFile;
+  readonly #ledger: Ledger;
+  readonly #lostHere: ReadonlySet<string>;
   readonly #clock: Clock;
   readonly #prepared = new Map<string, StatementSync>();
   readonly #statements: Statements = {
@@ -55,32 +79,47 @@ export class SqliteMedium implements LogMedium {
   readonly #commits: GroupCommit;
   #keptAt = Number.NEGATIVE_INFINITY;
 
-  constructor(file: HeldFile, clock: Clock) {
+  constructor({ file, ledger, clock, lostKeys = new Set() }: SqliteMediumOptions) {
     this.#file = file;
+    this.#ledger = ledger;
+    this.#lostHere = lostKeys;
     const database = { exec: (sql: string) => file.database.exec(sql) };
     this.#patience = new LockPatience(database);
     const keep = (flush: boolean) => this.#keepFile(flush);
-    this.#commits = new GroupCommit(database, (sql) => this.#statement(sql), this.#patience, keep);
+    this.#commits = new GroupCommit({
+      database,
+      statement: (sql) => this.#statement(sql),
+      patience: this.#patience,
+      pace: new CommitPace(() => clock.monotonic()),
+      keep,
+      count: () => this.#ledger.count(this.#statements),
+    });
     this.#clock = clock;
   }
 
-  async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
-    return this.#write(true, () => {
+  async create(row: TurnRow, flush: boolean): Promise<{ row: TurnRow; created: boolean }> {
+    const { turnId, caller, keyIndex, createdAtMs } = row;
+    const digest = keyIndex === undefined ? undefined : digestOfKey(caller, keyIndex);
+    const result = await this.#write(flush, () => {
       const held =
-        row.keyIndex === undefined
+        keyIndex === undefined
           ? undefined
-          : this.#one("SELECT * FROM turns WHERE caller = ? AND key_index = ?", row.caller, row.keyIndex);
+          : this.#one(`${selectTurns} WHERE caller = ? AND key_index = ?`, caller, keyIndex);
       if (held !== undefined) return { row: turnRowOf(held), created: false };
+      this.#refuseLost(digest);
       this.#insertTurn(row);
       return { row, created: true };
     });
+    if (result.created && digest !== undefined) this.#ledger.created({ digest, turnId, createdAtMs });
+    return result;
   }
 
   async claim(turnId: TurnId, owner: string): Promise<TurnRow | undefined> {
     const claimed = await this.#write(true, () => {
       const sql = `UPDATE turns SET owner = ?, epoch = epoch + 1, version = version + 1
-        WHERE turn_id = ? AND outcome IS NULL RETURNING *`;
-      const row = this.#one(sql, owner, turnId);
+        WHERE turn_id = ? AND outcome IS NULL`;
+      if (this.#run(sql, owner, turnId) === 0) return undefined;
+      const row = this.#one(`${selectTurns} WHERE turns.turn_id = ?`, turnId);
       return row === undefined ? undefined : turnRowOf(row);
     });
     this.#waiters.wake(turnId);
@@ -92,20 +131,19 @@ export class SqliteMedium implements LogMedium {
     { epoch, afterSeq, events, end }: AppendRows,
   ): Promise<"appended" | "fenced" | "ended" | "removed"> {
     const admits = end !== undefined || events.some(({ kind }) => kind === "started");
-    const outcome = await this.#write(admits, () => {
-      const row = this.#one("SELECT epoch, last_seq, outcome FROM turns WHERE turn_id = ?", turnId);
-      if (row === undefined) return "removed";
-      if (row["epoch"] !== epoch) return "fenced";
-      if (row["outcome"] !== null) return "ended";
-      if (row["last_seq"] !== afterSeq) return "fenced";
-      for (const event of events) this.#insertEvent(turnId, event);
+    const work = () => {
       const mac = events.at(-1)?.mac ?? new Uint8Array(0);
-      this.#run(
-        "UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1 WHERE turn_id = ?",
+      const moved = this.#run(
+        `UPDATE turns SET last_seq = ?, last_mac = ?, version = version + 1
+          WHERE turn_id = ? AND epoch = ? AND last_seq = ? AND outcome IS NULL`,
         afterSeq + events.length,
         mac,
         turnId,
+        epoch,
+        afterSeq,
       );
+      if (moved === 0) return this.#whyNotAppended(turnId, epoch);
+      for (const event of events) this.#insertEvent(turnId, event);
       if (end !== undefined) {
         this.#run(
           `UPDATE turns SET outcome = ?, ended_at_ms = ?, expires_at_ms = ?, wrapped_key = coalesce(?, wrapped_key)
@@ -118,7 +156,8 @@ export class SqliteMedium implements LogMedium {
         );
       }
       return "appended";
-    });
+    };
+    const outcome = await this.#write(admits, work, turnId);
     if (outcome === "appended") this.#waiters.wake(turnId);
     return outcome;
   }
@@ -192,7 +231,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   async get(turnId: TurnId): Promise<TurnRow | undefined> {
-    const row = this.#translated(() => this.#one("SELECT * FROM turns WHERE turn_id = ?", turnId));
+    const row = this.#translated(() => this.#one(`${selectTurns} WHERE turns.turn_id = ?`, turnId));
     return row === undefined ? undefined : turnRowOf(row);
   }
 
@@ -206,8 +245,13 @@ export class SqliteMedium implements LogMedium {
       where.push(`${column} = ?`);
       values.push(value);
     }
-    const sql = `SELECT * FROM turns WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turn_id DESC LIMIT ?`;
-    return this.#translated(() => this.#statement(sql).all(...values, limit)).map(turnRowOf);
+    const sql = `${selectTurns} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
+    return this.#translated(() => {
+      const rows = this.#statement(sql).all(...values, limit);
+      if (rows.length === 0 && caller !== undefined && keyIndex !== undefined)
+        this.#refuseLost(digestOfKey(caller, keyIndex));
+      return rows;
+    }).map(turnRowOf);
   }
 
   async erase(turnId: TurnId, atMs: number): Promise<void> {
@@ -217,24 +261,32 @@ export class SqliteMedium implements LogMedium {
 
   async remove(turnId: TurnId): Promise<void> {
     await this.#write(true, () => {
-      this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
-      this.#run("DELETE FROM turns WHERE turn_id = ?", turnId);
+      for (const table of ["events", "headers", "turns"]) this.#run(`DELETE FROM ${table} WHERE turn_id = ?`, turnId);
     });
+    this.#ledger.removed(turnId);
     this.#waiters.wake(turnId);
   }
 
   async attachStream(...attach: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
+    const [{ streamId }, intent, , nowMs] = attach;
+    if (intent === "observe") return this.#translated(() => observeStream(this.#statements, streamId, nowMs));
     const attached = await this.#write(true, () => attachStream(this.#statements, ...attach));
-    this.#waiters.wake(`stream:${attach[0].streamId}`);
+    this.#waiters.wake(`stream:${streamId}`);
     return attached;
   }
 
   async admit(...[streamId, message, turn]: Parameters<LogMedium["admit"]>): Promise<Admission> {
-    return this.#write(true, () => {
-      const admission = admitMessage(this.#statements, streamId, message, turn?.turnId);
-      if (admission === "admitted" && turn !== undefined) this.#insertTurn(turn);
-      return admission;
+    const digest = turn === undefined ? undefined : digestOfMessage(streamId, message.seqno);
+    const admission = await this.#write(true, () => {
+      const admitted = admitMessage(this.#statements, streamId, message, turn?.turnId);
+      if (admitted !== "admitted" || turn === undefined) return admitted;
+      this.#refuseLost(digest);
+      this.#insertTurn(turn);
+      return admitted;
     });
+    if (admission === "admitted" && turn !== undefined && digest !== undefined)
+      this.#ledger.created({ digest, turnId: turn.turnId, createdAtMs: turn.createdAtMs });
+    return admission;
   }
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
@@ -245,13 +297,19 @@ export class SqliteMedium implements LogMedium {
   }
 
   async sweep(nowMs: number, tombstonesUpToMs: number): Promise<void> {
+    const all = (sql: string, ...values: SQLInputValue[]) =>
+      this.#translated(() => this.#statements.all(sql, ...values));
+    const sweeping = {
+      statements: { ...this.#statements, all },
+      write: <T>(flush: boolean, work: () => T) => this.#write(flush, work),
+    };
+    await sweepTurns(sweeping, nowMs, tombstonesUpToMs);
     await this.#write(true, () => {
-      const sql = "SELECT turn_id FROM turns WHERE expires_at_ms <= ? AND erased_at_ms IS NULL";
-      for (const { turn_id } of this.#statement(sql).all(nowMs)) this.#erase(String(turn_id), nowMs);
-      this.#run("DELETE FROM turns WHERE erased_at_ms <= ?", tombstonesUpToMs);
       sweepStreams(this.#statements, nowMs, tombstonesUpToMs);
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
+      this.#run("DELETE FROM lost_keys WHERE created_at_ms <= ?", tombstonesUpToMs - lostKeyMs);
     });
+    this.#ledger.sweep({ all });
   }
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
@@ -271,19 +329,32 @@ export class SqliteMedium implements LogMedium {
     this.#closing.abort(new Error("the log was closed"));
     await this.#looking;
     this.#commits.drain();
+    this.#ledger.close();
     this.#file.close();
+  }
+
+  #whyNotAppended(turnId: TurnId, epoch: number): "fenced" | "ended" | "removed" {
+    const row = this.#one("SELECT epoch, outcome FROM turns WHERE turn_id = ?", turnId);
+    if (row === undefined) return "removed";
+    return row["epoch"] === epoch && row["outcome"] !== null ? "ended" : "fenced";
+  }
+
+  /** Nobody knows whether the prompt of such a turn was sent: it is not sent again. */
+  #refuseLost(digest: string | undefined): void {
+    if (digest === undefined) return;
+    const row = this.#one("SELECT turn_id FROM lost_keys WHERE digest = ?", digest);
+    if (row !== undefined || this.#lostHere.has(digest)) throw logDamaged();
   }
 
   #insertTurn(row: TurnRow): void {
     const places = turnColumns.map(() => "?").join(", ");
     this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
+    this.#run("INSERT INTO headers (turn_id, header) VALUES (?, ?)", row.turnId, row.header);
   }
 
   #erase(turnId: string, atMs: number): void {
+    entomb(this.#statements, turnId, atMs);
     this.#run("DELETE FROM events WHERE turn_id = ?", turnId);
-    const sql = `UPDATE turns SET header = x'', label = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1
-      WHERE turn_id = ? AND erased_at_ms IS NULL`;
-    this.#run(sql, atMs, turnId);
   }
 
   #insertEvent(turnId: TurnId, { seq, epoch, kind, atMs, payload, mac, outline }: EventRow): void {
@@ -297,16 +368,21 @@ export class SqliteMedium implements LogMedium {
     const now = this.#clock.monotonic();
     if (!flush && now - this.#keptAt < keepEveryMs) return false; // a delta costs half as much as looking for the file
     this.#keptAt = now;
-    if (!this.#file.keep()) return false;
-    this.#prepared.clear();
+    const before = this.#file.database;
+    try {
+      if (!this.#file.keep()) return false;
+    } finally {
+      if (this.#file.database !== before) this.#prepared.clear();
+    }
+    this.#ledger.reopened(this.#file.database);
     this.#waiters.wakeAll(); // who waits for another process's writes looks anew
     return true;
   }
 
   /** As `GroupCommit.write`, its errors translated. */
-  async #write<T>(flush: boolean, work: () => T): Promise<T> {
+  async #write<T>(flush: boolean, work: () => T, writer?: string): Promise<T> {
     try {
-      return await this.#commits.write(flush, work);
+      return await this.#commits.write(flush, work, writer);
     } catch (error) {
       throw translateSqliteError(error, "The log's file");
     }
@@ -321,8 +397,9 @@ export class SqliteMedium implements LogMedium {
     }
   }
 
-  #run(sql: string, ...values: SQLInputValue[]): void {
-    this.#statement(sql).run(...values);
+  /** How many rows it changed. */
+  #run(sql: string, ...values: SQLInputValue[]): number {
+    return Number(this.#statement(sql).run(...values).changes);
   }
 
   #one(sql: string, ...values: SQLInputValue[]) {

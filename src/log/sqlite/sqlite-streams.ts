@@ -6,37 +6,33 @@ type Columns = Readonly<Record<string, SQLOutputValue>>;
 
 /** What statements need of the medium; each call below runs inside one of its transactions. */
 export interface Statements {
-  run(sql: string, ...values: SQLInputValue[]): void;
+  /** How many rows it changed. */
+  run(sql: string, ...values: SQLInputValue[]): number;
   one(sql: string, ...values: SQLInputValue[]): Columns | undefined;
   all(sql: string, ...values: SQLInputValue[]): readonly Columns[];
 }
 
+/** An attach that takes the stream over, or makes it. */
 export function attachStream(
   statements: Statements,
   ...[row, intent, given, nowMs]: Parameters<StreamMedium["attachStream"]>
 ): Awaited<ReturnType<StreamMedium["attachStream"]>> {
   const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
   sweepStreams(statements, nowMs, -1);
-  const select = "SELECT * FROM streams WHERE stream_id = ?";
-  if (intent !== "observe") {
-    const before = statements.one(select, streamId);
-    const isOver = before === undefined || before["erased_at_ms"] !== null;
-    const counts = !isOver && life !== "" && life === before["life"];
-    if (counts && attachNumber < Number(before["attach_number"])) return "late";
-    const raise = "UPDATE streams SET epoch = epoch + 1 WHERE stream_id = ? AND erased_at_ms IS NULL";
-    statements.run(raise, streamId);
-    const count = "UPDATE streams SET life = ?, attach_number = ? WHERE stream_id = ? AND erased_at_ms IS NULL";
-    if (life !== "") statements.run(count, life, attachNumber, streamId);
-    if (!isOver && given !== before["ticket"] && given !== before["ticket_before"]) return "spent";
-    const move = `UPDATE streams SET expires_at_ms = ?, ticket = ?, ticket_before = ?
-      WHERE stream_id = ? AND erased_at_ms IS NULL`;
-    statements.run(move, expiresAtMs, ticket, given, streamId);
-  }
-  const held = statements.one(select, streamId);
-  if (held !== undefined) {
-    const messages = statements.all("SELECT * FROM messages WHERE stream_id = ? ORDER BY seqno", streamId);
-    return { row: streamRowOf(held), messages: messages.map(messageRowOf) };
-  }
+  const before = statements.one("SELECT * FROM streams WHERE stream_id = ?", streamId);
+  const isOver = before === undefined || before["erased_at_ms"] !== null;
+  const counts = !isOver && life !== "" && life === before["life"];
+  if (counts && attachNumber < Number(before["attach_number"])) return "late";
+  const raise = "UPDATE streams SET epoch = epoch + 1 WHERE stream_id = ? AND erased_at_ms IS NULL";
+  statements.run(raise, streamId);
+  const count = "UPDATE streams SET life = ?, attach_number = ? WHERE stream_id = ? AND erased_at_ms IS NULL";
+  if (life !== "") statements.run(count, life, attachNumber, streamId);
+  if (!isOver && given !== before["ticket"] && given !== before["ticket_before"]) return "spent";
+  const move = `UPDATE streams SET expires_at_ms = ?, ticket = ?, ticket_before = ?
+    WHERE stream_id = ? AND erased_at_ms IS NULL`;
+  statements.run(move, expiresAtMs, ticket, given, streamId);
+  const held = observeStream(statements, streamId, nowMs);
+  if (held !== undefined) return held;
   if (intent !== "create") return undefined;
   const insert = `INSERT INTO streams
     (stream_id, wrapped_key, epoch, accepted, ticket, ticket_before, life, attach_number, expires_at_ms)
@@ -44,6 +40,22 @@ export function attachStream(
   const tickets = [ticket, ticketBefore, life, attachNumber];
   statements.run(insert, streamId, wrappedKey, epoch, accepted, ...tickets, expiresAtMs);
   return { row, messages: [] };
+}
+
+/** The stream as it is, and nothing is written: one whose time is over reads as erased. */
+export function observeStream(
+  statements: Statements,
+  streamId: string,
+  nowMs: number,
+): { readonly row: StreamRow; readonly messages: readonly MessageRow[] } | undefined {
+  const held = statements.one("SELECT * FROM streams WHERE stream_id = ?", streamId);
+  if (held === undefined) return undefined;
+  const row = streamRowOf(held);
+  if (row.erasedAtMs === undefined && row.expiresAtMs <= nowMs) {
+    return { row: { ...row, wrappedKey: new Uint8Array(0), erasedAtMs: nowMs }, messages: [] };
+  }
+  const messages = statements.all("SELECT * FROM messages WHERE stream_id = ? ORDER BY seqno", streamId);
+  return { row, messages: messages.map(messageRowOf) };
 }
 
 /** Says whether the message may be accepted, and accepts it; the caller creates its turn in the same transaction. */

@@ -78,7 +78,8 @@ describe("a sealed log in SQLite", () => {
     const whole = await shown(store);
     expect(whole.join()).toContain("what the client said");
     const columns = [
-      ...["header", "label", "wrapped_key", "last_mac"].map((name) => ["turns", name] as const),
+      ["headers", "header"] as const,
+      ...["label", "wrapped_key", "last_mac"].map((name) => ["turns", name] as const),
       ...["payload", "mac", "outline"].map((name) => ["events", name] as const),
       ["streams", "wrapped_key"] as const,
       ["messages", "box"] as const,

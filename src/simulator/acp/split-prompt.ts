@@ -40,8 +40,12 @@ export function readPrompt(blocks: unknown): IncomingPrompt | undefined {
   if (match !== null) {
     return { whole, instructions: match[3] ?? "", text: whole.replace(match[0], ""), images };
   }
-  const offers = /^# (?:Tools|Form of the answer)$/m.test(whole);
-  return { whole, instructions: offers ? whole : "", text: whole, images };
+  return { whole, instructions: offersSomething(whole) ? whole : "", text: whole, images };
+}
+
+/** Whether a text offers tools or demands a form of the answer. */
+export function offersSomething(text: string): boolean {
+  return /^# (?:Tools|Form of the answer)$/m.test(text);
 }
 
 function stringOr(value: unknown, otherwise: string): string {

@@ -6,7 +6,7 @@ import type { Model, ModelPrompt } from "../model/model.ts";
 import { upstreamModel } from "../model/upstream.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 import type { StoredNode } from "./session-store.ts";
-import type { IncomingPrompt } from "./split-prompt.ts";
+import { type IncomingPrompt, offersSomething } from "./split-prompt.ts";
 
 /** What the model of a turn is asked, and how the turn goes. */
 export interface TurnTask {
@@ -32,7 +32,7 @@ export function turnTask(
     model: {
       text: prompt.text,
       asked: fromText.text,
-      instructions: prompt.instructions,
+      instructions: instructionsInForce(prompt.instructions, history),
       history: history.flatMap(({ role, body, kind }) =>
         kind === "text" && (role === "user" || role === "assistant") ? [{ role, text: body }] : [],
       ),
@@ -45,6 +45,13 @@ export function turnTask(
       plan,
     },
   };
+}
+
+/** A model remembers what its session held: where a prompt offers nothing anew, the last offer of the session holds. */
+function instructionsInForce(instructions: string, history: readonly StoredNode[]): string {
+  if (offersSomething(instructions)) return instructions;
+  const offer = history.findLast(({ role, kind, body }) => role === "user" && kind === "text" && offersSomething(body));
+  return offer === undefined ? instructions : `${offer.body}\n\n${instructions}`;
 }
 
 /** The model that the simulator was told to use. */

@@ -44,12 +44,24 @@ export const rpcFaultSchema = z
     csrf: z.literal(true).optional(),
     /** Answer a plain HTTP error, as a proxy would. */
     httpStatus: z.number().int().min(400).max(599).optional(),
+    /** Answer in the form of the protocol, with a payload that no schema decodes. */
+    garbled: z.literal(true).optional(),
   })
   .refine((fault) => effects.filter((effect) => fault[effect] !== undefined).length === 1, {
-    message: "give exactly one of error, errorAfter, missing, delayMs, hang, dropAfterBytes, csrf, httpStatus",
+    message: "give exactly one of error, errorAfter, missing, delayMs, hang, dropAfterBytes, csrf, httpStatus, garbled",
   });
 
-const effects = ["error", "errorAfter", "missing", "delayMs", "hang", "dropAfterBytes", "csrf", "httpStatus"] as const;
+const effects = [
+  "error",
+  "errorAfter",
+  "missing",
+  "delayMs",
+  "hang",
+  "dropAfterBytes",
+  "csrf",
+  "httpStatus",
+  "garbled",
+] as const;
 
 export type RpcFault = z.infer<typeof rpcFaultSchema>;
 

@@ -33,6 +33,8 @@ export const turnPlanSchema = z.strictObject({
   errorAt: z.enum(["send", "step", "field"]).optional(),
   /** Characters of the answer before the error. */
   errorAfter: chars.optional(),
+  /** The header under which a transcript shows the text of an error step; it shows no text by default. */
+  errorText: z.enum(["tool", "system"]).optional(),
   /** Stop growing for this long. */
   stallMs: ms.optional(),
   stallAfter: chars.optional(),
@@ -56,6 +58,8 @@ export const turnPlanSchema = z.strictObject({
   jump: z.boolean().optional(),
   /** The IDE's own tools run: this many tool steps before the answer. */
   tools: z.number().int().min(0).max(50).optional(),
+  /** What the planner writes in each step that calls one of the IDE's own tools. */
+  toolText: z.string().optional(),
   /** Nothing but tool steps. */
   toolOnly: z.boolean().optional(),
   /** A tool step that waits for a decision which never comes. */

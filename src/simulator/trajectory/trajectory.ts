@@ -14,6 +14,7 @@ import {
   type ExecutorMetadata,
   type QueuedMessage,
 } from "../../proto/windsurf/exa/cortex_pb.ts";
+import type { TranscriptQuirks } from "./transcript.ts";
 
 /** One conversation and the record of its steps, as the server keeps it. Steps change in place while a turn runs. */
 export class Trajectory {
@@ -36,7 +37,7 @@ export class Trajectory {
   lastInputAtMs = 0;
   modifiedAtMs: number;
   /** How the transcript of this conversation misbehaves. */
-  transcriptQuirks: { shuffle: boolean; jump: boolean } = { shuffle: false, jump: false };
+  transcriptQuirks: TranscriptQuirks = { shuffle: false, jump: false, errorText: undefined };
 
   constructor(birth: {
     readonly cascadeId: CascadeId;

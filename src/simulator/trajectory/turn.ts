@@ -138,7 +138,8 @@ class TurnRun {
     if (pace.inputMs > 0) await clock.sleep(pace.inputMs, this.#signal);
     trajectory.status = CascadeRunStatus.RUNNING;
     trajectory.idleFlickers = this.#plan.flicker ?? 0;
-    trajectory.transcriptQuirks = { shuffle: this.#plan.shuffle ?? false, jump: this.#plan.jump ?? false };
+    const { shuffle = false, jump = false, errorText } = this.#plan;
+    trajectory.transcriptQuirks = { shuffle, jump, errorText };
     trajectory.lastInputAtMs = clock.now();
     trajectory.lastModelUid = this.#input.prompt.modelUid;
     trajectory.steps.push(...this.#input.additionalSteps);
@@ -287,6 +288,7 @@ class TurnRun {
     const callId = `toolu_${newId().replaceAll("-", "").slice(0, 24)}`;
     const uri = this.#trajectory.workspaceUri;
     this.#startPlanner();
+    this.#append(this.#plan.toolText ?? "");
     this.#planner?.response.toolCalls.push(steps.listDirectoryCall(callId, uri));
     this.#finishPlanner(CortexStepStatus.DONE);
     const step = steps.listDirectoryStep(this.#context, callId, uri);

@@ -6,7 +6,7 @@ import { LanguageServerService } from "../../proto/windsurf/exa/language_server_
 import type { RpcFault, RpcFaults } from "../faults/rpc-fault.ts";
 import type { Observations } from "../report.ts";
 import type { Handler } from "./listener.ts";
-import { type Request, type Response, refuse, refusePlain } from "./refuse.ts";
+import { answerGarbled, type Request, type Response, refuse, refusePlain } from "./refuse.ts";
 
 export const servicePath = `/${LanguageServerService.typeName}/`;
 
@@ -101,6 +101,8 @@ async function applied(options: GuardOptions, fault: RpcFault, request: Request,
     refusePlain(response, 404, "404 page not found\n");
   } else if (fault.httpStatus !== undefined) {
     refusePlain(response, fault.httpStatus, `simulated ${fault.httpStatus}\n`);
+  } else if (fault.garbled === true) {
+    answerGarbled(request, response);
   }
   return true; // a hanging call is one that nobody answers
 }

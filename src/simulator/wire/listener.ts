@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import http from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
-import type { Request, Response } from "./refuse.ts";
+import { type Request, type Response, respond } from "./refuse.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0");
 
@@ -88,7 +88,7 @@ function sniff(socket: net.Socket, http1: http.Server, h2: http2.Http2Server): v
 }
 
 /** Ports of the process that speak something else: they greet nobody and answer any bytes with an LSP error. */
-export async function listenForLsp(): Promise<Listener> {
+export async function listenForLsp(port = 0): Promise<Listener> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } });
   return await listen(
     net.createServer((socket) => {
@@ -97,7 +97,45 @@ export async function listenForLsp(): Promise<Listener> {
       });
     }),
     () => {},
+    port,
   );
+}
+
+export const decoyKinds = ["html", "json", "not-found", "lsp", "silent", "closing"] as const;
+/** How a port of the process that is not the server's answers. */
+export type DecoyKind = (typeof decoyKinds)[number];
+
+const decoyAnswers: Readonly<Partial<Record<DecoyKind, readonly [number, string, string]>>> = {
+  html: [200, "text/html; charset=utf-8", "<!doctype html><title>A page</title>"],
+  json: [200, "application/json", '{"ok":true}'],
+  "not-found": [404, "text/plain; charset=utf-8", "404 page not found\n"],
+};
+
+/**
+ * A port that is not the server's, with a lower number than `below`, so that it is asked first. HTTP kinds answer every path alike,
+ * over HTTP/1.1 and HTTP/2.
+ */
+export async function listenAsDecoy(kind: DecoyKind, below: number): Promise<Listener> {
+  const answer = decoyAnswers[kind];
+  for (let port = below - 1; port > 1024; port--) {
+    try {
+      if (answer !== undefined) {
+        const [status, type, body] = answer;
+        return await listenForRpc(
+          (_, response) => respond(response, status, { "content-type": type }, body),
+          () => {},
+          port,
+        );
+      }
+      if (kind === "lsp") return await listenForLsp(port);
+      const onSocket = (socket: net.Socket) => (kind === "closing" ? socket.destroy() : socket.pause());
+      return await listen(net.createServer(onSocket), () => {}, port);
+    } catch (error) {
+      const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+      if (!isTaken) throw error;
+    }
+  }
+  throw new Error(`no free port below ${below}`);
 }
 
 async function listen(server: net.Server, onConnection: (change: 1 | -1) => void, port = 0): Promise<Listener> {

@@ -31,6 +31,20 @@ export function refuse(request: Request, response: Response, error: ConnectError
   }
 }
 
+/** Answers a unary call well, with the end of a group that never began as its message: no schema decodes that. */
+export function answerGarbled(request: Request, response: Response): void {
+  const contentType = request.headers["content-type"] ?? "";
+  const message = Buffer.from([0x0c]);
+  if (!contentType.startsWith("application/grpc")) {
+    respond(response, 200, { "content-type": contentType }, message);
+    return;
+  }
+  response.statusCode = 200;
+  response.setHeader("content-type", contentType);
+  response.addTrailers({ "grpc-status": "0" });
+  response.end(Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message]));
+}
+
 /** Answers with plain text, as a Go mux does. */
 export function refusePlain(response: Response, status: number, text: string): void {
   respond(response, status, { "content-type": "text/plain; charset=utf-8" }, text);

@@ -51,10 +51,17 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
   const stands = second === undefined || (first.answer.result?.problem === undefined && last.reader.calls === 0);
   // the second question was about a call: that it failed is no reason to take back a call that readers have
   const isSaved = second?.end.type === "failed" && last.reader.wholeCalls > 0;
-  const end = stands
+  const judged = stands
     ? endOf(first.end, first.answer, last, second !== undefined)
     : endOf(isSaved ? first.end : second.end, second.answer, last, true);
-  return { type: "end", usage, end, report };
+  return { type: "end", usage, end: withIdeTools(judged, first.end, second?.end), report };
+}
+
+/** What the IDE's agent read is part of the turn, whichever of its answers stands. */
+function withIdeTools(end: End, ...ends: readonly (End | undefined)[]): End {
+  if (end.type === "cancelled") return end;
+  const names = ends.flatMap((each) => (each === undefined || each.type === "cancelled" ? [] : (each.ideTools ?? [])));
+  return names.length === 0 ? end : { ...end, ideTools: [...new Set(names)] };
 }
 
 function endOf(end: End, { result }: PlannedAnswer, last: PlannedAnswer, twice: boolean): End {

@@ -81,6 +81,7 @@ export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistory
     snapshots: (query) => whole().snapshots(query),
     rawAnswer: (...asked) => whole().rawAnswer(...asked),
     spend: (query) => whole().spend(query),
+    modelNames: (untilMs) => whole().modelNames(untilMs),
     turns: (query) => whole().turns(query),
     explained: (...asked) => whole().explained(...asked),
     // These two are asked for what is new: memory knows it, and what is told twice counts once.

@@ -16,6 +16,8 @@ export interface FinishedTurn {
   readonly endedAtMs: number;
   /** The model UID that answered. */
   readonly model: string;
+  /** What that model was called then; absent where nobody noted it. */
+  readonly modelName?: string;
   /** Which API it came through. */
   readonly dialect: string;
   /** The client's product name, without its version. */

@@ -86,6 +86,8 @@ export interface UsageHistory {
   }): readonly LimitsSnapshot[];
   /** The raw answer of one reading. */
   rawAnswer(ide: IdeVariant, readAtMs: number): LimitsSnapshot["raw"] | undefined;
+  /** The names that models had when turns used them: the last one of each UID before `untilMs`. */
+  modelNames(untilMs: number): ReadonlyMap<string, string>;
   /** Most expensive first; days in order. */
   spend(query: SpendQuery): readonly Spend[];
   /** Finished turns, newest first. */

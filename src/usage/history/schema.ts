@@ -50,6 +50,12 @@ const migrations: readonly string[] = [
   CREATE INDEX usage_resumptions_by_turn ON usage_resumptions (turn_id, at_ms);
   CREATE INDEX usage_resumptions_by_time ON usage_resumptions (at_ms);
   `,
+  `
+  CREATE TABLE usage_model_names (
+    model TEXT NOT NULL, since_ms INTEGER NOT NULL, name TEXT NOT NULL,
+    PRIMARY KEY (model, since_ms)
+  ) WITHOUT ROWID;
+  `,
 ];
 
 /** Length of a rollup's bucket. */
@@ -100,7 +106,7 @@ function claimFile(db: DatabaseSync): void {
   const tables = db.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE tbl_name NOT LIKE 'usage!_%' ESCAPE '!'");
   if (Number(tables.get()?.["n"]) > 0) {
     throw new MillraceError("degraded", "The file of the usage history belongs to another program.", {
-      hint: "Move that file away, or set MILLRACE_HOME to another folder. Nothing was changed.",
+      hint: "Set MILLRACE_HOME to a folder of Millrace's own. Nothing was changed.",
     });
   }
   db.exec(`PRAGMA application_id = ${applicationId}`);

@@ -208,6 +208,19 @@ describe("readings in the usage history", () => {
   });
 });
 
+it("keeps the name that a model had when it was used, over renames and restarts", () => {
+  const used = (turnId: string, modelName: string, endedAtMs: number) =>
+    history.addTurn(turnFake({ turnId, model: "MODEL_PRIVATE_2", modelName, endedAtMs }));
+  used("turn_1", "gpt-7", now - 10);
+  used("turn_2", "gpt-7", now - 5);
+  used("turn_3", "grok-9", now);
+  history.close();
+  history = openHistory({ file, keepDays: 400 });
+  expect([...history.modelNames(now)]).toEqual([["MODEL_PRIVATE_2", "gpt-7"]]);
+  expect([...history.modelNames(now + 1)]).toEqual([["MODEL_PRIVATE_2", "grok-9"]]);
+  expect([...history.modelNames(now - 10)]).toEqual([]);
+});
+
 describe("calls of tools", () => {
   const calls = (turnId: string, model: string, atMs: number) =>
     history.addToolCalls({ turnId, model, atMs, firstTry: 2, repaired: 1, reasked: 0, failed: 1 });
@@ -237,7 +250,9 @@ describe("calls of tools", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
     history.close();
     const older = new DatabaseSync(file);
-    older.exec("DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DELETE FROM usage_schema WHERE version > 1");
+    older.exec(
+      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DELETE FROM usage_schema WHERE version > 1",
+    );
     older.close();
     history = openHistory({ file, keepDays: 400 });
     calls("turn_2", "model-a", now);
@@ -278,7 +293,9 @@ describe("a store that cannot be used", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now }));
     history.close();
     const other = new DatabaseSync(file);
-    other.exec("DROP TABLE usage_resumptions; DELETE FROM usage_schema WHERE version > 2");
+    other.exec(
+      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DELETE FROM usage_schema WHERE version > 2",
+    );
     other.close();
     history = openHistory({ file, keepDays: 400 });
     expect(history.turn("turn_1")).toMatchObject({ promptTokens: 100 });

@@ -1,13 +1,15 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { IdeVariant } from "../../language-server/endpoint.ts";
+import { forgetLog, hasLostCommits } from "../../log/sqlite/damage.ts";
 import { LockPatience, lockTimeoutMs } from "../../log/sqlite/lock-patience.ts";
 import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { Explained, TurnUse, UsageHistory } from "./history.ts";
+import { openModelNames } from "./model-name-rows.ts";
 import { payingWindow, standingAfter } from "./plan-standing.ts";
 import { openResumptions } from "./resumption-rows.ts";
 import { sweepHistory } from "./retention.ts";
@@ -40,6 +42,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   const rollup = openRollup(db);
   const toolCalls = openToolCalls(db);
   const resumptions = openResumptions(db);
+  const modelNames = openModelNames(db);
   const patience = new LockPatience(db);
   const guarded = <T>(work: () => T) =>
     translated(file, () => {
@@ -68,7 +71,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     }
   };
 
-  function addTurn(turn: FinishedTurn): boolean {
+  function addTurn({ modelName, ...turn }: FinishedTurn): boolean {
     const before = turn.ide === undefined ? undefined : statements.lastSnapshot.get(turn.ide, turn.startedAtMs);
     const window = before === undefined ? undefined : payingWindow(snapshotOf(before as Row));
     const { changes } = statements.insertTurn.run({
@@ -83,6 +86,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     });
     if (Number(changes) === 0) return false;
     rollup.add(turn);
+    if (modelName !== undefined) modelNames.note(turn.model, modelName, turn.endedAtMs);
     return true;
   }
 
@@ -121,6 +125,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         return row === undefined ? undefined : (JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"]); // stored by us
       }),
     spend: (query) => guarded(() => rollup.spend(query)),
+    modelNames: (untilMs) => guarded(() => modelNames.before(untilMs)),
     turns: ({ sinceMs, untilMs, limit }) =>
       guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
     turn: (turnId) =>
@@ -144,6 +149,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
 
 function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOptions): DatabaseSync {
   if (file !== ":memory:") {
+    spareDamagedLog(file);
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     closeSync(openSync(file, "a", 0o600));
   }
@@ -161,6 +167,15 @@ function openFile({ file, openTimeoutMs = lockTimeoutMs, setAside }: HistoryOpti
     setAside();
     return openFile({ file, keepDays: 0, openTimeoutMs });
   }
+}
+
+/** Opening a file would make SQLite merge or delete a damaged WAL beside it: the gateway copies that first. */
+function spareDamagedLog(file: string): void {
+  if (!existsSync(file)) forgetLog(file);
+  if (!hasLostCommits({ DatabaseSync }, file)) return;
+  throw new MillraceError("degraded", `The store (${file}) is damaged.`, {
+    hint: "Start the gateway: it keeps the damaged files under another name, and goes on with what can be read.",
+  });
 }
 
 function prepare(db: DatabaseSync) {
@@ -210,6 +225,7 @@ function snapshotOf(row: Row): LimitsSnapshot {
     ide: row["ide"] as LimitsSnapshot["ide"], // written from a snapshot, as all below
     build: String(row["build"]),
     readAtMs: Number(row["read_at_ms"]),
+    source: "language_server", // the meter keeps no saved plans
     shape: row["shape"] as LimitsSnapshot["shape"], // as above
     planName: row["plan_name"] === null ? undefined : String(row["plan_name"]),
     windows: (JSON.parse(String(row["windows"])) as LimitsSnapshot["windows"]).map(withAbsent), // as above

@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import type { TurnEvent, Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
-import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
+import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { millraceUsage, usageOf } from "../openai-usage.ts";
@@ -78,7 +78,7 @@ export class MessagesEncoder implements Encoder {
     if (end.type === "cancelled") return this.broken(cancelledError(end.by));
     const usage = finalUsage(usageOf(this.#fold.answer, this.#context));
     const delta = stopOf(end, this.#context.parsed.request);
-    return [write({ type: "message_delta", delta, usage }), write({ type: "message_stop" })];
+    return [write({ type: "message_delta", delta, usage, ...millraceEnd(end) }), write({ type: "message_stop" })];
   }
 }
 
@@ -90,6 +90,7 @@ export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
     content: answer.blocks.filter((block) => block.kind === "tool_call" || block.text !== "").map(wholeBlock),
     ...stopOf(answer.end, context.parsed.request),
     usage,
+    ...millraceEnd(answer.end),
   };
 }
 

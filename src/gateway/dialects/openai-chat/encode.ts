@@ -1,6 +1,6 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import type { FinishReason, TurnEvent } from "../../../log/event.ts";
-import { type Answer, AnswerFold, type AnswerStep, type Block, type ToolCallBlock } from "../answer.ts";
+import { type Answer, AnswerFold, type AnswerStep, type Block, millraceEnd, type ToolCallBlock } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { openAiUsage, usageOf } from "../openai-usage.ts";
@@ -60,14 +60,14 @@ export class ChatEncoder implements Encoder {
       case "end":
         if (step.end.type === "failed") return this.broken(step.end.error);
         if (step.end.type === "cancelled") return this.broken(cancelledError(step.end.by));
-        return this.#finish(step.end.reason);
+        return this.#finish(step.end.reason, millraceEnd(step.end));
       default:
         return step satisfies never;
     }
   }
 
-  #finish(reason: FinishReason): readonly WireEvent[] {
-    const finish = this.#chunk({}, reason.unified);
+  #finish(reason: FinishReason, extension: Delta): readonly WireEvent[] {
+    const finish = this.#chunk({}, reason.unified, extension);
     const done = { data: "[DONE]" };
     if (!this.#includeUsage) return [finish, done];
     const usage = openAiUsage(usageOf(this.#fold.answer, this.#context));
@@ -98,6 +98,7 @@ export function encodeChatAnswer(context: EncodeContext, answer: Answer): unknow
     ...head(context, "chat.completion"),
     choices: [{ index: 0, message, logprobs: null, finish_reason: reason }],
     usage: openAiUsage(usageOf(answer, context)),
+    ...millraceEnd(answer.end),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import type { TurnEvent } from "../../../log/event.ts";
-import { type Answer, AnswerFold, type AnswerStep } from "../answer.ts";
+import { type Answer, AnswerFold, type AnswerStep, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { encodeStreamError } from "../openai-chat/errors.ts";
@@ -50,7 +50,11 @@ export class CompletionEncoder implements Encoder {
       case "end":
         if (step.end.type === "failed") return this.broken(step.end.error);
         if (step.end.type === "cancelled") return this.broken(cancelledError(step.end.by));
-        return [this.#chunk("", finishReason(this.#fold.answer)), ...this.#usage(), { data: "[DONE]" }];
+        return [
+          this.#chunk("", finishReason(this.#fold.answer), millraceEnd(step.end)),
+          ...this.#usage(),
+          { data: "[DONE]" },
+        ];
       default:
         return step satisfies never;
     }
@@ -76,6 +80,7 @@ export function encodeCompletion(context: EncodeContext, answer: Answer): unknow
     ...head(context),
     choices: [{ text, index: 0, logprobs: null, finish_reason: finishReason(answer) }],
     usage: openAiUsage(usageOf(answer, context)),
+    ...millraceEnd(answer.end),
   };
 }
 

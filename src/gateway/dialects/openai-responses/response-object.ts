@@ -1,6 +1,6 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
 import type { Usage } from "../../../log/event.ts";
-import type { Answer, Block } from "../answer.ts";
+import { type Answer, type Block, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { openAiErrorBody } from "../openai-errors.ts";
@@ -45,6 +45,7 @@ export function responseObject(context: EncodeContext, answer: Answer): Json {
     usage: ended ? usageBody(usageOf(answer, context)) : null,
     user: null,
     ...wire.echo,
+    ...millraceEnd(answer.end),
   };
 }
 

@@ -1,0 +1,23 @@
+import process from "node:process";
+import { systemClock } from "../../base/clock.ts";
+import type { ModelUid } from "../../base/ids.ts";
+import { eventsOf } from "../batches.ts";
+import { type AcpAgentSpec, openAcpAgent } from "./agent.ts";
+
+/* A gateway that asks an agent, prints a line at the first text, and then stays until it is killed. */
+
+const spec = JSON.parse(process.argv[2] ?? "") as AcpAgentSpec; // the test gives it
+const agent = openAcpAgent(spec, { clock: systemClock });
+const prompt = {
+  modelUid: `${spec.name}/default` as ModelUid, // as a catalogue would give it
+  modelNumber: undefined,
+  instructions: "",
+  text: "Hello?",
+  messages: [],
+  images: [],
+  maxOutputTokens: undefined,
+  continues: undefined,
+  form: "text" as const,
+};
+const batches = agent.backend.run(prompt, { keep: false, onAlive: () => {} }, new AbortController().signal);
+for await (const event of eventsOf(batches)) if (event.type === "text") process.stdout.write(`${event.delta}\n`);

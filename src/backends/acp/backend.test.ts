@@ -1,0 +1,44 @@
+import type { CascadeId } from "../../base/ids.ts";
+import { type BackendHarness, describeBackend } from "../backend.conformance.ts";
+import { ScriptedHarness } from "./scripted-harness.fake.ts";
+import type { AgentPlan, JournalLine } from "./scripted-plan.fake.ts";
+
+describeBackend("ACP, an agent on the official SDK", { trajectories: true }, () => scripted({}));
+describeBackend("ACP, an agent that stores sessions before their first prompt", { trajectories: true }, () =>
+  scripted({ storesUnprompted: true, noise: true }),
+);
+
+async function scripted(always: AgentPlan): Promise<BackendHarness> {
+  const harness = await ScriptedHarness.open(always);
+  const { backend } = harness.agent();
+  const ids = (journal: readonly JournalLine[], what: JournalLine["what"]) =>
+    journal.flatMap((line) =>
+      line.what === what && "sessionId" in line ? [`acp:devin:${line.sessionId}` as CascadeId] : [],
+    );
+  return {
+    backends: { choose: () => Promise.resolve(backend), holding: () => Promise.resolve(backend) },
+    async answer(next) {
+      const refusal = { code: -32013, message: "internal" };
+      if (!("refuses" in next)) await harness.plan({ ...always, ...next });
+      else if (next.refuses === "in the call") await harness.plan({ ...always, refuse: refusal });
+      else await harness.plan({ ...always, text: "Half of", stopReason: "refused_by_nobody", updates: [editStep] });
+    },
+    async counts() {
+      const journal = await harness.journal();
+      return {
+        accepted: ids(journal, "accepted").length,
+        cancels: ids(journal, "cancel"),
+        archives: ids(journal, "delete"),
+      };
+    },
+    close: () => harness.close(),
+  };
+}
+
+const editStep = {
+  sessionUpdate: "tool_call",
+  toolCallId: "t1",
+  title: "Write hello.txt",
+  kind: "edit",
+  status: "pending",
+};

@@ -1,0 +1,53 @@
+import type { CascadeId } from "../../base/ids.ts";
+import type { Backend } from "../backend.ts";
+import { isUnknownSession } from "./errors.ts";
+import { discardSession } from "./held-session.ts";
+import { sessionIdOf } from "./session-id.ts";
+import { launchFor } from "./style.ts";
+import { resumeTurn, runTurn } from "./turn.ts";
+import type { AgentParts } from "./turn-parts.ts";
+
+/** An agent that speaks ACP: a session a turn, pushed updates, and its stored sessions to come back to. */
+export function acpBackend(parts: AgentParts): Backend {
+  return {
+    kind: "acp",
+    run: (prompt, options, signal) => runTurn(parts, prompt, options, signal),
+    resume: (prompt, from, options, signal) => resumeTurn(parts, prompt, from, options, signal),
+    archive: (cascadeId, signal) => archive(parts, cascadeId, signal),
+  };
+}
+
+/**
+ * Stops the session where it still works, and deletes it where the agent can. A session that no process has open can only be
+ * deleted, for which a process is started if none runs; an agent that deletes nothing is not started for it.
+ */
+async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
+  const { spec, pool, notes } = parts;
+  const logged = sessionIdOf(spec.name, cascadeId);
+  if (logged === undefined) return;
+  const id = await notes.current(logged);
+  if (id === undefined) {
+    await notes.forget(logged); // it was discarded, and nobody will ask for its turn any more
+    return;
+  }
+  const here = pool.leaseHolding(id);
+  if (here !== undefined) {
+    try {
+      await discardSession(parts, here.process, id);
+    } finally {
+      here.release();
+    }
+    if (id !== logged) await notes.forget(logged);
+    return;
+  }
+  if (pool.lastAbilities?.canDelete === false) return;
+  const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
+  try {
+    if (lease.process.abilities.canDelete) await lease.process.discard(id, signal);
+  } catch (error) {
+    if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
+  } finally {
+    lease.release();
+  }
+  if (id !== logged) await notes.forget(logged);
+}

@@ -1,0 +1,87 @@
+import { type MillraceError, unusableAnswer } from "../../base/errors.ts";
+import type { FinishReason, TurnEventBody } from "../../log/event.ts";
+import {
+  type AgentErrorContext,
+  agentError,
+  effectError,
+  isContentFilter,
+  silence,
+  stoppedError,
+  turnFailure,
+} from "./errors.ts";
+import type { PromptEnd } from "./running-prompt.ts";
+import type { UpdateReader } from "./updates.ts";
+
+/** What ACP's stop reasons, and Devin's causes beside them, mean. */
+const reasons: Readonly<Record<string, FinishReason["unified"] | "cancelled">> = {
+  end_turn: "stop",
+  complete: "stop",
+  max_tokens: "length",
+  output_truncated: "length",
+  max_turn_requests: "length",
+  refusal: "content_filter",
+  content_filter: "content_filter",
+  cancelled: "cancelled",
+  interrupted: "cancelled",
+};
+
+/**
+ * The terminal event of a prompt that has ended. A tool step with an effect goes before everything else; Devin's own cause
+ * goes before ACP's stop reason, which says `end_turn` for much that went wrong. Both ends name what the agent read. Source: docs/wire/acp.md, "Prompts".
+ */
+export function conclude(
+  end: Exclude<PromptEnd, { readonly type: "died" }>,
+  reader: UpdateReader,
+  context: AgentErrorContext,
+): TurnEventBody {
+  const last = endOf(end, reader, context);
+  return reader.looked.length === 0 || last.type === "cancelled" ? last : { ...last, ideTools: reader.looked };
+}
+
+type End = Extract<TurnEventBody, { readonly type: "finished" | "failed" | "cancelled" }>;
+
+function endOf(
+  end: Exclude<PromptEnd, { readonly type: "died" }>,
+  reader: UpdateReader,
+  context: AgentErrorContext,
+): End {
+  const { text } = reader.answer;
+  if (reader.effect !== undefined) return failed(effectError(reader.effect));
+  if (end.type === "silent") return failed(silence(silentMessage));
+  if (end.type === "refused") {
+    if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
+    const error = agentError(end.error, context);
+    return failed(error.code === "upstream_failed" ? (stoppedError(reader.stopped, context) ?? error) : error);
+  }
+  const raw = telling(reader.stopped) ?? end.stopReason;
+  const unified = reasons[raw];
+  if (unified === undefined) {
+    const error = stoppedError(raw, context);
+    if (error !== undefined) return failed(error);
+  }
+  if (unified === "cancelled") return { type: "cancelled", by: "ide" };
+  if ((unified ?? "stop") === "stop" && (text === "" || reader.endsRefused)) return failed(unanswered(reader));
+  return finished(unified ?? "stop", raw, text);
+}
+
+/** `complete` says less than the stop reason does. */
+function telling(cause: string | undefined): string | undefined {
+  return cause === "complete" ? undefined : cause;
+}
+
+function finished(unified: FinishReason["unified"], raw: string, text: string): End {
+  return { type: "finished", reason: { unified, raw }, text };
+}
+
+function failed(error: MillraceError): End {
+  return { type: "failed", error: error.toRecord() };
+}
+
+function unanswered({ endsRefused }: UpdateReader): MillraceError {
+  const message = endsRefused
+    ? "The agent wanted to use a tool that Millrace does not allow, and ended its turn without an answer."
+    : "The agent took the prompt and ended its turn without an answer.";
+  return turnFailure(message, { details: { reason: unusableAnswer } });
+}
+
+const silentMessage = "The agent sent nothing for too long; what had arrived was kept.";

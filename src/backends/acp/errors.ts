@@ -1,0 +1,206 @@
+import {
+  type ErrorCode,
+  isMillraceError,
+  MillraceError,
+  type MillraceErrorOptions,
+  unusableAnswer,
+} from "../../base/errors.ts";
+import { parseResetTime } from "../../language-server/reset-time.ts";
+import { isObject } from "./json-lines.ts";
+import { ProcessGone, RpcError } from "./rpc-peer.ts";
+
+/** What a translation needs to know: which agent spoke, and the time. */
+export interface AgentErrorContext {
+  readonly agent: string;
+  readonly vendor: "devin" | "other";
+  readonly nowMs: number;
+}
+
+interface Row {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+  /** JSON-RPC codes that mean this where no row knows the text. */
+  readonly codes?: readonly number[];
+  /** `_cognition.ai/agent_stopped` causes and `errorKind`s that mean this. */
+  readonly causes?: readonly string[];
+  readonly text?: RegExp;
+}
+
+const signInHint = "Run `devin auth login` in a terminal, or sign in inside Devin Desktop, then try again.";
+
+/**
+ * What an agent's error means; the first row that fits wins: by text, then by cause, then by code. An agent's own
+ * `retryable` is not read: quota errors were seen with it. Source: docs/wire/acp.md, "Errors".
+ */
+const table: readonly Row[] = [
+  {
+    code: "quota_exhausted",
+    message: "The agent's usage quota is used up.",
+    text: /quota (?:has been |is )?(?:exhausted|exceeded|used up|reached)|usage (?:quota|limit)|out of credits|insufficient (?:credits|quota|balance)/i,
+    codes: [-32011],
+    causes: ["quota_exhausted", "resource_exhausted"],
+  },
+  {
+    code: "rate_limited",
+    message: "The agent is rate limited.",
+    text: /rate.?limit|too many requests|\b429\b/i,
+    causes: ["rate_limited", "rate_limit"],
+  },
+  {
+    code: "not_signed_in",
+    message: "The agent is not signed in.",
+    text: /not (?:logged|signed) in|has not authenticated|authentication required|auth.?required|unauthenticated|\b401\b/i,
+    codes: [-32000],
+    causes: ["auth_required"],
+  },
+  {
+    code: "model_not_allowed",
+    message: "The agent's account may not use this model.",
+    text: /model.{0,60}(?:not (?:allowed|available|included|enabled)|requires? (?:a |an )?(?:upgrade|plan))|upgrade (?:your plan|to)/i,
+    codes: [-32019],
+    causes: ["license", "licence"],
+  },
+  {
+    code: "unknown_model",
+    message: "The agent does not know this model.",
+    text: /(?:unknown|invalid|unsupported|no such) model|model.{0,80}not found/i,
+  },
+  {
+    code: "context_too_long",
+    message: "The conversation is too long for this model.",
+    text: /context (?:length|window)|prompt is too long|too many tokens|maximum context/i,
+    causes: ["context_too_long"],
+  },
+  {
+    code: "upstream_timeout",
+    message: "The agent's model did not answer in time.",
+    codes: [-32012],
+    causes: ["deadline_exceeded"],
+  },
+  {
+    code: "upstream_failed",
+    message: "The agent blocked this request.",
+    codes: [-32020],
+    causes: ["tool_rejected", "blocked_action"],
+    hint: "Look at the agent's own permissions and hooks: one of them may forbid what it tried.",
+  },
+  {
+    code: "upstream_failed",
+    message: "Another program has this session open.",
+    codes: [-32015],
+    hint: "Close the session in the other program, or ask again to begin a new one.",
+  },
+  { code: "upstream_failed", message: "The agent does not know this session any more.", codes: [-32016, -32002] },
+  { code: "upstream_failed", message: "The agent's service is not available.", codes: [-32010], causes: ["shutdown"] },
+  { code: "invalid_request", message: "The agent refused the request.", codes: [-32602] },
+];
+
+const other: Row = { code: "upstream_failed", message: "The agent failed." };
+
+const againHint = "Send the request again. `millrace doctor` shows how the agent is.";
+
+/** A turn of an agent that failed for a reason of Millrace's own finding. */
+export function turnFailure(message: string, options: MillraceErrorOptions = {}): MillraceError {
+  return new MillraceError("upstream_failed", message, { hint: againHint, ...options });
+}
+
+/** An agent that sent nothing for too long. */
+export function silence(message: string, cause?: unknown): MillraceError {
+  return new MillraceError("upstream_timeout", message, { hint: againHint, ...(cause === undefined ? {} : { cause }) });
+}
+
+/** Anything that a call of an agent threw, as ours. */
+export function agentError(error: unknown, context: AgentErrorContext): MillraceError {
+  if (isMillraceError(error)) return error;
+  if (error instanceof Error && error.name === "TimeoutError")
+    return silence("The agent did not answer in time.", error);
+  if (error instanceof ProcessGone) return turnFailure(goneMessage(error), { cause: error });
+  if (!(error instanceof RpcError)) return unreadable(error);
+  const data = isObject(error.data) ? error.data : {};
+  const kind = data["cognition.ai/errorKind"];
+  const texts = [error.message, data["message"], data["details"], data["error"]];
+  const text = texts.filter((part) => typeof part === "string").join("\n");
+  return fromRow(rowFor(text, typeof kind === "string" ? kind : undefined, error.code), text, context, error);
+}
+
+/** The error that a turn's `agent_stopped` cause names; undefined for a cause that is none. */
+export function stoppedError(cause: string | undefined, context: AgentErrorContext): MillraceError | undefined {
+  const row = table.find(({ causes }) => cause !== undefined && causes?.includes(cause) === true);
+  if (row !== undefined) return fromRow(row, "", context, undefined);
+  return cause === "error" ? fromRow(other, "", context, undefined) : undefined;
+}
+
+/** An answer that cannot be used because the agent set out to change something. */
+export function effectError(effect: string): MillraceError {
+  const message = `The agent began to use a tool of its own (${effect}), so the turn was stopped before it could.`;
+  const hint = "Millrace asks agents for answers only. Try again, or pick another model if this one keeps doing it.";
+  return new MillraceError("upstream_failed", message, { hint, details: { reason: unusableAnswer } });
+}
+
+/** Whether the agent says that it has no such session. */
+export function isUnknownSession(error: unknown): boolean {
+  if (!(error instanceof RpcError)) return false;
+  return (
+    error.code === -32016 ||
+    error.code === -32002 ||
+    /session.{0,80}not found|(?:unknown|no such) session/i.test(error.message)
+  );
+}
+
+/** Whether the agent's content filter ended the prompt: a finish reason rather than an error. */
+export function isContentFilter(error: unknown): boolean {
+  if (!(error instanceof RpcError)) return false;
+  return error.code === -32017 || (isObject(error.data) && error.data["cognition.ai/errorKind"] === "content_filter");
+}
+
+/** Whether another process of the agent has the session open. */
+export function isLockedSession(error: unknown): boolean {
+  return error instanceof RpcError && (error.code === -32015 || /session.{0,40}locked/i.test(error.message));
+}
+
+function rowFor(text: string, cause: string | undefined, code: number): Row {
+  const head = text.slice(0, 4_096);
+  return (
+    table.find((row) => row.text?.test(head) === true) ??
+    table.find(({ causes }) => cause !== undefined && causes?.includes(cause) === true) ??
+    table.find(({ codes }) => codes?.includes(code) === true) ??
+    other
+  );
+}
+
+function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unknown): MillraceError {
+  const limited = row.code === "quota_exhausted" || row.code === "rate_limited";
+  const reset = limited ? parseResetTime(text, context.nowMs) : undefined;
+  const hint = row.hint ?? hintFor(row.code, context);
+  const quoted = row === other && text !== "" ? ` It says: "${clean(text)}"` : "";
+  return new MillraceError(row.code, row.message.replace("The agent", `The agent "${context.agent}"`) + quoted, {
+    ...(hint === undefined ? {} : { hint }),
+    ...reset,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function hintFor(code: ErrorCode, { agent, vendor }: AgentErrorContext): string | undefined {
+  if (code === "not_signed_in")
+    return vendor === "devin" ? signInHint : `Sign in with the agent's own command ("${agent}"), then try again.`;
+  if (code === "upstream_failed") return againHint;
+  return undefined;
+}
+
+/** A line of the agent's own words, without what looks like a credential. */
+export function clean(text: string): string {
+  const line = text
+    .replaceAll(/\s+/g, " ")
+    .trim()
+    .replaceAll(/\b(?:sk-[\w-]{8,}|devin-session-token\S+|cog_\w+|eyJ[\w-]+\.[\w.-]+)/g, "[redacted]");
+  return line.length > 240 ? `${line.slice(0, 239)}…` : line;
+}
+
+function goneMessage({ message }: ProcessGone): string {
+  return `The agent's process ended (${message}).`;
+}
+
+function unreadable(cause: unknown): MillraceError {
+  return turnFailure("The agent answered in a form that Millrace cannot read.", { cause });
+}

@@ -1,0 +1,270 @@
+import { describe, expect, test } from "vitest";
+import { conclude } from "./conclusion.ts";
+import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
+import { JsonLines } from "./json-lines.ts";
+import { readReplay } from "./replayed-turn.ts";
+import { ProcessGone, RpcError } from "./rpc-peer.ts";
+import { quietMode, readSessionOptions } from "./session-options.ts";
+import { tokensIn, usageOf } from "./token-counts.ts";
+import { UpdateReader } from "./updates.ts";
+
+const context = { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 } as const;
+const chunk = (text: string, more: object = {}) => ({
+  sessionUpdate: "agent_message_chunk",
+  content: { type: "text", text },
+  ...more,
+});
+const tool = (kind: string | undefined, more: object = {}) => ({
+  sessionUpdate: "tool_call",
+  toolCallId: "t1",
+  title: "Some tool",
+  ...(kind === undefined ? {} : { kind }),
+  ...more,
+});
+
+describe("lines of standard output", () => {
+  test("an object that arrives in pieces is whole in the end, and noise between objects is skipped", () => {
+    const noise: string[] = [];
+    const lines = new JsonLines((line) => noise.push(line));
+    expect(lines.feed('Welcome\n{"a":')).toEqual([]);
+    expect(lines.feed("1")).toEqual([]);
+    expect(lines.feed('}\n[1]\n\n{"b":2}\n{"c"')).toEqual([{ a: 1 }, { b: 2 }]);
+    expect(lines.feed(":3}\n")).toEqual([{ c: 3 }]);
+    expect(noise).toEqual(["Welcome", "[1]"]);
+  });
+});
+
+describe("updates", () => {
+  test("texts around a tool step are joined by an empty line, in the deltas as in the whole", () => {
+    const reader = new UpdateReader();
+    const events = [chunk("Let me "), chunk("look."), tool("read"), chunk("Found"), chunk(" it.")].map((update) =>
+      reader.read(update),
+    );
+    expect(reader.answer.text).toBe("Let me look.\n\nFound it.");
+    expect(events[3]).toEqual({ type: "text", delta: "\n\nFound" });
+    expect(reader.effect).toBeUndefined();
+  });
+
+  test.each(["edit", "delete", "move", "execute"])(
+    "a step of the kind %s is an effect, also where the kind comes later",
+    (kind) => {
+      const reader = new UpdateReader();
+      reader.read(tool(undefined));
+      expect(reader.effect).toBeUndefined();
+      reader.read(tool(kind, { sessionUpdate: "tool_call_update", title: "Run\nls -la" }));
+      expect(reader.effect).toBe(`${kind}: Run ls -la`);
+    },
+  );
+
+  test.each(["read", "search", "think", "fetch", "other", "switch_mode"])("a step of the kind %s is none", (kind) => {
+    const reader = new UpdateReader();
+    reader.read(tool(kind));
+    expect(reader.effect).toBeUndefined();
+  });
+
+  test("a question to the agent's own user stops the turn: nobody would answer it", () => {
+    const reader = new UpdateReader();
+    reader.read(tool("other", { title: "ask_user_question" }));
+    expect(reader.effect).toBe("other: ask_user_question");
+  });
+
+  test("notices of the program are no text", () => {
+    const reader = new UpdateReader();
+    expect(reader.read(chunk("Compacting…", { _meta: { "cognition.ai/displayMessage": true } }))).toBeUndefined();
+    expect(reader.answer.text).toBe("");
+  });
+});
+
+describe("the end of a prompt", () => {
+  const ended = (stopReason: string, prepare: (reader: UpdateReader) => void = () => {}) => {
+    const reader = new UpdateReader();
+    reader.read(chunk("Some text."));
+    prepare(reader);
+    return conclude({ type: "answered", stopReason, tokens: undefined }, reader, context);
+  };
+
+  test.each([
+    ["end_turn", "stop"],
+    ["max_tokens", "length"],
+    ["max_turn_requests", "length"],
+    ["refusal", "content_filter"],
+    ["something_new", "stop"],
+  ])("%s is %s", (stopReason, unified) => {
+    expect(ended(stopReason)).toEqual({ type: "finished", reason: { unified, raw: stopReason }, text: "Some text." });
+  });
+
+  test("both ends name the kinds of tools with which the agent looked something up, each once", () => {
+    const look = (reader: UpdateReader) => {
+      for (const [n, kind] of ["read", "search", "read", "think"].entries())
+        reader.read(tool(kind, { toolCallId: `look-${n}` }));
+      reader.read(chunk("Found."));
+    };
+    expect(ended("end_turn", look)).toMatchObject({ type: "finished", ideTools: ["read", "search"] });
+    const stopped = ended("end_turn", (reader) => {
+      look(reader);
+      reader.read(tool("other", { toolCallId: "asks", title: "Ask the user" }));
+    });
+    expect(stopped).toMatchObject({ type: "failed", ideTools: ["read", "search"] });
+    expect(ended("end_turn")).not.toHaveProperty("ideTools");
+  });
+
+  test("cancelled, and not by us, is a cancel in the IDE", () => {
+    expect(ended("cancelled")).toEqual({ type: "cancelled", by: "ide" });
+  });
+
+  test("Devin's own cause goes before `end_turn`", () => {
+    const stopped = (cause: string) => ended("end_turn", (reader) => reader.readStopped({ cause }));
+    expect(stopped("quota_exhausted")).toMatchObject({ type: "failed", error: { code: "quota_exhausted" } });
+    expect(stopped("auth_required")).toMatchObject({ type: "failed", error: { code: "not_signed_in" } });
+    expect(stopped("error")).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+    expect(stopped("output_truncated")).toMatchObject({ type: "finished", reason: { unified: "length" } });
+    expect(stopped("content_filter")).toMatchObject({ type: "finished", reason: { unified: "content_filter" } });
+    expect(stopped("complete")).toMatchObject({ type: "finished", reason: { unified: "stop", raw: "end_turn" } });
+  });
+
+  test("no text, or none after a refused permission, is no answer", () => {
+    const nothing = conclude(
+      { type: "answered", stopReason: "end_turn", tokens: undefined },
+      new UpdateReader(),
+      context,
+    );
+    expect(nothing).toMatchObject({ type: "failed", error: { details: { reason: "unusable_answer" } } });
+    const refused = ended("end_turn", (reader) => reader.readPermission({ toolCallId: "t2", kind: "other" }));
+    expect(refused).toMatchObject({ type: "failed", error: { details: { reason: "unusable_answer" } } });
+    const answeredAfter = ended("end_turn", (reader) => {
+      reader.readPermission({ toolCallId: "t2", kind: "other" });
+      reader.read(chunk("So be it."));
+    });
+    expect(answeredAfter).toMatchObject({ type: "finished" });
+  });
+});
+
+describe("errors", () => {
+  test.each([
+    [new RpcError(-32000, "ACP host has not authenticated", undefined), "not_signed_in"],
+    [new RpcError(-32000, "", undefined), "not_signed_in"],
+    [new RpcError(-32603, "Authentication required", undefined), "not_signed_in"],
+    [new RpcError(-32011, "resource exhausted", undefined), "quota_exhausted"],
+    [
+      new RpcError(-32603, "Your daily usage quota has been exhausted.", { "cognition.ai/retryable": true }),
+      "quota_exhausted",
+    ],
+    [new RpcError(-32013, "Your weekly usage quota has been exhausted.", undefined), "quota_exhausted"],
+    [new RpcError(-32011, "Rate limit exceeded. Try again in 5 minutes.", undefined), "rate_limited"],
+    [new RpcError(-32012, "deadline", undefined), "upstream_timeout"],
+    [new RpcError(-32602, "Invalid params: model not found: mock/nope", undefined), "unknown_model"],
+    [new RpcError(-32013, "boom", { "cognition.ai/errorKind": "quota_exhausted" }), "quota_exhausted"],
+    [new RpcError(-32014, "who knows", undefined), "upstream_failed"],
+    [new ProcessGone("signal SIGKILL"), "upstream_failed"],
+  ])("%s is %s", (error, code) => {
+    expect(agentError(error, context).code).toBe(code);
+  });
+
+  test("a limit's text says when to come back", () => {
+    const error = agentError(new RpcError(-32011, "Rate limit exceeded. Try again in 5 minutes.", undefined), context);
+    expect(error.retryAfterMs).toBe(300_000);
+  });
+
+  test("an unknown error quotes the agent, without what looks like a key", () => {
+    const error = agentError(new RpcError(-32603, "bad key devin-session-token$abc.def here", undefined), context);
+    expect(error.message).toContain("bad key [redacted] here");
+  });
+
+  test("sessions that are gone or held are told apart from other errors", () => {
+    expect(isUnknownSession(new RpcError(-32016, "", undefined))).toBe(true);
+    expect(isUnknownSession(new RpcError(-32603, "OpenCode service failure", undefined))).toBe(false);
+    expect(isLockedSession(new RpcError(-32015, "", undefined))).toBe(true);
+  });
+});
+
+describe("tokens", () => {
+  const usage = (counts: object) => {
+    const tokens = tokensIn(counts);
+    return tokens === undefined ? undefined : usageOf(tokens);
+  };
+
+  test("cached tokens and thoughts are added where the sum says that they are apart", () => {
+    const counts = { inputTokens: 10, outputTokens: 5, thoughtTokens: 3, cachedReadTokens: 100 };
+    expect(usage({ ...counts, totalTokens: 118 })).toMatchObject({ promptTokens: 110, completionTokens: 8 });
+    expect(usage({ ...counts, totalTokens: 115 })).toMatchObject({ promptTokens: 110, completionTokens: 5 });
+    expect(usage({ ...counts, inputTokens: 110, totalTokens: 118 })).toMatchObject({
+      promptTokens: 110,
+      completionTokens: 8,
+    });
+    expect(usage({ ...counts, inputTokens: 110, totalTokens: 115 })).toMatchObject({
+      promptTokens: 110,
+      completionTokens: 5,
+    });
+  });
+
+  test("counts one level below are found, and zeros are none", () => {
+    expect(usage({ "vendor/usage": { input_tokens: 7, output_tokens: 2 } })).toMatchObject({
+      promptTokens: 7,
+      completionTokens: 2,
+    });
+    expect(usage({ inputTokens: 0, outputTokens: 0, totalTokens: 0 })).toBeUndefined();
+    expect(usage({ used: 5, size: 200_000 })).toBeUndefined();
+  });
+});
+
+describe("options of a session", () => {
+  const modes = (ids: readonly string[], currentModeId: string) =>
+    readSessionOptions({
+      sessionId: "s",
+      modes: { currentModeId, availableModes: ids.map((id) => ({ id, name: id })) },
+    });
+
+  test("the quietest mode is chosen, unless it is set or there is none", () => {
+    expect(quietMode(modes(["accept-edits", "plan", "ask"], "accept-edits"))).toBe("ask");
+    expect(quietMode(modes(["build", "plan"], "build"))).toBe("plan");
+    expect(quietMode(modes(["ask", "code"], "ask"))).toBeUndefined();
+    expect(quietMode(modes(["code"], "code"))).toBeUndefined();
+  });
+
+  test("models in groups keep their heading, and options of other shapes do no harm", () => {
+    const { model, mode } = readSessionOptions({
+      sessionId: "s",
+      configOptions: [
+        { id: "turbo", type: "boolean", currentValue: true },
+        "nonsense",
+        {
+          id: "m",
+          category: "model",
+          type: "select",
+          currentValue: "b",
+          options: [{ group: "g", name: "Fast ones", options: [{ value: "a", name: "A" }, { value: "b" }] }],
+        },
+      ],
+    });
+    expect(model).toEqual({
+      configId: "m",
+      current: "b",
+      models: [
+        { id: "a", label: "A", description: undefined, group: "Fast ones", isCurrent: false },
+        { id: "b", label: "b", description: undefined, group: "Fast ones", isCurrent: true },
+      ],
+    });
+    expect(mode).toBeUndefined();
+  });
+});
+
+describe("a replay", () => {
+  const user = (text: string, messageId?: string) => ({
+    sessionUpdate: "user_message_chunk",
+    content: { type: "text", text },
+    ...(messageId === undefined ? {} : { messageId }),
+  });
+
+  test("blocks of one user message are one, whether by its id or by standing together", () => {
+    const byId = [user("rules", "m1"), user("question", "m1"), chunk("One."), user("next", "m2"), chunk("Two.")];
+    expect(readReplay(byId, 1)).toMatchObject({ userMessages: 2, accepted: true });
+    expect(readReplay(byId, 1).reader.answer.text).toBe("Two.");
+    const byPlace = [user("rules"), { sessionUpdate: "session_info_update" }, user("question"), chunk("One.")];
+    expect(readReplay(byPlace, 0)).toMatchObject({ userMessages: 1, accepted: true });
+    expect(readReplay(byPlace, 1).accepted).toBe(false);
+  });
+
+  test("two prompts in a row without an answer are two where they have ids", () => {
+    expect(readReplay([user("a", "m1"), user("b", "m2")], 1).accepted).toBe(true);
+  });
+});

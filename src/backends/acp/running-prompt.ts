@@ -1,0 +1,109 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import type { JsonObject } from "./json-lines.ts";
+import { type TokenCounts, tokensIn } from "./token-counts.ts";
+import { UpdateReader } from "./updates.ts";
+
+/** How a prompt ended at the agent. */
+export type PromptEnd =
+  /** It was answered; `stopReason` as ACP names it. */
+  | { readonly type: "answered"; readonly stopReason: string; readonly tokens: TokenCounts | undefined }
+  | { readonly type: "refused"; readonly error: Error }
+  /** The process went away first; what became of the prompt is not known yet. */
+  | { readonly type: "died"; readonly how: string }
+  /** Nothing was heard for too long. */
+  | { readonly type: "silent" };
+
+/**
+ * A prompt that an agent works on. The pipe's reader hands updates in, the turn takes events out: all that one read of the
+ * pipe held are taken together. Nothing is lost while nobody takes.
+ */
+export class RunningPrompt {
+  readonly reader = new UpdateReader();
+  /** Resolves when the prompt has ended, in any way. */
+  readonly ended: Promise<true>;
+  #resolveEnded: () => void = () => {};
+  #pending: TurnEventBody[] = [];
+  #end: PromptEnd | undefined;
+  #wake: (() => void) | undefined;
+  /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
+  heard = 0;
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#resolveEnded = () => resolve(true);
+    });
+  }
+
+  get end(): PromptEnd | undefined {
+    return this.#end;
+  }
+
+  update(update: JsonObject): void {
+    this.heard++;
+    const event = this.reader.read(update);
+    if (event !== undefined) this.#add(event);
+    this.nudge();
+  }
+
+  permission(toolCall: JsonObject): void {
+    this.heard++;
+    this.reader.readPermission(toolCall);
+    this.nudge();
+  }
+
+  stopped(params: JsonObject): void {
+    this.heard++;
+    this.reader.readStopped(params);
+  }
+
+  finish(end: PromptEnd): void {
+    this.#end ??= end;
+    this.#resolveEnded();
+    this.nudge();
+  }
+
+  /** Wakes the taker, for news from the agent or to look at its signal. */
+  nudge(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** Resolves at the next nudge; at once when there is something to take already. */
+  async changed(): Promise<void> {
+    if (this.#pending.length > 0 || this.#end !== undefined || this.reader.effect !== undefined) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** The events since the last call; neighbours of one kind are one event. */
+  take(): readonly TurnEventBody[] {
+    const taken = this.#pending;
+    this.#pending = [];
+    return taken;
+  }
+
+  /** Forgets what nobody took: the reader of a resumed turn compares the whole answer instead. */
+  skip(): void {
+    this.#pending = [];
+  }
+
+  #add(event: TurnEventBody): void {
+    const last = this.#pending.at(-1);
+    if (event.type === "text" && last?.type === "text")
+      this.#pending[this.#pending.length - 1] = { type: "text", delta: last.delta + event.delta };
+    else if (event.type === "thinking" && last?.type === "thinking")
+      this.#pending[this.#pending.length - 1] = { type: "thinking", delta: last.delta + event.delta };
+    else this.#pending.push(event);
+  }
+}
+
+/** The end that the result of `session/prompt` tells. */
+export function answered(result: JsonObject): PromptEnd {
+  const { stopReason, usage, _meta } = result;
+  return {
+    type: "answered",
+    stopReason: typeof stopReason === "string" ? stopReason : "end_turn",
+    tokens: tokensIn(usage) ?? tokensIn(_meta),
+  };
+}

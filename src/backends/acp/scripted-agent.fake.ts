@@ -1,0 +1,188 @@
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { Readable, Writable } from "node:stream";
+import { agent, type ContentBlock, methods, ndJsonStream, RequestError } from "@agentclientprotocol/sdk";
+import type { AgentPlan, JournalLine, Stored } from "./scripted-plan.fake.ts";
+
+/*
+ * A real ACP agent on the official SDK, for tests: a program that goes by `plan.json` in the folder of FAKE_AGENT_FOLDER,
+ * writes what it is asked into `journal.jsonl` there, and stores its sessions beside them. So what one process did, the
+ * next one and the test can see.
+ */
+
+const folder = process.env["FAKE_AGENT_FOLDER"] ?? "";
+const plan = (): AgentPlan => JSON.parse(readFileSync(join(folder, "plan.json"), "utf8")) as AgentPlan; // the test wrote it
+const note = (line: JournalLine) => appendFileSync(join(folder, "journal.jsonl"), `${JSON.stringify(line)}\n`);
+const sessions = join(folder, "sessions");
+mkdirSync(sessions, { recursive: true });
+const fileOf = (id: string) => join(sessions, `${id}.json`);
+const save = (id: string, stored: Stored) => writeFileSync(fileOf(id), JSON.stringify(stored));
+const load = (id: string): Stored | undefined =>
+  existsSync(fileOf(id)) ? (JSON.parse(readFileSync(fileOf(id), "utf8")) as Stored) : undefined; // as `save` wrote it
+
+const cancels = new Map<string, () => void>();
+const models = new Map<string, string>();
+const unstored = new Set<string>();
+note({
+  what: "start",
+  pid: process.pid,
+  args: process.argv.slice(2),
+  environment: { ...process.env },
+  cwd: process.cwd(),
+});
+
+function dieAt(point: AgentPlan["crashAt"]): void {
+  const now = plan();
+  if (now.crashAt !== point || point === undefined) return;
+  const { crashAt: _once, ...rest } = now;
+  if (now.crashesAgain !== true) writeFileSync(join(folder, "plan.json"), JSON.stringify(rest));
+  process.kill(process.pid, "SIGKILL");
+}
+
+const options = (sessionId: string) => [
+  {
+    id: "model",
+    name: "Model",
+    category: "model",
+    type: "select" as const,
+    currentValue: models.get(sessionId) ?? "small",
+    options: [
+      { value: "small", name: "Small" },
+      { value: "claude-opus-4-7-medium", name: "Opus", description: "A large one" },
+    ],
+  },
+];
+const modes = {
+  currentModeId: "accept-edits",
+  availableModes: [
+    { id: "accept-edits", name: "Accept edits" },
+    { id: "ask", name: "Ask" },
+  ],
+};
+
+const textOf = (blocks: readonly ContentBlock[]) =>
+  blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
+
+const app = agent({ name: "scripted" })
+  .onRequest(methods.agent.initialize, ({ params }) => {
+    const { clientInfo, clientCapabilities } = params;
+    note({ what: "initialize", client: clientInfo?.name ?? "", capabilities: clientCapabilities });
+    const { onlyClient, can = {}, agentName = "scripted" } = plan();
+    if (onlyClient !== undefined && clientInfo?.name !== onlyClient)
+      throw new RequestError(-32600, "client not allowed");
+    return {
+      protocolVersion: 1,
+      agentInfo: { name: agentName, version: "1.2.3" },
+      agentCapabilities: {
+        loadSession: can.load ?? true,
+        promptCapabilities: { image: can.images ?? true },
+        sessionCapabilities: can.delete === false ? {} : { delete: {} },
+      },
+    };
+  })
+  .onRequest(methods.agent.session.new, () => {
+    const id = `word-${readdirSync(sessions).length}-${process.pid}-${unstored.size}`;
+    unstored.add(id);
+    if (plan().storesUnprompted === true) save(id, []);
+    const { newError } = plan();
+    if (newError !== undefined) throw new RequestError(newError.code, newError.message, newError.data);
+    return { sessionId: id, modes, configOptions: options(id) };
+  })
+  .onRequest(methods.agent.session.load, async ({ params, client }) => {
+    const { sessionId } = params;
+    note({ what: "load", sessionId });
+    const { locked, onLocked } = plan();
+    if (locked === true) {
+      if (onLocked !== undefined) writeFileSync(join(folder, "plan.json"), JSON.stringify(onLocked));
+      throw new RequestError(-32015, "session is locked by another process");
+    }
+    const stored = load(sessionId);
+    if (stored === undefined) throw new RequestError(-32016, `session not found: ${sessionId}`);
+    for (const { role, text, ended } of stored) {
+      const sessionUpdate = role === "user" ? ("user_message_chunk" as const) : ("agent_message_chunk" as const);
+      await client.notify(methods.client.session.update, {
+        sessionId,
+        update: { sessionUpdate, content: { type: "text", text } },
+      });
+      if (ended !== undefined) await client.notify("_cognition.ai/agent_stopped", { sessionId, cause: ended });
+    }
+    return { modes, configOptions: options(sessionId) };
+  })
+  .onRequest(methods.agent.session.setMode, ({ params }) => {
+    note({ what: "mode", sessionId: params.sessionId, value: params.modeId });
+    return {};
+  })
+  .onRequest(methods.agent.session.setConfigOption, ({ params }) => {
+    models.set(params.sessionId, String(params.value));
+    return { configOptions: options(params.sessionId) };
+  })
+  .onRequest(methods.agent.session.delete, ({ params }) => {
+    note({ what: "delete", sessionId: params.sessionId });
+    rmSync(fileOf(params.sessionId), { force: true });
+    return {};
+  })
+  .onNotification(methods.agent.session.cancel, ({ params }) => {
+    note({ what: "cancel", sessionId: params.sessionId });
+    cancels.get(params.sessionId)?.();
+  })
+  .onRequest(methods.agent.session.prompt, async ({ params, client }) => {
+    const { sessionId } = params;
+    const now = plan();
+    dieAt("before-store");
+    if (now.refuse !== undefined) throw new RequestError(now.refuse.code, now.refuse.message, now.refuse.data);
+    const text = textOf(params.prompt);
+    const images = params.prompt.filter(({ type }) => type === "image").length;
+    note({ what: "accepted", pid: process.pid, sessionId, text, images, model: models.get(sessionId) ?? "small" });
+    const stored: Stored = [...(load(sessionId) ?? []), { role: "user", text }];
+    save(sessionId, stored);
+    dieAt("after-store");
+    const cancelled = new Promise<true>((resolve) => cancels.set(sessionId, () => resolve(true)));
+    const tell = (update: object) => client.notify("session/update", { sessionId, update } as never); // also updates that the SDK would refuse
+    const say = (part: string) => tell({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: part } });
+    const answer = now.text ?? "";
+    const half = Math.ceil(answer.length / 2);
+    for (const update of now.updates ?? []) await tell(update);
+    if (now.permission !== undefined) {
+      const reply = await client.request("session/request_permission", { sessionId, ...now.permission } as never);
+      note({ what: "permission", reply });
+    }
+    if (now.asks !== undefined) {
+      const reply = await client.request(now.asks, { sessionId }).catch((error: unknown) => ({ code: codeOf(error) }));
+      note({ what: "asked", reply });
+    }
+    await say(answer.slice(0, half));
+    if (now.crashAt === "mid-answer") {
+      if (now.storesParts === true) save(sessionId, [...stored, { role: "agent", text: answer.slice(0, half) }]);
+      await new Promise((resolve) => process.stdout.write("", resolve));
+      dieAt("mid-answer");
+    }
+    await say(answer.slice(half));
+    if (now.holds === true && (await cancelled)) return { stopReason: "cancelled" };
+    const ended = now.marksEnd === true ? { ended: "complete" } : {};
+    save(sessionId, [...stored, { role: "agent", text: answer, ...ended }]);
+    dieAt("before-reply");
+    return {
+      stopReason: now.stopReason ?? "end_turn",
+      ...(now.usage === undefined ? {} : { usage: now.usage }),
+    } as never;
+  });
+
+function codeOf(error: unknown): unknown {
+  return error instanceof RequestError ? error.code : "other";
+}
+
+if (plan().exitsAtOnce === true) {
+  process.stderr.write(`cannot start: the key is ${process.env["FAKE_KEY"] ?? ""}\n`);
+  process.exit(3);
+}
+if (plan().noise === true) {
+  process.stdout.write("Welcome to the agent!\n{not json\n[1,2]\n\n");
+  process.stderr.write("warn: noise\n".repeat(2_000));
+}
+if (plan().stubborn === true) {
+  process.on("SIGTERM", () => {});
+  setInterval(() => {}, 60_000);
+}
+// Web streams of Node and of the SDK's types differ in their declarations only.
+app.connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as never));

@@ -1,0 +1,59 @@
+/** What the scripted agent does from now on; read anew for each call. */
+export interface AgentPlan {
+  readonly text?: string;
+  /** The answer's text, then nothing until the prompt is cancelled. */
+  readonly holds?: boolean;
+  readonly refuse?: { readonly code: number; readonly message: string; readonly data?: unknown };
+  readonly newError?: { readonly code: number; readonly message: string; readonly data?: unknown };
+  /** Sent as `session/update`s before the text, as they stand. */
+  readonly updates?: readonly object[];
+  /** A permission request before the text, without its session id. */
+  readonly permission?: object;
+  /** A request of this method before the text. */
+  readonly asks?: string;
+  readonly stopReason?: string;
+  readonly usage?: object;
+  readonly agentName?: string;
+  readonly onlyClient?: string;
+  readonly can?: { readonly load?: boolean; readonly delete?: boolean; readonly images?: boolean };
+  /** The process kills itself there, once. */
+  readonly crashAt?: "before-store" | "after-store" | "mid-answer" | "before-reply";
+  readonly crashesAgain?: boolean;
+  /** What was written when the process died in the middle of an answer is stored. */
+  readonly storesParts?: boolean;
+  /** A session is stored before its first prompt. */
+  readonly storesUnprompted?: boolean;
+  /** A replay tells that a turn is complete. */
+  readonly marksEnd?: boolean;
+  /** `session/load` finds the session locked; then `onLocked` becomes the plan. */
+  readonly locked?: boolean;
+  readonly onLocked?: AgentPlan;
+  readonly noise?: boolean;
+  readonly exitsAtOnce?: boolean;
+  /** It does not end when its standard input does. */
+  readonly stubborn?: boolean;
+}
+
+export type Stored = readonly { readonly role: "user" | "agent"; readonly text: string; readonly ended?: string }[];
+
+/** What the agent was asked, in order, over all its processes. */
+export type JournalLine =
+  | {
+      readonly what: "start";
+      readonly pid: number;
+      readonly args: readonly string[];
+      readonly environment: Readonly<Record<string, string | undefined>>;
+      readonly cwd: string;
+    }
+  | { readonly what: "initialize"; readonly client: string; readonly capabilities: unknown }
+  | {
+      readonly what: "accepted";
+      readonly pid: number;
+      readonly sessionId: string;
+      readonly text: string;
+      readonly images: number;
+      readonly model: string;
+    }
+  | { readonly what: "mode"; readonly sessionId: string; readonly value: string }
+  | { readonly what: "load" | "cancel" | "delete"; readonly sessionId: string }
+  | { readonly what: "permission" | "asked"; readonly reply: unknown };

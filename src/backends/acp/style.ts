@@ -1,0 +1,60 @@
+import type { Prompt, PromptForm } from "../backend.ts";
+import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
+
+/**
+ * In which style Devin is asked when the configuration does not say. Its default agent in `ask` mode answers plain questions
+ * as the vendor means it to. A request with client tools goes to the agent type without tools of its own: the default agent
+ * would use its own instead of the client's. Source: docs/wire/acp.md, "Permissions".
+ */
+const devinStyles: Readonly<Record<PromptForm, AcpStyle>> = { text: "ask", tools: "summarizer", json: "ask" };
+
+/** The style for a request. Agents of other vendors have one type only. */
+export function styleFor({ vendor, styles }: AcpAgentSpec, form: PromptForm): AcpStyle {
+  return vendor === "devin" ? (styles?.[form] ?? devinStyles[form]) : "ask";
+}
+
+/** What a process is started with: it can serve every session of the same launch. */
+export interface Launch {
+  readonly style: AcpStyle;
+  /** Equal for launches that one process can serve. */
+  readonly key: string;
+  readonly args: readonly string[];
+}
+
+/** The summarizer has no model option in its sessions, so that each of its models needs a process of its own. */
+export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): Launch {
+  const style = styleFor(spec, form);
+  if (style === "ask") return { style, key: "ask", args: spec.args };
+  const chosen = model === undefined ? [] : ["--model", model];
+  return {
+    style,
+    key: `summarizer ${model ?? ""}`,
+    args: [...spec.args, "--agent-type", "summarizer", ...chosen],
+  };
+}
+
+/**
+ * The texts of a `session/prompt`, each a block of its own: what to follow, then the conversation. `told` says that this
+ * session already holds the same instructions.
+ */
+export function promptTexts(
+  style: AcpStyle,
+  { instructions, text, continues }: Prompt,
+  told: boolean,
+): readonly string[] {
+  const rules = told ? "" : instructions.trim();
+  const before = style === "ask" ? rules : frame(rules, continues !== undefined);
+  return before === "" ? [text] : [before, text];
+}
+
+/** The summarizer's role is to read an execution trace and to write about it. Here it writes what comes next in it. */
+function frame(rules: string, goesOn: boolean): string {
+  const where = goesOn
+    ? "The execution trace goes on after your last output; the next block is its new part."
+    : "The next block is the execution trace of an assistant, up to the point where the assistant has to speak next.";
+  return rules === "" ? `${where} ${task}` : `${where} ${task}\n\nRules of the assistant in this trace:\n\n${rules}`;
+}
+
+const task =
+  "Your task: write the assistant's next output exactly as the assistant has to give it, whole, from its first character on, " +
+  "following its rules to the letter. Do not describe, judge or summarise the trace. Add no heading and no remark of your own.";

@@ -1,0 +1,65 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import { isObject, type JsonObject } from "./json-lines.ts";
+
+/** Tokens of one turn as an agent reports them. */
+export interface TokenCounts {
+  readonly input: number;
+  readonly output: number;
+  readonly thought: number;
+  readonly cached: number;
+  /** The agent's own sum; 0 when it gives none. */
+  readonly total: number;
+}
+
+/** The names under which agents report a count, in ACP's own spelling first. */
+const names = {
+  input: ["inputTokens", "input_tokens", "promptTokens"],
+  output: ["outputTokens", "output_tokens", "completionTokens"],
+  thought: ["thoughtTokens", "thought_tokens", "reasoningTokens"],
+  cachedRead: ["cachedReadTokens", "cached_read_tokens", "cachedTokens", "cached_tokens", "cacheReadTokens"],
+  cachedWrite: ["cachedWriteTokens", "cached_write_tokens", "cacheWriteTokens"],
+  total: ["totalTokens", "total_tokens"],
+} as const;
+
+/**
+ * Token counts in an object, or in an object one level below it, as `_meta` holds them. Undefined when there are none, or
+ * none above zero: OpenCode answers a cancelled prompt with zeros. Source: docs/wire/acp-measured.md.
+ */
+export function tokensIn(value: unknown): TokenCounts | undefined {
+  if (!isObject(value)) return undefined;
+  for (const candidate of [value, ...Object.values(value)]) {
+    if (!isObject(candidate)) continue;
+    const input = count(candidate, names.input);
+    const output = count(candidate, names.output);
+    const cached = count(candidate, names.cachedRead) + count(candidate, names.cachedWrite);
+    if (input + output + cached === 0) continue;
+    return { input, output, cached, thought: count(candidate, names.thought), total: count(candidate, names.total) };
+  }
+  return undefined;
+}
+
+/**
+ * The `usage` event of these counts. Agents differ in whether cached tokens are part of the input and thoughts are part of
+ * the output; the sum that they give beside it tells. Without a sum both are taken for parts.
+ */
+export function usageOf({ input, output, thought, cached, total }: TokenCounts): TurnEventBody {
+  const apart = total - input - output;
+  const cachedApart = apart > 0 && (apart === cached || apart === cached + thought);
+  const thoughtApart = apart > 0 && (apart === thought || apart === cached + thought);
+  return {
+    type: "usage",
+    promptTokens: cachedApart ? input + cached : Math.max(input, cached),
+    completionTokens: thoughtApart ? output + thought : output,
+    thinkingTokens: thought,
+    ...(cached === 0 ? {} : { cachedPromptTokens: cached }),
+    estimated: false,
+  };
+}
+
+function count(value: JsonObject, keys: readonly string[]): number {
+  for (const key of keys) {
+    const found = value[key];
+    if (typeof found === "number" && Number.isFinite(found) && found >= 0) return Math.round(found);
+  }
+  return 0;
+}

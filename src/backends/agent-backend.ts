@@ -1,0 +1,85 @@
+import { MillraceError, toMillraceError } from "../base/errors.ts";
+import type { CascadeId, ModelUid } from "../base/ids.ts";
+import type { AcpAgent } from "./acp/agent.ts";
+import type { Backend, Batch, Prompt } from "./backend.ts";
+
+/** The agent in `<agent>/<model>`; undefined where a model's UID names none. */
+export function agentOfModel(uid: string): string | undefined {
+  const end = uid.indexOf("/");
+  return end <= 0 ? undefined : uid.slice(0, end);
+}
+
+/** The agent in `acp:<agent>:<session id>`; undefined for a conversation of a language server. */
+export function agentOfConversation(id: CascadeId | undefined): string | undefined {
+  return /^acp:([^:]+):/.exec(id ?? "")?.[1];
+}
+
+/** The backend of a configured agent: models carry the agent's name here, and lose it on the way to the agent. */
+export function configuredBackend(agent: AcpAgent): Backend {
+  const prefix = `${agent.name}/`;
+  return withModelIds(agent.backend, async (uid) => (uid.startsWith(prefix) ? uid.slice(prefix.length) : uid));
+}
+
+/** A backend that calls models otherwise than the turn does: `idOf` answers its id. Events say the turn's. */
+export function withModelIds(inner: Backend, idOf: (uid: ModelUid, signal: AbortSignal) => Promise<string>): Backend {
+  const translated = async (prompt: Prompt, signal: AbortSignal): Promise<Prompt> => {
+    const modelUid = (await idOf(prompt.modelUid, signal)) as ModelUid; // what the backend takes
+    return { ...prompt, modelUid };
+  };
+  return {
+    kind: inner.kind,
+    async *run(prompt, options, signal) {
+      const asked = await orFailed(translated(prompt, signal), signal);
+      if (asked === undefined) return;
+      if ("failed" in asked) yield asked.failed;
+      else yield* renamed(inner.run(asked, options, signal), prompt.modelUid);
+    },
+    async *resume(prompt, from, options, signal) {
+      const asked = await orFailed(translated(prompt, signal), signal);
+      if (asked === undefined) return;
+      if ("failed" in asked) yield asked.failed;
+      else yield* inner.resume(asked, from, options, signal);
+    },
+    archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
+  };
+}
+
+/** Errors of the upstream are events, never exceptions; an abort ends a run without a word. */
+async function orFailed(
+  asked: Promise<Prompt>,
+  signal: AbortSignal,
+): Promise<Prompt | { readonly failed: Batch } | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    return signal.aborted ? undefined : { failed: [{ type: "failed", error: toMillraceError(error).toRecord() }] };
+  }
+}
+
+/** Says the model in `started` as the turn knows it. */
+async function* renamed(batches: AsyncIterable<Batch>, modelUid: ModelUid): AsyncGenerator<Batch, void> {
+  for await (const batch of batches) {
+    yield batch.map((event) => (event.type === "started" ? { ...event, modelUid } : event));
+  }
+}
+
+/**
+ * A backend that refuses to go on in a conversation of another one, before anything is sent: the caller then sends the whole
+ * history into a new conversation. It happens when an update of the IDE, or a setting, changed the backend meanwhile.
+ */
+export function ownConversations(inner: Backend, agentName: string | undefined): Backend {
+  return {
+    kind: inner.kind,
+    run: (prompt, options, signal) =>
+      prompt.continues !== undefined && agentOfConversation(prompt.continues) !== agentName
+        ? refused()
+        : inner.run(prompt, options, signal),
+    resume: (prompt, from, options, signal) => inner.resume(prompt, from, options, signal),
+    archive: (cascadeId, signal) => inner.archive(cascadeId, signal),
+  };
+}
+
+async function* refused(): AsyncGenerator<Batch, void> {
+  const message = "The conversation was begun with another backend, so it cannot go on there.";
+  yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
+}

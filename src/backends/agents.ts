@@ -1,0 +1,18 @@
+import type { AcpAgent } from "./acp/agent.ts";
+
+/** The vendor's agent, and what a person calls it. */
+export interface VendorAgent {
+  readonly agent: AcpAgent;
+  /** "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
+  readonly product: string;
+}
+
+/** The agent programs that prompts can go to. Asking for one starts no process. */
+export interface Agents {
+  /** The vendor's agent. Throws `ide_not_running` where none is installed, `not_signed_in` where nobody is signed in. */
+  vendor(signal: AbortSignal): Promise<VendorAgent>;
+  /** The agent of that name that the user configured; undefined where there is none. */
+  configured(name: string): AcpAgent | undefined;
+  /** The agent of that name whose conversation was begun before. Throws as `vendor` does, and `invalid_request` for a name that is gone. */
+  named(name: string, signal: AbortSignal): Promise<AcpAgent>;
+}

@@ -1,0 +1,117 @@
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { PollPacer } from "./poll-pacer.ts";
+
+const { signal } = new AbortController();
+
+/** Turns that poll all the time, each answered at once; the times of their polls. */
+function start(pacer: PollPacer, clock: FakeClock, turns: number, stop: AbortSignal): number[][] {
+  return Array.from({ length: turns }, () => {
+    const polls: number[] = [];
+    const leave = pacer.enter();
+    const run = async (): Promise<void> => {
+      const askedAtMs = clock.monotonic();
+      polls.push(askedAtMs);
+      await pacer.untilDue({ askedAtMs, notBeforeMs: askedAtMs, intervalMs: 20 }, stop);
+      return run();
+    };
+    run().catch(leave);
+    return polls;
+  });
+}
+
+function gaps(polls: readonly number[]): number[] {
+  return polls.slice(1).map((at, i) => at - (polls[i] ?? 0));
+}
+
+describe("one turn", () => {
+  test("polls every 20 to 25 ms", async () => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const [polls = []] = start(new PollPacer(clock), clock, 1, stop.signal);
+    await clock.advance(2_000);
+    stop.abort(new Error("enough"));
+    for (const gap of gaps(polls)) {
+      expect(gap).toBeGreaterThanOrEqual(20);
+      expect(gap).toBeLessThanOrEqual(25);
+    }
+    expect(polls.length).toBeGreaterThan(80);
+  });
+
+  test("is let go with the signal's reason, and leaves no timer behind", async () => {
+    const clock = new FakeClock();
+    const pacer = new PollPacer(clock);
+    const stop = new AbortController();
+    const waiting = pacer.untilDue({ askedAtMs: 0, notBeforeMs: 0, intervalMs: 500 }, stop.signal);
+    stop.abort(new Error("gone"));
+    await expect(waiting).rejects.toThrow("gone");
+    await clock.advance(1_000);
+    expect(clock.sleeping).toBe(0);
+  });
+
+  test("whose poll is due earlier is not kept waiting by another one", async () => {
+    const clock = new FakeClock();
+    const pacer = new PollPacer(clock);
+    const woken: string[] = [];
+    const slow = pacer.untilDue({ askedAtMs: 0, notBeforeMs: 0, intervalMs: 1_000 }, signal);
+    const quick = pacer.untilDue({ askedAtMs: 0, notBeforeMs: 0, intervalMs: 20 }, signal);
+    void slow.then(() => woken.push("slow"));
+    void quick.then(() => woken.push("quick"));
+    await clock.advance(30);
+    expect(woken).toEqual(["quick"]);
+    await clock.advance(1_300);
+    expect(woken).toEqual(["quick", "slow"]);
+  });
+});
+
+describe("many turns", () => {
+  test("poll less often each, starve none and are spread over the time, though they all began at once", async () => {
+    const clock = new FakeClock();
+    const pacer = new PollPacer(clock);
+    const stop = new AbortController();
+    const turns = start(pacer, clock, 200, stop.signal);
+    await clock.advance(3_000);
+    stop.abort(new Error("enough"));
+    const all = turns.flatMap((polls) => gaps(polls).slice(1)); // the first ones are made while the others still begin
+    expect(Math.min(...all)).toBeGreaterThanOrEqual(100);
+    expect(Math.max(...all)).toBeLessThanOrEqual(140);
+    const perWake = new Map<number, number>();
+    for (const at of turns.flat().filter((at) => at > 1_000)) perWake.set(at, (perWake.get(at) ?? 0) + 1);
+    expect(Math.max(...perWake.values())).toBeLessThan(40);
+    expect(perWake.size).toBeLessThan(turns.flat().filter((at) => at > 1_000).length / 3);
+  });
+
+  test("a turn that ended makes room for the others", async () => {
+    const pacer = new PollPacer(new FakeClock());
+    const leave = Array.from({ length: 64 }, () => pacer.enter());
+    expect(pacer.leastIntervalMs).toBe(60);
+    for (const one of leave.slice(16)) {
+      one();
+      one();
+    }
+    expect(pacer.leastIntervalMs).toBe(30);
+  });
+});
+
+test("wake-ups that come late slow every turn down, up to a bound, until they come in time again", async () => {
+  class BusyClock extends FakeClock {
+    busyMs = 0;
+    override async sleep(ms: number, stop: AbortSignal): Promise<void> {
+      await super.sleep(ms + this.busyMs, stop);
+    }
+  }
+  const clock = new BusyClock();
+  const pacer = new PollPacer(clock);
+  const stop = new AbortController();
+  start(pacer, clock, 16, stop.signal);
+  await clock.advance(1_000);
+  expect(pacer.leastIntervalMs).toBeCloseTo(30, 0);
+  clock.busyMs = 200;
+  await clock.advance(20_000);
+  expect(pacer.leastIntervalMs).toBeGreaterThan(100);
+  expect(pacer.leastIntervalMs).toBeLessThanOrEqual(180);
+  clock.busyMs = 0;
+  await clock.advance(20_000);
+  stop.abort(new Error("enough"));
+  expect(pacer.leastIntervalMs).toBeCloseTo(30, 0);
+});

@@ -1,0 +1,142 @@
+import type { Clock } from "../../base/clock.ts";
+
+/** When a turn wants its next poll. Monotonic ms. */
+export interface NextPoll {
+  /** Not before this: the server has to have room, too. */
+  readonly notBeforeMs: number;
+  /** When the last poll was asked. */
+  readonly askedAtMs: number;
+  /** From one question to the next, at least. */
+  readonly intervalMs: number;
+}
+
+interface Slot {
+  readonly atMs: number;
+  readonly wakes: Set<() => void>;
+}
+
+/** Polls are due at multiples of this, so that turns wake up together. */
+const gridMs = 4;
+/** Each poll may be this much later than it has to be, if fewer turns wake up then. */
+const spread = 0.25;
+/** What one turn of n waits at least is this times the root of n: 30 ms for 16 turns, 60 for 64, 106 for 200. */
+const perRootMs = 7.5;
+/** Wake-ups that are this late on average are none of ours to worry about. */
+const tolerableLatenessMs = 6;
+const latenessPerStretchMs = 12;
+const mostStretch = 6;
+const memory = 0.1;
+
+/**
+ * When the turns of this process poll. They share one timer and are spread over it, so that a wake-up serves several turns and none
+ * serves all. With more turns each polls less often; when wake-ups come late, because this process or the machine is busy,
+ * all of them do.
+ *
+ * Source: docs/performance.md, "Pace".
+ */
+export class PollPacer {
+  readonly #clock: Clock;
+  readonly #slots = new Map<number, Slot>();
+  #turns = 0;
+  #latenessMs = 0;
+  #armed: { readonly atMs: number; readonly stop: AbortController } | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** How often one turn may poll now, in ms from one question to the next. */
+  get leastIntervalMs(): number {
+    const excess = Math.max(0, this.#latenessMs - tolerableLatenessMs) / latenessPerStretchMs;
+    return perRootMs * Math.sqrt(this.#turns) * Math.min(mostStretch, 1 + excess);
+  }
+
+  /** Counts a turn that runs, until the function that this gives is called. */
+  enter(): () => void {
+    this.#turns++;
+    let left = false;
+    return () => {
+      if (!left) this.#turns--;
+      left = true;
+    };
+  }
+
+  /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
+  untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason as Error); // passed on as the aborter gave it
+        return;
+      }
+      const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
+      const dueMs = Math.max(next.notBeforeMs, next.askedAtMs + intervalMs, this.#clock.monotonic());
+      const slot = this.#slotAt(dueMs, dueMs + intervalMs * spread);
+      const onAbort = () => {
+        slot.wakes.delete(wake);
+        reject(signal.reason as Error); // as above
+      };
+      const wake = () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      };
+      slot.wakes.add(wake);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#arm();
+    });
+  }
+
+  /** The slot with the fewest turns in this time, the first of them if there are several. */
+  #slotAt(fromMs: number, toMs: number): Slot {
+    let best = Math.ceil(fromMs / gridMs);
+    let fewest = this.#slots.get(best)?.wakes.size ?? 0;
+    for (let at = best + 1; fewest > 0 && at * gridMs <= toMs; at++) {
+      const turns = this.#slots.get(at)?.wakes.size ?? 0;
+      if (turns < fewest) [best, fewest] = [at, turns];
+    }
+    let slot = this.#slots.get(best);
+    if (slot === undefined) {
+      slot = { atMs: best * gridMs, wakes: new Set() };
+      this.#slots.set(best, slot);
+    }
+    return slot;
+  }
+
+  /** Sees to it that the timer ends with the first slot that has turns in it. */
+  #arm(): void {
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (const [at, slot] of this.#slots) {
+      if (slot.wakes.size === 0) this.#slots.delete(at);
+      else if (slot.atMs < firstMs) firstMs = slot.atMs;
+    }
+    if (this.#armed !== undefined && this.#armed.atMs <= firstMs) return;
+    this.#armed?.stop.abort(new Error("an earlier poll is due"));
+    this.#armed = undefined;
+    if (firstMs === Number.POSITIVE_INFINITY) return;
+    const armed = { atMs: firstMs, stop: new AbortController() };
+    this.#armed = armed;
+    void this.#fireAt(armed);
+  }
+
+  async #fireAt(armed: { readonly atMs: number; readonly stop: AbortController }): Promise<void> {
+    try {
+      await this.#clock.sleep(Math.max(0, armed.atMs - this.#clock.monotonic()), armed.stop.signal);
+    } catch {
+      return; // an earlier poll is due
+    }
+    if (this.#armed === armed) this.#fire(armed.atMs);
+  }
+
+  #fire(atMs: number): void {
+    this.#armed = undefined;
+    const now = this.#clock.monotonic();
+    this.#latenessMs += memory * (now - atMs - this.#latenessMs);
+    const due: (() => void)[] = [];
+    for (const [at, slot] of this.#slots) {
+      if (slot.atMs > now) continue;
+      this.#slots.delete(at);
+      due.push(...slot.wakes);
+    }
+    for (const wake of due) wake();
+    this.#arm();
+  }
+}

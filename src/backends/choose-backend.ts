@@ -1,0 +1,101 @@
+import { isMillraceError, MillraceError } from "../base/errors.ts";
+import type { Capabilities } from "../language-server/language-server.ts";
+import type { BackendKind } from "../log/event.ts";
+
+/** Which backend the user wants. `auto`: the one that works for the build that is here. */
+export const backendModes = ["auto", "acp", "cascade", "raw"] as const;
+export type BackendMode = (typeof backendModes)[number];
+
+/** A backend, and why it is this one, as a clause for `doctor` and `serve`. */
+export interface Choice {
+  readonly kind: BackendKind;
+  readonly why: string;
+}
+
+/** What the machine offers. An error says why something is missing. */
+export interface Offered {
+  readonly server: ServerOffer | MillraceError;
+  readonly agent: { readonly product: string } | MillraceError;
+}
+
+export interface ServerOffer {
+  /** Version of the editor: `3.10.48`; empty where its process does not say. */
+  readonly build: string;
+  readonly capabilities: Capabilities;
+  /** Its server has said that Cascade was removed. */
+  readonly retired: boolean;
+}
+
+/**
+ * The backend for a prompt to the account's own models.
+ *
+ * `auto` takes the vendor's agent where Cascade is retired, where the build is 3.9 or newer (3.9.19 removed Cascade), and where no
+ * language server can be asked. Older builds keep Cascade, or raw chat where they have nothing else.
+ *
+ * @throws MillraceError why nothing can be asked: `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`.
+ */
+export function chooseBackend(mode: BackendMode, { server, agent }: Offered): Choice {
+  if (mode === "acp") {
+    if (isMillraceError(agent)) throw agent;
+    return { kind: "acp", why: "the setting `backend` is `acp`" };
+  }
+  if (mode !== "auto") return byHand(mode, server);
+  if (isMillraceError(server)) {
+    if (isMillraceError(agent)) throw worse(server, agent);
+    return { kind: "acp", why: `no language server of an editor can be asked, and ${agent.product} is signed in` };
+  }
+  if (!isMillraceError(agent)) {
+    const why = whyAgent(server);
+    if (why !== undefined) return { kind: "acp", why };
+  }
+  if (server.retired) throw retiredWithout(agent);
+  if (hasCascade(server)) {
+    const older = isMillraceError(agent) ? "no agent program is signed in" : "this build still has Cascade";
+    return { kind: "cascade", why: older };
+  }
+  if (server.capabilities.rawChat) return { kind: "raw_chat", why: "this build has raw chat only" };
+  throw noWay();
+}
+
+function whyAgent(server: ServerOffer): string | undefined {
+  if (server.retired) return "Cascade was removed from this build";
+  if (isAgentBuild(server.build)) return `build ${server.build} asks its models through its agent`;
+  if (!hasCascade(server) && !server.capabilities.rawChat) return "its language server offers no way to chat";
+  return undefined;
+}
+
+/** From 3.9 on the editor's own agent speaks ACP, and Cascade is removed from it. */
+function isAgentBuild(build: string): boolean {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(build) ?? [];
+  if (major === undefined || minor === undefined) return false;
+  return Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 9);
+}
+
+function hasCascade({ capabilities: { cascade, steps, transcript } }: ServerOffer): boolean {
+  return cascade && (steps || transcript);
+}
+
+function byHand(mode: "cascade" | "raw", server: Offered["server"]): Choice {
+  if (isMillraceError(server)) throw server;
+  const why = `the setting \`backend\` is \`${mode}\``;
+  if (mode === "cascade" && hasCascade(server)) return { kind: "cascade", why };
+  if (mode === "raw" && server.capabilities.rawChat) return { kind: "raw_chat", why };
+  throw noWay(`The IDE's server does not offer ${mode === "raw" ? "raw chat" : "Cascade"}.`);
+}
+
+/** Nothing can be asked: what a sign-in alone would mend is told before what is not installed or does not run. */
+function worse(server: MillraceError, agent: MillraceError): MillraceError {
+  return agent.code === "not_signed_in" && server.code !== "not_signed_in" ? agent : server;
+}
+
+function retiredWithout(agent: Offered["agent"]): MillraceError {
+  const why = isMillraceError(agent) ? ` The IDE's agent cannot be asked either: ${agent.message}` : "";
+  const options = isMillraceError(agent) ? { hint: agent.hint } : {};
+  return new MillraceError("backend_retired", `Cascade was removed from this build of the IDE.${why}`, options);
+}
+
+function noWay(message = "The IDE's server offers no way to chat that Millrace knows."): MillraceError {
+  return new MillraceError("upstream_failed", message, {
+    hint: "Leave `--backend` at `auto`, or update the IDE; `millrace doctor` shows what its server offers.",
+  });
+}

@@ -1,0 +1,49 @@
+import type { Agents } from "../../backends/agents.ts";
+import type { OpenBackends } from "../../backends/open-backend.ts";
+import type { ServerSource } from "../../backends/reach.ts";
+import { deadline } from "../../base/async.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import type { AccountList } from "../../models/open-models.ts";
+import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+
+/** How long the language server may take to add what it knows to an agent's list. */
+const addingMs = 3_000;
+
+/**
+ * The account's list from where its prompts go: the language server, or the vendor's agent with what a language server that runs
+ * beside it adds. No prompt is sent.
+ */
+export function accountModels(
+  backends: Pick<OpenBackends, "chosen">,
+  servers: ServerSource,
+  agents: Agents,
+): (signal: AbortSignal) => Promise<AccountList> {
+  const status = async (signal: AbortSignal) => (await servers.find(signal)).getUserStatus(signal);
+  const ofAgent = async ({ agent }: Awaited<ReturnType<Agents["vendor"]>>, signal: AbortSignal) => {
+    const [listed, added] = await Promise.all([agent.models(signal), ifAnswered(status, signal)]);
+    return { status: added, agent: listed };
+  };
+  return async (signal) => {
+    const { agent } = await backends.chosen(signal);
+    if (agent !== undefined) return ofAgent(agent, signal);
+    try {
+      return { status: await status(signal), agent: undefined };
+    } catch (error) {
+      // The server of a build without Cascade may refuse its list too: the agent has one.
+      if (!isMillraceError(error) || error.code !== "backend_retired") throw error;
+      return ofAgent(await agents.vendor(signal), signal);
+    }
+  };
+}
+
+async function ifAnswered(
+  status: (signal: AbortSignal) => Promise<UserStatus>,
+  signal: AbortSignal,
+): Promise<UserStatus | undefined> {
+  try {
+    return await status(deadline(signal, addingMs));
+  } catch {
+    signal.throwIfAborted();
+    return undefined; // the agent's own list is enough
+  }
+}

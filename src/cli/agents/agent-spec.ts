@@ -1,0 +1,102 @@
+import { join } from "node:path";
+import type { AcpAgentSpec } from "../../backends/acp/agent.ts";
+import type { PromptForm } from "../../backends/backend.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { AgentProgram } from "../../ide/ide.ts";
+import { agentEnvironment } from "../config/agent-environment.ts";
+import type { AgentConfig, AskingStyle, Config } from "../config/config-schema.ts";
+import type { Io } from "../io.ts";
+
+/** What every specification is made from. */
+export interface SpecParts {
+  readonly io: Pick<Io, "env" | "platform" | "homeFolder">;
+  readonly config: Config;
+  /** Millrace's own folder. */
+  readonly folder: string;
+}
+
+/** Names of the vendor's agents in ids of conversations, by the plan that pays. */
+export const vendorNames = { windsurf: "devin", "windsurf-next": "devin-next" } as const;
+
+/** How the vendor's agent is started that was found here. */
+export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpec {
+  const { io } = parts;
+  const { variant, home, path } = program;
+  const isNext = variant === "windsurf-next";
+  const homes = { HOME: home, ...(io.platform === "win32" ? { USERPROFILE: home } : {}) };
+  const own = home === io.homeFolder ? io.env : withoutFolders(io.env); // those lead to the files of this user
+  const spec: AcpAgentSpec = {
+    name: isNext ? vendorNames["windsurf-next"] : vendorNames.windsurf,
+    ide: isNext ? "windsurf-next" : "windsurf",
+    vendor: "devin",
+    command: path,
+    args: ["acp"],
+    environment: agentEnvironment(own, { env: [], set: { ...homes, ...quiet } }, io.platform),
+    ...asked(parts),
+  };
+  if (program.signedIn !== "editor") return spec;
+  return {
+    ...spec,
+    async secrets(signal) {
+      const key = await program.readApiKey(signal);
+      if (key !== undefined) return { WINDSURF_API_KEY: key };
+      throw new MillraceError("not_signed_in", `The key of ${program.product} cannot be read any more.`);
+    },
+  };
+}
+
+/** The program that the user named for the vendor's agent, with its own arguments. */
+export function namedVendorSpec(command: readonly string[], parts: SpecParts): AcpAgentSpec {
+  const [program = "", ...args] = command;
+  const { io } = parts;
+  return {
+    name: vendorNames.windsurf,
+    ide: "windsurf",
+    vendor: "devin",
+    command: program,
+    args,
+    environment: agentEnvironment(io.env, { env: [], set: quiet }, io.platform),
+    ...asked(parts),
+  };
+}
+
+/** An agent of the configuration. */
+export function configuredSpec(agent: AgentConfig, { io, folder }: SpecParts): AcpAgentSpec {
+  const [program = "", ...args] = agent.command;
+  return {
+    name: agent.name,
+    ide: agent.name,
+    vendor: "other",
+    command: program,
+    args,
+    environment: agentEnvironment(io.env, agent, io.platform),
+    ...(agent.client_name === undefined ? {} : { clientName: agent.client_name }),
+    folder: foldersOf(folder),
+  };
+}
+
+function asked({ config: { acp }, folder }: SpecParts): Pick<AcpAgentSpec, "styles" | "clientName" | "folder"> {
+  const forms: readonly PromptForm[] = ["text", "tools", "json"];
+  const styles: [PromptForm, AskingStyle][] = forms.flatMap((form) => {
+    const style = acp[form];
+    return style === undefined ? [] : [[form, style]];
+  });
+  return {
+    folder: foldersOf(folder),
+    ...(styles.length === 0 ? {} : { styles: Object.fromEntries(styles) }),
+    ...(acp.client_name === undefined ? {} : { clientName: acp.client_name }),
+  };
+}
+
+/** The vendor's agent logs much on its standard error. */
+const quiet = { RUST_LOG: "error" };
+
+function foldersOf(folder: string): string {
+  return join(folder, "acp");
+}
+
+function withoutFolders(environment: Io["env"]): Io["env"] {
+  return Object.fromEntries(
+    Object.entries(environment).filter(([name]) => !/^(?:XDG_|(?:LOCAL)?APPDATA$)/i.test(name)),
+  );
+}

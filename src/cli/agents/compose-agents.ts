@@ -1,0 +1,105 @@
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/agent.ts";
+import type { Agents } from "../../backends/agents.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { AgentStats } from "../../gateway/agent-metrics.ts";
+import type { CascadeJournal } from "../../ide/cascade-journal.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import type { Config } from "../config/config-schema.ts";
+import type { Io } from "../io.ts";
+import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
+import { journalled } from "./journalled.ts";
+import { vendorProgram } from "./vendor-program.ts";
+
+export interface AgentsOptions {
+  readonly io: Io;
+  readonly finder: IdeFinder;
+  readonly config: Config;
+  /** Names another program for the vendor's agent; the configuration's where undefined. */
+  readonly command: readonly string[] | undefined;
+  /** Millrace's own folder. */
+  readonly folder: string;
+  readonly journal: CascadeJournal;
+  /** Names this process in the journal. */
+  readonly owner: string;
+}
+
+/** The agents of one process of Millrace. No program runs before it is asked for something. */
+export interface ComposedAgents extends Agents {
+  /** Those of the configuration, in its order. */
+  readonly all: readonly AcpAgent[];
+  /** Every agent that is open: the configured ones, and the vendor's once it was asked for something. */
+  readonly opened: readonly AcpAgent[];
+  /** Ends every process. */
+  close(): Promise<void>;
+}
+
+/** Opens the vendor's agent when it is first asked for, and again where it was installed anew or somebody signed in. */
+export function composeAgents(options: AgentsOptions): ComposedAgents {
+  const { io, finder, config, journal, owner } = options;
+  const parts: SpecParts = { io, config, folder: options.folder };
+  const { warm } = config.acp;
+  const opened: AcpAgent[] = [];
+  const open = (spec: AcpAgentSpec): AcpAgent => {
+    const agent = openAcpAgent(spec, { clock: io.clock, ...(warm === undefined ? {} : { warmMs: warm }) });
+    opened.push(agent);
+    return { ...agentOf(agent), backend: journalled(agent.backend, journal, { owner, clock: io.clock }) };
+  };
+  const all = config.agents.map((agent) => open(configuredSpec(agent, parts)));
+  const vendors = new Map<string, AcpAgent>();
+  const openedVendor = (key: string, spec: () => AcpAgentSpec): AcpAgent => {
+    const agent = vendors.get(key) ?? open(spec());
+    vendors.set(key, agent);
+    return agent;
+  };
+  const command = options.command ?? config.acp.command;
+
+  const vendor: Agents["vendor"] = async (signal) => {
+    if (command !== undefined) {
+      const agent = openedVendor("", () => namedVendorSpec(command, parts));
+      return { agent, product: `the agent program ${command[0] ?? ""}` };
+    }
+    const program = vendorProgram(await finder.find(signal));
+    const { variant, path, home, signedIn, product } = program;
+    const key = JSON.stringify([variant, path, home, signedIn]);
+    return { agent: openedVendor(key, () => vendorSpec(program, parts)), product };
+  };
+
+  return {
+    all,
+    vendor,
+    configured: (name) => all.find((agent) => agent.name === name),
+    async named(name, signal) {
+      const found = all.find((agent) => agent.name === name);
+      if (found !== undefined) return found;
+      if (name === vendorNames.windsurf || name === vendorNames["windsurf-next"]) return (await vendor(signal)).agent;
+      throw new MillraceError("invalid_request", `The agent "${name}" is not in the configuration any more.`, {
+        hint: "Put it back into config.toml to read what it answered.",
+      });
+    },
+    opened,
+    async close() {
+      await Promise.all(opened.map((agent) => agent.close()));
+    },
+  };
+}
+
+/** What `/metrics` shows of the agents. */
+export async function agentStats({ opened }: Pick<ComposedAgents, "opened">): Promise<readonly AgentStats[]> {
+  return Promise.all(
+    opened.map(async (agent) => {
+      const { processes, starts, crashes, prompts } = await agent.stats();
+      return { agent: agent.name, processes, starts, crashes, prompts };
+    }),
+  );
+}
+
+/** The members of an agent, whatever class it is of. */
+function agentOf(agent: AcpAgent): AcpAgent {
+  return {
+    name: agent.name,
+    backend: agent.backend,
+    models: (signal) => agent.models(signal),
+    stats: () => agent.stats(),
+    close: () => agent.close(),
+  };
+}

@@ -1,0 +1,54 @@
+import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { CascadeJournal } from "../../ide/cascade-journal.ts";
+
+/**
+ * The same backend, whose every new conversation is noted in the journal before anybody learns its id, and again once it is
+ * archived. So a later process can archive what a killed one left. A journal that cannot be written costs no turn.
+ */
+export function journalled(
+  inner: Backend,
+  journal: CascadeJournal,
+  { owner, clock }: { readonly owner: string; readonly clock: Clock },
+): Backend {
+  const archived = (cascadeId: CascadeId) => bestEffort(journal.noteArchived(cascadeId));
+
+  /** A conversation is archived at every end, unless the turn was detached, or finished and kept for the next one. */
+  async function* noted(
+    batches: AsyncIterable<Batch>,
+    known: CascadeId | undefined,
+    { keep }: RunOptions,
+    signal: AbortSignal,
+  ): AsyncGenerator<Batch, void> {
+    let cascadeId = known;
+    let finished = false;
+    try {
+      for await (const batch of batches) {
+        for (const event of batch) {
+          if (event.type === "finished") finished = true;
+          const begun = event.type === "started" ? event.cascadeId : undefined;
+          if (begun === undefined || begun === known) continue;
+          cascadeId = begun;
+          await bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
+        }
+        yield batch;
+      }
+    } finally {
+      const isKept = finished ? keep : signal.reason === "detach";
+      if (cascadeId !== undefined && !isKept) await archived(cascadeId);
+    }
+  }
+
+  return {
+    kind: inner.kind,
+    run: (prompt, options, signal) => noted(inner.run(prompt, options, signal), prompt.continues, options, signal),
+    resume: (prompt, from, options, signal) =>
+      noted(inner.resume(prompt, from, options, signal), from.cascadeId, options, signal),
+    async archive(cascadeId, signal) {
+      await inner.archive(cascadeId, signal);
+      await archived(cascadeId);
+    },
+  };
+}

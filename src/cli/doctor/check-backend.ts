@@ -1,0 +1,121 @@
+import type { AcpAgent } from "../../backends/acp/agent.ts";
+import type { OpenBackends } from "../../backends/open-backend.ts";
+import { deadline } from "../../base/async.ts";
+import { isMillraceError } from "../../base/errors.ts";
+import type { ComposedAgents } from "../agents/compose-agents.ts";
+import { type BackendInUse, describeBackend } from "../health-details.ts";
+import type { Finding } from "./finding.ts";
+import { spellBytes } from "./spell.ts";
+
+/** An agent that was started to look at it. Memory in bytes, times in ms. */
+export interface AgentReport {
+  readonly name: string;
+  /** As the agent says it: "affogato 3000.11.3". */
+  readonly version: string | null;
+  readonly startup_ms: number | null;
+  readonly memory_bytes: number | null;
+  readonly models: number;
+  /** Why it could not be asked. */
+  readonly problem?: string;
+}
+
+export interface BackendCheck {
+  /** Where prompts without an agent's name go, and why. */
+  readonly backend: BackendInUse;
+  readonly agents: readonly AgentReport[];
+  readonly findings: readonly Finding[];
+}
+
+const askLimitMs = 30_000;
+
+/**
+ * Says where prompts go and why, and starts each agent that would be asked, to see how long that takes and what it holds in
+ * memory. A session is opened for the list of models; no prompt is sent.
+ */
+export async function checkBackend(
+  backends: Pick<OpenBackends, "chosen">,
+  agents: Pick<ComposedAgents, "all" | "vendor">,
+  signal: AbortSignal,
+): Promise<BackendCheck> {
+  const backend = await describeBackend(backends, signal);
+  const vendor = backend.kind === "acp" ? [(await agents.vendor(signal)).agent] : [];
+  const checked = await Promise.all([...vendor, ...agents.all].map((agent) => checkAgent(agent, signal)));
+  return {
+    backend,
+    agents: checked.map(({ report }) => report),
+    findings: [...ofBackend(backend), ...checked.map(({ finding }) => finding)],
+  };
+}
+
+async function checkAgent(
+  agent: AcpAgent,
+  signal: AbortSignal,
+): Promise<{ readonly report: AgentReport; readonly finding: Finding }> {
+  let models = 0;
+  let problem: string | undefined;
+  let hint: string | undefined;
+  try {
+    models = (await agent.models(deadline(signal, askLimitMs))).length;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (isMillraceError(error)) ({ message: problem, hint } = error);
+    else problem = "It did not answer in time.";
+  }
+  const { processes, agentVersion } = await agent.stats();
+  const newest = processes.at(-1);
+  const report: AgentReport = {
+    name: agent.name,
+    version: agentVersion ?? null,
+    startup_ms: newest?.startupMs ?? null,
+    memory_bytes: newest?.rssBytes ?? null,
+    models,
+    ...(problem === undefined ? {} : { problem }),
+  };
+  const finding: Finding =
+    problem === undefined
+      ? { area: "agent", level: "ok", what: `The agent ${agent.name} answers: ${describe(report)}` }
+      : {
+          area: "agent",
+          level: "error",
+          what: `The agent ${agent.name} cannot be asked: ${problem}`,
+          todo: hint ?? todo,
+        };
+  return { report, finding };
+}
+
+const todo = "Start the program by hand to see what it says, and look at its entry in config.toml.";
+
+function describe({ version, startup_ms: startupMs, memory_bytes: memory, models }: AgentReport): string {
+  const parts = [
+    version ?? "no version",
+    `${models} ${models === 1 ? "model" : "models"}`,
+    ...(startupMs === null ? [] : [`started in ${(startupMs / 1000).toFixed(1)} s`]),
+    ...(memory === null ? [] : [`${spellBytes(memory)} of memory`]),
+  ];
+  return parts.join(", ");
+}
+
+const ways: Readonly<Record<Exclude<BackendInUse["kind"], "none">, string>> = {
+  acp: "the agent program, over ACP",
+  cascade: "the IDE's language server, over Cascade",
+  raw_chat: "the IDE's language server, over raw chat",
+};
+
+/** Where nothing can be asked, the checks of the IDEs say why; an agent may say more. */
+function ofBackend({ kind, why, product, hint }: BackendInUse): readonly Finding[] {
+  if (kind !== "none") {
+    const to = product === undefined ? ways[kind] : `${product}, over ACP`;
+    return [{ area: "agent", level: "ok", what: `Prompts go to ${to}: ${why}` }];
+  }
+  return [{ area: "agent", level: "error", what: why, ...(hint === undefined ? {} : { todo: hint }) }];
+}
+
+/** Findings of the IDEs once prompts go to an agent: that no language server can be asked is then only worth a note. */
+export function besideAgent(findings: readonly Finding[], { kind }: BackendInUse): readonly Finding[] {
+  if (kind !== "acp") return findings;
+  return findings.map((finding) => {
+    if (finding.area !== "ide" || finding.level !== "error") return finding;
+    const { todo: _needless, ...rest } = finding;
+    return { ...rest, level: "note" };
+  });
+}

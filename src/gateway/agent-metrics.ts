@@ -1,0 +1,74 @@
+import { Gauge, type Registry } from "prom-client";
+
+/** What an agent program did and does now. Sizes in bytes, times in ms. */
+export interface AgentStats {
+  readonly agent: string;
+  readonly processes: readonly {
+    readonly rssBytes: number | undefined;
+    readonly startupMs: number | undefined;
+    readonly sessions: number;
+    readonly runningTurns: number;
+  }[];
+  readonly starts: number;
+  readonly crashes: number;
+  readonly prompts: number;
+}
+
+/** The agent programs, as gauges that are set when they are read. What is not known has no series, never a 0. */
+export class AgentMetrics {
+  readonly #gauges: {
+    readonly gauge: Gauge<"agent">;
+    readonly value: (stats: AgentStats) => number | undefined;
+  }[];
+
+  constructor(registry: Registry) {
+    const gauge = (name: string, help: string, value: (stats: AgentStats) => number | undefined) => ({
+      gauge: new Gauge({ name, help, labelNames: ["agent"] as const, registers: [registry] }),
+      value,
+    });
+    this.#gauges = [
+      gauge("millrace_agent_processes", "Processes of an agent program that run now.", (s) => s.processes.length),
+      gauge("millrace_agent_memory_bytes", "Resident memory of an agent's processes.", ({ processes }) =>
+        sum(processes.map(({ rssBytes }) => rssBytes)),
+      ),
+      gauge(
+        "millrace_agent_startup_seconds",
+        "Time from the start of the newest process to its first answer.",
+        ({ processes }) => seconds(processes.at(-1)?.startupMs),
+      ),
+      gauge("millrace_agent_sessions", "Sessions that an agent's processes hold.", ({ processes }) =>
+        sum(processes.map(({ sessions }) => sessions)),
+      ),
+      gauge("millrace_agent_running_turns", "Turns that an agent works on now.", ({ processes }) =>
+        sum(processes.map(({ runningTurns }) => runningTurns)),
+      ),
+      gauge("millrace_agent_starts", "Processes started since the gateway started.", ({ starts }) => starts),
+      gauge(
+        "millrace_agent_crashes",
+        "Processes that ended by themselves since the gateway started.",
+        (s) => s.crashes,
+      ),
+      gauge("millrace_agent_prompts", "Prompts sent since the gateway started.", ({ prompts }) => prompts),
+    ];
+  }
+
+  /** Replaces every series by what holds now; agents of one name count together. */
+  set(agents: readonly AgentStats[]): void {
+    for (const { gauge, value } of this.#gauges) {
+      gauge.reset();
+      for (const stats of agents) {
+        const measured = value(stats);
+        if (measured !== undefined) gauge.inc({ agent: stats.agent }, measured);
+      }
+    }
+  }
+}
+
+function sum(values: readonly (number | undefined)[]): number | undefined {
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 && values.length > 0 ? undefined : known.reduce((total, value) => total + value, 0);
+}
+
+function seconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
+}

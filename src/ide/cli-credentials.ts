@@ -1,0 +1,46 @@
+import { parse } from "smol-toml";
+import { z } from "zod";
+import { parseApiKey } from "./api-key.ts";
+import type { Host } from "./host.ts";
+import { joinPath } from "./layouts.ts";
+
+const maxBytes = 64 * 1024;
+const credentials = z.object({ windsurf_api_key: z.string() });
+
+/**
+ * The file in which `devin auth login` keeps its key. `environment` holds the variables of that home's user: the folder of
+ * user data may be another one. Source: docs/wire/devin-desktop.md, "The agent program".
+ */
+export function credentialsFile(
+  platform: Host["platform"],
+  home: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  if (platform === "windows") {
+    return joinPath(environment["APPDATA"] || joinPath(home, "AppData", "Roaming"), "devin", "credentials.toml");
+  }
+  return joinPath(environment["XDG_DATA_HOME"] || joinPath(home, ".local", "share"), "devin", "credentials.toml");
+}
+
+/** The key in the text of such a file; undefined when it holds none, or is no TOML. */
+export function keyOfCredentials(text: string): ReturnType<typeof parseApiKey> {
+  let table: unknown;
+  try {
+    table = parse(text);
+  } catch {
+    return undefined; // the program wrote something else: no key in it
+  }
+  const parsed = credentials.safeParse(table);
+  return parsed.success ? parseApiKey(parsed.data.windsurf_api_key) : undefined;
+}
+
+/** Reads the key anew; `missing` where there is no such file. */
+export async function readCredentials(
+  host: Host,
+  file: string,
+  signal: AbortSignal,
+): Promise<NonNullable<ReturnType<typeof parseApiKey>> | "missing" | "without"> {
+  const text = await host.readText(file, maxBytes, signal);
+  if (text === undefined) return "missing";
+  return keyOfCredentials(text) ?? "without";
+}

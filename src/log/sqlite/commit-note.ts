@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import { closeSync, constants, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+
+/** The last flushed commit that a process knows of. */
+export interface CommitNote {
+  /** Which log it was: a file that is made anew has another one. */
+  readonly logId: string;
+  /** How many flushed commits the log had. */
+  readonly commits: number;
+  /** When, epoch ms. */
+  readonly atMs: number;
+}
+
+/** Where the note about a log stands. */
+export function notePathOf(path: string): string {
+  return `${path}-note`;
+}
+
+/** The note beside a log; undefined where there is none, or none that is whole. */
+export function readNote(path: string): CommitNote | undefined {
+  try {
+    const text = readFileSync(notePathOf(path), "latin1");
+    const [, body = "", logId = "", commits, atMs, sum] = /^((\S+) (\d+) (\d+)) (\S+)\n/.exec(text) ?? [];
+    return sum !== undefined && sum === sumOf(body)
+      ? { logId, commits: Number(commits), atMs: Number(atMs) }
+      : undefined;
+  } catch {
+    return undefined; // no note says nothing
+  }
+}
+
+export function removeNote(path: string): void {
+  rmSync(notePathOf(path), { force: true });
+}
+
+/**
+ * Writes down how far a log was committed, beside it. The log can be compared with it when it is opened: SQLite ends its WAL at the
+ * first frame that makes no sense, without a word. Written after the commit was flushed, so never ahead of it, whatever a power
+ * cut leaves. A note that cannot be written is left out: it is then older than the log, which is no damage.
+ */
+export class NoteWriter {
+  readonly #path: string;
+  #descriptor: number | undefined;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  write({ logId, commits, atMs }: CommitNote): void {
+    const body = `${logId} ${String(commits).padStart(16, "0")} ${String(Math.trunc(atMs)).padStart(14, "0")}`;
+    try {
+      this.#descriptor ??= openSync(notePathOf(this.#path), constants.O_RDWR | constants.O_CREAT, 0o600);
+      writeSync(this.#descriptor, `${body} ${sumOf(body)}\n`, 0, "latin1");
+    } catch {
+      this.close();
+    }
+  }
+
+  /** The next note is written to the file that stands there then. */
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+    this.#descriptor = undefined;
+  }
+}
+
+function sumOf(body: string): string {
+  return createHash("sha256").update(body).digest("base64url").slice(0, 12);
+}

@@ -1,0 +1,100 @@
+import { copyFileSync, existsSync, renameSync, statSync } from "node:fs";
+import type * as Sqlite from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { type CommitNote, readNote, removeNote } from "./commit-note.ts";
+import { type KeyedTurn, KeyJournal } from "./key-journal.ts";
+
+/** What was found broken as a log was opened. */
+export interface Damage {
+  /** Where what stood there is kept, with what SQLite keeps beside it; undefined where it stands untouched. */
+  readonly copy: string | undefined;
+  /** How many turns that were asked for under a key are lost. */
+  readonly lostKeys: number;
+}
+
+/**
+ * Whether committed data of the log cannot be read any more, as the note beside it tells. SQLite does not say so: it reads its WAL up to
+ * the first frame that makes no sense, and takes an empty file for a new one, whose WAL it deletes. A file without a WAL that is older
+ * than the note was put there on purpose, from a copy.
+ */
+export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "DatabaseSync">, path: string): boolean {
+  const note = readNote(path); // before the log is read: other processes go on writing
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (note === undefined || size === undefined) return false;
+  if (size === 0) return note.commits > 0;
+  if (!existsSync(`${path}-wal`)) return false;
+  try {
+    const database = new Database(path, { readOnly: true });
+    try {
+      return isBehind(database, note);
+    } finally {
+      database.close();
+    }
+  } catch {
+    return false; // what cannot be opened is found out when it is opened
+  }
+}
+
+/** Whether the log is not as far as the note says. */
+export function isBehind(database: DatabaseSync, note: CommitNote): boolean {
+  const hasState = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'log_state'").get() !== undefined;
+  if (!hasState) return note.commits > 0; // lost with all that came after it
+  const state = stateOf(database);
+  return state !== undefined && state.logId === note.logId && state.commits < note.commits;
+}
+
+/** Which log it is and how many flushed commits it had. */
+export function stateOf(database: DatabaseSync): Omit<CommitNote, "atMs"> | undefined {
+  const row = database.prepare("SELECT log_id, commits FROM log_state").get();
+  return row && { logId: String(row["log_id"]), commits: Number(row["commits"]) };
+}
+
+/** Moves a damaged file away with what SQLite keeps beside it, and answers where to. It is never deleted. */
+export function setDatabaseAside(path: string, stamp: string): string {
+  return preserve(path, stamp, renameSync);
+}
+
+/** Copies a damaged file with what SQLite keeps beside it, before SQLite writes over it. No connection may be open. */
+export function copyDatabaseAside(path: string, stamp: string): string {
+  return preserve(path, stamp, copyFileSync);
+}
+
+/** The file is gone on purpose: what is known of it counts no more. */
+export function forgetLog(path: string): void {
+  removeNote(path);
+  new KeyJournal(path).forget();
+}
+
+/** The turns that were asked for under a key and are not in the log. */
+export function lostTurns(path: string, database: DatabaseSync): readonly KeyedTurn[] {
+  const held = database.prepare("SELECT 1 FROM turns WHERE turn_id = ?");
+  return new KeyJournal(path).read().filter(({ turnId }) => held.get(turnId) === undefined);
+}
+
+/**
+ * Takes out the turns that seem to wait for their prompt to be sent: it may have been sent, and that this was written down may be what
+ * is lost. The copy of the damaged log has them.
+ */
+export function dropUnstarted(database: DatabaseSync): void {
+  const unstarted = "SELECT turn_id FROM turns WHERE last_seq = 0 AND outcome IS NULL";
+  database.exec(`BEGIN IMMEDIATE;
+    DELETE FROM headers WHERE turn_id IN (${unstarted});
+    DELETE FROM turns WHERE last_seq = 0 AND outcome IS NULL;
+    COMMIT`);
+}
+
+/** From now on those keys are refused, whichever process is asked. */
+export function keepLostKeys(database: DatabaseSync, turns: readonly KeyedTurn[]): void {
+  const insert = database.prepare("INSERT OR IGNORE INTO lost_keys (digest, turn_id, created_at_ms) VALUES (?, ?, ?)");
+  database.exec("BEGIN IMMEDIATE");
+  for (const { digest, turnId, createdAtMs } of turns) insert.run(digest, turnId, createdAtMs);
+  database.exec("COMMIT");
+}
+
+function preserve(path: string, stamp: string, put: (from: string, to: string) => void): string {
+  const copy = `${path}.damaged-${stamp}`;
+  for (const suffix of ["", "-wal", "-shm"]) {
+    if (existsSync(path + suffix)) put(path + suffix, copy + suffix);
+  }
+  return copy;
+}

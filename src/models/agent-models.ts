@@ -1,0 +1,87 @@
+import { isMillraceError } from "../base/errors.ts";
+import type { ModelUid } from "../base/ids.ts";
+import type { AccountModel } from "./account-models.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { shapeOf } from "./model-shape.ts";
+import { vendorByName } from "./model-vendor.ts";
+import { resolveModel } from "./resolve.ts";
+import { uniqueNames } from "./unique-names.ts";
+
+/** A model as an agent's own options list it. */
+export interface AgentModel {
+  /** What the agent takes when a session chooses its model: `swe-2-high`, `openai/gpt-5`. */
+  readonly id: string;
+  readonly label: string;
+  /** The one that the agent uses when nobody chooses. */
+  readonly isCurrent: boolean;
+}
+
+/**
+ * The models of the vendor's agent, named as the account's own list names them. The agent decides what can be called; the list of
+ * the language server adds what only that list knows: window, price, images.
+ */
+export function vendorAgentModels(
+  listed: readonly AgentModel[],
+  account: readonly AccountModel[],
+  catalogue: Catalogue,
+): readonly AccountModel[] {
+  const unique = new Map(listed.map((model) => [model.id, model]));
+  const names = uniqueNames(new Map([...unique].map(([id, { label }]) => [id, label])), catalogue);
+  const known = new Map<string, AccountModel>(account.map((model) => [model.uid, model]));
+  return [...unique.values()].map((model) => {
+    const name = names.get(model.id) ?? model.id;
+    const bare = bareModel(model, model.id, name, vendorByName(model.id, name, model.label, catalogue));
+    return { ...bare, ...known.get(model.id), name, isDefault: model.isCurrent, disabledReason: undefined };
+  });
+}
+
+/** The models of an agent that the user configured, each as `<agent>/<id>`. */
+export function configuredAgentModels(
+  agent: string,
+  listed: readonly AgentModel[],
+  catalogue: Catalogue,
+): readonly AccountModel[] {
+  const unique = new Map(listed.map((model) => [model.id, model]));
+  return [...unique.values()].map((model) => {
+    const name = `${agent}/${model.id}`;
+    const vendor = vendorByName(model.id, shapeOf(model.id).base, model.label, catalogue);
+    return bareModel(model, name, name, vendor === "unknown" ? agent : vendor);
+  });
+}
+
+/** The agent's id for a model that the account's other list calls by this name; undefined where it has none. */
+export function agentIdOf(name: string, listed: readonly AgentModel[], catalogue: Catalogue): string | undefined {
+  const models = vendorAgentModels(listed, [], catalogue);
+  const names = [name, name.replace(/:medium$/, "")]; // a bare name means the medium one
+  for (const asked of names) {
+    try {
+      return resolveModel(models, asked, undefined).model.uid;
+    } catch (error) {
+      if (!isMillraceError(error) || error.code !== "unknown_model") throw error;
+    }
+  }
+  return undefined;
+}
+
+function bareModel({ label, isCurrent }: AgentModel, uid: string, name: string, vendor: string): AccountModel {
+  const { base, effort } = shapeOf(name);
+  return {
+    uid: uid as ModelUid, // what the agent takes, after the agent's name where there is one
+    number: undefined,
+    enumName: undefined,
+    name,
+    label: label === "" ? name : label,
+    vendor,
+    contextTokens: undefined,
+    maxOutputTokens: undefined,
+    supportsImages: true, // an agent that takes no images refuses them when they are sent
+    creditMultiplier: undefined,
+    costTier: undefined,
+    isNew: false,
+    isDefault: isCurrent,
+    disabledReason: undefined,
+    family: effort === undefined ? undefined : base,
+    effort,
+    isDefaultInFamily: false,
+  };
+}

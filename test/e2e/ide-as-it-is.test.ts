@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { ask, collect, gateway, openai, simulator, world } from "../support/world.ts";
+
+const look = { tools: 2, toolText: "Let me look." };
+
+/** By typed steps, and by the transcript of a build without them. */
+const ways = [
+  ["typed steps", []],
+  ["the transcript", ["GetCascadeTrajectorySteps"]],
+] as const;
+
+describe.each(ways)("over %s, a build that ignores the planner mode and reads", (_, missing) => {
+  it("answers with all its texts, and the header, the page and the stream name what it read", async () => {
+    const { client, served } = await world({ simulator: { missing: [...missing], turn: look } });
+    const whole = client.chat.completions.create(ask("echo: done"));
+    const { data, response } = await whole.withResponse();
+    const text = "Let me look.\n\nLet me look.\n\ndone";
+    expect(data.choices[0]?.message.content).toBe(text);
+    expect(data).toMatchObject({ millrace: { ide_tools: ["LIST_DIRECTORY"] } });
+    expect(response.headers.get("x-millrace-ide")).toBe("windsurf");
+    expect(response.headers.get("x-millrace-ide-tools")).toBe("LIST_DIRECTORY");
+
+    const headers = { authorization: `Bearer ${served.key}` };
+    const page = await fetch(`${served.url}/v1/turns/${response.headers.get("x-millrace-turn")}/summary`, { headers });
+    expect(await page.json()).toMatchObject({ outcome: "finished", ide_tools: ["LIST_DIRECTORY"] });
+
+    const stream = await client.chat.completions.create({ ...ask("echo: again"), stream: true });
+    const named: unknown[] = [];
+    let streamed = "";
+    for await (const chunk of stream) {
+      streamed += chunk.choices[0]?.delta.content ?? "";
+      if ("millrace" in chunk) named.push(chunk.millrace);
+    }
+    expect(streamed).toBe("Let me look.\n\nLet me look.\n\nagain");
+    expect(named).toEqual([{ ide_tools: ["LIST_DIRECTORY"] }]);
+  });
+
+  it("gives an empty answer where it only reads", async () => {
+    const { client } = await world({ simulator: { missing: [...missing], turn: { toolOnly: true } } });
+    const stream = await client.chat.completions.create({ ...ask("hi"), stream: true });
+    expect(await collect(stream)).toEqual({ text: "", reason: "stop" });
+  });
+
+  it("fails under `--ide-tools stop`, and names the tool", async () => {
+    const { client } = await world({
+      simulator: { missing: [...missing], turn: look },
+      args: ["--ide-tools", "stop"],
+    });
+    await expect(client.chat.completions.create(ask("echo: done"))).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringMatching(/list_dir/i),
+    });
+  });
+});
+
+it("a command that waits for a decision stops the turn", async () => {
+  const { client } = await world({ simulator: { turn: { waiting: true } } });
+  await expect(client.chat.completions.create(ask("hi"))).rejects.toMatchObject({
+    status: 422,
+    message: expect.stringContaining("RUN_COMMAND"),
+  });
+});
+
+describe("over the transcript, an error step with its text", () => {
+  it.each([
+    ["tool", "rate_limit", 429, "rate_limit_exceeded"],
+    ["system", "rate_limit", 429, "rate_limit_exceeded"],
+    ["system", "quota", 429, "insufficient_quota"],
+    ["tool", "content_policy", 400, "invalid_request"],
+  ] as const)("under a %s header is that error: %s", async (errorText, error, status, code) => {
+    const { client } = await world({
+      simulator: { missing: ["GetCascadeTrajectorySteps"], turn: { error, errorAt: "step", errorText } },
+    });
+    await expect(client.chat.completions.create(ask("hi"))).rejects.toMatchObject({ status, code });
+  });
+
+  it("an answer without any text is an error too", async () => {
+    const { client } = await world({ simulator: { turn: { empty: true } } });
+    await expect(client.chat.completions.create(ask("hi"))).rejects.toMatchObject({ status: 422 });
+  });
+});
+
+describe("a server's process with other ports", () => {
+  it("that are asked first is found in the same request", async () => {
+    const { client, ide } = await world({
+      simulator: { decoys: ["html", "json", "not-found", "lsp", "closing"] },
+    });
+    const { choices } = await client.chat.completions.create(ask("echo: found"));
+    expect(choices[0]?.message.content).toBe("found");
+    expect((await ide.report()).messages).toHaveLength(1);
+  });
+
+  it("whose answer to the probe does not decode is asked over gRPC", async () => {
+    const ide = await simulator({ faults: [{ rpc: "GetUnleashData", garbled: true }] });
+    const served = await gateway({ home: ide.home });
+    const { choices } = await openai(served).chat.completions.create(ask("echo: found"));
+    expect(choices[0]?.message.content).toBe("found");
+    const { contentTypes } = await ide.report();
+    expect(Object.keys(contentTypes)).toEqual(["application/grpc+proto"]);
+  });
+});
+
+it("of two windows, `--pid` names the one that gets the prompts", async () => {
+  const apiKey = randomUUID(); // both windows belong to one account
+  const first = await simulator({ apiKey });
+  const second = await simulator({ apiKey, home: first.home });
+  for (const [named, other] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    const before = (await other.report()).messages.length;
+    const served = await gateway({ home: first.home, args: ["--pid", String(named.pid)] });
+    const { choices } = await openai(served).chat.completions.create(ask("echo: mine"));
+    expect(choices[0]?.message.content).toBe("mine");
+    expect((await other.report()).messages).toHaveLength(before);
+    await served.stop();
+  }
+});
