@@ -159,6 +159,6 @@ test("without an IDE every client reads soon what is missing, and nothing is sen
   const told = await Promise.all(cells.map(([api]) => api.ask(served, question, undefined)));
   for (const { failed, text } of told) {
     expect(failed).toBe(true);
-    expect(text).toMatch(/No IDE with a language server was found/);
+    expect(text).toMatch(/No language server of Devin Desktop/);
   }
 });
