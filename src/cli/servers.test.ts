@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../base/clock.fake.ts";
 import { MillraceError } from "../base/errors.ts";
 import { chooseAgent } from "../ide/choose-agent.ts";
 import { discover } from "../ide/discover.ts";
@@ -206,43 +205,5 @@ describe("the server that prompts go to", () => {
     const { servers, looked } = await finder(2);
     await expect(servers.find(never)).rejects.toMatchObject({ code: "ide_not_running" });
     expect(looked()).toBe(2);
-  });
-
-  it("is waited for where it may be starting, and found once it is there", async () => {
-    const clock = new FakeClock();
-    const [none, started] = [await found([]), await found([windsurf], answers, "sk-ws-01-abc")];
-    const server = {} as LanguageServer; // only handed on
-    const servers = promptServers(
-      {
-        find: async () => (clock.monotonic() < 1_000 ? none : started),
-        connect: async () => server,
-        invalidate: () => {},
-        close: () => {},
-      },
-      { clock, patienceMs: 4_000 },
-    );
-    const finding = servers.find(never);
-    await clock.advance(2_000);
-    expect(await finding).toBe(server);
-  });
-
-  it("is given up after the time it was waited for, with one clear error", async () => {
-    const clock = new FakeClock();
-    const none = await found([]);
-    const idle = { connect: async () => ({}) as LanguageServer, invalidate: () => {}, close: () => {} };
-    let looks = 0;
-    const find = async () => {
-      looks++;
-      return none;
-    };
-    const finding = promptServers({ find, ...idle }, { clock, patienceMs: 4_000 }).find(never);
-    finding.catch(() => undefined); // looked at below
-    await clock.advance(4_100);
-    await expect(finding).rejects.toMatchObject({ code: "ide_not_running" });
-    expect(looks).toBeGreaterThan(4);
-    await clock.advance(10_000);
-    const after = looks;
-    await clock.advance(10_000);
-    expect(looks).toBe(after);
   });
 });

@@ -1,57 +1,30 @@
 import type { ServerSource } from "../backends/reach.ts";
-import type { Clock } from "../base/clock.ts";
-import { isMillraceError, isWithoutIde, MillraceError } from "../base/errors.ts";
+import { isWithoutIde, MillraceError } from "../base/errors.ts";
 import { chooseAgent } from "../ide/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../ide/ide.ts";
 import { nearestMiss } from "../ide/near-miss.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 import { productName, productToday } from "../language-server/product-name.ts";
 
-/** How long an IDE that is not there is waited for. */
-export interface Patience {
-  readonly clock: Clock;
-  /** From the first look to the last; ms. */
-  readonly patienceMs: number;
-}
-
-/** How long a request waits for an IDE that may be starting; ms. Every client tried waits longer for an answer than this. */
-export const startingIdeMs = 4_000;
-const lookAgainMs = 250;
-
 /**
  * The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. One that was found earlier
- * and cannot be used any more is looked for anew, once. With patience, no IDE at all is looked for again until the time is
- * over: it may be starting. Rows of docs/retries.md.
+ * and cannot be used any more is looked for anew, once. A row of docs/retries.md.
  */
-export function promptServers(finder: IdeFinder, patience?: Patience): ServerSource {
+export function promptServers(finder: IdeFinder): ServerSource {
   const ideOf = new WeakMap<LanguageServer, Ide>();
-  async function connected(signal: AbortSignal): Promise<LanguageServer> {
-    let ide = choosePrompted(await finder.find(signal));
-    let server: LanguageServer;
-    try {
-      server = await finder.connect(ide, signal);
-    } catch (error) {
-      if (!isWithoutIde(error)) throw error;
-      ide = choosePrompted(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
-      server = await finder.connect(ide, signal);
-    }
-    ideOf.set(server, ide);
-    return server;
-  }
   return {
     async find(signal) {
-      if (patience === undefined) return connected(signal);
-      const { clock, patienceMs } = patience;
-      const untilMs = clock.monotonic() + patienceMs;
-      for (;;) {
-        try {
-          return await connected(signal);
-        } catch (error) {
-          const mayStart = isMillraceError(error) && error.code === "ide_not_running";
-          if (!mayStart || clock.monotonic() + lookAgainMs > untilMs) throw error;
-          await clock.sleep(lookAgainMs, signal); // the finder itself looks once a second, for all who ask
-        }
+      let ide = choosePrompted(await finder.find(signal));
+      let server: LanguageServer;
+      try {
+        server = await finder.connect(ide, signal);
+      } catch (error) {
+        if (!isWithoutIde(error)) throw error;
+        ide = choosePrompted(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
+        server = await finder.connect(ide, signal);
       }
+      ideOf.set(server, ide);
+      return server;
     },
     forget(server) {
       const ide = ideOf.get(server);

@@ -2,7 +2,7 @@ import type { Backend, Backends, Prompt, RunOptions } from "../backends/backend.
 import { bestEffort, within } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
-import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
+import type { EventId, ModelUid, TurnId } from "../base/ids.ts";
 import type { AttachedStream } from "../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
@@ -22,8 +22,10 @@ import { type FailedSeries, repeatOf, toldAgain } from "./repeats.ts";
 import { archiverOf, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
 import { RunningTurns, type TurnProblem } from "./running-turns.ts";
+import { begunElsewhere, type SameMomentOptions } from "./same-moment.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import type { Step } from "./step.ts";
+import { type SupersedeOptions, supersede } from "./supersede.ts";
 import { type Planning, promptOf, stepsOf } from "./turn-plan.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "./turns.ts";
 import { upkeep } from "./upkeep.ts";
@@ -60,10 +62,6 @@ const startsSoonMs = 50;
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
 const twinsLookedAt = 8;
 
-/** How far apart two gateways may take the same request and still count it as one, with what their clocks differ; ms. */
-const sameMomentMs = 2_000;
-const lookElsewhereMs = 20;
-
 /** Turns over a log store and a backend; adopts at once whatever an earlier process left running there. */
 export function openTurns(options: TurnsOptions): StreamTurns {
   return new Engine(options);
@@ -98,6 +96,8 @@ class Engine implements StreamTurns {
   /** What was begun upstream for turns that were not stored, until it is cleaned up. */
   readonly #leftOver = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
+  readonly #sameMoment: SameMomentOptions;
+  readonly #superseding: SupersedeOptions;
   readonly #upkeep: Promise<void>;
   readonly #cleaning: Promise<void>;
 
@@ -111,6 +111,13 @@ class Engine implements StreamTurns {
     this.#clock = clock;
     this.#presence = new Presence(clock);
     const { continuity, trajectoryNotes: notes, ownerIsGone = () => false } = options;
+    const isAttended = (turnId: TurnId) => this.#presence.isAttended(turnId);
+    this.#sameMoment = { ...options, ownerIsGone, isAttended, stopping: this.#stopping.signal };
+    this.#superseding = {
+      store,
+      isAttended: (record) => this.#isAttended(record),
+      cancel: (turnId) => this.cancel(turnId, "superseded"),
+    };
     const archive = archiverOf(options.backends);
     this.#continuity = continuity && new Continuity({ clock, ...continuity, archive, notes });
     this.#running = new RunningTurns({ store, clock, presence: this.#presence, onProblem, owner });
@@ -143,7 +150,10 @@ class Engine implements StreamTurns {
       const stored = Promise.withResolvers<LogWriter>();
       const { runner, continuity } = this.#runnerOf(turn, backend, prompt, stored.promise);
       const creating = this.#store.create(turn, this.#options.owner, undefined, { flush: false }); // `started` is flushed
-      const decided = creating.then(async (created) => ({ created, elsewhere: await this.#begunElsewhere(created) }));
+      const decided = creating.then(async (created) => ({
+        created,
+        elsewhere: await begunElsewhere(created, this.#sameMoment),
+      }));
       void decided
         .then(({ created, elsewhere }) =>
           writerOf(elsewhere === undefined ? created : { ...created, writer: undefined }),
@@ -163,7 +173,7 @@ class Engine implements StreamTurns {
       }
       this.#leftOver.delete(begun);
       const started = this.#begin(record, runner, continuity, signal);
-      await Promise.all([this.#acknowledgeable(record, runner), bestEffort(this.#supersede(record))]); // a turn that nobody reads is ended by its grace
+      await Promise.all([this.#acknowledgeable(record, runner), bestEffort(supersede(record, this.#superseding))]); // a turn that nobody reads is ended by its grace
       return started;
     } finally {
       leave();
@@ -297,7 +307,7 @@ class Engine implements StreamTurns {
     const watched = start.body === undefined ? [] : [this.#failedBodies.watch(start.body)];
     const { runner, continuity } = this.#runnerOf(record, backend, prompt, writer, watched);
     const begun = this.#begin(record, runner, continuity, signal);
-    await bestEffort(this.#supersede(record)); // a turn that nobody reads is ended by its grace
+    await bestEffort(supersede(record, this.#superseding)); // a turn that nobody reads is ended by its grace
     return { outcome: "admitted", turn: begun };
   }
 
@@ -310,35 +320,6 @@ class Engine implements StreamTurns {
     this.#refusals.check(asked.modelUid);
     const backend = await this.#options.backends.choose(prompt, signal);
     return { prompt, backend };
-  }
-
-  /**
-   * The same request without a key that another gateway on this log took in the same moment. Both store theirs before they
-   * look, so at least one sees the other. The older id goes on, unless the other one has begun: then this one waits no more.
-   */
-  async #begunElsewhere({ record: own, writer }: Created): Promise<TurnRecord | undefined> {
-    const isShared = this.#store.capabilities.sharedBetweenProcesses;
-    if (writer === undefined || !isShared || !this.#options.implicitJoins || own.idempotencyKey !== undefined)
-      return undefined;
-    const untilMs = this.#clock.monotonic() + sameMomentMs;
-    for (;;) {
-      const others = await this.#sameElsewhere(own);
-      const first = others.find(({ turnId, lastEventId }) => turnId < own.turnId || lastEventId !== startOfLog);
-      if (first !== undefined || others.length === 0 || this.#clock.monotonic() >= untilMs) return first;
-      await bestEffort(this.#clock.sleep(lookElsewhereMs, this.#stopping.signal)); // it begins, or sees this one and withdraws
-      if (this.#stopping.signal.aborted) return undefined;
-    }
-  }
-
-  async #sameElsewhere(own: TurnRecord): Promise<readonly TurnRecord[]> {
-    const { owner, ownerIsGone = () => false } = this.#options;
-    const { caller, fingerprint, session, createdAtMs } = own;
-    const open = await this.#store.list({ caller, fingerprint, open: true, limit: twinsLookedAt });
-    return open.filter((other) => {
-      if (other.owner === owner || other.session !== session || other.idempotencyKey !== undefined) return false;
-      if (other.createdAtMs + sameMomentMs < createdAtMs || other.cancelRequested !== undefined) return false;
-      return !ownerIsGone(other.owner) && !this.#presence.isAttended(other.turnId);
-    });
   }
 
   /** Throws the last failure of this body again where no prompt may follow it yet. */
@@ -437,19 +418,6 @@ class Engine implements StreamTurns {
       degraded: record.degraded,
       expiresAtMs: record.expiresAtMs,
     };
-  }
-
-  /**
-   * The client asked something else in the same session: what it left behind is ended, unless it was to go on to its end. Only once
-   * its own turn is stored: what is refused, or is there already, leaves nothing behind.
-   */
-  async #supersede({ turnId, createdAtMs, caller, session }: TurnRecord): Promise<void> {
-    if (session === undefined) return;
-    for (const record of await this.#store.list({ caller, session, open: true, limit: 64 })) {
-      if (record.turnId === turnId || record.createdAtMs > createdAtMs) continue;
-      if (record.graceMs === Infinity || this.#isAttended(record)) continue;
-      await this.cancel(record.turnId, "superseded");
-    }
   }
 
   #runOptions(turnId: TurnId): RunOptions {

@@ -7,7 +7,14 @@ const window = (id: string, left: number | undefined, resetsAtMs: number | undef
   percentWindow({ ...about, id, resetsAtMs }, left);
 
 function snapshot(...windows: ReturnType<typeof window>[]) {
-  const rest = { build: "", readAtMs: 0, shape: "quota", source: "language_server", planName: undefined, raw: null } as const;
+  const rest = {
+    build: "",
+    readAtMs: 0,
+    shape: "quota",
+    source: "language_server",
+    planName: undefined,
+    raw: null,
+  } as const;
   return [{ ide: "windsurf" as const, ...rest, windows }];
 }
 

@@ -44,7 +44,7 @@ export function isToldAgain({ repeated }: ErrorRecord): boolean {
 
 /**
  * The status of a missing IDE. A 503 made six clients retry for 20 to 400 seconds, most of them without a message. The
- * gateway has looked for a few seconds by then, so a client that retries at once finds the same. Source: docs/clients.md.
+ * gateway has just looked, so a client that retries at once finds the same. Source: docs/clients.md.
  */
 export const noIdeStatus = 424;
 
