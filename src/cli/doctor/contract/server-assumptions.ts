@@ -22,7 +22,7 @@ export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
     id: "server.metadata",
     sentence: "The server takes Millrace's request metadata, with the key of the account.",
     source: "language-server.md, Connections",
-    certainty: "several sources",
+    certainty: "inferred",
     check: ({ ping }) => ofCall(ping, () => ok("GetUnleashData answers")),
   },
   {
