@@ -7,6 +7,7 @@ import { accountCommand } from "./account.ts";
 import { fakeIo } from "./io.fake.ts";
 import { run } from "./main.ts";
 
+const server = "server.self-serve.windsurf.com";
 const oldest = "0f0f0f0f-1111-4222-8333-444444444444";
 
 describe.runIf(process.platform === "linux")("millrace account", () => {
@@ -28,7 +29,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
   it("shows the account of an editor and its agent, with a key of the oldest form and what to do", async () => {
     const { simulator, account, entries } = await machine({ profile: "devin-3", apiKey: oldest });
     const { code, stdout, stderr } = await account();
-    expect(stdout).toMatch(/^Devin Desktop .*, editor: .+, plan Pro, a key of the oldest form \(UUID\)$/m);
+    expect(stdout).toMatch(/^Devin Desktop .*, editor: .+, plan Pro, server \S+, a key of the oldest form \(UUID\)$/m);
     expect(stdout).toMatch(/, agent program: .+, plan Pro, .*, by the editor's key$/m);
     expect(stdout).toContain("to do: This key has the oldest form. Sign out and in again inside Devin Desktop");
     expect(stderr).toContain("no sign-in of its own");
@@ -43,7 +44,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
   it("shows the CLI's own credentials, without a name that nobody tells", async () => {
     const { entries } = await machine({ profile: "devin-cli" });
     expect(await entries()).toMatchObject([
-      { what: "agent program", signed_in: true, signed_in_by: "own", name: null, plan: null, todo: null },
+      { what: "agent program", signed_in: true, signed_in_by: "own", name: null, plan: null, server, todo: null },
     ]);
   });
 

@@ -51,6 +51,7 @@ function linesOf(account: AccountEntry): readonly string[] {
     ? [
         account.name ?? "name not known",
         `plan ${account.plan ?? "not known"}`,
+        `server ${account.server ?? "not known"}`,
         form === null ? "no key on this machine" : kinds[form],
         ...(what === "agent program" ? [by === "own" ? "by credentials of its own" : "by the editor's key"] : []),
       ].join(", ")

@@ -16,6 +16,8 @@ export interface AccountEntry {
   readonly signed_in_by: "own" | "editor" | null;
   readonly name: string | null;
   readonly plan: string | null;
+  /** Host name of the vendor's server that the account belongs to: it tells the region. */
+  readonly server: string | null;
   readonly key_form: KeyForm | null;
   /** Why the server refused the key; null where it did not, or was not asked. */
   readonly key_refused: string | null;
@@ -40,7 +42,13 @@ export async function readAccounts(finder: IdeFinder, signal: AbortSignal): Prom
 
 async function ofRunning(finder: IdeFinder, ide: Ide, signal: AbortSignal): Promise<AccountEntry> {
   const { product, signedIn, identity } = ide;
-  const entry = { product, what: "editor", signed_in: signedIn, signed_in_by: signedIn ? "editor" : null } as const;
+  const entry = {
+    product,
+    what: "editor",
+    signed_in: signedIn,
+    signed_in_by: signedIn ? "editor" : null,
+    server: ide.apiServer ?? null,
+  } as const;
   const form = formOf(identity.apiKey);
   if (!signedIn) return { ...entry, ...nobody, key_form: form, todo: `Sign in inside ${product}.` };
   try {
@@ -85,6 +93,7 @@ async function ofApp(
     signed_in_by: signedIn ? "editor" : null,
     ...nobody,
     ...(status === undefined ? {} : personOf(status)),
+    server: null,
     key_form: form,
     todo: signedIn ? renewing(form, product) : `Sign in inside ${product}.`,
   };
@@ -107,6 +116,7 @@ async function ofAgent(
     signed_in_by: isIn ? signedIn : null,
     name: same?.name ?? null,
     plan: same?.plan ?? null,
+    server: agent.apiServer ?? same?.server ?? null,
     key_form: form,
     key_refused: same?.key_refused ?? null,
     todo: isIn
