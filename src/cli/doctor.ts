@@ -17,7 +17,7 @@ import { checkMachine } from "./doctor/check-machine.ts";
 import { checkRedis } from "./doctor/check-redis.ts";
 import { checkStore } from "./doctor/check-store.ts";
 import { renderContract } from "./doctor/contract/render-contract.ts";
-import { verdictsOf } from "./doctor/contract/report.ts";
+import { verdictsOf, withoutSecrets } from "./doctor/contract/report.ts";
 import { runContract, writeContract } from "./doctor/contract/run-contract.ts";
 import { exitCodeOfFindings, type Finding } from "./doctor/finding.ts";
 import { type Known, redactor } from "./doctor/redact.ts";
@@ -93,13 +93,12 @@ async function contract(
   const { io, out, signal } = context;
   const finder = composeIdeFinder(io, overridesOf(io, options));
   try {
-    const { report, personal } = await runContract(options, finder, context);
+    const { report: seen, personal } = await runContract(options, finder, context);
     const known = await knownOf(await finder.find(signal), context);
-    const redact = redactor({ ...known, secrets: [...known.secrets, ...personal] });
-    const clean = redact(JSON.stringify(report, null, 2));
-    if (options.report !== undefined) await writeContract(options.report, `${clean}\n`);
-    if (options.json) out.json(JSON.parse(clean));
-    else for (const line of renderContract(report, (style, text) => out.style(style, text))) out.line(redact(line));
+    const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
+    if (options.report !== undefined) await writeContract(options.report, `${JSON.stringify(report, null, 2)}\n`);
+    if (options.json) out.json(report);
+    else for (const line of renderContract(report, (style, text) => out.style(style, text))) out.line(line);
     if (options.report !== undefined) {
       out.note(`Written to ${join(options.report)}. Look through it before you attach it to an issue.`);
     }

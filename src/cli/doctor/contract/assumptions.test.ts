@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
 import type { AgentLook, Answered } from "../../../backends/acp/look-at-agent.ts";
+import { redactor } from "../redact.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
 import type { Assumption } from "./assumption.ts";
 import { promptCases } from "./prompt-cases.ts";
+import { type ContractReport, withoutSecrets } from "./report.ts";
 import { serverAssumptions } from "./server-assumptions.ts";
 
 const docs = join(import.meta.dirname, "../../../../docs");
@@ -88,4 +90,21 @@ describe("the answer to a prompt", () => {
   ] as const)("%s: %j %j is %s", (form, text, calls, expected) => {
     expect(judge(form, text, calls)).toBe(expected);
   });
+});
+
+test("a report that leaves the machine keeps its ids, and loses names, keys and the home folder", () => {
+  const redact = redactor({ secrets: ["Ann Other"], home: "/home/agent", user: "agent", hostName: "box" });
+  const seen = 'Ann Other at /home/agent/x: api key abcdef-0123456789"';
+  const check = { id: "agent.name", sentence: "The agent", source: "acp.md, Sessions", certainty: "one source" };
+  const report: ContractReport = {
+    millrace: "0",
+    platform: "linux",
+    at: "",
+    parts: [{ product: "P", what: "agent program", version: null, checks: [{ ...check, verdict: "differs", seen }] }],
+    missing: [seen],
+    prompts: null,
+  };
+  const text = JSON.stringify(withoutSecrets(report, redact));
+  expect(text).not.toMatch(/Ann|abcdef|home/);
+  expect(JSON.parse(text)).toMatchObject({ parts: [{ checks: [check] }] });
 });

@@ -44,3 +44,19 @@ export function checkAll<S>(assumptions: readonly Assumption<S>[], seen: S): rea
 export function verdictsOf({ parts, prompts }: ContractReport): readonly Seen[] {
   return [...parts.flatMap(({ checks }) => checks), ...(prompts ?? [])];
 }
+
+/** The same report with every text from outside through `redact`. Ids and sentences are ours, and reports are compared by them. */
+export function withoutSecrets(report: ContractReport, redact: (text: string) => string): ContractReport {
+  const cleanSeen = <T extends { readonly seen: string }>(one: T): T => ({ ...one, seen: redact(one.seen) });
+  return {
+    ...report,
+    parts: report.parts.map(({ product, version, checks, ...part }) => ({
+      ...part,
+      product: redact(product),
+      version: version === null ? null : redact(version),
+      checks: checks.map(cleanSeen),
+    })),
+    missing: report.missing.map(redact),
+    prompts: report.prompts?.map(cleanSeen) ?? null,
+  };
+}
