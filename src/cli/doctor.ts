@@ -18,7 +18,8 @@ import { checkRedis } from "./doctor/check-redis.ts";
 import { checkStore } from "./doctor/check-store.ts";
 import { renderContract } from "./doctor/contract/render-contract.ts";
 import { verdictsOf, withoutSecrets } from "./doctor/contract/report.ts";
-import { runContract, writeContract } from "./doctor/contract/run-contract.ts";
+import { runContract } from "./doctor/contract/run-contract.ts";
+import { checkReportPath, writeContract } from "./doctor/contract/write-contract.ts";
 import { exitCodeOfFindings, type Finding } from "./doctor/finding.ts";
 import { type Known, redactor } from "./doctor/redact.ts";
 import { render } from "./doctor/render.ts";
@@ -47,7 +48,7 @@ export const doctorCommand = defineCommand({
     contract: flag("compare what Millrace assumes of the vendor's software with what runs here"),
     spend: flag("with --contract, send a few small prompts to the agent, which cost what that costs"),
     report: text("with --contract, write a report without keys and names to this file", "<file.json>"),
-    model: text("with --send, the model; with --spend, its id as the agent lists it", "<name>", {
+    model: text("with --send or --spend, the model", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",
@@ -91,6 +92,7 @@ async function contract(
   context: CommandContext,
 ): Promise<number> {
   const { io, out, signal } = context;
+  if (options.report !== undefined) checkReportPath(options.report);
   const finder = composeIdeFinder(io, overridesOf(io, options));
   try {
     const { report: seen, personal } = await runContract(options, finder, context);

@@ -11,7 +11,7 @@ import { PlannedAnswer } from "../../../turns/tools/planned-answer.ts";
 import { type Seen, unknown, type Verdict } from "./assumption.ts";
 import { type CallSeen, type PromptCase, promptCases } from "./prompt-cases.ts";
 
-export const askedStyles: readonly AcpStyle[] = ["ask", "summarizer"];
+const askedStyles: readonly AcpStyle[] = ["ask", "summarizer"];
 /** How many prompts a comparison sends. */
 export const promptCount = promptCases.length * askedStyles.length;
 

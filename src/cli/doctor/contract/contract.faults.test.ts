@@ -106,6 +106,21 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     expect(code).toBe(1);
   });
 
+  it("asks the model that is named, and sends nothing where the agent has no such model or the report cannot be written", async () => {
+    const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli", turn: { rate: "instant" } });
+    const none = await contract("--contract", "--spend", "--model", "no-such-model");
+    expect(none.stderr).toContain('The agent has no model "no-such-model"');
+    const taken = await contract("--contract", "--spend", "--report", homeFolder);
+    expect(taken.stderr).toContain("cannot be written: it is there already");
+    expect(await prompts(simulator, { editor: false, agent: true })).toEqual([]);
+
+    await contract("--contract", "--spend", "--model", "swe-2:high");
+    expect(simulator.prompts().map(({ model, agentType }) => `${agentType} ${model}`)).toEqual([
+      ...Array<string>(3).fill("default swe-2-high"),
+      ...Array<string>(3).fill("summarizer swe-2-high"),
+    ]);
+  });
+
   it("says that --spend and --report belong to --contract, and asks nothing", async () => {
     const { simulator, contract } = await machine({ profile: "devin-cli" });
     expect((await contract("--spend")).stderr).toContain("--spend belongs to --contract");

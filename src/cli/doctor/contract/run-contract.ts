@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { writeFile } from "node:fs/promises";
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/agent.ts";
+import type { AcpStyle } from "../../../backends/acp/agent-spec.ts";
 import { lookAtAgent } from "../../../backends/acp/look-at-agent.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
+import { agentIdOf } from "../../../models/agent-models.ts";
+import { createCatalogue } from "../../../models/catalogue.ts";
 import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-spec.ts";
 import { journalled } from "../../agents/journalled.ts";
 import { vendorProgram } from "../../agents/vendor-program.ts";
@@ -13,7 +15,7 @@ import { openOwnJournal } from "../../own-cascades.ts";
 import { ownerName } from "../../owner.ts";
 import { version } from "../../version.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
-import { askedStyles, askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
+import { askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
 import { observeServer } from "./observe-server.ts";
 import { type CheckedAssumption, type ContractPart, type ContractReport, checkAll } from "./report.ts";
 import { serverAssumptions } from "./server-assumptions.ts";
@@ -99,7 +101,7 @@ async function programOf(
 async function ofAgent({ product, version: said, spec }: Program, context: CommandContext): Promise<ContractPart> {
   const { io, signal } = context;
   const names = [spec.clientName ?? "millrace", "windsurf"];
-  const look = (style: (typeof askedStyles)[number]) => lookAtAgent(spec, style, names, { clock: io.clock }, signal);
+  const look = (style: AcpStyle) => lookAtAgent(spec, style, names, { clock: io.clock }, signal);
   const seen = { agent: await look("ask"), summarizer: await look("summarizer") };
   const checks: readonly CheckedAssumption[] = checkAll(agentAssumptions, seen);
   return { product, what: "agent program", version: said, checks };
@@ -111,42 +113,28 @@ async function spend(
   model: string | undefined,
   { io, out, settings, signal }: CommandContext,
 ): Promise<readonly StyleResult[]> {
-  out.note(`Sending ${promptCount} prompts, which cost what that costs.`);
+  const { clock } = io;
   const journal = openOwnJournal(settings);
   const owner = ownerName(randomUUID());
-  const agents = new Map<string, AcpAgent>(
-    askedStyles.map((style) => {
-      const styles = { text: style, tools: style, json: style };
-      return [style, openAcpAgent({ ...spec, styles }, { clock: io.clock })];
-    }),
-  );
+  const open = (style: AcpStyle) =>
+    openAcpAgent({ ...spec, styles: { text: style, tools: style, json: style } }, { clock });
+  const agents = { ask: open("ask"), summarizer: open("summarizer") };
   try {
-    return await askStyles(
-      (style) => {
-        const agent = agents.get(style);
-        if (agent === undefined) throw new Error(`no agent was opened for the style ${style}`);
-        return journalled(agent.backend, journal, { owner, clock: io.clock });
-      },
-      model,
-      io.clock,
-      signal,
-    );
+    const id = model === undefined ? undefined : await idOf(agents.ask, model, signal);
+    out.note(`Sending ${promptCount} prompts, which cost what that costs.`);
+    const backendOf = (style: AcpStyle) => journalled(agents[style].backend, journal, { owner, clock });
+    return await askStyles(backendOf, id, clock, signal);
   } finally {
-    await Promise.all([...agents.values()].map((agent) => agent.close()));
+    await Promise.all([agents.ask.close(), agents.summarizer.close()]);
   }
 }
 
-/** Writes a report that is clean already; a file that is there is not replaced. */
-export async function writeContract(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text, { mode: 0o600, flag: "wx" });
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
-    if (code === undefined) throw error;
-    const why = code === "EEXIST" ? "it is there already" : code;
-    throw new MillraceError("invalid_request", `The report ${path} cannot be written: ${why}.`, {
-      hint: "Name another file.",
-      cause: error,
-    });
-  }
+/** The agent's id of a model, by that id or by the name that requests use. Throws `unknown_model` before a prompt is sent. */
+async function idOf(agent: AcpAgent, model: string, signal: AbortSignal): Promise<string> {
+  const listed = await agent.models(signal);
+  const id = listed.some((one) => one.id === model) ? model : agentIdOf(model, listed, createCatalogue());
+  if (id !== undefined) return id;
+  throw new MillraceError("unknown_model", `The agent has no model "${model}".`, {
+    hint: "Leave --model out, or name one that `millrace models` lists.",
+  });
 }
