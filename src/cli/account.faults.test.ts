@@ -56,6 +56,14 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     for (const { todo } of all) expect(todo).toMatch(/Sign in inside/);
   });
 
+  it("takes name and plan from what the app saved where the server does not tell them", async () => {
+    const { simulator, entries } = await machine({ profile: "devin-3" });
+    const [before] = await entries();
+    await simulator.setFaults([{ rpc: "GetUserStatus", missing: true }]);
+    expect((await entries())[0]).toEqual(before);
+    expect(before).toMatchObject({ what: "editor", name: expect.stringMatching(/./), key_refused: null });
+  });
+
   it("says that the server refused the key", async () => {
     const { simulator, entries } = await machine({ profile: "windsurf-2", apiKey: "sk-ws-01-planted-api-key" });
     await simulator.setFaults([

@@ -31,7 +31,7 @@ const askLimitMs = 10_000;
 export async function readAccounts(finder: IdeFinder, signal: AbortSignal): Promise<readonly AccountEntry[]> {
   const found = await finder.find(signal);
   const running = found.ides.filter(({ variant }) => variant !== "antigravity");
-  const editors = await Promise.all(running.map((ide) => ofRunning(finder, ide, signal)));
+  const editors = await Promise.all(running.map((ide) => ofRunning(finder, ide, found, signal)));
   const apps = await ofApps(found, signal);
   const known = new Map(
     running.map(({ identity }, index) => [identity.apiKey.reveal(), editors[index]] as const), // compared, never shown
@@ -40,7 +40,12 @@ export async function readAccounts(finder: IdeFinder, signal: AbortSignal): Prom
   return [...editors, ...apps, ...agents];
 }
 
-async function ofRunning(finder: IdeFinder, ide: Ide, signal: AbortSignal): Promise<AccountEntry> {
+async function ofRunning(
+  finder: IdeFinder,
+  ide: Ide,
+  found: DiscoveryResult,
+  signal: AbortSignal,
+): Promise<AccountEntry> {
   const { product, signedIn, identity } = ide;
   const entry = {
     product,
@@ -58,7 +63,8 @@ async function ofRunning(finder: IdeFinder, ide: Ide, signal: AbortSignal): Prom
   } catch (error) {
     signal.throwIfAborted();
     if (!isMillraceError(error) || !refusals.has(upstreamReason(error))) {
-      return { ...entry, ...nobody, key_form: form, todo: renewing(form, product) };
+      const saved = (await found.readSavedPlans?.(signal)) ?? []; // some builds lack the call
+      return { ...entry, ...nobody, ...savedPerson(saved, ide.variant), key_form: form, todo: renewing(form, product) };
     }
     return { ...entry, ...nobody, key_form: form, key_refused: error.message, todo: error.hint };
   }
@@ -81,18 +87,17 @@ async function ofApp(
   saved: readonly SavedPlan[],
   signal: AbortSignal,
 ): Promise<AccountEntry> {
-  const plan = saved.find((one) => one.variant === variant);
-  const status = plan?.userStatus === undefined ? undefined : parseStatus(plan.userStatus);
+  const isSaved = saved.some((one) => one.variant === variant);
   const agent = agents.find((one) => one.variant === variant && one.signedIn === "editor");
   const form = formOf(await agent?.readApiKey(signal));
-  const signedIn = plan !== undefined || agent !== undefined;
+  const signedIn = isSaved || agent !== undefined;
   return {
     product,
     what: "editor",
     signed_in: signedIn,
     signed_in_by: signedIn ? "editor" : null,
     ...nobody,
-    ...(status === undefined ? {} : personOf(status)),
+    ...savedPerson(saved, variant),
     server: null,
     key_form: form,
     todo: signedIn ? renewing(form, product) : `Sign in inside ${product}.`,
@@ -123,6 +128,13 @@ async function ofAgent(
       ? (same?.todo ?? renewing(form, product, signedIn === "own"))
       : "Sign in inside Devin Desktop, or run `devin auth login`.",
   };
+}
+
+/** What the app saved of the account that is signed in there. */
+function savedPerson(saved: readonly SavedPlan[], variant: Ide["variant"]): Partial<ReturnType<typeof personOf>> {
+  const text = saved.find((one) => one.variant === variant)?.userStatus;
+  const status = text === undefined ? undefined : parseStatus(text);
+  return status === undefined ? {} : personOf(status);
 }
 
 function personOf({ name, planStatus }: UserStatus): Pick<AccountEntry, "name" | "plan"> {
