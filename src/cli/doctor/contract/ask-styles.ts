@@ -54,7 +54,7 @@ async function askOnce(
   const uid = (model ?? "default") as ModelUid; // "default" is the agent's own choice
   const { prompt } = layoutPrompt(one.request, { uid, number: undefined, contextTokens: undefined });
   const plan = planAnswer(one.request, "contract");
-  const answer = plan === undefined ? undefined : new PlannedAnswer(plan);
+  const answer = plan === undefined ? undefined : new PlannedAnswer(plan, { mayAskAgain: false });
   const told = new Told();
   const stop = new AbortController();
   const limited = AbortSignal.any([signal, stop.signal]);
