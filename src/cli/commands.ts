@@ -12,6 +12,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   run: async () => (await import("./run.ts")).runCommand,
   models: async () => (await import("./models.ts")).modelsCommand(await openLimits()),
   doctor: async () => (await import("./doctor.ts")).doctorCommand,
+  account: async () => (await import("./account.ts")).accountCommand,
   cascades: async () => (await import("./cascades.ts")).cascadesCommand,
   schema: async () => (await import("./schema.ts")).schemaCommand,
   usage: async () => (await import("./usage.ts")).usageCommand(await openLimits()),

@@ -16,11 +16,16 @@ import { checkKey } from "./doctor/check-key.ts";
 import { checkMachine } from "./doctor/check-machine.ts";
 import { checkRedis } from "./doctor/check-redis.ts";
 import { checkStore } from "./doctor/check-store.ts";
+import { renderContract } from "./doctor/contract/render-contract.ts";
+import { verdictsOf, withoutSecrets } from "./doctor/contract/report.ts";
+import { runContract } from "./doctor/contract/run-contract.ts";
+import { checkReportPath, writeContract } from "./doctor/contract/write-contract.ts";
 import { exitCodeOfFindings, type Finding } from "./doctor/finding.ts";
-import type { Known } from "./doctor/redact.ts";
+import { type Known, redactor } from "./doctor/redact.ts";
 import { render } from "./doctor/render.ts";
 import { assemble, type DoctorReport } from "./doctor/report.ts";
 import { sendQuestion } from "./doctor/send-question.ts";
+import { exitCodes } from "./exit-codes.ts";
 import { overridesOf } from "./ide-options.ts";
 import { readKey } from "./key-file.ts";
 import { flag, text } from "./options.ts";
@@ -37,10 +42,13 @@ const notBeforeMs = Date.UTC(2026, 0, 1);
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
-    "Looks at the IDEs that run, the gateway, its key and store, and what conversations take on disk. It spends nothing and changes nothing; only --send asks a model one short question. Exits 0 when all is well, 1 with warnings, and otherwise with the code of the worst finding.",
+    "Looks at the IDEs that run, the gateway, its key and store, and what conversations take on disk. It spends nothing and changes nothing; only --send and --spend ask a model. Exits 0 when all is well, 1 with warnings, and otherwise with the code of the worst finding.",
   options: {
     send: flag("ask a model one short question, which costs what that costs"),
-    model: text("with --send, the model", "<name>", {
+    contract: flag("compare what Millrace assumes of the vendor's software with what runs here"),
+    spend: flag("with --contract, send a few small prompts to the agent, which cost what that costs"),
+    report: text("with --contract, write a report without keys and names to this file", "<file.json>"),
+    model: text("with --send or --spend, the model", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",
@@ -53,9 +61,17 @@ export const doctorCommand = defineCommand({
     ["millrace doctor", "one screen"],
     ["millrace doctor --bundle doctor.tar.gz", "for a report of a problem"],
     ["millrace doctor --send", "prove the whole way to a model"],
+    ["millrace doctor --contract --report contract.json", "for an issue: what differs from the documentation"],
   ],
   async run({ options }, context) {
     const { io, out } = context;
+    if (options.contract) return contract(options, context);
+    if (options.spend || options.report !== undefined) {
+      const name = options.spend ? "--spend" : "--report";
+      throw new MillraceError("invalid_request", `${name} belongs to --contract.`, {
+        hint: `Use \`millrace doctor --contract ${name}\`.`,
+      });
+    }
     const { report, known } = await examine(options, context);
     if (options.bundle !== undefined) await bundle(options.bundle, report, known, context);
     if (options.json) out.json(report);
@@ -69,6 +85,31 @@ export const doctorCommand = defineCommand({
     return exitCodeOfFindings(report.findings);
   },
 });
+
+/** Exits 0 where nothing differs, 1 where something does, 69 where nothing could be looked at. */
+async function contract(
+  options: Options & { readonly spend: boolean; readonly report: string | undefined; readonly json: boolean },
+  context: CommandContext,
+): Promise<number> {
+  const { io, out, signal } = context;
+  if (options.report !== undefined) checkReportPath(options.report);
+  const finder = composeIdeFinder(io, overridesOf(io, options));
+  try {
+    const { report: seen, personal } = await runContract(options, finder, context);
+    const known = await knownOf(await finder.find(signal), context);
+    const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
+    if (options.report !== undefined) await writeContract(options.report, `${JSON.stringify(report, null, 2)}\n`);
+    if (options.json) out.json(report);
+    else for (const line of renderContract(report, (style, text) => out.style(style, text))) out.line(line);
+    if (options.report !== undefined) {
+      out.note(`Written to ${join(options.report)}. Look through it before you attach it to an issue.`);
+    }
+    if (report.parts.length === 0) return exitCodes.unavailable;
+    return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
+  } finally {
+    finder.close();
+  }
+}
 
 type Options = Omit<Parameters<typeof sendQuestion>[0], "model"> & {
   readonly send: boolean;

@@ -63,6 +63,11 @@ export const outlines = {
     summary: "Say what was found, what was rejected and why, and what to do",
     group: "Look",
   },
+  account: {
+    name: "account",
+    summary: "Show who is signed in to each editor and agent program",
+    group: "Look",
+  },
   cascades: {
     name: "cascades",
     summary: "List and clean up the conversations that Millrace left in the IDE",

@@ -6,7 +6,7 @@ import { listSandboxes } from "./state-question.ts";
 import { Trace } from "./trace.ts";
 
 /** Who an agent program can ask for. */
-export type Account = Pick<AgentProgram, "signedIn" | "home" | "readApiKey">;
+export type Account = Pick<AgentProgram, "signedIn" | "home" | "readApiKey" | "apiServer">;
 
 /** Who is signed in here, asked once for each variant. */
 export interface Accounts {
@@ -41,7 +41,13 @@ async function ownAccount(
     else if (read === "without") trace.rejected("agents", file, "cli-credentials", "holds no key");
     else {
       trace.kept("agents", file, "cli-credentials", `holds a key (${read.form})`);
-      return { signedIn: "own", home, readApiKey: (asked) => keyIn(host, file, asked) };
+      const { apiServer } = read;
+      return {
+        signedIn: "own",
+        home,
+        readApiKey: (asked) => keyIn(host, file, asked),
+        ...(apiServer === undefined ? {} : { apiServer }),
+      };
     }
   }
   return undefined;

@@ -5,7 +5,10 @@ import type { Host } from "./host.ts";
 import { joinPath } from "./layouts.ts";
 
 const maxBytes = 64 * 1024;
-const credentials = z.object({ windsurf_api_key: z.string() });
+const credentials = z.object({ windsurf_api_key: z.string(), api_server_url: z.string().optional().catch(undefined) });
+
+/** A key, and the vendor's server that it is for, as a host name; undefined where the file does not say. */
+export type StoredKey = NonNullable<ReturnType<typeof parseApiKey>> & { readonly apiServer: string | undefined };
 
 /**
  * The file in which `devin auth login` keeps its key. `environment` holds the variables of that home's user: the folder of
@@ -23,7 +26,7 @@ export function credentialsFile(
 }
 
 /** The key in the text of such a file; undefined when it holds none, or is no TOML. */
-export function keyOfCredentials(text: string): ReturnType<typeof parseApiKey> {
+export function keyOfCredentials(text: string): StoredKey | undefined {
   let table: unknown;
   try {
     table = parse(text);
@@ -31,7 +34,13 @@ export function keyOfCredentials(text: string): ReturnType<typeof parseApiKey> {
     return undefined; // the program wrote something else: no key in it
   }
   const parsed = credentials.safeParse(table);
-  return parsed.success ? parseApiKey(parsed.data.windsurf_api_key) : undefined;
+  const found = parsed.success ? parseApiKey(parsed.data.windsurf_api_key) : undefined;
+  return found && { ...found, apiServer: hostOf(parsed.data?.api_server_url) };
+}
+
+/** The host of an address; undefined where it is none. */
+export function hostOf(address: string | undefined): string | undefined {
+  return address === undefined || !URL.canParse(address) ? undefined : new URL(address).host || undefined;
 }
 
 /** Reads the key anew; `missing` where there is no such file. */
@@ -39,7 +48,7 @@ export async function readCredentials(
   host: Host,
   file: string,
   signal: AbortSignal,
-): Promise<NonNullable<ReturnType<typeof parseApiKey>> | "missing" | "without"> {
+): Promise<StoredKey | "missing" | "without"> {
   const text = await host.readText(file, maxBytes, signal);
   if (text === undefined) return "missing";
   return keyOfCredentials(text) ?? "without";

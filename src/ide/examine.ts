@@ -4,6 +4,7 @@ import { productName } from "../language-server/product-name.ts";
 import { readAccount } from "./api-key.ts";
 import { describeBuild } from "./build.ts";
 import { isDevinFolder } from "./classify.ts";
+import { hostOf } from "./cli-credentials.ts";
 import { type Flags, lastFlag } from "./command-line.ts";
 import { csrfTokens, type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { ExamineOptions } from "./discover-options.ts";
@@ -73,6 +74,7 @@ export async function examineServer(
       ? await readAccount(host, await stateQuestion(options, server, variables, signal), trace, signal)
       : { apiKey: options.given.apiKey, signedIn: true, file: undefined };
   const build = await describeBuild(host, row.command.program, flags, variables, signal);
+  const apiServer = hostOf(lastFlag(flags, "api_server_url"));
   const identity: IdeIdentity = { variant, ...build, apiKey: account.apiKey };
   return {
     variant,
@@ -93,6 +95,7 @@ export async function examineServer(
     capabilities: undefined,
     signedIn: account.signedIn,
     ...(isStandIn ? { standIn: true } : {}),
+    ...(apiServer === undefined ? {} : { apiServer }),
     ...(account.file === undefined ? {} : { stateFile: account.file }),
     ...codeiumFolder(host, variables, flags),
   };

@@ -20,6 +20,8 @@ export interface Ide {
   readonly standIn?: true;
   /** `~/.codeium/windsurf` of the home it runs in: its conversations are below; undefined where that is not known. */
   readonly codeiumFolder?: string;
+  /** Host name of the vendor's server that it was started for; undefined where its command line does not say. */
+  readonly apiServer?: string;
   /** The `state.vscdb` that says who is signed in; undefined where the key came from elsewhere. */
   readonly stateFile?: string;
 }
@@ -39,6 +41,8 @@ export interface AgentProgram {
   readonly signedIn: "own" | "editor" | "no";
   /** The home folder whose credentials it uses. */
   readonly home: string;
+  /** Host name of the vendor's server that its own credentials are for; undefined where they do not say. */
+  readonly apiServer?: string;
   /** The key of `credentials.toml` or `state.vscdb`, read when asked; handed to this program's environment only. */
   readonly readApiKey: (signal: AbortSignal) => Promise<Secret | undefined>;
 }

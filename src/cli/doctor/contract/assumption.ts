@@ -1,0 +1,29 @@
+/** How sure the documentation is of an assumption. */
+export type Certainty = "several sources" | "one source" | "inferred" | "not settled";
+
+/** `unknown`: it could not be seen here. */
+export type Verdict = "ok" | "differs" | "unknown";
+
+/** What was seen of one assumption, in a few words. Holds no secret, no name of an account and no session. */
+export interface Seen {
+  readonly verdict: Verdict;
+  readonly seen: string;
+}
+
+/** What Millrace takes for true of the vendor's software, and how that is compared with `S`, what was seen of it. */
+export interface Assumption<S> {
+  /** Stable: reports are compared by it. */
+  readonly id: string;
+  readonly sentence: string;
+  /** A page of docs/wire and its heading. */
+  readonly source: string;
+  readonly certainty: Certainty;
+  check(seen: S): Seen;
+}
+
+export const ok = (seen: string): Seen => ({ verdict: "ok", seen });
+export const differs = (seen: string): Seen => ({ verdict: "differs", seen });
+export const unknown = (seen: string): Seen => ({ verdict: "unknown", seen });
+
+/** `ok` or `differs`, with the same words. */
+export const judged = (holds: boolean, seen: string): Seen => (holds ? ok(seen) : differs(seen));

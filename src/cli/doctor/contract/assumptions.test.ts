@@ -1,0 +1,110 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, test } from "vitest";
+import type { AgentLook, Answered } from "../../../backends/acp/look-at-agent.ts";
+import { redactor } from "../redact.ts";
+import { agentAssumptions } from "./agent-assumptions.ts";
+import type { Assumption } from "./assumption.ts";
+import { promptCases } from "./prompt-cases.ts";
+import { type ContractReport, withoutSecrets } from "./report.ts";
+import { serverAssumptions } from "./server-assumptions.ts";
+
+const docs = join(import.meta.dirname, "../../../../docs");
+const all: readonly Omit<Assumption<never>, "check">[] = [...serverAssumptions, ...agentAssumptions];
+
+test("docs/discovery.md lists every assumption as it is checked, and no other", () => {
+  const page = readFileSync(join(docs, "discovery.md"), "utf8");
+  const rows = page.split("\n").filter((line) => /^\| `(?:server|agent)\./.test(line));
+  const links = all.map(({ source }) => source.split(", "));
+  expect(rows).toEqual(
+    all.map(({ id, sentence, certainty }, index) => {
+      const [file = "", heading = ""] = links[index] ?? [];
+      return `| \`${id}\` | ${sentence} | [${heading}](wire/${file}) | ${certainty} |`;
+    }),
+  );
+});
+
+test.each(all.map(({ id, source }) => [id, source] as const))(
+  "what %s names is a heading of docs/wire",
+  (_, source) => {
+    const [file = "", heading = ""] = source.split(", ");
+    expect(readFileSync(join(docs, "wire", file), "utf8").split("\n")).toContain(`## ${heading}`);
+  },
+);
+
+describe("an agent that is otherwise than assumed", () => {
+  const answered = (result: unknown): Answered => ({ ok: true, result });
+  const gone: Answered = { ok: false, why: "its process ended (exit code 1)" };
+  const look: AgentLook = { clientName: "millrace", initialize: gone, newSession: gone, list: gone, discard: gone };
+  const verdict = (id: string, agent: Partial<AgentLook>, summarizer: Partial<AgentLook> = {}) =>
+    agentAssumptions
+      .find((assumption) => assumption.id === id)
+      ?.check({ agent: { ...look, ...agent }, summarizer: { ...look, ...summarizer } }).verdict;
+
+  it.each([
+    ["agent.initialize", { initialize: answered({ protocolVersion: 2 }) }],
+    ["agent.initialize", { initialize: answered("hello") }],
+    ["agent.name", { initialize: answered({ agentInfo: { name: "other" } }) }],
+    ["agent.client-name", { initialize: answered({}), clientName: "windsurf" }],
+    ["agent.load", { initialize: answered({ agentCapabilities: { loadSession: false } }) }],
+    ["agent.images", { initialize: answered({ agentCapabilities: {} }) }],
+    ["agent.new-session", { newSession: { ok: false, why: "error -32000", code: -32_000 } }],
+    ["agent.session-id", { newSession: answered({ sessionId: "0f0f" }) }],
+    ["agent.modes", { newSession: answered({ sessionId: "s" }) }],
+    ["agent.model-option", { newSession: answered({ sessionId: "s", configOptions: [] }) }],
+    ["agent.model-option", { newSession: answered({ configOptions: 7 }) }],
+    ["agent.list", { list: answered([]) }],
+    [
+      "agent.not-stored",
+      { newSession: answered({ sessionId: "s" }), list: answered({ sessions: [{ sessionId: "s" }] }) },
+    ],
+    ["agent.delete", { initialize: answered({ agentCapabilities: {} }) }],
+  ] as const)("%s differs", (id, agent) => {
+    expect(verdict(id, agent)).toBe("differs");
+  });
+
+  it("says nothing of what could not be seen", () => {
+    expect(new Set(agentAssumptions.map(({ id }) => verdict(id, {})))).toEqual(new Set(["unknown"]));
+  });
+
+  it("that refuses the type summarizer differs in that", () => {
+    expect(verdict("agent.summarizer", {}, { initialize: { ok: false, why: "error -32602", code: -32_602 } })).toBe(
+      "differs",
+    );
+  });
+});
+
+describe("the answer to a prompt", () => {
+  const judge = (form: string, text: string, calls: readonly { name: string; arguments: string }[] = []) =>
+    promptCases.find((one) => one.form === form)?.judge(text, calls).verdict;
+
+  it.each([
+    ["text", "Marzipan.", [], "ok"],
+    ["text", "The assistant says marzipan", [], "differs"],
+    ["tools", "", [{ name: "get_weather", arguments: '{"city":"Lisbon"}' }], "ok"],
+    ["tools", "", [{ name: "get_weather", arguments: '{"city":' }], "differs"],
+    ["tools", "It is sunny.", [], "differs"],
+    ["json", '{"capital":"Paris","letters":5}', [], "ok"],
+    ["json", '{"capital":"Paris","letters":"five"}', [], "differs"],
+    ["json", "```json\n{}\n```", [], "differs"],
+  ] as const)("%s: %j %j is %s", (form, text, calls, expected) => {
+    expect(judge(form, text, calls)).toBe(expected);
+  });
+});
+
+test("a report that leaves the machine keeps its ids, and loses names, keys and the home folder", () => {
+  const redact = redactor({ secrets: ["Ann Other"], home: "/home/agent", user: "agent", hostName: "box" });
+  const seen = 'Ann Other at /home/agent/x: api key abcdef-0123456789"';
+  const check = { id: "agent.name", sentence: "The agent", source: "acp.md, Sessions", certainty: "one source" };
+  const report: ContractReport = {
+    millrace: "0",
+    platform: "linux",
+    at: "",
+    parts: [{ product: "P", what: "agent program", version: null, checks: [{ ...check, verdict: "differs", seen }] }],
+    missing: [seen],
+    prompts: null,
+  };
+  const text = JSON.stringify(withoutSecrets(report, redact));
+  expect(text).not.toMatch(/Ann|abcdef|home/);
+  expect(JSON.parse(text)).toMatchObject({ parts: [{ checks: [check] }] });
+});

@@ -1,0 +1,129 @@
+import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { SimulatorOptions } from "../../../simulator/options.ts";
+import { type Simulator, startSimulator } from "../../../simulator/start.ts";
+import { doctorCommand } from "../../doctor.ts";
+import { fakeIo } from "../../io.fake.ts";
+import { run } from "../../main.ts";
+import type { ContractReport } from "./report.ts";
+
+const apiKey = "sk-ws-01-planted-api-key";
+
+describe.runIf(process.platform === "linux")("millrace doctor --contract", () => {
+  async function machine(options: SimulatorOptions) {
+    const simulator = await startSimulator({ apiKey, ...options });
+    const homeFolder = await mkdtemp(join(tmpdir(), "millrace-contract-"));
+    onTestFinished(async () => {
+      await simulator.stop();
+      await rm(homeFolder, { recursive: true, force: true });
+    });
+    const contract = async (...argv: readonly string[]) => {
+      const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
+      const code = await run(["doctor", ...argv], io, [doctorCommand]);
+      return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+    };
+    return { simulator, homeFolder, contract };
+  }
+  const verdicts = (report: ContractReport) =>
+    Object.fromEntries(report.parts.flatMap(({ checks }) => checks.map(({ id, verdict }) => [id, verdict])));
+  /** Every way in which a stand-in can be asked something. */
+  const prompts = async (simulator: Simulator, by: { readonly editor: boolean; readonly agent: boolean }) => [
+    ...(by.agent ? simulator.prompts() : []),
+    ...(by.editor ? (await simulator.report()).messages : []),
+  ];
+
+  it("holds against Windsurf 2, whose server has Cascade, and sends no prompt", async () => {
+    const { simulator, contract } = await machine({ profile: "windsurf-2" });
+    const { code, stdout } = await contract("--contract", "--json");
+    const report = JSON.parse(stdout) as ContractReport;
+    expect(verdicts(report)).toEqual({
+      "server.probe": "ok",
+      "server.metadata": "ok",
+      "server.user-status": "ok",
+      "server.models": "ok",
+      "server.plan": "ok",
+      "server.cascade": "ok",
+      "server.steps": "ok",
+      "server.transcript": "ok",
+    });
+    expect(report.missing).toHaveLength(1);
+    expect(report.prompts).toBeNull();
+    expect(code).toBe(0);
+    expect(await prompts(simulator, { editor: true, agent: false })).toEqual([]);
+    expect((await simulator.report()).startedCascades).toBe(0);
+  });
+
+  it("compares the agent of the CLI, deletes its sessions, and writes a report without secrets", async () => {
+    const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli" });
+    const file = join(homeFolder, "contract.json");
+    const { code, stdout, stderr } = await contract("--contract", "--report", file);
+    expect(stdout).toMatch(/ok +agent\.initialize +version 1/);
+    expect(stdout).toMatch(/ok +agent\.summarizer +no such option/);
+    expect(stderr).toContain("Look through it");
+    const written = await readFile(file, "utf8");
+    const report = JSON.parse(written) as ContractReport;
+    expect(report.parts.flatMap(({ checks }) => checks.filter(({ verdict }) => verdict !== "ok"))).toEqual([]);
+    for (const secret of [apiKey, simulator.home, homeFolder]) expect(written + stdout).not.toContain(secret);
+    for (const { sessionId } of simulator.agentReport().sessions) expect(written).not.toContain(sessionId);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(code).toBe(0);
+    expect(await prompts(simulator, { editor: false, agent: true })).toEqual([]);
+    expect(simulator.agentReport().calls).not.toHaveProperty("session/prompt");
+    expect(simulator.agentReport().calls).toMatchObject({ "session/new": 2, "session/delete": 2 });
+
+    expect(await contract("--contract", "--report", file)).toMatchObject({
+      stderr: expect.stringContaining("already"),
+    });
+  });
+
+  it("compares both on Devin Desktop, and with --spend sends the prompts that it announced", async () => {
+    const { simulator, contract } = await machine({
+      profile: "devin-3",
+      turn: { rate: "instant", text: "Marzipan." },
+    });
+    const { stdout, stderr, code } = await contract("--contract", "--spend", "--json");
+    const report = JSON.parse(stdout) as ContractReport;
+    expect(report.parts.map(({ what }) => what)).toEqual(["language server", "agent program"]);
+    expect(verdicts(report)).toMatchObject({ "server.cascade": "unknown", "server.steps": "ok", "agent.list": "ok" });
+    expect(stderr).toContain("Sending 6 prompts");
+    expect(await prompts(simulator, { editor: true, agent: true })).toHaveLength(6);
+    const results = report.prompts ?? [];
+    expect(results.map(({ style, form, verdict }) => `${style} ${form} ${verdict}`)).toEqual([
+      "ask text ok",
+      "ask tools differs",
+      "ask json differs",
+      "summarizer text ok",
+      "summarizer tools differs",
+      "summarizer json differs",
+    ]);
+    for (const { first_text_ms: first, completion_tokens: tokens } of results) {
+      expect(first).toBeGreaterThanOrEqual(0);
+      expect(tokens).toBeGreaterThan(0);
+    }
+    expect(simulator.agentReport().deletes).toHaveLength(6); // a session without a prompt is not stored
+    expect(code).toBe(1);
+  });
+
+  it("asks the model that is named, and sends nothing where the agent has no such model or the report cannot be written", async () => {
+    const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli", turn: { rate: "instant" } });
+    const none = await contract("--contract", "--spend", "--model", "no-such-model");
+    expect(none.stderr).toContain('The agent has no model "no-such-model"');
+    const taken = await contract("--contract", "--spend", "--report", homeFolder);
+    expect(taken.stderr).toContain("cannot be written: it is there already");
+    expect(await prompts(simulator, { editor: false, agent: true })).toEqual([]);
+
+    await contract("--contract", "--spend", "--model", "swe-2:high");
+    expect(simulator.prompts().map(({ model, agentType }) => `${agentType} ${model}`)).toEqual([
+      ...Array<string>(3).fill("default swe-2-high"),
+      ...Array<string>(3).fill("summarizer swe-2-high"),
+    ]);
+  });
+
+  it("says that --spend and --report belong to --contract, and asks nothing", async () => {
+    const { simulator, contract } = await machine({ profile: "devin-cli" });
+    expect((await contract("--spend")).stderr).toContain("--spend belongs to --contract");
+    expect(simulator.agentReport().calls).toEqual({});
+  });
+});

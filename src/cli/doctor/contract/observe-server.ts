@@ -1,0 +1,56 @@
+import { deadline } from "../../../base/async.ts";
+import { isMillraceError } from "../../../base/errors.ts";
+import type { Ide, IdeFinder } from "../../../ide/ide.ts";
+import type { UpstreamReason } from "../../../language-server/error-table.ts";
+import { upstreamReason } from "../../../language-server/errors.ts";
+import type { Capabilities } from "../../../language-server/language-server.ts";
+import { type ProbeResult, probePort } from "../../../language-server/probe.ts";
+import type { UserStatus } from "../../../proto/windsurf/exa/codeium_common_pb.ts";
+
+/** The answer to a call, or why there is none. */
+export type Called<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly why: string; readonly reason: UpstreamReason | undefined };
+
+/** What one language server answers to calls that start nothing. */
+export interface ServerSeen {
+  readonly build: string;
+  readonly signedIn: boolean;
+  /** The empty request of the discovery. */
+  readonly probe: Called<ProbeResult>;
+  /** `GetUnleashData` with our metadata and the account's key. */
+  readonly ping: Called<true>;
+  readonly status: Called<UserStatus>;
+  /** Asked with requests that the server cannot read, so that it never runs them. */
+  readonly capabilities: Called<Capabilities>;
+}
+
+const callLimitMs = 20_000;
+
+/** Asks a server, one call after the other. Throws only the signal's reason. */
+export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSignal): Promise<ServerSeen> {
+  const connected = await called(() => finder.connect(ide, deadline(signal, callLimitMs)), signal);
+  const facts = { build: ide.build, signedIn: ide.signedIn };
+  if (!connected.ok) {
+    return { ...facts, probe: connected, ping: connected, status: connected, capabilities: connected };
+  }
+  const server = connected.value;
+  const limited = () => deadline(signal, callLimitMs);
+  return {
+    ...facts,
+    probe: await called(() => probePort({ ...ide.endpoint }, limited()), signal),
+    ping: await called(() => server.ping(limited()).then(() => true as const), signal),
+    status: await called(() => server.getUserStatus(limited()), signal),
+    capabilities: await called(() => server.capabilities(limited()), signal),
+  };
+}
+
+async function called<T>(call: () => Promise<T>, signal: AbortSignal): Promise<Called<T>> {
+  try {
+    return { ok: true, value: await call() };
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = isMillraceError(error) ? error.message : "it did not answer in time";
+    return { ok: false, why, reason: upstreamReason(error) };
+  }
+}

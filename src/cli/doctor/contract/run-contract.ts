@@ -1,0 +1,140 @@
+import { randomUUID } from "node:crypto";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/agent.ts";
+import type { AcpStyle } from "../../../backends/acp/agent-spec.ts";
+import { lookAtAgent } from "../../../backends/acp/look-at-agent.ts";
+import { isMillraceError, MillraceError } from "../../../base/errors.ts";
+import type { Ide, IdeFinder } from "../../../ide/ide.ts";
+import { agentIdOf } from "../../../models/agent-models.ts";
+import { createCatalogue } from "../../../models/catalogue.ts";
+import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-spec.ts";
+import { journalled } from "../../agents/journalled.ts";
+import { vendorProgram } from "../../agents/vendor-program.ts";
+import type { CommandContext } from "../../command.ts";
+import { readConfig } from "../../config/read-config.ts";
+import { openOwnJournal } from "../../own-cascades.ts";
+import { ownerName } from "../../owner.ts";
+import { version } from "../../version.ts";
+import { agentAssumptions } from "./agent-assumptions.ts";
+import { askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
+import { observeServer } from "./observe-server.ts";
+import { type CheckedAssumption, type ContractPart, type ContractReport, checkAll } from "./report.ts";
+import { serverAssumptions } from "./server-assumptions.ts";
+
+export interface ContractOptions {
+  readonly acpCommand: readonly string[] | undefined;
+  readonly spend: boolean;
+  /** The agent's own id of a model, for the prompts of `spend`. */
+  readonly model: string | undefined;
+}
+
+/** A report, and what must not be in it when it leaves the machine. */
+export interface Contract {
+  readonly report: ContractReport;
+  /** Names and addresses of accounts, and home folders that are not the user's own. */
+  readonly personal: readonly string[];
+}
+
+/** Compares what is assumed of the vendor's software with what runs here. Sends a prompt only where `spend` says so. */
+export async function runContract(
+  options: ContractOptions,
+  finder: IdeFinder,
+  context: CommandContext,
+): Promise<Contract> {
+  const { io, signal } = context;
+  const found = await finder.find(signal);
+  const missing: string[] = [];
+  const personal = found.agents.map(({ home }) => home).filter((home) => home !== io.homeFolder);
+  const parts: ContractPart[] = [];
+  const ides = found.ides.filter(({ variant }) => variant !== "antigravity");
+  for (const ide of ides) parts.push(await ofServer(finder, ide, personal, signal));
+  if (ides.length === 0) missing.push("No language server was found.");
+  const agent = await programOf(options, finder, context, missing);
+  if (agent !== undefined) parts.push(await ofAgent(agent, context));
+  const prompts = options.spend && agent !== undefined ? await spend(agent.spec, options.model, context) : null;
+  const at = new Date(io.clock.now()).toISOString();
+  return { report: { millrace: version(), platform: io.platform, at, parts, missing, prompts }, personal };
+}
+
+async function ofServer(finder: IdeFinder, ide: Ide, personal: string[], signal: AbortSignal): Promise<ContractPart> {
+  const seen = await observeServer(finder, ide, signal);
+  if (seen.status.ok) {
+    const { name, email } = seen.status.value;
+    personal.push(...[name, email].filter((text) => text !== ""));
+  }
+  return {
+    product: ide.product,
+    what: "language server",
+    version: ide.build || null,
+    checks: checkAll(serverAssumptions, seen),
+  };
+}
+
+interface Program {
+  readonly product: string;
+  readonly version: string | null;
+  readonly spec: AcpAgentSpec;
+}
+
+/** The agent program that prompts would go to. */
+async function programOf(
+  { acpCommand }: ContractOptions,
+  finder: IdeFinder,
+  { io, settings, signal }: CommandContext,
+  missing: string[],
+): Promise<Program | undefined> {
+  const config = readConfig(settings.configFile);
+  const parts: SpecParts = { io, config, folder: settings.folder };
+  const command = acpCommand ?? config.acp.command;
+  if (command !== undefined) {
+    return { product: "The agent program of the settings", version: null, spec: namedVendorSpec(command, parts) };
+  }
+  try {
+    const program = vendorProgram(await finder.find(signal));
+    return { product: program.product, version: program.version ?? null, spec: vendorSpec(program, parts) };
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    missing.push(`${error.message} ${error.hint}`);
+    return undefined;
+  }
+}
+
+async function ofAgent({ product, version: said, spec }: Program, context: CommandContext): Promise<ContractPart> {
+  const { io, signal } = context;
+  const names = [spec.clientName ?? "millrace", "windsurf"];
+  const look = (style: AcpStyle) => lookAtAgent(spec, style, names, { clock: io.clock }, signal);
+  const seen = { agent: await look("ask"), summarizer: await look("summarizer") };
+  const checks: readonly CheckedAssumption[] = checkAll(agentAssumptions, seen);
+  return { product, what: "agent program", version: said, checks };
+}
+
+/** Asks in both styles. Each conversation is noted, as every other one, so that `cascades clean` finds what a kill leaves. */
+async function spend(
+  spec: AcpAgentSpec,
+  model: string | undefined,
+  { io, out, settings, signal }: CommandContext,
+): Promise<readonly StyleResult[]> {
+  const { clock } = io;
+  const journal = openOwnJournal(settings);
+  const owner = ownerName(randomUUID());
+  const open = (style: AcpStyle) =>
+    openAcpAgent({ ...spec, styles: { text: style, tools: style, json: style } }, { clock });
+  const agents = { ask: open("ask"), summarizer: open("summarizer") };
+  try {
+    const id = model === undefined ? undefined : await idOf(agents.ask, model, signal);
+    out.note(`Sending ${promptCount} prompts, which cost what that costs.`);
+    const backendOf = (style: AcpStyle) => journalled(agents[style].backend, journal, { owner, clock });
+    return await askStyles(backendOf, id, clock, signal);
+  } finally {
+    await Promise.all([agents.ask.close(), agents.summarizer.close()]);
+  }
+}
+
+/** The agent's id of a model, by that id or by the name that requests use. Throws `unknown_model` before a prompt is sent. */
+async function idOf(agent: AcpAgent, model: string, signal: AbortSignal): Promise<string> {
+  const listed = await agent.models(signal);
+  const id = listed.some((one) => one.id === model) ? model : agentIdOf(model, listed, createCatalogue());
+  if (id !== undefined) return id;
+  throw new MillraceError("unknown_model", `The agent has no model "${model}".`, {
+    hint: "Leave --model out, or name one that `millrace models` lists.",
+  });
+}

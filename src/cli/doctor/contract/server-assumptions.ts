@@ -1,0 +1,108 @@
+import { isWithoutCascade } from "../../../language-server/product-name.ts";
+import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
+import type { Called, ServerSeen } from "./observe-server.ts";
+
+/** What is assumed of the language server of a running editor. */
+export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
+  {
+    id: "server.probe",
+    sentence: "GetUnleashData or Heartbeat answers an empty request, in the form of gRPC or of Connect.",
+    source: "language-server.md, Probing",
+    certainty: "inferred",
+    check: ({ probe }) =>
+      !probe.ok
+        ? unknown(probe.why)
+        : !probe.value.ok
+          ? differs(probe.value.why)
+          : probe.value.unsure === true
+            ? differs(`${probe.value.protocol}, with an error as its answer`)
+            : ok(`${probe.value.protocol} ${probe.value.tls ? "with" : "without"} TLS`),
+  },
+  {
+    id: "server.metadata",
+    sentence: "The server takes Millrace's request metadata, with the key of the account.",
+    source: "language-server.md, Connections",
+    certainty: "inferred",
+    check: ({ ping }) => ofCall(ping, () => ok("GetUnleashData answers")),
+  },
+  {
+    id: "server.user-status",
+    sentence: "GetUserStatus answers, and its answer can be decoded.",
+    source: "acp.md, What became of Cascade",
+    certainty: "not settled",
+    check: ({ status }) => ofCall(status, () => ok("decoded")),
+  },
+  {
+    id: "server.models",
+    sentence: "The user status lists the models of the account.",
+    source: "acp.md, What became of Cascade",
+    certainty: "not settled",
+    check: ({ status }) =>
+      whereAnswered(status, ({ cascadeModelConfigData: data }) => {
+        const count = data?.clientModelConfigs.length ?? 0;
+        return judged(count > 0, `${count} models`);
+      }),
+  },
+  {
+    id: "server.plan",
+    sentence: "The user status names the plan of the account.",
+    source: "acp.md, What became of Cascade",
+    certainty: "not settled",
+    check: ({ status }) =>
+      whereAnswered(status, ({ planStatus }) => {
+        const name = planStatus?.planInfo?.planName ?? "";
+        return name === "" ? differs("no name of a plan") : ok(name);
+      }),
+  },
+  {
+    id: "server.cascade",
+    sentence: "StartCascade is there before build 3.9, and missing from build 3.9 on.",
+    source: "devin-desktop.md, Cascade",
+    certainty: "inferred",
+    check: ({ build, capabilities }) =>
+      whereAnswered(capabilities, ({ cascade }) => {
+        const seen = `the path is ${cascade ? "there" : "missing"} in build ${build || "of unknown number"}`;
+        if (build === "") return unknown(seen);
+        const isGone = isWithoutCascade(build);
+        // A server that has the path may still refuse every call: only a real one would show it.
+        return cascade && isGone ? unknown(`${seen}; nothing was started`) : judged(cascade !== isGone, seen);
+      }),
+  },
+  {
+    id: "server.steps",
+    sentence: "A build that has StartCascade tells typed steps.",
+    source: "cascade-steps.md, Kinds of steps",
+    certainty: "several sources",
+    check: ({ capabilities }) =>
+      withCascade(capabilities, ({ steps }) => judged(steps, steps ? "the call is there" : "the call is missing")),
+  },
+  {
+    id: "server.transcript",
+    sentence: "A build that has StartCascade tells the transcript of a conversation.",
+    source: "cascade-steps.md, The text of a turn",
+    certainty: "several sources",
+    check: ({ capabilities }) =>
+      withCascade(capabilities, ({ transcript }) =>
+        judged(transcript, transcript ? "the call is there" : "the call is missing"),
+      ),
+  },
+];
+
+/** A call that was refused differs; one that did not come through says nothing. */
+function ofCall<T>(call: Called<T>, judge: (value: T) => Seen): Seen {
+  if (call.ok) return judge(call.value);
+  return silent.has(call.reason) ? unknown(call.why) : differs(call.why);
+}
+
+const silent: ReadonlySet<unknown> = new Set([undefined, "connection_refused", "connection_lost", "unavailable"]);
+
+function whereAnswered<T>(call: Called<T>, judge: (value: T) => Seen): Seen {
+  return call.ok ? judge(call.value) : unknown(call.why);
+}
+
+function withCascade(
+  call: ServerSeen["capabilities"],
+  judge: (value: { readonly steps: boolean; readonly transcript: boolean }) => Seen,
+): Seen {
+  return whereAnswered(call, (value) => (value.cascade ? judge(value) : unknown("Cascade is gone here")));
+}
