@@ -1,6 +1,7 @@
 import { MillraceError } from "../base/errors.ts";
-import type { TurnRecord } from "../log/store.ts";
-import type { StartTurn } from "./turns.ts";
+import type { TurnId } from "../base/ids.ts";
+import type { LogStore, TurnRecord } from "../log/store.ts";
+import type { JoinTurn, StartTurn } from "./turns.ts";
 
 /** Throws `idempotency_conflict` when the turn that holds the request's key was started by another request. */
 export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick<TurnRecord, "fingerprint">): void {
@@ -39,4 +40,46 @@ export function attendedTwins(asked: Pick<StartTurn, "session">, twins: readonly
   return twins
     .filter(({ record, attended }) => attended && !record.ended && implicitTwin(asked, [{ record, attended: false }]))
     .map(({ record }) => record);
+}
+
+/** The earlier turns that a request may be a repetition of. */
+export interface Twins {
+  /** The one that it joins. */
+  readonly twin?: TurnRecord;
+  /** Those that it would join if their readers in this process left. */
+  readonly attended: readonly TurnId[];
+  /** Without a key: every turn of this caller and body, newest first, those with a key too. */
+  readonly same: readonly TurnRecord[];
+}
+
+export interface TwinOptions {
+  readonly store: Pick<LogStore, "list">;
+  /** Whether a repeated request without a key may join its twin. */
+  readonly implicitJoins: boolean;
+  readonly isAttended: (record: TurnRecord) => boolean;
+  /** Whether a client of this process reads the turn. */
+  readonly isReadHere: (record: TurnRecord) => boolean;
+}
+
+/** How many earlier turns with the same fingerprint are looked at for an implicit join. */
+const twinsLookedAt = 8;
+
+/** The turn that the request joins, and those that it would join if their readers in this process left. */
+export async function twinsOf(
+  asked: JoinTurn,
+  { store, implicitJoins, isAttended, isReadHere }: TwinOptions,
+): Promise<Twins> {
+  const { caller, fingerprint, idempotencyKey } = asked;
+  if (idempotencyKey !== undefined) {
+    const [twin] = await store.list({ caller, idempotencyKey, limit: 1 });
+    return { ...(twin && { twin }), attended: [], same: [] };
+  }
+  const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
+  if (!implicitJoins) return { attended: [], same: records };
+  const twins = records.map((record) => ({ record, attended: isAttended(record) }));
+  const twin = implicitTwin(asked, twins);
+  const attended = attendedTwins(asked, twins)
+    .filter(isReadHere)
+    .map(({ turnId }) => turnId);
+  return { ...(twin && { twin }), attended, same: records };
 }

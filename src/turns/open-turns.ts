@@ -12,7 +12,7 @@ import { adoptOrphans } from "./adopt-orphans.ts";
 import { type Attachment, neverSuperseded, type Sent, type StreamTurns, watchSuperseded } from "./attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
 import { FailedBodies, failedSeries } from "./failed-series.ts";
-import { attendedTwins, implicitTwin, refuseConflict } from "./join.ts";
+import { refuseConflict, type Twins, twinsOf } from "./join.ts";
 import { archiveLeftBehind, type TrajectoryNotes } from "./left-behind.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
@@ -59,23 +59,11 @@ export interface TurnsOptions extends Planning {
 /** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
 const startsSoonMs = 50;
 
-/** How many earlier turns with the same fingerprint are looked at for an implicit join. */
-const twinsLookedAt = 8;
-
 /** Turns over a log store and a backend; adopts at once whatever an earlier process left running there. */
 export function openTurns(options: TurnsOptions): StreamTurns {
   return new Engine(options);
 }
 
-/** The earlier turns that a request may be a repetition of. */
-interface Twins {
-  /** The one that it joins. */
-  readonly twin?: TurnRecord;
-  /** Those that it would join if their readers in this process left. */
-  readonly attended: readonly TurnId[];
-  /** Without a key: every turn of this caller and body, newest first, those with a key too. */
-  readonly same: readonly TurnRecord[];
-}
 /** How long a stop waits for the clean-up of what was begun for turns that were not stored; ms. */
 const cleanUpMs = 10_000;
 
@@ -382,21 +370,12 @@ class Engine implements StreamTurns {
     return this.#twinsOf(asked);
   }
 
-  /** The turn that the request joins, and those that it would join if their readers in this process left. */
-  async #twinsOf(asked: JoinTurn): Promise<Twins> {
-    const { caller, fingerprint, idempotencyKey } = asked;
-    if (idempotencyKey !== undefined) {
-      const [twin] = await this.#store.list({ caller, idempotencyKey, limit: 1 });
-      return { ...(twin && { twin }), attended: [], same: [] };
-    }
-    const records = await this.#store.list({ caller, fingerprint, limit: twinsLookedAt });
-    if (!this.#options.implicitJoins) return { attended: [], same: records };
-    const twins = records.map((record) => ({ record, attended: this.#isAttended(record) }));
-    const twin = implicitTwin(asked, twins);
-    const attended = attendedTwins(asked, twins)
-      .filter(({ turnId, owner }) => owner === this.#options.owner && this.#presence.isAttended(turnId))
-      .map(({ turnId }) => turnId);
-    return { ...(twin && { twin }), attended, same: records };
+  #twinsOf(asked: JoinTurn): Promise<Twins> {
+    const isAttended = (record: TurnRecord) => this.#isAttended(record);
+    const isReadHere = ({ turnId, owner }: TurnRecord) =>
+      owner === this.#options.owner && this.#presence.isAttended(turnId);
+    const { implicitJoins } = this.#options;
+    return twinsOf(asked, { store: this.#store, implicitJoins, isAttended, isReadHere });
   }
 
   /** Readers here are known; one in another process says so every few seconds. */
