@@ -473,16 +473,18 @@ describe("the same request again without a key", () => {
     await settle();
     backend.last.finish("x");
     await new FakeReader(turns, delivered.turnId).done;
+    await clock.advance(1); // turns of one millisecond have no order
     const failed = await turns.start(asking(), never);
     expect(failed.joined).toBe("no");
     await settle();
     backend.last.end();
     await settle();
-    const read = await turns.start(asking(), never);
-    expect(read.joined).toBe("no");
+    await clock.advance(1);
+    expect((await turns.start(asking(), never)).joined).toBe("no");
+    const read = await turns.start(asking({ fingerprint: "read" }), never);
     const reader = new FakeReader(turns, read.turnId);
     await settle();
-    const again = turns.start(asking(), never);
+    const again = turns.start(asking({ fingerprint: "read" }), never);
     await clock.advance(250);
     expect((await again).joined).toBe("no");
     await reader.leave();
