@@ -67,7 +67,7 @@ describe.each(machines)("on a machine with %s", (_, options) => {
 describe("on a machine where nothing can be asked", () => {
   it("names the product and what to do", async () => {
     const client = openai(await gateway({ home: temporaryHome() }));
-    const refusal = { status: 503, code: "ide_not_running", message: expect.stringContaining("Devin") as string };
+    const refusal = { status: 424, code: "ide_not_running", message: expect.stringContaining("Devin") as string };
     await expect(client.chat.completions.create(ask("count to 7"))).rejects.toMatchObject(refusal);
   });
 

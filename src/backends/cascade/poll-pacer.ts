@@ -19,8 +19,11 @@ interface Slot {
 const gridMs = 4;
 /** Each poll may be this much later than it has to be, if fewer turns wake up then. */
 const spread = 0.25;
-/** What one turn of n waits at least is this times the root of n: 30 ms for 16 turns, 60 for 64, 106 for 200. */
+/** What one turn of n waits at least is this times the root of n: 60 ms for 64 turns, 106 for 200. */
 const perRootMs = 7.5;
+/** Up to 28 turns wait longer, up to a limit: people notice no difference, and the processor does. 40 ms for 16 turns. */
+const perRootOfFewMs = 10;
+const mostOfFewMs = 40;
 /** Wake-ups that are this late on average are none of ours to worry about. */
 const tolerableLatenessMs = 6;
 const latenessPerStretchMs = 12;
@@ -48,7 +51,8 @@ export class PollPacer {
   /** How often one turn may poll now, in ms from one question to the next. */
   get leastIntervalMs(): number {
     const excess = Math.max(0, this.#latenessMs - tolerableLatenessMs) / latenessPerStretchMs;
-    return perRootMs * Math.sqrt(this.#turns) * Math.min(mostStretch, 1 + excess);
+    const root = Math.sqrt(this.#turns);
+    return Math.max(perRootMs * root, Math.min(mostOfFewMs, perRootOfFewMs * root)) * Math.min(mostStretch, 1 + excess);
   }
 
   /** Counts a turn that runs, until the function that this gives is called. */
