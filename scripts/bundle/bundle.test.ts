@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
@@ -28,6 +28,13 @@ test("the plugin runs inside OpenCode: it can load no SQLite, and nothing of a g
 test("the key and the status line are shown without what a gateway is made of", () => {
   for (const chunk of ["key.js", "statusline-fast.js"])
     expect(heavy.filter((name) => loads(programs, chunk).has(name))).toEqual([]);
+});
+
+test("no chunk asks for a file of a library that was not bundled", () => {
+  const asking = readdirSync(programs).filter((name) =>
+    /\brequire\w*\(\s*["']\.{1,2}\//.test(readFileSync(join(programs, name), "utf8")),
+  );
+  expect(asking).toEqual([]);
 });
 
 test("what is started by its file name is there", () => {

@@ -24,14 +24,17 @@ const client = {
 /** What is never bundled: Node itself, and the packages that a user installs when they want them. */
 const external = [/^node:/, /^openai(\/|$)/, /^redis$/];
 
+/** A library's ES module before its CommonJS form, whose `require` of its own files no bundler can follow in every case. */
+const mainFields = ["module", "main"];
+
 /** Writes the programs as few files: a lazy chunk for each command and each rare part, none of which loads another. */
 export function bundlePrograms(folder: string): Promise<readonly OutputChunk[]> {
-  return write({ input: programs, platform: "node" }, folder);
+  return write({ input: programs, platform: "node", resolve: { mainFields } }, folder);
 }
 
 /** Writes the client library. */
 export function bundleClient(folder: string): Promise<readonly OutputChunk[]> {
-  return write({ input: client, platform: "neutral", resolve: { mainFields: ["module", "main"] } }, folder);
+  return write({ input: client, platform: "neutral", resolve: { mainFields } }, folder);
 }
 
 /** Writes the types of all that can be imported, with those of bundled libraries in them. */
