@@ -5,10 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startGatewayProcess } from "../test/support/gateway-process.ts";
+import { quantile } from "./gateway/curve.ts";
 import { costOf } from "./gateway/process-cost.ts";
 import type { Growth, Lags } from "./load/answer.ts";
 import type { PollOrder, PollReport } from "./load/bare-poller.ts";
-import { median, quantile, spread } from "./load/figures.ts";
+import { median, spread } from "./load/figures.ts";
 import type { ServerOrder, ServerReady, ServerReport } from "./load/server.ts";
 import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
 

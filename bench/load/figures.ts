@@ -1,8 +1,4 @@
-/** The value that `fraction` (0 to 1) of the values do not exceed. */
-export function quantile(values: readonly number[], fraction: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? Number.NaN;
-}
+import { quantile } from "../gateway/curve.ts";
 
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
