@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { openAcpAgent } from "../src/backends/acp/agent.ts";
+import { openAcpAgent } from "../src/backends/acp/process/agent.ts";
 import type { Prompt } from "../src/backends/backend.ts";
 import { systemClock } from "../src/base/clock.ts";
 import type { ModelUid } from "../src/base/ids.ts";

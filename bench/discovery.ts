@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../src/base/clock.ts";
-import { discover } from "../src/ide/discover.ts";
+import { discover } from "../src/ide/discover/discover.ts";
+import { noOverrides } from "../src/ide/discover/overrides.ts";
 import { openLinuxHost } from "../src/ide/linux/host.ts";
-import { noOverrides } from "../src/ide/overrides.ts";
-import type { Probe } from "../src/ide/probe-port.ts";
+import type { Probe } from "../src/ide/process/probe-port.ts";
 
 /**
  * One discovery on a machine with 2,000 processes, two IDEs and ten decoys among them: a folder that looks like `/proc`, a

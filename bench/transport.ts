@@ -7,8 +7,8 @@ import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { Secret } from "../src/base/secret.ts";
-import type { WireProtocol } from "../src/language-server/endpoint.ts";
-import { openTransport } from "../src/language-server/open-transport.ts";
+import type { WireProtocol } from "../src/language-server/transport/endpoint.ts";
+import { openTransport } from "../src/language-server/transport/open-transport.ts";
 import { LanguageServerService } from "../src/proto/windsurf/exa/language_server_pb.ts";
 
 /**

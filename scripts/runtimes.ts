@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startGateway } from "../src/cli/start-gateway.ts";
+import { startGateway } from "../src/cli/gateway-process/start-gateway.ts";
 import { startSimulator } from "../src/simulator/start.ts";
 
 /**

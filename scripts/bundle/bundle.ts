@@ -10,7 +10,7 @@ const programs = {
   "simulated-server": "src/simulator/main.ts",
   "simulated-agent": "src/simulator/acp/main.ts",
   "schema-worker": "src/schema/schema-worker.ts",
-  gateway: "src/cli/start-gateway.ts",
+  gateway: "src/cli/gateway-process/start-gateway.ts",
   simulator: "src/simulator/start.ts",
   opencode: "src/opencode/plugin.ts",
 };

@@ -1,4 +1,4 @@
-import type { AcpAgent } from "./acp/agent.ts";
+import type { AcpAgent } from "./acp/process/agent.ts";
 
 /** The vendor's agent, and what a person calls it. */
 export interface VendorAgent {

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import type { Capabilities } from "../language-server/language-server.ts";
-import type { AcpModel } from "./acp/agent.ts";
+import type { AcpModel } from "./acp/process/agent.ts";
 import {
   agentOfConversation,
   agentOfModel,

@@ -1,4 +1,4 @@
-import { callFailure } from "../language-server/call-failure.ts";
+import { callFailure } from "../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
 
 /** How a backend gets at the server of the IDE that runs now. */

@@ -1,7 +1,7 @@
-import type { Io } from "./io.ts";
+import type { Settings } from "./compose/settings.ts";
 import type { OptionSpec } from "./options.ts";
-import type { Output } from "./output.ts";
-import type { Settings } from "./settings.ts";
+import type { Io } from "./terminal/io.ts";
+import type { Output } from "./terminal/output.ts";
 
 /** What a command's handler is handed. */
 export interface CommandContext {

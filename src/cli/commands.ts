@@ -1,32 +1,32 @@
 import type { Command } from "./command.ts";
-import type { OpenLimitsSource } from "./limits-source.ts";
+import type { OpenLimitsSource } from "./compose/limits-source.ts";
 import { type CommandOutline, outlines } from "./outlines.ts";
 
 /** How each command is loaded. Each is a chunk of its own in the built program: one command loads no other. */
 const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> = {
-  serve: async () => (await import("./serve.ts")).serveCommand,
-  demo: async () => (await import("./demo.ts")).demoCommand,
-  simulate: async () => (await import("./simulate.ts")).simulateCommand,
-  chat: async () => (await import("./chat.ts")).chatCommand,
-  tail: async () => (await import("./tail.ts")).tailCommand,
-  run: async () => (await import("./run.ts")).runCommand,
-  models: async () => (await import("./models.ts")).modelsCommand(await openLimits()),
-  doctor: async () => (await import("./doctor.ts")).doctorCommand,
-  account: async () => (await import("./account.ts")).accountCommand,
-  cascades: async () => (await import("./cascades.ts")).cascadesCommand,
-  schema: async () => (await import("./schema.ts")).schemaCommand,
-  usage: async () => (await import("./usage.ts")).usageCommand(await openLimits()),
-  statusline: async () => (await import("./statusline.ts")).statuslineCommand,
-  guard: async () => (await import("./guard.ts")).guardCommand(await openLimits()),
-  dashboard: async () => (await import("./dashboard.ts")).dashboardCommand,
-  setup: async () => (await import("./setup.ts")).setupCommand,
-  key: async () => (await import("./key.ts")).keyCommand,
+  serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  demo: async () => (await import("./commands/demo.ts")).demoCommand,
+  simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
+  chat: async () => (await import("./commands/chat.ts")).chatCommand,
+  tail: async () => (await import("./commands/tail.ts")).tailCommand,
+  run: async () => (await import("./commands/run.ts")).runCommand,
+  models: async () => (await import("./commands/models.ts")).modelsCommand(await openLimits()),
+  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  account: async () => (await import("./commands/account.ts")).accountCommand,
+  cascades: async () => (await import("./commands/cascades.ts")).cascadesCommand,
+  schema: async () => (await import("./commands/schema.ts")).schemaCommand,
+  usage: async () => (await import("./commands/usage.ts")).usageCommand(await openLimits()),
+  statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,
+  guard: async () => (await import("./commands/guard.ts")).guardCommand(await openLimits()),
+  dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
+  setup: async () => (await import("./commands/setup.ts")).setupCommand,
+  key: async () => (await import("./commands/key.ts")).keyCommand,
 };
 
 async function openLimits(): Promise<OpenLimitsSource> {
   const [{ limitsSource }, { openLocalMeter }] = await Promise.all([
-    import("./limits-source.ts"),
-    import("./local-meter.ts"),
+    import("./compose/limits-source.ts"),
+    import("./compose/local-meter.ts"),
   ]);
   return limitsSource(openLocalMeter);
 }

@@ -1,7 +1,7 @@
 import module from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Io } from "./io.ts";
+import type { Io } from "./terminal/io.ts";
 
 /**
  * Lets Node keep what it compiles of Millrace, so that the next start compiles nothing. Does nothing where the folder cannot

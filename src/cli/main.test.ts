@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
-import { fakeIo } from "./io.fake.ts";
 import { run } from "./main.ts";
 import { choice, duration, explainedBy, flag, integer, texts } from "./options.ts";
+import { fakeIo } from "./terminal/io.fake.ts";
 
 const homeFolder = mkdtempSync(join(tmpdir(), "millrace-cli-"));
 

@@ -1,6 +1,6 @@
 import { MillraceError } from "../base/errors.ts";
+import { defaultRedisAddress, parseRedisAddress, type RedisAddress } from "./compose/redis-address.ts";
 import { splitCommand } from "./config/split-command.ts";
-import { defaultRedisAddress, parseRedisAddress, type RedisAddress } from "./redis-address.ts";
 
 /** One option of a command, as data: help, parsing and documentation read the same value. */
 export interface OptionSpec<T> {

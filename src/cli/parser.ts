@@ -1,8 +1,8 @@
 import { Argument, Option, Command as Program } from "commander";
 import { isMillraceError } from "../base/errors.ts";
 import type { Command, CommandContext, OptionValues } from "./command.ts";
-import { exitCodeMeanings } from "./exit-codes.ts";
 import type { OptionSpec } from "./options.ts";
+import { exitCodeMeanings } from "./terminal/exit-codes.ts";
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 

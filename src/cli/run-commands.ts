@@ -1,12 +1,12 @@
 import { CommanderError } from "commander";
 import { isMillraceError, toMillraceError } from "../base/errors.ts";
 import type { Command } from "./command.ts";
-import { exitCodeOf, exitCodes } from "./exit-codes.ts";
-import type { Io } from "./io.ts";
-import { openOutput } from "./output.ts";
+import { readSettings } from "./compose/settings.ts";
+import { version } from "./package-files.ts";
 import { buildProgram } from "./parser.ts";
-import { readSettings } from "./settings.ts";
-import { version } from "./version.ts";
+import { exitCodeOf, exitCodes } from "./terminal/exit-codes.ts";
+import type { Io } from "./terminal/io.ts";
+import { openOutput } from "./terminal/output.ts";
 
 /** Runs one command line of these commands and answers its exit code. Only the entry file exits. */
 export async function runCommands(argv: readonly string[], io: Io, available: readonly Command[]): Promise<number> {

@@ -1,7 +1,7 @@
 import { isMillraceError } from "../base/errors.ts";
 import { type StatusLineFormat, statusLineFormats } from "../usage/status-line.ts";
-import { drawStatusLine } from "./draw-status-line.ts";
-import { readSettings } from "./settings.ts";
+import { readSettings } from "./compose/settings.ts";
+import { drawStatusLine } from "./terminal/draw-status-line.ts";
 
 /**
  * `millrace statusline` without the rest of the CLI: some status bars run it every second, and loading every command costs

@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../base/clock.ts";
-import { openBidiTier } from "./bidi-tier.ts";
-import { cutTier } from "./faulty-tier.fake.ts";
-import { openLink } from "./gateway-link.ts";
-import { openMemoryRecordStore } from "./memory-record-store.ts";
-import type { StreamRequest } from "./messages.ts";
-import { openPollTier } from "./poll-tier.ts";
-import type { ReliableStream } from "./reliable-stream.ts";
-import { resume } from "./resume.ts";
+import { openLink } from "./link/gateway-link.ts";
+import { openMemoryRecordStore } from "./records/memory-record-store.ts";
 import { transportTo } from "./routes.fake.ts";
-import { openSseTier } from "./sse-tier.ts";
-import { startReliableStream } from "./start-stream.ts";
-import type { StreamEvent } from "./stream-event.ts";
-import type { StreamOptions } from "./stream-options.ts";
+import type { StreamRequest } from "./stream/messages.ts";
+import type { ReliableStream } from "./stream/reliable-stream.ts";
+import { resume } from "./stream/resume.ts";
+import { startReliableStream } from "./stream/start-stream.ts";
+import type { StreamEvent } from "./stream/stream-event.ts";
+import type { StreamOptions } from "./stream/stream-options.ts";
 import { calls, FakeStreamServer, type Script, says } from "./stream-server.fake.ts";
-import type { Tier } from "./tier.ts";
+import { openBidiTier } from "./tiers/bidi-tier.ts";
+import { cutTier } from "./tiers/faulty-tier.fake.ts";
+import { openPollTier } from "./tiers/poll-tier.ts";
+import { openSseTier } from "./tiers/sse-tier.ts";
+import type { Tier } from "./tiers/tier.ts";
 
 /** How many worlds are tried; thousands take a minute. */
 const seeds = Number(process.env["MILLRACE_LOSSY_SEEDS"] ?? 80);

@@ -12,7 +12,7 @@ import {
 } from "../proto/aiserver/v1/chat_pb.ts";
 import { nextChain } from "./chain.ts";
 import { fromBase64, fromBase64Url, toBase64, toBase64Url } from "./encoding.ts";
-import { startMark } from "./record.ts";
+import { startMark } from "./records/record.ts";
 
 type ChunkBody = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
 

@@ -2,21 +2,21 @@ import { Hono } from "hono";
 import { matchedRoutes } from "hono/route";
 import { MillraceError } from "../base/errors.ts";
 import { sortableId } from "../base/ids.ts";
-import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./context.ts";
-import { preflight } from "./cors.ts";
-import { mountDashboard } from "./dashboard-routes.ts";
 import { openAiChat } from "./dialects/openai-chat/dialect.ts";
 import { openAiCompletions } from "./dialects/openai-completions/dialect.ts";
-import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./guard.ts";
-import { mountMessages } from "./messages-routes.ts";
-import { mountModels } from "./models-routes.ts";
-import { foldPath } from "./paths.ts";
-import { isForDashboard, isOpen, mountPlain, routeNotFound } from "./plain-routes.ts";
-import { headerSafe } from "./request-headers.ts";
-import { mountResponses } from "./responses-routes.ts";
-import { onRouteError, turnRoute } from "./turn-route.ts";
-import { mountTurns } from "./turns-routes.ts";
-import { mountUsage } from "./usage-routes.ts";
+import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./http/context.ts";
+import { preflight } from "./http/cors.ts";
+import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./http/guard.ts";
+import { foldPath } from "./http/paths.ts";
+import { headerSafe } from "./http/request-headers.ts";
+import { mountDashboard } from "./routes/dashboard-routes.ts";
+import { mountMessages } from "./routes/messages-routes.ts";
+import { mountModels } from "./routes/models-routes.ts";
+import { isForDashboard, isOpen, mountPlain, routeNotFound } from "./routes/plain-routes.ts";
+import { mountResponses } from "./routes/responses-routes.ts";
+import { onRouteError, turnRoute } from "./routes/turn-route.ts";
+import { mountTurns } from "./routes/turns-routes.ts";
+import { mountUsage } from "./routes/usage-routes.ts";
 
 /** The gateway as a function from request to response: guard, then routes. `policy` may gain origins later. */
 export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv> {

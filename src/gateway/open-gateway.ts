@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
-import type { Gateway } from "./context.ts";
-import { openSessions } from "./dashboard-sessions.ts";
-import { openGuard } from "./guard.ts";
-import { type Listening, type ListenOptions, listen } from "./listen.ts";
-import { GatewayMetrics } from "./metrics.ts";
-import { serveNode } from "./node-adapter.ts";
+import { announceTurns } from "./answers/turn-starts.ts";
+import { openSessions } from "./dashboard/dashboard-sessions.ts";
+import type { Gateway } from "./http/context.ts";
+import { openGuard } from "./http/guard.ts";
+import { type Listening, type ListenOptions, listen } from "./http/listen.ts";
+import { serveNode } from "./http/node-adapter.ts";
+import { guarded, isFor, type RpcHandler } from "./http/rpc-handler.ts";
+import { defaultTiming } from "./http/timing.ts";
+import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
 import { defaultMaxBodyBytes, type GatewayOptions } from "./options.ts";
-import { guarded, isFor, type RpcHandler } from "./rpc-handler.ts";
-import { defaultTiming } from "./timing.ts";
-import { announceTurns } from "./turn-starts.ts";
 
 /** A gateway: a function from request to response, and a way to put it on a port. */
 export interface OpenGateway {

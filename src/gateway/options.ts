@@ -3,15 +3,15 @@ import type { Secret } from "../base/secret.ts";
 import type { Models } from "../models/model.ts";
 import type { Turns } from "../turns/turns.ts";
 import type { Meter } from "../usage/meter.ts";
-import type { AgentStats } from "./agent-metrics.ts";
-import type { DashboardFiles } from "./dashboard-files.ts";
-import type { SessionStore } from "./dashboard-sessions.ts";
-import type { GatewayKey } from "./guard.ts";
-import type { GatewayLog } from "./log.ts";
-import type { GatewayMetrics } from "./metrics.ts";
-import type { OpenRpc } from "./rpc-handler.ts";
-import type { Timing } from "./timing.ts";
-import type { TurnStarts } from "./turn-starts.ts";
+import type { TurnStarts } from "./answers/turn-starts.ts";
+import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
+import type { SessionStore } from "./dashboard/dashboard-sessions.ts";
+import type { GatewayKey } from "./http/guard.ts";
+import type { GatewayLog } from "./http/log.ts";
+import type { OpenRpc } from "./http/rpc-handler.ts";
+import type { Timing } from "./http/timing.ts";
+import type { AgentStats } from "./metrics/agent-metrics.ts";
+import type { GatewayMetrics } from "./metrics/metrics.ts";
 
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<

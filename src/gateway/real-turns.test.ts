@@ -8,8 +8,8 @@ import type { LogStore } from "../log/store.ts";
 import { FakeModels } from "../models/models.fake.ts";
 import { type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
 import { fakeKey } from "./gateway.fake.ts";
+import { SseReader } from "./http/sse.fake.ts";
 import { openGateway } from "./open-gateway.ts";
-import { SseReader } from "./sse.fake.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 

@@ -1,6 +1,6 @@
 import type { Secret } from "../base/secret.ts";
-import type { Endpoint, IdeIdentity, IdeVariant } from "../language-server/endpoint.ts";
 import type { Capabilities, LanguageServer } from "../language-server/language-server.ts";
+import type { Endpoint, IdeIdentity, IdeVariant } from "../language-server/transport/endpoint.ts";
 
 /** A running IDE whose language server answered. */
 export interface Ide {

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../base/clock.ts";
-import { discover } from "./discover.ts";
-import type { Host } from "./host.ts";
+import { discover } from "./discover/discover.ts";
+import { type IdeOverrides, noOverrides } from "./discover/overrides.ts";
+import type { Host } from "./host/host.ts";
 import type { Ide, TraceEntry } from "./ide.ts";
 import { openLinuxHost } from "./linux/host.ts";
-import { type IdeOverrides, noOverrides } from "./overrides.ts";
 import {
   onlyProcesses,
   probeStandIn,

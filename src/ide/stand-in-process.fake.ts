@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Host } from "./host.ts";
-import type { Probe } from "./probe-port.ts";
+import type { Host } from "./host/host.ts";
+import type { Probe } from "./process/probe-port.ts";
 
 /** A real process that looks like what its argv says, for tests of discovery. */
 export interface StandIn {

@@ -1,7 +1,7 @@
 import type { CallOptions } from "@connectrpc/connect";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import { type RetryPolicy, type RetryPorts, retry } from "../base/retry.ts";
-import { type ErrorContext, translateError, upstreamReason } from "./errors.ts";
+import { type ErrorContext, translateError, upstreamReason } from "./errors/errors.ts";
 
 /** How long each kind of call may take, in ms. */
 export interface Deadlines {

@@ -1,9 +1,9 @@
 import { createClient } from "@connectrpc/connect";
 import type { CascadeId } from "../base/ids.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
-import type { Endpoint } from "./endpoint.ts";
-import { translateError } from "./errors.ts";
-import { openTransport } from "./open-transport.ts";
+import { translateError } from "./errors/errors.ts";
+import type { Endpoint } from "./transport/endpoint.ts";
+import { openTransport } from "./transport/open-transport.ts";
 
 const limitMs = 10_000;
 

@@ -7,7 +7,7 @@ import type {
   CortexTrajectoryStep,
   ExecutorMetadata,
 } from "../proto/windsurf/exa/cortex_pb.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./transport/endpoint.ts";
 
 export interface SendMessage {
   readonly cascadeId: CascadeId;

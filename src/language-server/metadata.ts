@@ -2,7 +2,7 @@ import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "../base/clock.ts";
 import type { MetadataSchema } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import type { IdeIdentity } from "./endpoint.ts";
+import type { IdeIdentity } from "./transport/endpoint.ts";
 
 /** The ids that `Metadata` carries. One per process: two of them would hand out the same request ids. */
 export interface WireIds {

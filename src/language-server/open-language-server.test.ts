@@ -7,13 +7,13 @@ import type { CascadeId, ModelUid } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
 import { ConversationalPlannerMode } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import type { SendUserCascadeMessageRequest, StartCascadeRequest } from "../proto/windsurf/exa/language_server_pb.ts";
-import { callFailure } from "./call-failure.ts";
-import type { WireProtocol } from "./endpoint.ts";
-import { upstreamReason } from "./errors.ts";
+import { callFailure } from "./errors/call-failure.ts";
+import { upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, LanguageServer, SendMessage } from "./language-server.ts";
 import { createWireIds } from "./metadata.ts";
 import { type LanguageServerOptions, openLanguageServer } from "./open-language-server.ts";
 import { type FakeMethods, type RpcServer, startRpcServer } from "./rpc-server.fake.ts";
+import type { WireProtocol } from "./transport/endpoint.ts";
 
 const identity = {
   variant: "windsurf",

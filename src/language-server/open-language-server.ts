@@ -11,18 +11,18 @@ import type { MetadataSchema, UserStatus } from "../proto/windsurf/exa/codeium_c
 import { CortexTrajectorySource, CortexTrajectoryType } from "../proto/windsurf/exa/cortex_pb.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { Calls, type Deadlines, defaultDeadlines } from "./calls.ts";
-import { type UnreadableCalls, unreadableCalls } from "./capabilities.ts";
 import { cascadeConfig } from "./cascade-config.ts";
-import type { Endpoint, IdeIdentity } from "./endpoint.ts";
-import type { UpstreamReason } from "./error-table.ts";
-import { asRetired, errorFromText, upstreamReason } from "./errors.ts";
+import type { UpstreamReason } from "./errors/error-table.ts";
+import { asRetired, errorFromText, upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
-import type { CheckHolder } from "./open-socket.ts";
-import { type OpenTransport, openTransport } from "./open-transport.ts";
 import { PanelState } from "./panel-state.ts";
+import { type UnreadableCalls, unreadableCalls } from "./probe/capabilities.ts";
 import { rawChatRequest } from "./raw-chat.ts";
 import { statusOnlyService } from "./status-only.ts";
+import type { Endpoint, IdeIdentity } from "./transport/endpoint.ts";
+import type { CheckHolder } from "./transport/open-socket.ts";
+import { type OpenTransport, openTransport } from "./transport/open-transport.ts";
 
 export interface LanguageServerOptions {
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-import type { IdeVariant } from "./endpoint.ts";
+import type { IdeVariant } from "./transport/endpoint.ts";
 
 /** The first version that is called Devin Desktop. Source: docs/wire/devin-desktop.md, "Names and versions". */
 const firstDevin = 3;

@@ -7,8 +7,8 @@ import { Code, ConnectError, type ConnectRouter, type Interceptor, type ServiceI
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { Secret } from "../base/secret.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
-import type { Endpoint, WireProtocol } from "./endpoint.ts";
 import { selfSignedCertificate, selfSignedKey } from "./fixtures/self-signed.ts";
+import type { Endpoint, WireProtocol } from "./transport/endpoint.ts";
 
 export const fakeToken = "0c0ffee0-csrf-4000-8000-000000000001";
 

@@ -3,12 +3,12 @@ import { systemClock } from "../base/clock.ts";
 import type { ModelUid } from "../base/ids.ts";
 import { CascadeRunStatus } from "../proto/windsurf/exa/cortex_pb.ts";
 import { type Simulator, startSimulator } from "../simulator/start.ts";
-import { callFailure } from "./call-failure.ts";
-import type { WireProtocol } from "./endpoint.ts";
+import { callFailure } from "./errors/call-failure.ts";
 import type { Capabilities, LanguageServer } from "./language-server.ts";
 import { createWireIds } from "./metadata.ts";
 import { openLanguageServer } from "./open-language-server.ts";
-import { probePort } from "./probe.ts";
+import { probePort } from "./probe/probe.ts";
+import type { WireProtocol } from "./transport/endpoint.ts";
 
 /** The client against the stand-in IDE: the real wire, from a real process, of each kind of build. */
 const builds: readonly (readonly [Parameters<typeof startSimulator>[0], Capabilities])[] = [

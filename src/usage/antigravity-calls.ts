@@ -8,9 +8,9 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, file_google_protobuf_struct, StructSchema } from "@bufbuild/protobuf/wkt";
 import type { Transport } from "@connectrpc/connect";
-import type { Endpoint } from "../language-server/endpoint.ts";
-import { translateError, upstreamReason } from "../language-server/errors.ts";
-import { openTransport } from "../language-server/open-transport.ts";
+import { translateError, upstreamReason } from "../language-server/errors/errors.ts";
+import type { Endpoint } from "../language-server/transport/endpoint.ts";
+import { openTransport } from "../language-server/transport/open-transport.ts";
 
 /** What Antigravity answered, as JSON; undefined for a call that this build lacks. */
 export interface AntigravityPlan {

@@ -1,4 +1,4 @@
-import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 
 /** How a plan counts. Told apart by what the answer holds, never by configuration. */
 export type PlanShape = "credits" | "quota" | "fractions" | "pools" | "unknown";

@@ -1,7 +1,7 @@
 import { deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../base/errors.ts";
-import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";

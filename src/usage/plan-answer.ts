@@ -1,5 +1,5 @@
 import type { MillraceError } from "../base/errors.ts";
-import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { antigravitySnapshot } from "./antigravity-plan.ts";
 import type { LimitsSnapshot } from "./limits.ts";

@@ -1,4 +1,4 @@
-import type { IdeVariant } from "../language-server/endpoint.ts";
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { StreamEvent } from "../../src/client/stream-event.ts";
+import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { temporaryHome } from "../support/home.ts";
 import { gateway, model, patienceMs, simulator } from "../support/world.ts";
 import { chromiumPath, startChromium } from "./dashboard-world.ts";

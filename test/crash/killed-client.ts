@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { StreamEvent } from "../../src/client/stream-event.ts";
+import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { compileCache } from "../support/gateway-process.ts";
 import { type CrashClient, type Question, type Received, RuleBroken } from "./crash-client.ts";
 import { Door } from "./door.ts";

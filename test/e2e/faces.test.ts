@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { nodeLink } from "../../src/client/node/node-link.ts";
-import { startReliableStream } from "../../src/client/start-stream.ts";
+import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import { rawClient, say, tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { StreamUnifiedChatResponseWithToolsSchema as ChunkSchema } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import { eventsOf } from "../cut/exchange.ts";

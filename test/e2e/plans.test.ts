@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { fakeIo } from "../../src/cli/io.fake.ts";
+import { type RunningGateway, startGateway } from "../../src/cli/gateway-process/start-gateway.ts";
 import { run } from "../../src/cli/main.ts";
-import { type RunningGateway, startGateway } from "../../src/cli/start-gateway.ts";
+import { fakeIo } from "../../src/cli/terminal/io.fake.ts";
 import { type LimitsOfIde, limitsSchema, usageSchema } from "../../src/usage/envelope.ts";
 import { temporaryHome } from "../support/home.ts";
 import { ask, openai, patienceMs, simulator } from "../support/world.ts";

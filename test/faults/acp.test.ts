@@ -1,9 +1,9 @@
 import Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { openMemoryRecordStore } from "../../src/client/memory-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
-import { startReliableStream } from "../../src/client/start-stream.ts";
+import { openMemoryRecordStore } from "../../src/client/records/memory-record-store.ts";
+import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import type { Simulator } from "../../src/simulator/start.ts";
 import { millrace, startGatewayProcess } from "../support/gateway-process.ts";

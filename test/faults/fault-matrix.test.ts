@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isMillraceError } from "../../src/base/errors.ts";
-import { openMemoryRecordStore } from "../../src/client/memory-record-store.ts";
 import { nodeLink } from "../../src/client/node/node-link.ts";
-import { startReliableStream } from "../../src/client/start-stream.ts";
+import { openMemoryRecordStore } from "../../src/client/records/memory-record-store.ts";
+import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
 import { patience } from "../support/world.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { StreamEvent } from "../../src/client/stream-event.ts";
+import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { effectsIn, flat, type Names, receivedOf } from "../crash/stream-client.ts";
 import { compileCache, type GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";

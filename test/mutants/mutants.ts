@@ -10,11 +10,14 @@ export interface Mutant {
 }
 
 const log = ["src/log/memory/memory-log.test.ts", "src/log/sqlite/sqlite-log.test.ts"];
-const streams = ["src/gateway/idempotent/idempotent.test.ts", "src/gateway/idempotent/stream-guarantees.test.ts"];
+const streams = [
+  "src/gateway/idempotent/idempotent.test.ts",
+  "src/gateway/idempotent/stream/stream-guarantees.test.ts",
+];
 const orders = "src/gateway/idempotent/interleavings.test.ts";
-const takeOver = "src/gateway/idempotent/take-over.test.ts";
+const takeOver = "src/gateway/idempotent/attach/take-over.test.ts";
 const turns = ["src/turns/open-turns.test.ts", "src/turns/attachment.test.ts"];
-const client = ["src/client/stream.test.ts", "src/client/decide.test.ts"];
+const client = ["src/client/stream/stream.test.ts", "src/client/stream/decide.test.ts"];
 const sealing = ["src/log/sealing/sealing.test.ts"];
 
 /** What nobody must be able to do to Millrace without a test that says so. */
@@ -42,31 +45,31 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G8: nobody is told that he was superseded",
-    file: "src/gateway/idempotent/serve-attach.ts",
+    file: "src/gateway/idempotent/attach/serve-attach.ts",
     from: "if (attachment.superseded.aborted) throw superseded();",
     to: "",
     tests: [orders],
   },
   {
     name: "G8: a late abort ends the turn of a newer attach",
-    file: "src/gateway/idempotent/take-over.ts",
+    file: "src/gateway/idempotent/attach/take-over.ts",
     from: "if (!place.isOvertaken) await there",
     to: "await there",
     tests: [takeOver],
   },
   {
     name: "G7: an abort is lost with the client that leaves at once",
-    file: "src/gateway/idempotent/take-over.ts",
+    file: "src/gateway/idempotent/attach/take-over.ts",
     from: "if (!(await incoming.hasAny())) return false;",
     to: "if (!signal.aborted || place !== undefined) return false;",
     tests: [takeOver, orders],
   },
   {
     name: "G7: what had come is dropped when its client leaves",
-    file: "src/gateway/idempotent/serve-attach.ts",
+    file: "src/gateway/idempotent/attach/serve-attach.ts",
     from: "if (signal.aborted && !observes) await workOff(attach, bell, stopping);",
     to: "",
-    tests: ["src/gateway/idempotent/run-attach.test.ts"],
+    tests: ["src/gateway/idempotent/attach/run-attach.test.ts"],
   },
   {
     name: "G7: who joins a turn shortens its grace time",
@@ -92,7 +95,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G3: a message is acknowledged before it is stored",
-    file: "src/gateway/idempotent/stream-session.ts",
+    file: "src/gateway/idempotent/stream/stream-session.ts",
     from: "    const sent = await attachment.send({ seqno: number, payload }, start, signal);",
     to: `    this.#acks.push(number);
     this.#news();
@@ -129,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G6: the digest of the end is not compared",
-    file: "src/client/reading.ts",
+    file: "src/client/stream/reading.ts",
     from: "(event.countBefore !== received.count || event.chainBefore !== received.chain)",
     to: "event.countBefore !== received.count",
     tests: client,
@@ -214,7 +217,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G10: an attach's digest is not compared",
-    file: "src/gateway/idempotent/stored-stream.ts",
+    file: "src/gateway/idempotent/stream/stored-stream.ts",
     from: "if (chainHead === undefined || !isSame(ask.chain, chainHead)) throw diverged();",
     to: "if (chainHead === undefined) throw diverged();\n  void isSame;",
     tests: streams,
@@ -235,28 +238,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G13: a tool's start is not stored",
-    file: "src/client/decide.ts",
+    file: "src/client/stream/decide.ts",
     from: '{ state: { ...state, record }, effects: [{ type: "store" }] };\n}\n\nfunction given',
     to: '{ state: { ...state, record }, effects: [{ type: "note" }] };\n}\n\nfunction given',
     tests: client,
   },
   {
     name: "H1: the cursor passes an open call",
-    file: "src/client/reading.ts",
+    file: "src/client/stream/reading.ts",
     from: "isAfter(open.eventId, record.applied.eventId) ? record.applied : open.before;",
     to: "true ? record.applied : open.before;",
     tests: client,
   },
   {
     name: "H2: a message is sent before it is stored",
-    file: "src/client/decide.ts",
+    file: "src/client/stream/decide.ts",
     from: 'effects: [{ type: "store" }, ...send]',
     to: 'effects: [...send, { type: "store" }]',
     tests: client,
   },
   {
     name: "H9: a mere welcome gives the budget back",
-    file: "src/client/decide.ts",
+    file: "src/client/stream/decide.ts",
     from: 'state: { ...state, phase: "attached", degraded: input.degraded, record: next },',
     to: 'state: { ...state, phase: "attached", degraded: input.degraded, record: next, fruitless: 0 },',
     tests: client,
@@ -270,7 +273,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G2: a resumed stream begins with the event at its cursor",
-    file: "src/gateway/idempotent/live-chunks.ts",
+    file: "src/gateway/idempotent/stream/live-chunks.ts",
     from: "for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;",
     to: "for (const chunk of encoder.push(event)) if (chunk.eventId >= cursor) yield chunk;",
     tests: streams,
@@ -305,14 +308,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G10: a gateway that went back is believed",
-    file: "src/client/decide.ts",
+    file: "src/client/stream/decide.ts",
     from: "if (input.epoch !== undefined && input.epoch <= record.epoch)",
     to: "if (input.epoch === -1)",
     tests: client,
   },
   {
     name: "G10: a client that went back sends under used numbers",
-    file: "src/client/decide.ts",
+    file: "src/client/stream/decide.ts",
     from: "if (input.highestSeqno !== undefined && input.highestSeqno >= (record.sentBelow ?? record.nextSeqno))",
     to: "if (input.highestSeqno === -1)",
     tests: client,
@@ -326,7 +329,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G14: degraded is not said",
-    file: "src/gateway/idempotent/serve-attach.ts",
+    file: "src/gateway/idempotent/attach/serve-attach.ts",
     from: "isDegradedMode: attachment.degraded,",
     to: "isDegradedMode: false,",
     tests: streams,
@@ -340,21 +343,21 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "H9: clients come back all at the same time",
-    file: "src/client/backoff.ts",
+    file: "src/client/link/backoff.ts",
     from: "+ random() * ceiling",
     to: "+ ceiling",
-    tests: ["src/client/backoff.test.ts", ...client],
+    tests: ["src/client/link/backoff.test.ts", ...client],
   },
   {
     name: "R18: a gap in the numbers is passed over",
-    file: "src/gateway/idempotent/stream-session.ts",
+    file: "src/gateway/idempotent/stream/stream-session.ts",
     from: "if (!this.#options.waitsForGaps || this.#early.size >= mostWaiting) throw gap(seqno, this.#expected);",
     to: "",
     tests: streams,
   },
   {
     name: "a sign of life although the model's server is silent",
-    file: "src/gateway/idempotent/serve-attach.ts",
+    file: "src/gateway/idempotent/attach/serve-attach.ts",
     from: "return isAnswering(turns.lastAliveAtMs(turnId), clock, waits);",
     to: "return isAnswering(clock.now(), clock, waits);",
     tests: streams,

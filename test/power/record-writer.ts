@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { openFileRecordStore } from "../../src/client/node/file-record-store.ts";
-import { newRecord } from "../../src/client/record.ts";
+import { newRecord } from "../../src/client/records/record.ts";
 import { recordKey, streamKeys } from "./record-pattern.ts";
 
 /**

@@ -2,7 +2,7 @@ import process from "node:process";
 import { systemClock } from "../../base/clock.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import { eventsOf } from "../batches.ts";
-import { type AcpAgentSpec, openAcpAgent } from "./agent.ts";
+import { type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 
 /* A gateway that asks an agent, prints a line at the first text, and then stays until it is killed. */
 

@@ -5,9 +5,9 @@ import {
   type MillraceErrorOptions,
   unusableAnswer,
 } from "../../base/errors.ts";
-import { parseResetTime } from "../../language-server/reset-time.ts";
-import { isObject } from "./json-lines.ts";
-import { ProcessGone, RpcError } from "./rpc-peer.ts";
+import { parseResetTime } from "../../language-server/errors/reset-time.ts";
+import { isObject } from "./process/json-lines.ts";
+import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
 
 /** What a translation needs to know: which agent spoke, and the time. */
 export interface AgentErrorContext {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { conclude } from "./conclusion.ts";
 import { agentError, isLockedSession, isUnknownSession } from "./errors.ts";
-import { JsonLines } from "./json-lines.ts";
-import { readReplay } from "./replayed-turn.ts";
-import { ProcessGone, RpcError } from "./rpc-peer.ts";
-import { quietMode, readSessionOptions } from "./session-options.ts";
+import { JsonLines } from "./process/json-lines.ts";
+import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
+import { readReplay } from "./session/replayed-turn.ts";
+import { quietMode, readSessionOptions } from "./session/session-options.ts";
 import { tokensIn, usageOf } from "./token-counts.ts";
 import { UpdateReader } from "./updates.ts";
 

@@ -10,7 +10,7 @@ import { type BackendHarness, describeBackend } from "../backend.conformance.ts"
 import type { Prompt } from "../backend.ts";
 import { eventsOf } from "../batches.ts";
 import { replay } from "../replay.fake.ts";
-import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "./agent.ts";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
 
 /** The stand-in's `devin` program, as discovery would find and start it. */
 class Standin {

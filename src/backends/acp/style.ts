@@ -1,5 +1,5 @@
 import type { Prompt, PromptForm } from "../backend.ts";
-import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
+import type { AcpAgentSpec, AcpStyle } from "./process/agent-spec.ts";
 
 /**
  * In which style Devin is asked when the configuration does not say. Its default agent in `ask` mode answers plain questions

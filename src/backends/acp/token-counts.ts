@@ -1,5 +1,5 @@
 import type { TurnEventBody } from "../../log/event.ts";
-import { isObject, type JsonObject } from "./json-lines.ts";
+import { isObject, type JsonObject } from "./process/json-lines.ts";
 
 /** Tokens of one turn as an agent reports them. */
 export interface TokenCounts {

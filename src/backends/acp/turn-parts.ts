@@ -1,12 +1,12 @@
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { Prompt } from "../backend.ts";
-import type { AgentProcess, OpenSession } from "./agent-process.ts";
-import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
 import type { AgentErrorContext } from "./errors.ts";
-import type { ProcessPool } from "./process-pool.ts";
-import type { SessionNotes } from "./session-notes.ts";
-import { quietMode } from "./session-options.ts";
+import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
+import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
+import type { ProcessPool } from "./process/process-pool.ts";
+import type { SessionNotes } from "./session/session-notes.ts";
+import { quietMode } from "./session/session-options.ts";
 import { type Launch, launchFor, promptTexts } from "./style.ts";
 
 /** What every turn of one agent works with. Times in ms. */

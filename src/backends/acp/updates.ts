@@ -1,6 +1,6 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Answer } from "../answer-diff.ts";
-import { isObject, type JsonObject } from "./json-lines.ts";
+import { isObject, type JsonObject } from "./process/json-lines.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
 
 /** A step of the agent's own that does more than look: "edit (Write hello.txt)". */

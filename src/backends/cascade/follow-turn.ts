@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { callFailure } from "../../language-server/call-failure.ts";
+import { callFailure } from "../../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";

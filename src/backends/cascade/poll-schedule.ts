@@ -1,4 +1,4 @@
-import type { CallFailureKind } from "../../language-server/call-failure.ts";
+import type { CallFailureKind } from "../../language-server/errors/call-failure.ts";
 import type { NextPoll } from "./poll-pacer.ts";
 
 /** How a poll failed: `silent` where no answer came in time, as when the server's process hangs, or is starved or stopped. */

@@ -1,8 +1,8 @@
 import { bestEffort, deadline } from "../../base/async.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { callFailure } from "../../language-server/call-failure.ts";
-import { errorFromDetails, errorFromText, upstreamReason } from "../../language-server/errors.ts";
+import { callFailure } from "../../language-server/errors/call-failure.ts";
+import { errorFromDetails, errorFromText, upstreamReason } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { callFailure } from "../../language-server/call-failure.ts";
+import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt } from "../backend.ts";
 import type { Reach } from "../reach.ts";

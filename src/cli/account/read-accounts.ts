@@ -1,9 +1,9 @@
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
-import { type KeyForm, parseApiKey } from "../../ide/api-key.ts";
+import { type KeyForm, parseApiKey } from "../../ide/account/api-key.ts";
 import type { AgentProgram, DiscoveryResult, Ide, IdeFinder, InstalledApp, SavedPlan } from "../../ide/ide.ts";
-import { upstreamReason } from "../../language-server/errors.ts";
+import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
 

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { AcpAgentSpec } from "../../backends/acp/agent.ts";
+import type { AcpAgentSpec } from "../../backends/acp/process/agent.ts";
 import type { PromptForm } from "../../backends/backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { AgentProgram } from "../../ide/ide.ts";
 import { agentEnvironment } from "../config/agent-environment.ts";
 import type { AgentConfig, AskingStyle, Config } from "../config/config-schema.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 
 /** What every specification is made from. */
 export interface SpecParts {

@@ -1,11 +1,11 @@
-import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/agent.ts";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../backends/acp/process/agent.ts";
 import type { Agents } from "../../backends/agents.ts";
 import { MillraceError } from "../../base/errors.ts";
-import type { AgentStats } from "../../gateway/agent-metrics.ts";
-import type { CascadeJournal } from "../../ide/cascade-journal.ts";
+import type { AgentStats } from "../../gateway/metrics/agent-metrics.ts";
+import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Config } from "../config/config-schema.ts";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 import { configuredSpec, namedVendorSpec, type SpecParts, vendorNames, vendorSpec } from "./agent-spec.ts";
 import { journalled } from "./journalled.ts";
 import { vendorProgram } from "./vendor-program.ts";

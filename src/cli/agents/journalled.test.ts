@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Backend, Prompt } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
-import { openCascadeJournal } from "../../ide/cascade-journal.ts";
+import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { journalled } from "./journalled.ts";
 
 const id = "acp:opencode:s1" as CascadeId;

@@ -2,7 +2,7 @@ import type { Backend, Batch, RunOptions } from "../../backends/backend.ts";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import type { CascadeJournal } from "../../ide/cascade-journal.ts";
+import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 
 /**
  * The same backend, whose every new conversation is noted in the journal before anybody learns its id, and again once it is

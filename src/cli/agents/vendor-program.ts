@@ -1,5 +1,5 @@
 import { MillraceError } from "../../base/errors.ts";
-import { chooseAgent } from "../../ide/choose-agent.ts";
+import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { AgentProgram, DiscoveryResult } from "../../ide/ide.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
-import { callGateway, type GatewayClient } from "../gateway-client.ts";
+import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import type { ListedModel, Target } from "./client.ts";
 
 const listSchema = z.object({

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import type { Io } from "../io.ts";
+import type { Io } from "../terminal/io.ts";
 import { type Known, redactor } from "./redact.ts";
 import { render } from "./render.ts";
 import type { DoctorReport } from "./report.ts";

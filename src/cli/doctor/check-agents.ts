@@ -1,4 +1,4 @@
-import { chooseAgent } from "../../ide/choose-agent.ts";
+import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult } from "../../ide/ide.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";

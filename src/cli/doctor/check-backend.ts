@@ -1,9 +1,9 @@
-import type { AcpAgent } from "../../backends/acp/agent.ts";
+import type { AcpAgent } from "../../backends/acp/process/agent.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
-import { type BackendInUse, describeBackend } from "../health-details.ts";
+import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import type { Finding } from "./finding.ts";
 import { spellBytes } from "./spell.ts";
 

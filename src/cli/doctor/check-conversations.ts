@@ -1,4 +1,4 @@
-import type { CascadesOnDisk } from "../own-cascades.ts";
+import type { CascadesOnDisk } from "../compose/own-cascades.ts";
 import type { Finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
 

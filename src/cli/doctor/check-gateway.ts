@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
-import { findGateway } from "../gateway-client.ts";
-import { readGatewayFile } from "../gateway-file.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../compose/settings.ts";
+import { findGateway } from "../gateway-process/gateway-client.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
 import type { Finding } from "./finding.ts";
 
 export interface GatewayCheck {

@@ -1,13 +1,13 @@
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
-import { chooseAgent } from "../../ide/choose-agent.ts";
+import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, TraceEntry } from "../../ide/ide.ts";
-import { byServer, isFound, nearestMiss } from "../../ide/near-miss.ts";
-import { upstreamReason } from "../../language-server/errors.ts";
+import { byServer, isFound, nearestMiss } from "../../ide/process/near-miss.ts";
+import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { productToday } from "../../language-server/product-name.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
-import { nameOfRunning, signedOutHere } from "../servers.ts";
+import { nameOfRunning, signedOutHere } from "../commands/servers.ts";
 import { checkSchema, type SchemaReport } from "./check-schema.ts";
 import type { Finding } from "./finding.ts";
 

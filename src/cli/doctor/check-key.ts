@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { isMillraceError } from "../../base/errors.ts";
-import { readKey } from "../key-file.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../compose/settings.ts";
+import { readKey } from "../gateway-process/key-file.ts";
 import type { Finding } from "./finding.ts";
 
 export interface KeyCheck {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { loadRedisLog } from "../../log/redis/load-redis-log.ts";
-import type { RedisAddress } from "../redis-address.ts";
+import type { RedisAddress } from "../compose/redis-address.ts";
 import type { StoreCheck } from "./check-store.ts";
 
 /** Whether the Redis server that gateways share their turns in answers. It reads nothing there. */

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { isMillraceError } from "../../base/errors.ts";
-import { joinPath } from "../../ide/layouts.ts";
+import { joinPath } from "../../ide/apps/layouts.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 
 /** How the schema of an IDE's build stands to ours. */

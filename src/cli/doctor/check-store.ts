@@ -1,7 +1,7 @@
 import { readdir, statfs } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { inspectSqliteLog, type LogFileState } from "../../log/sqlite/inspect-sqlite-log.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../compose/settings.ts";
 import type { Finding } from "./finding.ts";
 import { spellBytes, spellCount } from "./spell.ts";
 

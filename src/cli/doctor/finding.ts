@@ -1,4 +1,4 @@
-import { exitCodes } from "../exit-codes.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
 
 /** What a finding is about. */
 export type Area = "ide" | "agent" | "gateway" | "key" | "store" | "conversations" | "clock" | "runtime" | "answer";

@@ -1,4 +1,4 @@
-import type { Output } from "../output.ts";
+import type { Output } from "../terminal/output.ts";
 import type { IdeReport } from "./check-ides.ts";
 import type { Finding } from "./finding.ts";
 import type { DoctorReport } from "./report.ts";

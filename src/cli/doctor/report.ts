@@ -1,4 +1,4 @@
-import type { CascadesOnDisk } from "../own-cascades.ts";
+import type { CascadesOnDisk } from "../compose/own-cascades.ts";
 import type { AgentsCheck } from "./check-agents.ts";
 import { type BackendCheck, besideAgent } from "./check-backend.ts";
 import { type ConversationsCheck, checkConversations } from "./check-conversations.ts";

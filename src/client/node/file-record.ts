@@ -2,10 +2,10 @@ import { readdir, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { StreamRecord } from "../record.ts";
-import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../record-store.ts";
-import { openRecord, sealRecord, UntrustedRecord } from "../sealed-record.ts";
-import type { RecordKey } from "../web-platform.ts";
+import type { RecordKey } from "../link/web-platform.ts";
+import type { StreamRecord } from "../records/record.ts";
+import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../records/record-store.ts";
+import { openRecord, sealRecord, UntrustedRecord } from "../records/sealed-record.ts";
 import { readIfThere, replaceFile, syncFolder } from "./durable-file.ts";
 import type { OwnerFile } from "./owner-file.ts";
 

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { observe } from "../observe.ts";
-import { webLink } from "../web-link.ts";
+import { webLink } from "../link/web-link.ts";
+import { observe } from "../stream/observe.ts";
 import { nodeLink } from "./node-link.ts";
 
 const pass = { streamKey: "a-stream", encryptionKey: "A".repeat(43) };

@@ -10,8 +10,8 @@ import {
   StreamEnd_Outcome,
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import { parseMessage } from "../dialects/idempotent/client-message.ts";
-import type { AttachAsk } from "./attach-headers.ts";
 import type { MessageInit, RawAttach } from "./raw-client.fake.ts";
+import type { AttachAsk } from "./rpc/attach-headers.ts";
 
 /** What one client sent, and what it got to know. */
 export interface Heard {

@@ -9,8 +9,8 @@ import {
   StreamUnifiedChatResponseWithToolsSchema as ServerChunkSchema,
   StreamEnd_Outcome,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import { chainDigest } from "./chain.ts";
 import { detailsOf, type RawAttach, say, type TierName } from "./raw-client.fake.ts";
+import { chainDigest } from "./stream/chain.ts";
 import {
   attach,
   newNames,

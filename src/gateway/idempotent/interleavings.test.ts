@@ -3,7 +3,7 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { everySchedule } from "../../log/schedule.fake.ts";
 import type { LogStore } from "../../log/store.ts";
-import { type Doings, playAttachers, type Scenario } from "./attachers.fake.ts";
+import { type Doings, playAttachers, type Scenario } from "./attach/attachers.fake.ts";
 import { say } from "./raw-client.fake.ts";
 import { sealedFileLog, sealedMemoryLog } from "./stream-world.fake.ts";
 

@@ -13,20 +13,20 @@ import {
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attachment.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
-import type { Caller } from "../guard.ts";
-import type { OpenRpc, RpcHandler } from "../rpc-handler.ts";
-import { namesStream } from "./attach-headers.ts";
-import { AttachOrder } from "./attach-order.ts";
-import { isCallPath } from "./find-call.ts";
-import type { StreamParts } from "./open-attach.ts";
-import { type PollAnswer, PolledAttach } from "./polled-attach.ts";
-import { defaultQuotas, Quotas, type StreamQuotas } from "./quotas.ts";
-import { Rendezvous } from "./rendezvous.ts";
-import { rpcServer } from "./rpc-server.ts";
-import { type Carrier, runAttach } from "./run-attach.ts";
-import { encodeAny } from "./serve-attach.ts";
-import { unreadable } from "./unreadable.ts";
-import { writeRefusal } from "./write-refusal.ts";
+import type { Caller } from "../http/guard.ts";
+import type { OpenRpc, RpcHandler } from "../http/rpc-handler.ts";
+import { AttachOrder } from "./attach/attach-order.ts";
+import type { StreamParts } from "./attach/open-attach.ts";
+import { type Carrier, runAttach } from "./attach/run-attach.ts";
+import { encodeAny } from "./attach/serve-attach.ts";
+import { namesStream } from "./rpc/attach-headers.ts";
+import { isCallPath } from "./rpc/find-call.ts";
+import { rpcServer } from "./rpc/rpc-server.ts";
+import { unreadable } from "./rpc/unreadable.ts";
+import { writeRefusal } from "./rpc/write-refusal.ts";
+import { defaultQuotas, Quotas, type StreamQuotas } from "./stream/quotas.ts";
+import { type PollAnswer, PolledAttach } from "./tiers/polled-attach.ts";
+import { Rendezvous } from "./tiers/rendezvous.ts";
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: "who asks" });
 

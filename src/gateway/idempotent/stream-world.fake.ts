@@ -15,12 +15,12 @@ import type { LogStore } from "../../log/store.ts";
 import { FakeBackend } from "../../turns/backend.fake.ts";
 import { openTurns, type TurnsOptions } from "../../turns/open-turns.ts";
 import { plainLayout } from "../../turns/turns.fake.ts";
+import { announceTurns } from "../answers/turn-starts.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import type { GatewayOptions } from "../options.ts";
-import { announceTurns } from "../turn-starts.ts";
 import { openIdempotent } from "./open-idempotent.ts";
-import type { StreamQuotas } from "./quotas.ts";
 import { rawClient, type TierName } from "./raw-client.fake.ts";
+import type { StreamQuotas } from "./stream/quotas.ts";
 
 export interface StreamWorldOptions {
   readonly clock?: Clock;

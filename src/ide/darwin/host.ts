@@ -1,7 +1,7 @@
-import { type CommonHostOptions, commonHost } from "../common-host.ts";
-import type { Answer, Host, ListeningSocket, ProcessList, ProcessRow } from "../host.ts";
-import type { CommandOutput, RunCommand } from "../run-command.ts";
-import { holdings } from "../shared-ports.ts";
+import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
+import type { Answer, Host, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
+import type { CommandOutput, RunCommand } from "../host/run-command.ts";
+import { holdings } from "../process/shared-ports.ts";
 import { type PsRow, parseLsof, parsePs, parsePsEnvironment, psColumns } from "./parse.ts";
 
 export interface DarwinHostOptions extends CommonHostOptions {

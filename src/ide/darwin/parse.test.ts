@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classify } from "../classify.ts";
+import { classify } from "../process/classify.ts";
 import { parseLsof, parsePs, parsePsEnvironment, parseSocket } from "./parse.ts";
 
 const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");

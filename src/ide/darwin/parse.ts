@@ -1,5 +1,5 @@
-import { splitUnquoted } from "../command-line.ts";
-import type { CommandLine } from "../host.ts";
+import type { CommandLine } from "../host/host.ts";
+import { splitUnquoted } from "../process/command-line.ts";
 
 /**
  * The columns asked of `ps`, in this order, without headings; `lstart` is five words. One option each: BSD's `ps` takes

@@ -1,6 +1,6 @@
-import { mapBounded, within } from "../bounded.ts";
-import { type CommonHostOptions, commonHost } from "../common-host.ts";
-import type { Answer, CommandLine, Host, ListeningSocket, ProcessList, ProcessRow, Surrounding } from "../host.ts";
+import { mapBounded, within } from "../host/bounded.ts";
+import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
+import type { Answer, CommandLine, Host, ListeningSocket, ProcessList, ProcessRow, Surrounding } from "../host/host.ts";
 import { lookNow, readBootTime } from "./look-now.ts";
 import * as parse from "./parse.ts";
 import { readProcFile, readProcFolder, readProcLink } from "./read-proc.ts";

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
-import type { HolderLook } from "../host.ts";
+import type { HolderLook } from "../host/host.ts";
 import * as parse from "./parse.ts";
 
 const pageBytes = 4096;

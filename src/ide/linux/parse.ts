@@ -1,6 +1,6 @@
-import { maxCommandLength } from "../command-line.ts";
-import { type CommandLine, type ListeningSocket } from "../host.ts";
-import { overlap } from "../shared-ports.ts";
+import { type CommandLine, type ListeningSocket } from "../host/host.ts";
+import { maxCommandLength } from "../process/command-line.ts";
+import { overlap } from "../process/shared-ports.ts";
 
 /** Ticks per second of every time in `/proc`; 100 on all Linux builds that user programs see. */
 const ticksPerSecond = 100;

@@ -1,7 +1,7 @@
-import { type CommonHostOptions, commonHost } from "../common-host.ts";
-import type { Answer, Host, ListeningSocket, ProcessList } from "../host.ts";
-import type { RunCommand } from "../run-command.ts";
-import { holdings } from "../shared-ports.ts";
+import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
+import type { Answer, Host, ListeningSocket, ProcessList } from "../host/host.ts";
+import type { RunCommand } from "../host/run-command.ts";
+import { holdings } from "../process/shared-ports.ts";
 import { parseConnections, parseEnvironment, parseNetstat, parsePowerShellJson, parseProcesses } from "./parse.ts";
 import { encodedArguments, environmentScript, listeningScript, listScript, processScript } from "./scripts.ts";
 

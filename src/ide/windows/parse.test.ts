@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classify } from "../classify.ts";
+import { classify } from "../process/classify.ts";
 import {
   parseCimDate,
   parseConnections,

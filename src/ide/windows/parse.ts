@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { splitWindows } from "../command-line.ts";
 import { parseSocket } from "../darwin/parse.ts";
-import type { ProcessRow } from "../host.ts";
+import type { ProcessRow } from "../host/host.ts";
+import { splitWindows } from "../process/command-line.ts";
 
 /** JSON that PowerShell printed: a byte order mark and blank lines around it do not matter. undefined if it is none. */
 export function parsePowerShellJson(text: string): unknown {

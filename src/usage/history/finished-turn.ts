@@ -1,4 +1,4 @@
-import type { IdeVariant } from "../../language-server/endpoint.ts";
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { Usage } from "../../log/event.ts";
 import { endsTurn, type OutlinedEvent } from "../../log/outline.ts";
 import type { TurnRecord } from "../../log/store.ts";

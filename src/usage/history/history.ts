@@ -1,5 +1,5 @@
 import type { MillraceError } from "../../base/errors.ts";
-import type { IdeVariant } from "../../language-server/endpoint.ts";
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { Resumption } from "./resumption.ts";

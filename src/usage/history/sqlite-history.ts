@@ -2,7 +2,7 @@ import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
-import type { IdeVariant } from "../../language-server/endpoint.ts";
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import { forgetLog, hasLostCommits } from "../../log/sqlite/damage.ts";
 import { LockPatience, lockTimeoutMs } from "../../log/sqlite/lock-patience.ts";
 import { isDamaged, translateSqliteError } from "../../log/sqlite/sqlite-errors.ts";

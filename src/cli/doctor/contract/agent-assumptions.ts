@@ -1,6 +1,6 @@
 import { readAbilities } from "../../../backends/acp/abilities.ts";
-import { type AgentLook, type Answered, sessionIdOf } from "../../../backends/acp/look-at-agent.ts";
-import { readSessionOptions, type SessionOptions } from "../../../backends/acp/session-options.ts";
+import { type AgentLook, type Answered, sessionIdOf } from "../../../backends/acp/process/look-at-agent.ts";
+import { readSessionOptions, type SessionOptions } from "../../../backends/acp/session/session-options.ts";
 import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
 
 /** What the agent program answered, started as each of the two types that Millrace uses. */

@@ -1,4 +1,4 @@
-import type { AcpStyle } from "../../../backends/acp/agent-spec.ts";
+import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
 import type { Backend } from "../../../backends/backend.ts";
 import { eventsOf } from "../../../backends/batches.ts";
 import { deadline } from "../../../base/async.ts";

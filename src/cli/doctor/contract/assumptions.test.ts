@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import type { AgentLook, Answered } from "../../../backends/acp/look-at-agent.ts";
+import type { AgentLook, Answered } from "../../../backends/acp/process/look-at-agent.ts";
 import { redactor } from "../redact.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
 import type { Assumption } from "./assumption.ts";

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SimulatorOptions } from "../../../simulator/options.ts";
 import { type Simulator, startSimulator } from "../../../simulator/start.ts";
-import { doctorCommand } from "../../doctor.ts";
-import { fakeIo } from "../../io.fake.ts";
+import { doctorCommand } from "../../commands/doctor.ts";
 import { run } from "../../main.ts";
+import { fakeIo } from "../../terminal/io.fake.ts";
 import type { ContractReport } from "./report.ts";
 
 const apiKey = "sk-ws-01-planted-api-key";

@@ -1,10 +1,10 @@
 import { deadline } from "../../../base/async.ts";
 import { isMillraceError } from "../../../base/errors.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
-import type { UpstreamReason } from "../../../language-server/error-table.ts";
-import { upstreamReason } from "../../../language-server/errors.ts";
+import type { UpstreamReason } from "../../../language-server/errors/error-table.ts";
+import { upstreamReason } from "../../../language-server/errors/errors.ts";
 import type { Capabilities } from "../../../language-server/language-server.ts";
-import { type ProbeResult, probePort } from "../../../language-server/probe.ts";
+import { type ProbeResult, probePort } from "../../../language-server/probe/probe.ts";
 import type { UserStatus } from "../../../proto/windsurf/exa/codeium_common_pb.ts";
 
 /** The answer to a call, or why there is none. */

@@ -1,4 +1,4 @@
-import type { Output } from "../../output.ts";
+import type { Output } from "../../terminal/output.ts";
 import type { Verdict } from "./assumption.ts";
 import { type ContractReport, verdictsOf } from "./report.ts";
 

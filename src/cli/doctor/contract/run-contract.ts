@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/agent.ts";
-import type { AcpStyle } from "../../../backends/acp/agent-spec.ts";
-import { lookAtAgent } from "../../../backends/acp/look-at-agent.ts";
+import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/process/agent.ts";
+import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
+import { lookAtAgent } from "../../../backends/acp/process/look-at-agent.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
 import { agentIdOf } from "../../../models/agent-models.ts";
@@ -10,10 +10,10 @@ import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-
 import { journalled } from "../../agents/journalled.ts";
 import { vendorProgram } from "../../agents/vendor-program.ts";
 import type { CommandContext } from "../../command.ts";
+import { openOwnJournal } from "../../compose/own-cascades.ts";
 import { readConfig } from "../../config/read-config.ts";
-import { openOwnJournal } from "../../own-cascades.ts";
-import { ownerName } from "../../owner.ts";
-import { version } from "../../version.ts";
+import { ownerName } from "../../gateway-process/owner.ts";
+import { version } from "../../package-files.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
 import { askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
 import { observeServer } from "./observe-server.ts";

@@ -1,0 +1,40 @@
+import type { Secret } from "../../../base/secret.ts";
+import type { PromptForm } from "../../backend.ts";
+
+/** `ask`: the agent's default type in a mode without writing. `summarizer`: Devin's agent type that has no tools at all. */
+export type AcpStyle = "ask" | "summarizer";
+
+/** One agent program that speaks ACP over stdio, and how Millrace starts it. */
+export interface AcpAgentSpec {
+  /** Names the agent in models and conversation ids: "devin" for the vendor's, else the user's own name. No `:` and no `/`. */
+  readonly name: string;
+  /** Whose plan pays, as `started.ide` says it: "windsurf", "windsurf-next", or the agent's name. */
+  readonly ide: string;
+  readonly vendor: "devin" | "other";
+  /** The executable: an absolute path, or a name that `environment.PATH` leads to. */
+  readonly command: string;
+  /** Arguments that start its ACP server: `["acp"]`. */
+  readonly args: readonly string[];
+  /** The whole environment of the process; nothing else is inherited. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** More variables that are secret, read each time a process starts. */
+  readonly secrets?: (signal: AbortSignal) => Promise<Readonly<Record<string, Secret>>>;
+  /** In which style to ask, by the form of the answer. Only `vendor: "devin"` knows `summarizer`. */
+  readonly styles?: Partial<Readonly<Record<PromptForm, AcpStyle>>>;
+  /** `clientInfo.name`; "millrace" by default. */
+  readonly clientName?: string;
+  /** A folder of Millrace's own: the empty working folders of the sessions, and notes of the processes, are kept below it. */
+  readonly folder: string;
+}
+
+/** A model as the agent's own options list it. */
+export interface AcpModel {
+  /** What `session/set_config_option` takes: "swe-2-high". */
+  readonly id: string;
+  readonly label: string;
+  readonly description: string | undefined;
+  /** The heading under which the agent lists it. */
+  readonly group: string | undefined;
+  /** The one that the agent uses when nobody chooses. */
+  readonly isCurrent: boolean;
+}

@@ -1,0 +1,98 @@
+import type { Clock } from "../../../base/clock.ts";
+import type { Backend } from "../../backend.ts";
+import { acpBackend } from "../backend.ts";
+import { listModels } from "../session/models.ts";
+import { SessionNotes } from "../session/session-notes.ts";
+import type { AgentParts } from "../turn-parts.ts";
+import type { StartChild } from "./agent-child.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
+import { AgentStarter } from "./agent-starter.ts";
+import { ProcessPool } from "./process-pool.ts";
+import { spawnChild } from "./spawn-child.ts";
+
+export type { AcpAgentSpec, AcpModel } from "./agent-spec.ts";
+
+export interface AcpAgentOptions {
+  readonly clock: Clock;
+  /** How long a process without work is kept; 5 min by default. */
+  readonly warmMs?: number;
+  /** Without any sign of life for this long a turn fails with `upstream_timeout`; 10 min by default. */
+  readonly silenceMs?: number;
+  /** How long a turn that goes on waits for a session that another process holds; 1 min by default. */
+  readonly lockedMs?: number;
+  /** Shortest time between two starts of a process after a failure, doubled with each further one; 2 s by default. */
+  readonly restartMs?: number;
+  /** Starts a process; a real one by default. */
+  readonly startChild?: StartChild;
+}
+
+/** One process of the agent. */
+export interface AcpProcessStats {
+  readonly pid: number;
+  /** Resident memory; undefined where the system does not say. */
+  readonly rssBytes: number | undefined;
+  /** From the start of the process to its answer to `initialize`. */
+  readonly startupMs: number | undefined;
+  readonly sessions: number;
+  readonly runningTurns: number;
+}
+
+export interface AcpStats {
+  readonly processes: readonly AcpProcessStats[];
+  /** Processes started, and how many of them ended without being told to, since this agent was opened. */
+  readonly starts: number;
+  readonly crashes: number;
+  /** Prompts sent. */
+  readonly prompts: number;
+  /** As its last `initialize` said: "affogato 3000.11.3". */
+  readonly agentVersion: string | undefined;
+}
+
+/** An agent program that can be asked. Starts a process when one is needed, and ends all of them at `close`. */
+export interface AcpAgent {
+  readonly name: string;
+  readonly backend: Backend;
+  /** Starts a process if none runs; sends no prompt. Throws `not_signed_in`, `upstream_failed`, `upstream_timeout`. */
+  models(signal: AbortSignal): Promise<readonly AcpModel[]>;
+  stats(): Promise<AcpStats>;
+  close(): Promise<void>;
+}
+
+const defaultWarmMs = 5 * 60_000;
+const defaultSilenceMs = 10 * 60_000;
+const defaultLockedMs = 60_000;
+const defaultRestartMs = 2_000;
+
+/** Starts nothing yet. */
+export function openAcpAgent(spec: AcpAgentSpec, options: AcpAgentOptions): AcpAgent {
+  const {
+    clock,
+    warmMs = defaultWarmMs,
+    silenceMs = defaultSilenceMs,
+    lockedMs = defaultLockedMs,
+    restartMs = defaultRestartMs,
+  } = options;
+  const starter = new AgentStarter(spec, clock, options.startChild ?? spawnChild);
+  const pool = new ProcessPool({ clock, warmMs, restartMs, start: (launch, signal) => starter.start(launch, signal) });
+  const notes = new SessionNotes(starter.folder, clock);
+  let prompts = 0;
+  const parts: AgentParts = { spec, clock, pool, notes, silenceMs, lockedMs, onPrompt: () => prompts++ };
+  return {
+    name: spec.name,
+    backend: acpBackend(parts),
+    models: (signal) => listModels(parts, signal),
+    async stats() {
+      const processes = await Promise.all(pool.processes.map(statsOf));
+      const { starts, crashes } = pool;
+      return { processes, starts, crashes, prompts, agentVersion: starter.agentVersion };
+    },
+    close: () => pool.close(),
+  };
+}
+
+async function statsOf(process: AgentProcess): Promise<AcpProcessStats> {
+  const { child, startupMs, sessions, runningTurns } = process;
+  const rssBytes = await child.rssBytes();
+  return { pid: child.pid, rssBytes, startupMs, sessions: sessions.size, runningTurns };
+}

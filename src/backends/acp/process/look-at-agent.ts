@@ -1,0 +1,147 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { bestEffort, deadline } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { isMillraceError } from "../../../base/errors.ts";
+import { clean } from "../errors.ts";
+import { launchFor } from "../style.ts";
+import type { AgentChild, StartChild } from "./agent-child.ts";
+import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
+import { isObject, JsonLines } from "./json-lines.ts";
+import { ProcessGone, RpcError, RpcPeer } from "./rpc-peer.ts";
+import { spawnChild } from "./spawn-child.ts";
+
+/** What an agent answered to one request, as it is on the wire, or why it did not. */
+export type Answered =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly why: string; readonly code?: number };
+
+/** The answers of one agent process to requests that cost nothing. */
+export interface AgentLook {
+  /** The client name that the agent took; undefined where it took none. */
+  readonly clientName: string | undefined;
+  readonly initialize: Answered;
+  readonly newSession: Answered;
+  /** Asked while the new session is open. */
+  readonly list: Answered;
+  /** `session/delete` of the new session. */
+  readonly discard: Answered;
+}
+
+export interface LookOptions {
+  readonly clock: Clock;
+  /** Starts a process; a real one by default. */
+  readonly startChild?: StartChild;
+}
+
+const startMs = 60_000;
+const requestMs = 30_000;
+const endGraceMs = 1_000;
+const notAsked: Answered = { ok: false, why: "it was not asked" };
+
+/**
+ * Starts the agent once, opens a session, lists the sessions, deletes its own, and ends the process. Sends no prompt and no
+ * `authenticate`. The answers are raw, because the readers of `AgentProcess` are among what is compared with them. Throws only the
+ * signal's reason.
+ */
+export async function lookAtAgent(
+  spec: AcpAgentSpec,
+  style: AcpStyle,
+  names: readonly string[],
+  { clock, startChild = spawnChild }: LookOptions,
+  signal: AbortSignal,
+): Promise<AgentLook> {
+  let child: AgentChild | undefined;
+  try {
+    const cwd = join(spec.folder, encodeURIComponent(spec.name), "millrace-empty");
+    await mkdir(cwd, { recursive: true, mode: 0o700 });
+    const secrets = Object.entries((await spec.secrets?.(signal)) ?? {}).map(
+      ([name, secret]) => [name, secret.reveal()] as const, // for this process's environment alone
+    );
+    const environment = { ...spec.environment, ...Object.fromEntries(secrets) };
+    const { args } = launchFor({ ...spec, styles: { text: style } }, "text", undefined);
+    child = await startChild({ command: spec.command, args, environment, cwd }, clock);
+    return await question(peerOf(child), names, cwd, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return {
+      clientName: undefined,
+      initialize: refused(error),
+      newSession: notAsked,
+      list: notAsked,
+      discard: notAsked,
+    };
+  } finally {
+    await child?.end(endGraceMs);
+  }
+}
+
+function peerOf(child: AgentChild): RpcPeer {
+  const peer = new RpcPeer((line) => child.write(line), {
+    onRequest: () => undefined, // "method not found": nothing is offered to the agent
+    onNotification: () => {},
+  });
+  const lines = new JsonLines(() => {}); // banners and warnings
+  child.onText((text) => {
+    try {
+      for (const message of lines.feed(text)) peer.receive(message);
+    } catch {
+      peer.close(new ProcessGone("its output could not be read"));
+    }
+  });
+  void child.exited.then((how) => peer.close(new ProcessGone(how)));
+  return peer;
+}
+
+async function question(peer: RpcPeer, names: readonly string[], cwd: string, signal: AbortSignal): Promise<AgentLook> {
+  let initialize: Answered = notAsked;
+  let clientName: string | undefined;
+  for (const name of names) {
+    const clientInfo = { name, title: "Millrace", version: "1" };
+    initialize = await ask(peer, "initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo }, signal);
+    if (initialize.ok) clientName = name;
+    if (initialize.ok || initialize.code === undefined) break; // only a refusal may be about the name
+  }
+  if (!initialize.ok) return { clientName, initialize, newSession: notAsked, list: notAsked, discard: notAsked };
+  const newSession = await ask(peer, "session/new", { cwd, mcpServers: [] }, signal);
+  const sessionId = newSession.ok ? sessionIdOf(newSession.result) : undefined;
+  try {
+    const list = await ask(peer, "session/list", { cwd }, signal);
+    const discard = sessionId === undefined ? notAsked : await ask(peer, "session/delete", { sessionId }, signal);
+    return { clientName, initialize, newSession, list, discard: withoutId(discard, sessionId) };
+  } catch (error) {
+    if (sessionId !== undefined) {
+      await bestEffort(peer.request("session/delete", { sessionId }, AbortSignal.timeout(endGraceMs)));
+    }
+    throw error;
+  }
+}
+
+/** An error tells the id of the session, which is nobody's business. */
+function withoutId(answer: Answered, id: string | undefined): Answered {
+  return answer.ok || id === undefined ? answer : { ...answer, why: answer.why.replaceAll(id, "(session)") };
+}
+
+/** The id in a reply to `session/new`, or in an entry of `session/list`. */
+export function sessionIdOf(result: unknown): string | undefined {
+  const id = isObject(result) ? result["sessionId"] : undefined;
+  return typeof id === "string" && id !== "" ? id : undefined;
+}
+
+async function ask(peer: RpcPeer, method: string, params: object, signal: AbortSignal): Promise<Answered> {
+  const limitMs = method === "initialize" ? startMs : requestMs;
+  try {
+    return { ok: true, result: await peer.request(method, params, deadline(signal, limitMs)) };
+  } catch (error) {
+    signal.throwIfAborted();
+    return refused(error);
+  }
+}
+
+function refused(error: unknown): Answered {
+  if (error instanceof RpcError)
+    return { ok: false, why: `error ${error.code}: ${clean(error.message)}`, code: error.code };
+  if (error instanceof ProcessGone) return { ok: false, why: `its process ended (${error.message})` };
+  if (isMillraceError(error)) return { ok: false, why: error.message };
+  return { ok: false, why: "it did not answer in time" };
+}

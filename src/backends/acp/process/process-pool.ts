@@ -1,0 +1,249 @@
+import { bestEffort, orAborted } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
+import { MillraceError } from "../../../base/errors.ts";
+import type { Abilities } from "../abilities.ts";
+import type { Launch } from "../style.ts";
+import type { AgentProcess } from "./agent-process.ts";
+import { restartPause } from "./restart-pause.ts";
+
+export interface PoolOptions {
+  readonly clock: Clock;
+  /** How long a process without work is kept; ms. */
+  readonly warmMs: number;
+  /** Shortest time between two starts after one failure; doubles with each further one; ms. */
+  readonly restartMs: number;
+  /** Starts a process and greets it. */
+  readonly start: (launch: Launch, signal: AbortSignal) => Promise<AgentProcess>;
+}
+
+/** A process that may not end yet. `release` is called once. */
+export interface Lease {
+  readonly process: AgentProcess;
+  release(): void;
+}
+
+interface Slot {
+  readonly key: string;
+  readonly ready: Promise<AgentProcess>;
+  process: AgentProcess | undefined;
+  leases: number;
+  lastUsedMs: number;
+  /** Aborts the wait for the end of its warm time. */
+  cooling: AbortController | undefined;
+  /** It was told to end. */
+  ending: boolean;
+}
+
+/** How the starts of one launch went lately. */
+interface Failure {
+  /** Failures in a row. */
+  count: number;
+  /** When the last start was; on the monotonic clock. */
+  startedMs: number;
+  error: MillraceError | undefined;
+}
+
+const most = 4;
+const endGraceMs = 3_000;
+/** Waits of up to this long are waited out; past it a request is told at once. */
+const patienceMs = 5_000;
+
+/**
+ * The processes of one agent, one a launch and four at most: the one that was not used for longest makes room. Each serves
+ * any number of sessions at once. A process is started when it is needed and ended after a time without work.
+ */
+export class ProcessPool {
+  readonly #options: PoolOptions;
+  readonly #slots = new Map<string, Slot>();
+  readonly #failures = new Map<string, Failure>();
+  readonly #closing = new AbortController();
+  #freed: (() => void)[] = [];
+  starts = 0;
+  crashes = 0;
+  /** Of the process that was started last. */
+  lastAbilities: Abilities | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  get processes(): readonly AgentProcess[] {
+    return [...this.#slots.values()].flatMap(({ process }) => (process === undefined ? [] : [process]));
+  }
+
+  /** The process of this launch, started if need be. Throws what `start` throws, or told again while its pause lasts. */
+  async lease(launch: Launch, signal: AbortSignal): Promise<Lease> {
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
+      const there = this.#slots.get(launch.key);
+      if (there !== undefined && !there.ending) return await this.#take(there, signal);
+      if (there === undefined && (await this.#roomFor(signal))) {
+        await this.#pause(launch.key, signal);
+        if (!this.#slots.has(launch.key)) this.#start(launch);
+        continue;
+      }
+      await orAborted(new Promise<void>((resolve) => this.#freed.push(resolve)), signal);
+    }
+  }
+
+  /** The process that has this session open, if any has. */
+  leaseHolding(sessionId: string): Lease | undefined {
+    for (const slot of this.#slots.values()) {
+      if (slot.ending || slot.process?.sessions.has(sessionId) !== true) continue;
+      return this.#lent(slot, slot.process);
+    }
+    return undefined;
+  }
+
+  /** A prompt was answered by a process of this launch: it works. */
+  worked(key: string): void {
+    const failure = this.#failures.get(key);
+    if (failure !== undefined) Object.assign(failure, { count: 0, error: undefined });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new MillraceError("cancelled", "The agent is being closed."));
+    await Promise.all([...this.#slots.values()].map((slot) => this.#end(slot)));
+  }
+
+  async #take(slot: Slot, signal: AbortSignal): Promise<Lease> {
+    slot.leases++;
+    try {
+      const process = await orAborted(slot.ready, signal);
+      slot.leases--;
+      return this.#lent(slot, process);
+    } catch (error) {
+      slot.leases--;
+      this.#rest(slot);
+      throw error;
+    }
+  }
+
+  #lent(slot: Slot, process: AgentProcess): Lease {
+    slot.leases++;
+    slot.cooling?.abort();
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      slot.leases--;
+      this.#rest(slot);
+    };
+    return { process, release };
+  }
+
+  #start(launch: Launch): void {
+    const { clock, start } = this.#options;
+    const failure = this.#failures.get(launch.key) ?? { count: 0, startedMs: 0, error: undefined };
+    this.#failures.set(launch.key, failure);
+    failure.startedMs = clock.monotonic();
+    this.starts++;
+    const ready = start(launch, this.#closing.signal);
+    const lastUsedMs = clock.monotonic();
+    const slot: Slot = {
+      key: launch.key,
+      ready,
+      process: undefined,
+      leases: 0,
+      lastUsedMs,
+      cooling: undefined,
+      ending: false,
+    };
+    this.#slots.set(launch.key, slot);
+    void this.#watch(slot, failure);
+  }
+
+  /** Follows a process from its start to its end; never rejects. */
+  async #watch(slot: Slot, failure: Failure): Promise<void> {
+    let process: AgentProcess;
+    try {
+      process = await slot.ready;
+    } catch (error) {
+      failure.count++;
+      failure.error = error instanceof MillraceError ? error : undefined;
+      this.#remove(slot);
+      return;
+    }
+    slot.process = process;
+    this.lastAbilities = process.abilities;
+    process.onIdle = () => this.#rest(slot);
+    this.#rest(slot);
+    await process.child.exited;
+    this.#exited(slot);
+  }
+
+  #exited(slot: Slot): void {
+    if (!slot.ending) {
+      this.crashes++;
+      const failure = this.#failures.get(slot.key);
+      if (failure !== undefined) failure.count++;
+    }
+    this.#remove(slot);
+  }
+
+  #remove(slot: Slot): void {
+    slot.cooling?.abort();
+    if (this.#slots.get(slot.key) === slot) this.#slots.delete(slot.key);
+    this.#announce();
+  }
+
+  /** Waits until the next start is due; a long pause is not waited out, but told. */
+  async #pause(key: string, signal: AbortSignal): Promise<void> {
+    const failure = this.#failures.get(key);
+    if (failure === undefined || failure.count === 0) return;
+    const { clock, restartMs } = this.#options;
+    const leftMs = failure.startedMs + restartPause(failure.count, restartMs) - clock.monotonic();
+    if (leftMs <= 0) return;
+    if (leftMs > patienceMs) {
+      const { code, message, hint } = failure.error ?? crashedOften;
+      throw new MillraceError(code, message, { hint, retryAfterMs: leftMs, repeated: true });
+    }
+    await clock.sleep(leftMs, AbortSignal.any([signal, this.#closing.signal]));
+  }
+
+  /** Whether one more process may start; ends the idle one that was not used for longest when none may. */
+  async #roomFor(signal: AbortSignal): Promise<boolean> {
+    if (this.#slots.size < most) return true;
+    const idle = [...this.#slots.values()]
+      .filter((slot) => isIdle(slot) && !slot.ending)
+      .sort((a, b) => a.lastUsedMs - b.lastUsedMs)[0];
+    if (idle === undefined) return false;
+    await orAborted(this.#end(idle), signal);
+    return this.#slots.size < most;
+  }
+
+  /** A process that has nothing to do ends after its warm time, unless it is used before. */
+  #rest(slot: Slot): void {
+    this.#announce();
+    slot.lastUsedMs = this.#options.clock.monotonic();
+    if (!isIdle(slot) || slot.ending) return;
+    slot.cooling?.abort();
+    const cooling = new AbortController();
+    slot.cooling = cooling;
+    const { clock, warmMs } = this.#options;
+    const cooled = clock.sleep(warmMs, AbortSignal.any([cooling.signal, this.#closing.signal]));
+    void bestEffort(cooled.then(() => (isIdle(slot) ? this.#end(slot) : undefined)));
+  }
+
+  async #end(slot: Slot): Promise<void> {
+    slot.ending = true;
+    slot.cooling?.abort();
+    await bestEffort(slot.ready.then((process) => process.child.end(endGraceMs)));
+    this.#remove(slot);
+  }
+
+  #announce(): void {
+    const freed = this.#freed;
+    this.#freed = [];
+    for (const wake of freed) wake();
+  }
+}
+
+function isIdle({ leases, process }: Slot): boolean {
+  return leases === 0 && process !== undefined && process.runningTurns === 0;
+}
+
+const crashedOften = new MillraceError("upstream_failed", "The agent's program keeps ending by itself.", {
+  hint: "`millrace doctor` shows how it ended; start the agent by hand to see what it says.",
+});

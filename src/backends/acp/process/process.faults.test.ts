@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { afterEach, describe, expect, test } from "vitest";
+import { orAborted } from "../../../base/async.ts";
+import type { ModelUid } from "../../../base/ids.ts";
+import { Secret } from "../../../base/secret.ts";
+import type { Prompt } from "../../backend.ts";
+import { eventsOf } from "../../batches.ts";
+import { ScriptedHarness } from "../scripted-harness.fake.ts";
+import type { AcpAgent } from "./agent.ts";
+
+const prompt: Prompt = {
+  modelUid: "devin/default" as ModelUid, // as a catalogue would give it
+  modelNumber: undefined,
+  instructions: "",
+  text: "Hello?",
+  messages: [],
+  images: [],
+  maxOutputTokens: undefined,
+  continues: undefined,
+  form: "text",
+};
+const never = () => new AbortController().signal;
+
+let harness: ScriptedHarness;
+afterEach(async () => {
+  await harness.close();
+});
+
+async function ask(agent: AcpAgent, asked: Partial<Prompt> = {}) {
+  const events = [];
+  const batches = agent.backend.run({ ...prompt, ...asked }, { keep: false, onAlive: () => {} }, never());
+  for await (const event of eventsOf(batches)) events.push(event);
+  return events;
+}
+
+async function started() {
+  return (await harness.journal()).filter((line) => line.what === "start");
+}
+
+describe("a process of an agent", () => {
+  test("has its own environment and an empty working folder, and is offered no files and no terminal", async () => {
+    const secrets = () => Promise.resolve({ FAKE_KEY: new Secret("s3cret") });
+    harness = await ScriptedHarness.open({ text: "Hi." }, { secrets });
+    process.env["ACP_BACKEND"] = "windsurf";
+    try {
+      await ask(harness.agent());
+    } finally {
+      delete process.env["ACP_BACKEND"];
+    }
+    const [start] = await started();
+    expect(start?.environment).toMatchObject({ FAKE_AGENT_FOLDER: harness.folder, FAKE_KEY: "s3cret" });
+    const ofTheShell = ["PWD", "SHLVL", "_", "OLDPWD"];
+    expect(
+      Object.keys(start?.environment ?? {})
+        .filter((name) => !ofTheShell.includes(name))
+        .toSorted(),
+    ).toEqual(["FAKE_AGENT_FOLDER", "FAKE_KEY"]);
+    expect(readdirSync(start?.cwd ?? "")).toEqual([]);
+    const greeting = (await harness.journal()).find((line) => line.what === "initialize");
+    expect(greeting).toMatchObject({
+      client: "millrace",
+      capabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+    });
+  });
+
+  test("is introduced by the vendor's client name where the build takes no other", async () => {
+    harness = await ScriptedHarness.open({ text: "Hi.", onlyClient: "windsurf" });
+    expect((await ask(harness.agent())).at(-1)).toMatchObject({ type: "finished" });
+    const names = (await harness.journal()).flatMap((line) => (line.what === "initialize" ? [line.client] : []));
+    expect(names).toEqual(["millrace", "windsurf"]);
+  });
+
+  test("serves two turns at the same time", async () => {
+    harness = await ScriptedHarness.open({ text: "Working", holds: true });
+    const agent = harness.agent();
+    const stops = [new AbortController(), new AbortController()];
+    const turns = stops.map(({ signal }) => {
+      const batches = agent.backend.run(prompt, { keep: false, onAlive: () => {} }, signal);
+      return eventsOf(batches);
+    });
+    for (const turn of turns) {
+      expect((await turn.next()).value).toMatchObject({ type: "started" });
+      expect((await turn.next()).value).toMatchObject({ type: "text" });
+    }
+    expect(await agent.stats()).toMatchObject({
+      processes: [{ sessions: 2, runningTurns: 2, rssBytes: expect.any(Number), startupMs: expect.any(Number) }],
+      starts: 1,
+      prompts: 2,
+      agentVersion: "scripted 1.2.3",
+    });
+    for (const stop of stops) stop.abort("cancel");
+    await Promise.all(turns.map((turn) => turn.next()));
+  });
+
+  test("ends after its warm time, and a new one is started when it is needed", async () => {
+    harness = await ScriptedHarness.open({ text: "Hi." });
+    const agent = harness.agent({ warmMs: 1 });
+    await ask(agent);
+    await expect.poll(async () => (await agent.stats()).processes).toEqual([]);
+    await ask(agent);
+    expect(await agent.stats()).toMatchObject({ starts: 2, crashes: 0 });
+  });
+
+  test("one a model of the summarizer, four at most: the one unused for longest makes room", async () => {
+    harness = await ScriptedHarness.open({ text: "Hi." });
+    const agent = harness.agent();
+    for (const model of ["a", "b", "c", "d", "e"])
+      await ask(agent, { modelUid: `devin/${model}` as ModelUid, form: "tools" });
+    expect((await agent.stats()).processes).toHaveLength(4);
+    const args = (await started()).map((line) => line.args.join(" "));
+    expect(args).toEqual(["a", "b", "c", "d", "e"].map((model) => `--agent-type summarizer --model ${model}`));
+  });
+
+  test("that cannot start: the error says how it ended and what it wrote, without the key", async () => {
+    const secrets = () => Promise.resolve({ FAKE_KEY: new Secret("s3cret") });
+    harness = await ScriptedHarness.open({ exitsAtOnce: true }, { secrets });
+    const [failed] = await ask(harness.agent());
+    expect(failed).toMatchObject({
+      type: "failed",
+      error: {
+        code: "upstream_failed",
+        message: expect.stringContaining("exit code 3"),
+        details: { standardError: ["cannot start: the key is [redacted]"] },
+      },
+    });
+  });
+
+  test("that keeps failing is not started again at once: the error is told again, with the time to wait", async () => {
+    harness = await ScriptedHarness.open({ exitsAtOnce: true });
+    const agent = harness.agent({ restartMs: 60_000 });
+    await ask(agent);
+    const [failed] = await ask(agent);
+    expect(failed).toMatchObject({
+      type: "failed",
+      error: { message: expect.stringContaining("exit code 3"), retryAfterMs: expect.any(Number), repeated: true },
+    });
+    expect(await started()).toHaveLength(1);
+  });
+
+  test("whose program is not there: the error names it", async () => {
+    harness = await ScriptedHarness.open({}, { command: "/nowhere/devin" });
+    const [failed] = await ask(harness.agent());
+    expect(failed).toMatchObject({ type: "failed", error: { message: expect.stringContaining("/nowhere/devin") } });
+  });
+
+  test("that ignores the end of its input is killed when the agent is closed", async () => {
+    harness = await ScriptedHarness.open({ text: "Hi.", stubborn: true });
+    const agent = harness.agent();
+    await ask(agent);
+    const [start] = await started();
+    await agent.close();
+    expect(isRunning(start?.pid)).toBe(false);
+  });
+});
+
+test.skipIf(!existsSync("/bin/sh"))(
+  "no process outlives a gateway that is killed, not even a stubborn one",
+  async () => {
+    harness = await ScriptedHarness.open({ text: "Working", holds: true, stubborn: true });
+    const gateway = await gatewayInTheMiddle();
+    const [start] = await started();
+    expect(isRunning(start?.pid)).toBe(true);
+    gateway.kill("SIGKILL");
+    await expect.poll(() => isRunning(start?.pid)).toBe(false);
+  },
+);
+
+/** A process that asks the agent, and waits in the middle of the answer. */
+async function gatewayInTheMiddle(): Promise<ChildProcess> {
+  const program = join(import.meta.dirname, "asking-gateway.fake.ts");
+  const gateway = spawn(process.execPath, [program, JSON.stringify(harness.spec)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await orAborted(once(gateway.stdout, "data"), AbortSignal.timeout(60_000));
+  return gateway;
+}
+
+/** A process that has ended and that nobody has waited for does not run. */
+function isRunning(pid: number | undefined): boolean {
+  if (pid === undefined) throw new Error("it was never started");
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  // The stat line is `pid (name) state …`; where there is no such file the first answer has to do.
+  const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "";
+  return !/\) Z /.test(stat);
+}

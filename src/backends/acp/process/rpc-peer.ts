@@ -1,0 +1,108 @@
+import { orAborted } from "../../../base/async.ts";
+import { isObject, type JsonObject } from "./json-lines.ts";
+
+/** How a request ended that the agent answered with an error. Stays inside this folder: `errors.ts` translates it. */
+export class RpcError extends Error {
+  override readonly name = "RpcError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** The agent's process ended; the message says how. Stays inside this folder too. */
+export class ProcessGone extends Error {
+  override readonly name = "ProcessGone";
+}
+
+export type Reply = { readonly result: unknown } | { readonly error: Error };
+
+/** What the agent asks of its client, and tells it. */
+export interface PeerHandlers {
+  /** The result of a request; undefined where Millrace does not know the method. */
+  onRequest(method: string, params: JsonObject): object | undefined;
+  onNotification(method: string, params: JsonObject): void;
+}
+
+const methodNotFound = -32601;
+
+/** The client's side of JSON-RPC 2.0 over one pipe. Everything is handled in the order in which it was read. */
+export class RpcPeer {
+  readonly #write: (line: string) => void;
+  readonly #handlers: PeerHandlers;
+  readonly #waiting = new Map<number, (reply: Reply) => void>();
+  #lastId = 0;
+  #closed: Error | undefined;
+
+  constructor(write: (line: string) => void, handlers: PeerHandlers) {
+    this.#write = write;
+    this.#handlers = handlers;
+  }
+
+  /** Handles a message from the agent. */
+  receive(message: JsonObject): void {
+    const { id, method, params, result, error } = message;
+    if (typeof method === "string") {
+      const given = isObject(params) ? params : {};
+      if (id === undefined) this.#handlers.onNotification(method, given);
+      else this.#answer(id, method, given);
+      return;
+    }
+    if (typeof id !== "number") return;
+    const reply = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    reply?.(isObject(error) ? { error: rpcError(error) } : { result });
+  }
+
+  /** Sends a request. `onReply` is called once, in order with the notifications around the reply, also when the pipe closes. */
+  ask(method: string, params: object, onReply: (reply: Reply) => void): void {
+    if (this.#closed !== undefined) {
+      onReply({ error: this.#closed });
+      return;
+    }
+    const id = ++this.#lastId;
+    this.#waiting.set(id, onReply);
+    this.#send({ id, method, params });
+  }
+
+  /** The result of a request. Throws `RpcError`, the reason of `close`, or the signal's. */
+  async request(method: string, params: object, signal: AbortSignal): Promise<unknown> {
+    signal.throwIfAborted();
+    const replied = new Promise<unknown>((resolve, reject) => {
+      this.ask(method, params, (reply) => ("error" in reply ? reject(reply.error) : resolve(reply.result)));
+    });
+    replied.catch(() => {}); // an abort may leave it behind
+    return await orAborted(replied, signal);
+  }
+
+  notify(method: string, params: object): void {
+    if (this.#closed === undefined) this.#send({ method, params });
+  }
+
+  /** The pipe is gone: everything that waits fails with this error. */
+  close(error: Error): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = error;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const reply of waiting) reply({ error });
+  }
+
+  #answer(id: unknown, method: string, params: JsonObject): void {
+    const result = this.#handlers.onRequest(method, params);
+    if (result !== undefined) this.#send({ id, result });
+    else this.#send({ id, error: { code: methodNotFound, message: `Method not found: ${method}` } });
+  }
+
+  #send(message: object): void {
+    this.#write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  }
+}
+
+function rpcError({ code, message, data }: JsonObject): RpcError {
+  return new RpcError(typeof code === "number" ? code : 0, typeof message === "string" ? message : "", data);
+}

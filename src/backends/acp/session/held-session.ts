@@ -1,0 +1,81 @@
+import { bestEffort, deadline, within } from "../../../base/async.ts";
+import type { RunOptions } from "../../backend.ts";
+import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
+import type { Lease } from "../process/process-pool.ts";
+import type { AgentParts } from "../turn-parts.ts";
+
+const cancelMs = 2_000;
+const discardMs = 5_000;
+
+/** The session that a turn has, its process, and how far the turn went: for the clean-up at its end. */
+export class HeldSession {
+  readonly #parts: AgentParts;
+  #lease: Lease | undefined;
+  #session: OpenSession | undefined;
+  /** `finished`: a whole answer came. `otherwise`: it failed, was cancelled, or the consumer left. */
+  ended: "no" | "finished" | "otherwise" = "no";
+  /** The caller has received the end event. */
+  told = false;
+  /** The session's id was told to the caller. */
+  named = false;
+  /** The id in the turn's log, where a new session took its place. */
+  replaced: string | undefined;
+
+  constructor(parts: AgentParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes over the lease; the one that was held before is given back. */
+  hold(lease: Lease, session: OpenSession | undefined): void {
+    if (this.#lease !== lease) this.#lease?.release();
+    this.#lease = lease;
+    this.#session = session;
+  }
+
+  /** Stops the agent where it still works on the prompt; the session stays for now. */
+  async stop(): Promise<void> {
+    if (this.#lease === undefined || this.#session === undefined) return;
+    await stopSession(this.#parts, this.#lease.process, this.#session.id);
+  }
+
+  /**
+   * Cancels what runs and discards the session, unless it is kept for the next turn or the turn is only detached. Gives the
+   * process back in any case. Never throws.
+   *
+   * Called once the end of the turn is stored. Where it is not stored, as after a cancel, a note says first that the session
+   * was discarded: to a later process it would look like one that was never prompted.
+   */
+  async close(options: RunOptions, signal: AbortSignal): Promise<void> {
+    const lease = this.#lease;
+    if (lease === undefined) return;
+    try {
+      if (this.#session !== undefined && !this.#stays(options, signal)) {
+        if (!this.told) await this.#parts.notes.discarded(this.replaced ?? this.#session.id);
+        await discardSession(this.#parts, lease.process, this.#session.id);
+        if (this.told && this.replaced !== undefined) await this.#parts.notes.forget(this.replaced);
+      }
+    } catch {
+      await this.stop(); // the note could not be written: then the session stays, and what left it behind is cleaned up later
+    } finally {
+      lease.release();
+    }
+  }
+
+  #stays(options: RunOptions, signal: AbortSignal): boolean {
+    if (signal.aborted && signal.reason === "detach" && this.named) return true;
+    return options.keep && this.ended === "finished";
+  }
+}
+
+async function stopSession({ clock }: AgentParts, process: AgentProcess, id: string): Promise<void> {
+  const running = process.sessions.get(id)?.running;
+  if (running === undefined) return;
+  process.cancel(id);
+  await within(running.ended, cancelMs, clock);
+}
+
+/** Stops a session that works, and deletes or closes it as the agent allows. */
+export async function discardSession(parts: AgentParts, process: AgentProcess, id: string): Promise<void> {
+  await stopSession(parts, process, id);
+  await bestEffort(process.discard(id, deadline(new AbortController().signal, discardMs)));
+}

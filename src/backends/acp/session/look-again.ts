@@ -1,0 +1,119 @@
+import type { Answer } from "../../answer-diff.ts";
+import type { Prompt } from "../../backend.ts";
+import { isLockedSession, isUnknownSession, turnFailure } from "../errors.ts";
+import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
+import type { Lease } from "../process/process-pool.ts";
+import { type AgentParts, configure, launchOf } from "../turn-parts.ts";
+import type { HeldSession } from "./held-session.ts";
+import { type ReplayedTurn, readReplay } from "./replayed-turn.ts";
+
+/** A turn whose prompt may have reached the agent, and what its reader holds already. */
+export interface BegunTurn {
+  readonly sessionId: string;
+  /** User messages that the session held before this turn. */
+  readonly fromStep: number;
+  readonly sent: Answer;
+  /** Something of the answer was stored, so the prompt certainly arrived. */
+  readonly answered: boolean;
+  /** How many processes have ended under it in this gateway. */
+  readonly deaths: number;
+}
+
+/** What the stored session says of such a turn. */
+export type Found =
+  /** The agent never accepted the prompt; it may be sent, to this session. */
+  | { readonly type: "absent"; readonly process: AgentProcess; readonly session: OpenSession }
+  | { readonly type: "whole"; readonly turn: ReplayedTurn }
+  | { readonly type: "cut"; readonly turn: ReplayedTurn };
+
+const lockedPollMs = 1_000;
+
+/**
+ * Opens the session of a begun turn again and reads what became of it. A prompt counts as accepted when its user message is
+ * in the session. Throws when nobody can tell, and when the session is lost: then nothing is sent. Source: docs/wire/acp-measured.md,
+ * "After a crash".
+ */
+export async function lookAgain(
+  parts: AgentParts,
+  prompt: Prompt,
+  turn: BegunTurn,
+  held: HeldSession,
+  onAlive: () => void,
+  signal: AbortSignal,
+): Promise<Found> {
+  if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
+  const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
+  held.hold(lease, undefined);
+  const { process } = lease;
+  if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);
+  const loaded = await loadUnlocked(parts, process, turn.sessionId, onAlive, signal);
+  if (loaded === undefined) return await replace(parts, prompt, turn, held, lease, signal);
+  const { session, replay } = loaded;
+  held.hold(lease, session);
+  const replayed = readReplay(replay, turn.fromStep);
+  session.userMessages = replayed.userMessages;
+  if (!replayed.accepted) {
+    if (turn.answered) throw turnFailure(vanishedMessage);
+    if (replayed.userMessages !== turn.fromStep) throw turnFailure(changedMessage);
+    await configure(parts, process, session, prompt, signal);
+    return { type: "absent", process, session };
+  }
+  return { type: isWhole(replayed, process) ? "whole" : "cut", turn: replayed };
+}
+
+/** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
+async function replace(
+  parts: AgentParts,
+  prompt: Prompt,
+  { sessionId, fromStep, answered }: BegunTurn,
+  held: HeldSession,
+  lease: Lease,
+  signal: AbortSignal,
+): Promise<Found> {
+  if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);
+  const { process } = lease;
+  const session = await process.newSession(signal);
+  held.hold(lease, session);
+  held.replaced = sessionId;
+  await configure(parts, process, session, prompt, signal);
+  await parts.notes.moved(sessionId, session.id);
+  return { type: "absent", process, session };
+}
+
+/** The session and its replay; undefined when the agent does not know it. Waits a while for a process that holds it. */
+async function loadUnlocked(
+  { clock, lockedMs }: AgentParts,
+  process: AgentProcess,
+  sessionId: string,
+  onAlive: () => void,
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<AgentProcess["loadSession"]>> | undefined> {
+  const untilMs = clock.monotonic() + lockedMs;
+  for (;;) {
+    try {
+      return await process.loadSession(sessionId, signal);
+    } catch (error) {
+      if (isUnknownSession(error)) return undefined;
+      if (!isLockedSession(error)) throw error;
+      if (clock.monotonic() >= untilMs) throw turnFailure(lockedMessage, { cause: error });
+    }
+    onAlive();
+    await clock.sleep(lockedPollMs, signal);
+  }
+}
+
+/** Whether the replay holds the end of the turn. Without a sign of the end an answer that broke off looks like a whole one. */
+function isWhole({ reader }: ReplayedTurn, { abilities }: AgentProcess): boolean {
+  return reader.stopped !== undefined || (abilities.storesWholeMessages && reader.endsInText);
+}
+
+const cannotLoadMessage =
+  "The agent's process ended while this turn ran, and this agent cannot open a session again; what had arrived was kept, " +
+  "and the prompt was not sent again.";
+const vanishedMessage =
+  "The agent does not know the session of this turn any more; what had arrived was kept, and the prompt was not sent again.";
+const changedMessage =
+  "The session of this turn was changed by somebody else meanwhile; what had arrived was kept, and the prompt was not sent again.";
+const lockedMessage =
+  "Another process of the agent still has the session of this turn open; what had arrived was kept, and the prompt was not " +
+  "sent again.";

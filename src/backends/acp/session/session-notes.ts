@@ -1,0 +1,99 @@
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { bestEffort } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
+
+/** A note is of no use to any turn after this time. */
+const oldMs = 30 * 24 * 3_600_000;
+
+/**
+ * What became of sessions that a turn's log names, on disk before it happens:
+ *
+ * - Another one took its place. A session that the agent never stored cannot be prompted after a crash, so the prompt goes to
+ *   a new one. A second crash finds the new session, and does not prompt a third one.
+ * - It was discarded before the end of its turn was stored. A later process does not take it for one that was never prompted.
+ */
+export class SessionNotes {
+  readonly #folder: string;
+  readonly #clock: Clock;
+  #pruned = false;
+
+  constructor(folder: string, clock: Clock) {
+    this.#folder = join(folder, "moved-sessions");
+    this.#clock = clock;
+  }
+
+  /** The session to use for this id: its replacement, else itself; undefined when it was discarded. */
+  async current(sessionId: string): Promise<string | undefined> {
+    let at = sessionId;
+    for (let step = 0; step < 8; step++) {
+      const next = await this.#read(at);
+      if (next === "") return undefined;
+      if (next === undefined) break;
+      at = next;
+    }
+    return at;
+  }
+
+  /** Resolves once the note would survive a crash of the machine. */
+  async moved(from: string, to: string): Promise<void> {
+    await this.#write(from, to);
+  }
+
+  /** Resolves once the note would survive a crash of the machine. */
+  async discarded(sessionId: string): Promise<void> {
+    await this.#write(sessionId, "");
+  }
+
+  async forget(sessionId: string): Promise<void> {
+    await rm(this.#path(sessionId), { force: true });
+  }
+
+  async #write(sessionId: string, text: string): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await this.#prune();
+    const path = this.#path(sessionId);
+    const file = await open(`${path}.new`, "w", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.new`, path);
+    await bestEffort(syncFolder(this.#folder)); // Windows cannot, and does not need it
+  }
+
+  /** Removes old notes, once for each start of the gateway. */
+  async #prune(): Promise<void> {
+    if (this.#pruned) return;
+    this.#pruned = true;
+    for (const name of await readdir(this.#folder)) {
+      const path = join(this.#folder, name);
+      const { mtimeMs } = await stat(path);
+      if (mtimeMs < this.#clock.now() - oldMs) await rm(path, { force: true });
+    }
+  }
+
+  async #read(sessionId: string): Promise<string | undefined> {
+    try {
+      return await readFile(this.#path(sessionId), "utf8");
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  #path(sessionId: string): string {
+    return join(this.#folder, `session-${encodeURIComponent(sessionId)}`); // the prefix keeps `..` a name
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,99 @@
+import { z } from "zod";
+import type { AcpModel } from "../process/agent-spec.ts";
+
+const optionSchema = z.looseObject({
+  value: z.string(),
+  name: z.string().optional(),
+  description: z.string().nullish(),
+});
+const groupSchema = z.looseObject({ name: z.string().optional(), options: z.array(optionSchema) });
+/** Options stand in groups or on their own. */
+const entrySchema = z.union([
+  groupSchema.transform(({ name, options }) => options.map((option) => ({ ...option, group: name }))),
+  optionSchema.transform((option) => [{ ...option, group: undefined }]),
+]);
+const configOptionSchema = z.looseObject({
+  id: z.string(),
+  category: z.string().nullish(),
+  currentValue: z.unknown(),
+  options: z.array(entrySchema).optional(),
+});
+const modesSchema = z.looseObject({
+  currentModeId: z.string(),
+  availableModes: z.array(z.looseObject({ id: z.string() })),
+});
+const sessionSchema = z.looseObject({
+  sessionId: z.string().min(1).optional(),
+  configOptions: z.array(configOptionSchema.catch({ id: "", currentValue: undefined })).nullish(),
+  modes: modesSchema.nullish(),
+});
+
+/** One choice that a session offers, and how it is made. */
+export interface Choice {
+  readonly configId: string;
+  readonly current: string | undefined;
+  readonly models: readonly AcpModel[];
+}
+
+/** What the reply to `session/new` or `session/load` offers. */
+export interface SessionOptions {
+  readonly sessionId: string | undefined;
+  readonly model: Choice | undefined;
+  /** `configId` undefined: the mode is set by `session/set_mode`. */
+  readonly mode:
+    | { readonly configId: string | undefined; readonly current: string; readonly ids: readonly string[] }
+    | undefined;
+}
+
+/**
+ * Reads what a session can be set to. Options are found by their category, else by their id. Options that this version does
+ * not know are skipped. Throws a `ZodError` when the reply is no reply of this kind.
+ */
+export function readSessionOptions(reply: unknown): SessionOptions {
+  const { sessionId, configOptions, modes } = sessionSchema.parse(reply ?? {});
+  const named = (category: string) =>
+    configOptions?.find((option) => option.category === category) ??
+    configOptions?.find((option) => option.id === category);
+  const model = named("model");
+  const mode = named("mode");
+  const modeOptions = (mode?.options ?? []).flat();
+  return {
+    sessionId,
+    model:
+      model === undefined
+        ? undefined
+        : { configId: model.id, current: textOrUndefined(model.currentValue), models: modelsOf(model) },
+    mode:
+      mode === undefined || modeOptions.length === 0
+        ? ownModes(modes ?? undefined)
+        : { configId: mode.id, current: String(mode.currentValue), ids: modeOptions.map(({ value }) => value) },
+  };
+}
+
+function ownModes(modes: z.infer<typeof modesSchema> | undefined): SessionOptions["mode"] {
+  if (modes === undefined) return undefined;
+  return { configId: undefined, current: modes.currentModeId, ids: modes.availableModes.map(({ id }) => id) };
+}
+
+function modelsOf({ currentValue, options }: z.infer<typeof configOptionSchema>): readonly AcpModel[] {
+  return (options ?? []).flat().map(({ value, name, description, group }) => ({
+    id: value,
+    label: name ?? value,
+    description: description ?? undefined,
+    group,
+    isCurrent: value === currentValue,
+  }));
+}
+
+function textOrUndefined(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** The modes in which an agent does not write, in order of preference. */
+const quietModes = ["ask", "plan"];
+
+/** The mode to ask in; undefined where the agent has no such mode or is in it already. */
+export function quietMode({ mode }: SessionOptions): string | undefined {
+  const wanted = quietModes.find((id) => mode?.ids.includes(id) === true);
+  return wanted === mode?.current ? undefined : wanted;
+}

@@ -1,0 +1,64 @@
+import type { KeyForm } from "../../ide/account/api-key.ts";
+import { type AccountEntry, readAccounts } from "../account/read-accounts.ts";
+import { defineCommand } from "../command.ts";
+import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { overridesOf } from "../compose/ide-options.ts";
+import { flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { ownGatewayOptions } from "./serve.ts";
+
+const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
+
+export const accountCommand = defineCommand({
+  ...outlines.account,
+  description:
+    "Reads the account of every editor and agent program that is here, and starts none of them. Millrace has no sign-in of its own: you sign in inside the editor, or with `devin auth login`. A key is never shown. Exits 0 where somebody is signed in, 1 where nobody is, and 69 where nothing was found.",
+  options: { json: flag("print JSON"), ide, home, pid, endpoint, tokenFile },
+  examples: [
+    ["millrace account", "who is signed in"],
+    ["millrace account --json", "for scripts"],
+  ],
+  async run({ options }, { io, out, signal }) {
+    const finder = composeIdeFinder(io, overridesOf(io, options));
+    try {
+      const accounts = await readAccounts(finder, signal);
+      if (options.json) out.json({ data: accounts });
+      else {
+        for (const account of accounts) for (const line of linesOf(account)) out.line(line);
+        if (accounts.length === 0) out.line("No editor and no agent program was found.");
+        out.note("Millrace has no sign-in of its own. It uses what is signed in here.");
+      }
+      if (accounts.length === 0) return exitCodes.unavailable;
+      return accounts.some((account) => account.signed_in) ? exitCodes.ok : exitCodes.negative;
+    } finally {
+      finder.close();
+    }
+  },
+});
+
+const kinds: Readonly<Record<KeyForm, string>> = {
+  uuid: "a key of the oldest form (UUID)",
+  "sk-ws": "a Windsurf key (sk-ws-…)",
+  "devin-session": "a session token of Devin",
+  cog: "a Devin API key (cog_…)",
+  unknown: "a key of a form that Millrace does not know",
+};
+
+function linesOf(account: AccountEntry): readonly string[] {
+  const { product, what, signed_in: signedIn, signed_in_by: by, key_form: form, key_refused: refused } = account;
+  const who = signedIn
+    ? [
+        account.name ?? "name not known",
+        `plan ${account.plan ?? "not known"}`,
+        `server ${account.server ?? "not known"}`,
+        form === null ? "no key on this machine" : kinds[form],
+        ...(what === "agent program" ? [by === "own" ? "by credentials of its own" : "by the editor's key"] : []),
+      ].join(", ")
+    : "nobody is signed in";
+  return [
+    `${product}, ${what}: ${who}`,
+    ...(refused === null ? [] : [`  refused: ${refused}`]),
+    ...(account.todo === null ? [] : [`  to do: ${account.todo}`]),
+  ];
+}

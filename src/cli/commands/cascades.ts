@@ -1,0 +1,191 @@
+import type { CascadeId } from "../../base/ids.ts";
+import { removeCascadeFile } from "../../ide/cascades/cascade-files.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import { deleteCascades } from "../../language-server/delete-cascade.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { composeUpstream } from "../compose/compose-upstream.ts";
+import { overridesOf } from "../compose/ide-options.ts";
+import {
+  type CascadesOnDisk,
+  type OwnCascade,
+  type OwnSession,
+  olderThan,
+  openOwnJournal,
+  readCascades,
+  readSessions,
+} from "../compose/own-cascades.ts";
+import { spellAge, spellBytes, spellCount } from "../doctor/spell.ts";
+import { duration, flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { gatewayOptions } from "./serve.ts";
+
+const ideOptions = {
+  ide: gatewayOptions.ide,
+  endpoint: gatewayOptions.endpoint,
+  tokenFile: gatewayOptions.tokenFile,
+} as const;
+
+const listCommand = defineCommand({
+  name: "list",
+  summary: "List the conversations that Millrace began in the IDE, with what they take on disk",
+  group: "Look",
+  options: { json: flag("print JSON"), ...ideOptions },
+  examples: [["millrace cascades list", "oldest first"]],
+  async run({ options }, context) {
+    await withCascades(options, context, async ({ own, others, sessions }) => {
+      const { out } = context;
+      if (options.json) {
+        out.json({ data: own.map((cascade) => shown(cascade)), others, sessions: sessions.map(shownSession) });
+        return;
+      }
+      printAll(own, sessions, context);
+      if (others.files > 0) {
+        const theirs = spellCount(others.files, "conversation");
+        out.note(`Left alone: ${theirs} of the IDE's own (${spellBytes(others.bytes)}).`);
+      }
+    });
+  },
+});
+
+const cleanCommand = defineCommand({
+  name: "clean",
+  summary: "Delete old conversations that Millrace began in the IDE",
+  description:
+    "Shows what would go; --yes deletes it, for good. Only conversations that Millrace began are ever touched, and only those that nothing has been written to for the given time. An IDE that has them open is asked to delete them itself.",
+  group: "Set up",
+  options: {
+    older: duration("not begun or written to for this long", 86_400_000, { defaultText: "1d" }),
+    yes: flag("delete; without it nothing is changed", { short: "y" }),
+    json: flag("print JSON"),
+    ...ideOptions,
+  },
+  examples: [
+    ["millrace cascades clean", "what would go"],
+    ["millrace cascades clean --older 12h --yes", "delete what is older than 12 hours"],
+  ],
+  async run({ options }, context) {
+    await withCascades(options, context, async ({ own, sessions }, finder) => {
+      const { out, io } = context;
+      const old = olderThan(own, options.older, io.clock);
+      const oldSessions = sessions.filter(({ atMs }) => atMs < io.clock.now() - options.older);
+      if (options.yes) {
+        await remove(old, finder, context);
+        await removeSessions(oldSessions, finder, context);
+      }
+      const data = old.map((cascade) => shown(cascade));
+      if (options.json) out.json({ deleted: options.yes, data, sessions: oldSessions.map(shownSession) });
+      else report(old, oldSessions, options.yes, context);
+    });
+  },
+});
+
+export const cascadesCommand = defineCommand({
+  ...outlines.cascades,
+  options: {},
+  subcommands: [listCommand, cleanCommand],
+  examples: [["millrace cascades clean", "what would go"]],
+  run: (_, context) =>
+    listCommand.run(
+      { options: { json: false, ide: undefined, endpoint: undefined, tokenFile: undefined }, args: [] },
+      context,
+    ),
+});
+
+async function withCascades(
+  options: Parameters<typeof overridesOf>[1],
+  { io, settings, signal }: CommandContext,
+  use: (found: CascadesOnDisk & { readonly sessions: readonly OwnSession[] }, finder: IdeFinder) => Promise<void>,
+): Promise<void> {
+  const overrides = overridesOf(io, options);
+  const finder = composeIdeFinder(io, overrides);
+  try {
+    const { ides } = await finder.find(signal);
+    const journal = openOwnJournal(settings);
+    const cascades = await readCascades(journal, ides, [io.homeFolder, ...overrides.homes]);
+    await use({ ...cascades, sessions: await readSessions(journal) }, finder);
+  } finally {
+    finder.close();
+  }
+}
+
+/** Through the server that has them open, else as files; then they are forgotten. */
+async function remove(old: readonly OwnCascade[], finder: IdeFinder, context: CommandContext): Promise<void> {
+  const { io, settings, signal } = context;
+  const removed: CascadeId[] = [];
+  try {
+    for (const cascade of old) {
+      if (cascade.ide !== undefined) {
+        const { endpoint } = await finder.connect(cascade.ide, signal); // checks who listens there before the token is sent
+        await deleteCascades(endpoint, [cascade.cascadeId], { nowMs: io.clock.now() }, signal);
+      }
+      await removeCascadeFile(cascade);
+      removed.push(cascade.cascadeId);
+    }
+  } finally {
+    await openOwnJournal(settings).forget(removed);
+  }
+}
+
+/** Each through its agent, which is started for it; then they are forgotten. */
+async function removeSessions(
+  old: readonly OwnSession[],
+  finder: IdeFinder,
+  { io, settings, signal }: CommandContext,
+): Promise<void> {
+  if (old.length === 0) return;
+  const { agents, backends } = composeUpstream({ io, finder, backend: "auto", acpCommand: undefined });
+  const removed: CascadeId[] = [];
+  try {
+    for (const { cascadeId } of old) {
+      await (await backends.holding({ backend: "acp", cascadeId }, signal)).archive(cascadeId, signal);
+      removed.push(cascadeId);
+    }
+  } finally {
+    await agents.close();
+    await openOwnJournal(settings).forget(removed);
+  }
+}
+
+function report(
+  old: readonly OwnCascade[],
+  sessions: readonly OwnSession[],
+  deleted: boolean,
+  context: CommandContext,
+): void {
+  const { out } = context;
+  const bytes = old.reduce((sum, cascade) => sum + cascade.bytes, 0);
+  if (old.length === 0 && sessions.length === 0) {
+    out.note("There is nothing to delete.");
+    return;
+  }
+  if (!deleted) printAll(old, sessions, context);
+  const ofAgents = sessions.length === 0 ? "" : `, and ${spellCount(sessions.length, "session")} of agents`;
+  const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}`;
+  out.line(deleted ? `Deleted: ${what}.` : `Would delete: ${what}. Nothing was changed; \`--yes\` deletes.`);
+}
+
+function printAll(cascades: readonly OwnCascade[], sessions: readonly OwnSession[], { out, io }: CommandContext): void {
+  const nowMs = io.clock.now();
+  for (const { cascadeId, bytes, startedAtMs, modifiedAtMs } of cascades) {
+    const age = spellAge(nowMs - Math.max(startedAtMs, modifiedAtMs));
+    out.line(`${cascadeId}  ${spellBytes(bytes).padStart(9)}  ${age} old`);
+  }
+  for (const { cascadeId, atMs } of sessions) out.line(`${cascadeId}  ${spellAge(nowMs - atMs)} old`);
+  if (cascades.length === 0 && sessions.length === 0) out.note("Millrace has no conversation in an IDE.");
+}
+
+function shownSession({ cascadeId, atMs }: OwnSession): object {
+  return { session_id: cascadeId, used_at: new Date(atMs).toISOString() };
+}
+
+function shown({ cascadeId, path, bytes, startedAtMs, modifiedAtMs, ide }: OwnCascade): object {
+  return {
+    cascade_id: cascadeId,
+    file: path,
+    bytes,
+    started_at: new Date(startedAtMs).toISOString(),
+    modified_at: new Date(modifiedAtMs).toISOString(),
+    open_in: ide?.id ?? null,
+  };
+}

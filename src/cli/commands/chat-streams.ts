@@ -1,0 +1,126 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { GatewayLink } from "../../client/link/gateway-link.ts";
+import { openFileRecordStore } from "../../client/node/file-record-store.ts";
+import { nodeLink } from "../../client/node/node-link.ts";
+import { openMemoryRecordStore } from "../../client/records/memory-record-store.ts";
+import type { RecordStore } from "../../client/records/record-store.ts";
+import type { ReliableStream } from "../../client/stream/reliable-stream.ts";
+import { autoResume } from "../../client/stream/resume.ts";
+import { startReliableStream } from "../../client/stream/start-stream.ts";
+import type { StreamOptions } from "../../client/stream/stream-options.ts";
+import type { CommandContext } from "../command.ts";
+import { spellAge } from "../doctor/spell.ts";
+import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { version } from "../package-files.ts";
+import { tellConnection } from "./chat-answer.ts";
+
+/** Longest part of a question that a list shows, in characters. */
+const shownLength = 60;
+
+/** How the streams of a chat reach the gateway. `graceMs`: how long an answer goes on there after its chat is gone. */
+export function chatStreamOptions(
+  gateway: GatewayClient,
+  store: RecordStore,
+  graceMs: number,
+  context: CommandContext,
+): StreamOptions {
+  const { io, out } = context;
+  return {
+    gateway: linkTo(gateway, "millrace-chat", context),
+    store,
+    grace: `${graceMs}ms`,
+    clock: io.clock,
+    onConnection: tellConnection(out),
+  };
+}
+
+/** The way to the user's gateway, whose address is looked for again at each attach; `command` is who asks there. */
+export function linkTo(
+  gateway: GatewayClient,
+  command: "millrace-chat" | "millrace-tail",
+  { settings }: Pick<CommandContext, "settings">,
+): GatewayLink {
+  const addressOf = async (signal: AbortSignal) => {
+    const { url, key } = (await findGateway(settings, signal)) ?? gateway; // where it was, if nobody is there now
+    return { url, key: key.reveal() };
+  };
+  return nodeLink(addressOf, { clientName: `${command}/${version()}` });
+}
+
+/** Where the records of chats are. */
+export function openChatRecords(keep: boolean, { settings }: CommandContext): Promise<RecordStore> {
+  return keep ? openFileRecordStore({ folder: settings.streamsFolder }) : Promise.resolve(openMemoryRecordStore());
+}
+
+/** What a chat notes in the record of its stream. */
+interface ChatNote {
+  readonly model: string;
+  readonly question: string;
+}
+
+export function readNote(label: string): ChatNote {
+  return JSON.parse(label) as ChatNote; // startChat wrote it, and records are sealed
+}
+
+export function startChat(
+  question: string,
+  model: string,
+  system: string | undefined,
+  options: StreamOptions,
+  leave: AbortSignal,
+): Promise<ReliableStream> {
+  const note: ChatNote = { model, question: question.slice(0, 200) };
+  const request = {
+    model,
+    messages: [{ role: "user" as const, text: question }],
+    ...(system === undefined ? {} : { system }),
+  };
+  return startReliableStream(request, { ...options, label: JSON.stringify(note) }, leave);
+}
+
+/** A question in one line of a list. */
+export function shortened(question: string): string {
+  const line = question.replace(/\s+/g, " ").trim();
+  return line.length <= shownLength ? line : `${line.slice(0, shownLength - 1)}…`;
+}
+
+/**
+ * The stream that was left and is meant: the one whose key starts with `wanted`, or the only one (`wanted` empty). Lists them
+ * and answers undefined where it cannot tell. The others are let go. Throws `invalid_request` where none was left.
+ */
+export async function pickLeftover(
+  wanted: string,
+  options: StreamOptions,
+  { out, io }: CommandContext,
+  leave: AbortSignal,
+): Promise<ReliableStream | undefined> {
+  const { streams, damaged, taken } = await autoResume({ ...options, after: "0" }, leave);
+  for (const problem of damaged) out.note(`${problem.message} ${problem.hint}`);
+  const found = streams.filter(({ streamKey }) => streamKey.startsWith(wanted));
+  const [first] = found;
+  const picked = found.length === 1 ? first : undefined;
+  for (const stream of streams) if (stream !== picked) await stream.leave();
+  if (picked !== undefined) return picked;
+  if (first === undefined) throw nothingLeft(wanted, taken.length);
+  const newestFirst = found.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
+  for (const { streamKey, label, createdAtMs } of newestFirst) {
+    const age = spellAge(io.clock.now() - createdAtMs).padStart(9);
+    out.row(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readNote(label).question)}`);
+  }
+  out.note("Pick one: millrace chat --resume <id>");
+  return undefined;
+}
+
+function nothingLeft(wanted: string, running: number): MillraceError {
+  const which = wanted === "" ? "No answer was left" : `No answer with an id that starts with ${wanted} was left`;
+  if (running > 0) {
+    const others =
+      running === 1 ? "another terminal still goes on with one" : `other terminals still go on with ${running}`;
+    return new MillraceError("invalid_request", `${which}; ${others}.`, {
+      hint: "`millrace tail --follow` shows the newest of them as it comes.",
+    });
+  }
+  return new MillraceError("invalid_request", `${which}.`, {
+    hint: "What was cut off within the last two hours can be resumed; ask anew otherwise.",
+  });
+}

@@ -1,0 +1,59 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../base/clock.ts";
+import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
+import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
+import { run } from "../main.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { dashboardCommand } from "./dashboard.ts";
+
+async function dashboard(homeFolder: string, ...argv: readonly string[]) {
+  const io = fakeIo({ homeFolder });
+  const code = await run(["dashboard", ...argv], io, [dashboardCommand]);
+  return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+}
+
+/** A home whose gateway file and key lead to a gateway of this process. */
+async function homeWithGateway(): Promise<{ readonly home: string; readonly url: string }> {
+  const home = mkdtempSync(join(tmpdir(), "millrace-dashboard-"));
+  const { gateway } = fakeGateway({ clock: systemClock });
+  const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  onTestFinished(() => listening.close());
+  mkdirSync(join(home, ".millrace"), { mode: 0o700 });
+  writeFileSync(join(home, ".millrace", "key"), `${fakeKey}\n`, { mode: 0o600 });
+  const address = { url: listening.url, pid: process.pid, instance: "instance-test", version: "0", startedAtMs: 0 };
+  writeGatewayFile(join(home, ".millrace", "gateway.json"), address);
+  return { home, url: listening.url };
+}
+
+describe("millrace dashboard", () => {
+  it("prints a link of the running gateway that signs in once", async () => {
+    const { home, url } = await homeWithGateway();
+    const { code, stdout, stderr } = await dashboard(home);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/sign-in\?code=[\w-]{43}\n$/);
+    expect(stdout.startsWith(`${url}/`)).toBe(true);
+    expect(stderr).toContain("works once, within 2 minutes");
+    expect((await fetch(stdout.trim(), { redirect: "manual" })).status).toBe(303);
+    expect((await fetch(stdout.trim(), { redirect: "manual" })).status).toBe(403);
+  });
+
+  it("prints JSON", async () => {
+    const { home } = await homeWithGateway();
+    expect(JSON.parse((await dashboard(home, "--json")).stdout)).toEqual({
+      url: expect.stringContaining("/sign-in?code="),
+      expires_in_seconds: 120,
+    });
+  });
+
+  it("exits 69 and says how to start a gateway where none runs", async () => {
+    const home = mkdtempSync(join(tmpdir(), "millrace-dashboard-"));
+    expect(await dashboard(home)).toMatchObject({
+      code: 69,
+      stdout: "",
+      stderr: expect.stringContaining("millrace serve"),
+    });
+  });
+});

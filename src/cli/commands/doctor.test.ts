@@ -1,0 +1,187 @@
+import { mkdtempSync } from "node:fs";
+import { chmod, mkdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { CascadeId } from "../../base/ids.ts";
+import { listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
+import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import { type Simulator, startSimulator } from "../../simulator/start.ts";
+import { exitCodeOfFindings } from "../doctor/finding.ts";
+import { readOrMakeKey } from "../gateway-process/key-file.ts";
+import { run } from "../main.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { cascadesCommand } from "./cascades.ts";
+import { doctorCommand } from "./doctor.ts";
+
+describe.runIf(process.platform === "linux")("millrace doctor and cascades", () => {
+  let simulator: Simulator;
+  let homeFolder: string;
+  let tokenFile: string;
+
+  beforeAll(async () => {
+    simulator = await startSimulator({ apiKey: "sk-ws-01-planted-api-key" });
+    homeFolder = mkdtempSync(join(tmpdir(), "millrace-doctor-"));
+    tokenFile = join(homeFolder, "token");
+    await writeFile(tokenFile, `${simulator.csrfToken.reveal()}\n${simulator.apiKey.reveal()}\n`);
+  }, 60_000);
+  afterAll(async () => {
+    await simulator.stop();
+    await rm(homeFolder, { recursive: true, force: true });
+  });
+
+  async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
+    const ours = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, MILLRACE_IDE_HOMES: simulator.home };
+    const io = fakeIo({ homeFolder, env: { ...ours, ...env } });
+    const code = await run(argv, io, [doctorCommand, cascadesCommand]);
+    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+  }
+  /** The IDE as the user set it by hand: no process is looked for, so no other test's IDE is met. */
+  const byHand = () => ({ MILLRACE_IDE_TOKEN_FILE: tokenFile });
+
+  it("shows the IDE, what it answers and who is signed in, on one screen", async () => {
+    const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ONLY_HOME: simulator.home });
+    expect(stdout).toContain(`Windsurf 2.2  build ${simulator.ideVersion}, pid ${simulator.pid}, up `);
+    expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
+    expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
+    expect(stdout).toMatch(/credentials of the CLI: no/);
+    expect(stdout).toMatch(/plan of windsurf: from the language server, read at \d{4}-/);
+    expect(stdout).toContain(`127.0.0.1:${simulator.port}, grpc without TLS; signed in, plan Pro`);
+    expect(stdout).toContain("answers: Cascade, typed steps, transcript, raw chat");
+    expect(stdout).toContain("schema: ");
+    expect(stdout.split("\n").length).toBeLessThan(50);
+    expect(code).toBe(0);
+    expect((await simulator.report()).messages).toEqual([]);
+  });
+
+  it("says that the Redis server of the log does not answer, without its password", async () => {
+    const address = `redis://user:planted-password@127.0.0.1:${simulator.port}/2`; // something, but no Redis
+    const env = { ...byHand(), MILLRACE_STORE: "redis", MILLRACE_REDIS_URL: address };
+    const { stdout, stderr } = await millrace(["doctor"], env);
+    expect(stdout).toContain(`cannot be reached. (redis://127.0.0.1:${simulator.port}/2)`);
+    expect(stdout + stderr).not.toContain("planted-password");
+  });
+
+  it("prints JSON with every decision, and no secret", async () => {
+    const { stdout } = await millrace(["doctor", "--json"], byHand());
+    const report = JSON.parse(stdout) as { ides: unknown[]; trace: { stage: string }[]; findings: unknown[] };
+    expect(report.ides).toEqual([expect.objectContaining({ variant: "windsurf", signed_in: true, plan: "Pro" })]);
+    expect(report.trace.map(({ stage }) => stage)).toContain("probe");
+    for (const secret of [simulator.csrfToken, simulator.apiKey]) expect(stdout).not.toContain(secret.reveal());
+  });
+
+  it("ends with 69 and says what to do when there is no IDE, and lists what it rejected", async () => {
+    const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ENDPOINT: "127.0.0.1:1", ...byHand() });
+    expect(code).toBe(69);
+    expect(stdout).toMatch(
+      /No language server of Devin Desktop \(formerly Windsurf\) was found\n\s+Start Devin Desktop and open a folder/,
+    );
+    expect(stdout).toMatch(/rejected[\s\S]*port 1: .*nothing listens/);
+  });
+
+  it("says that the IDE runs when it does, why it cannot be used all the same, and what to do", async () => {
+    const other = { MILLRACE_IDE_ONLY_HOME: simulator.home, MILLRACE_IDE_VARIANT: "windsurf-next" };
+    const { code, stdout } = await millrace(["doctor"], other);
+    expect(code).toBe(69);
+    expect(stdout).toContain(
+      `✗ Windsurf 2.2 runs (pid ${simulator.pid}), but cannot be used: only windsurf-next was asked for\n      Leave out`,
+    );
+  });
+
+  it("finds what is wrong with the key, the store and the folder", async () => {
+    const folder = join(homeFolder, "broken");
+    await mkdir(folder, { mode: 0o700 });
+    await writeFile(join(folder, "key"), "k".repeat(40), { mode: 0o644 });
+    await chmod(join(folder, "key"), 0o644);
+    await writeFile(join(folder, "turns.db"), "no database");
+    const { code, stdout } = await millrace(["doctor", "--json"], { ...byHand(), MILLRACE_HOME: folder });
+    const { findings } = JSON.parse(stdout) as { findings: { area: string; level: string; todo?: string }[] };
+    expect(findings.filter(({ level }) => level === "error").map(({ area }) => area)).toEqual(["key", "store"]);
+    expect(findings.every(({ level, todo }) => level !== "error" || todo !== undefined)).toBe(true);
+    expect(code).toBe(73);
+    expect(await readFile(join(folder, "turns.db"), "utf8")).toBe("no database");
+  });
+
+  it("writes an archive without a single planted secret, and never over a file", async () => {
+    const settings = join(homeFolder, ".millrace");
+    const key = readOrMakeKey(join(settings, "key"));
+    const archive = join(homeFolder, "doctor.tar.gz");
+    const planted = {
+      MILLRACE_NOTE: `token ${simulator.csrfToken.reveal()} mail ann@example.org key sk-live-abcdefgh1234`,
+    };
+    const { code } = await millrace(["doctor", "--bundle", archive], { ...byHand(), ...planted });
+    expect(code).toBe(0);
+    expect((await stat(archive)).mode & 0o077).toBe(0);
+    const text = gunzipSync(await readFile(archive)).toString("utf8");
+    const secrets = [simulator.csrfToken.reveal(), simulator.apiKey.reveal(), key.reveal(), homeFolder, hostname()];
+    for (const secret of [...secrets, "ann@example.org", "sk-live-abcdefgh1234"]) expect(text).not.toContain(secret);
+    expect(text).toContain("MILLRACE_NOTE");
+    expect(text).toContain(String(simulator.port));
+    const again = await millrace(["doctor", "--bundle", archive], byHand());
+    expect(again).toMatchObject({ code: 64 });
+    expect(again.stderr).toContain("it is there already");
+  });
+
+  it("asks a question only when told to", async () => {
+    const { code, stdout } = await millrace(["doctor", "--send", "--store", "memory"], byHand());
+    expect(stdout).toMatch(/✓ \S+ answered in/);
+    expect(code).toBe(0);
+    expect((await simulator.report()).messages).toHaveLength(1);
+  });
+
+  it("lists and deletes old conversations of its own, and leaves the IDE's", async () => {
+    const foreign = join(simulator.layout.cascades, "11111111-1111-4111-8111-111111111111.pb");
+    await mkdir(simulator.layout.cascades, { recursive: true });
+    await writeFile(foreign, "the user's own");
+    const old = "22222222-2222-4222-8222-222222222222" as CascadeId; // in the form of one
+    const oldFile = join(simulator.layout.cascades, `${old}.pb`);
+    await writeFile(oldFile, "ours");
+    const threeDaysAgo = Date.now() / 1000 - 3 * 86_400;
+    for (const file of [foreign, oldFile]) await utimes(file, threeDaysAgo, threeDaysAgo);
+    await openCascadeJournal(join(homeFolder, ".millrace", "cascades.jsonl")).note({
+      cascadeId: old,
+      atMs: threeDaysAgo * 1000,
+    });
+
+    const list = JSON.parse((await millrace(["cascades", "list", "--json"], byHand())).stdout) as {
+      data: { cascade_id: string }[];
+    };
+    // The answer to the question above left one as well.
+    expect(list.data.map(({ cascade_id: id }) => id)).toEqual([old, expect.any(String)]);
+
+    const dry = await millrace(["cascades", "clean"], byHand());
+    expect(dry.stdout).toContain("Would delete: 1 conversation, 4 bytes");
+    expect((await listCascadeFiles(simulator.layout.codeiumFolder)).map(({ path }) => path)).toContain(oldFile);
+
+    const clean = await millrace(["cascades", "clean", "--older", "1d", "--yes"], byHand());
+    expect(clean).toMatchObject({ code: 0, stdout: "Deleted: 1 conversation, 4 bytes.\n" });
+    const left = (await listCascadeFiles(simulator.layout.codeiumFolder)).map(({ path }) => path);
+    expect(left).toContain(foreign);
+    expect(left).not.toContain(oldFile);
+    expect((await millrace(["cascades", "clean"], byHand())).stderr).toContain("nothing to delete");
+  });
+
+  it("asks the IDE that has a conversation open to delete it", async () => {
+    const own = { MILLRACE_IDE_ONLY_HOME: simulator.home }; // the process is looked for, this test's IDE only
+    const { stdout } = await millrace(["cascades", "list", "--json"], own);
+    const { data } = JSON.parse(stdout) as { data: { cascade_id: string; open_in: string | null }[] };
+    expect(data).toEqual([expect.objectContaining({ open_in: expect.stringContaining(`:${simulator.pid}:`) })]);
+    const clean = await millrace(["cascades", "clean", "--older", "0", "--yes"], own);
+    expect(clean.stdout).toContain("Deleted: 1 conversation");
+    expect((await simulator.report()).deletedCascades).toContain(data[0]?.cascade_id);
+  });
+});
+
+describe("the exit code", () => {
+  const finding = (area: "ide" | "store", level: "ok" | "note" | "warning" | "error") => ({ area, level, what: "" });
+  it.each([
+    [[finding("ide", "ok"), finding("store", "note")], 0],
+    [[finding("ide", "ok"), finding("store", "warning")], 1],
+    [[finding("store", "warning"), finding("ide", "error")], 69],
+    [[finding("store", "error")], 73],
+    [[], 0],
+  ])("of findings %j is %i", (findings, code) => {
+    expect(exitCodeOfFindings(findings)).toBe(code);
+  });
+});

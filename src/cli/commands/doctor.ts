@@ -1,0 +1,221 @@
+import { hostname, release, userInfo } from "node:os";
+import { join } from "node:path";
+import { deadline } from "../../base/async.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { composeIdeFinder, composeSchemas } from "../compose/compose-ide.ts";
+import { composeUpstream, type Upstream } from "../compose/compose-upstream.ts";
+import { overridesOf } from "../compose/ide-options.ts";
+import { openOwnJournal, readCascades } from "../compose/own-cascades.ts";
+import { readPlans } from "../compose/read-plan.ts";
+import { bundleFiles, writeBundle } from "../doctor/bundle.ts";
+import { checkAgents } from "../doctor/check-agents.ts";
+import { checkBackend } from "../doctor/check-backend.ts";
+import { checkGateway } from "../doctor/check-gateway.ts";
+import { checkIdes } from "../doctor/check-ides.ts";
+import { checkKey } from "../doctor/check-key.ts";
+import { checkMachine } from "../doctor/check-machine.ts";
+import { checkRedis } from "../doctor/check-redis.ts";
+import { checkStore } from "../doctor/check-store.ts";
+import { renderContract } from "../doctor/contract/render-contract.ts";
+import { verdictsOf, withoutSecrets } from "../doctor/contract/report.ts";
+import { runContract } from "../doctor/contract/run-contract.ts";
+import { checkReportPath, writeContract } from "../doctor/contract/write-contract.ts";
+import { exitCodeOfFindings, type Finding } from "../doctor/finding.ts";
+import { type Known, redactor } from "../doctor/redact.ts";
+import { render } from "../doctor/render.ts";
+import { assemble, type DoctorReport } from "../doctor/report.ts";
+import { sendQuestion } from "../doctor/send-question.ts";
+import { readKey } from "../gateway-process/key-file.ts";
+import { flag, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { version } from "../package-files.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { defaultPort, ownGatewayOptions } from "./serve.ts";
+
+const planLimitMs = 8_000;
+/** No clock is right that is before this; epoch ms. */
+const notBeforeMs = Date.UTC(2026, 0, 1);
+
+export const doctorCommand = defineCommand({
+  ...outlines.doctor,
+  description:
+    "Looks at the IDEs that run, the gateway, its key and store, and what conversations take on disk. It spends nothing and changes nothing; only --send and --spend ask a model. Exits 0 when all is well, 1 with warnings, and otherwise with the code of the worst finding.",
+  options: {
+    send: flag("ask a model one short question, which costs what that costs"),
+    contract: flag("compare what Millrace assumes of the vendor's software with what runs here"),
+    spend: flag("with --contract, send a few small prompts to the agent, which cost what that costs"),
+    report: text("with --contract, write a report without keys and names to this file", "<file.json>"),
+    model: text("with --send or --spend, the model", "<name>", {
+      short: "m",
+      env: "MILLRACE_MODEL",
+      defaultText: "the account's default",
+    }),
+    bundle: text("write an archive for a report to this file, without keys, names and addresses", "<file.tar.gz>"),
+    json: flag("print JSON"),
+    ...ownGatewayOptions,
+  },
+  examples: [
+    ["millrace doctor", "one screen"],
+    ["millrace doctor --bundle doctor.tar.gz", "for a report of a problem"],
+    ["millrace doctor --send", "prove the whole way to a model"],
+    ["millrace doctor --contract --report contract.json", "for an issue: what differs from the documentation"],
+  ],
+  async run({ options }, context) {
+    const { io, out } = context;
+    if (options.contract) return contract(options, context);
+    if (options.spend || options.report !== undefined) {
+      const name = options.spend ? "--spend" : "--report";
+      throw new MillraceError("invalid_request", `${name} belongs to --contract.`, {
+        hint: `Use \`millrace doctor --contract ${name}\`.`,
+      });
+    }
+    const { report, known } = await examine(options, context);
+    if (options.bundle !== undefined) await bundle(options.bundle, report, known, context);
+    if (options.json) out.json(report);
+    else {
+      const width = out.isTerminal ? out.columns : Number.POSITIVE_INFINITY; // a pipe searches whole lines
+      for (const line of render(report, (style, text) => out.style(style, text), width)) out.line(line);
+    }
+    if (options.bundle !== undefined)
+      out.note(`Written to ${join(options.bundle)}. Look through it before you send it.`);
+    io.signal.throwIfAborted();
+    return exitCodeOfFindings(report.findings);
+  },
+});
+
+/** Exits 0 where nothing differs, 1 where something does, 69 where nothing could be looked at. */
+async function contract(
+  options: Options & { readonly spend: boolean; readonly report: string | undefined; readonly json: boolean },
+  context: CommandContext,
+): Promise<number> {
+  const { io, out, signal } = context;
+  if (options.report !== undefined) checkReportPath(options.report);
+  const finder = composeIdeFinder(io, overridesOf(io, options));
+  try {
+    const { report: seen, personal } = await runContract(options, finder, context);
+    const known = await knownOf(await finder.find(signal), context);
+    const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
+    if (options.report !== undefined) await writeContract(options.report, `${JSON.stringify(report, null, 2)}\n`);
+    if (options.json) out.json(report);
+    else for (const line of renderContract(report, (style, text) => out.style(style, text))) out.line(line);
+    if (options.report !== undefined) {
+      out.note(`Written to ${join(options.report)}. Look through it before you attach it to an issue.`);
+    }
+    if (report.parts.length === 0) return exitCodes.unavailable;
+    return verdictsOf(report).some(({ verdict }) => verdict === "differs") ? exitCodes.negative : exitCodes.ok;
+  } finally {
+    finder.close();
+  }
+}
+
+type Options = Omit<Parameters<typeof sendQuestion>[0], "model"> & {
+  readonly send: boolean;
+  readonly model: string | undefined;
+};
+
+async function examine(
+  options: Options,
+  context: CommandContext,
+): Promise<{ readonly report: DoctorReport; readonly known: Known }> {
+  const { io, settings, signal } = context;
+  const overrides = overridesOf(io, options);
+  const schemas = composeSchemas(io);
+  const finder = composeIdeFinder(io, overrides, { schemas });
+  const upstream = composeUpstream({ ...options, io, finder });
+  try {
+    const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
+    const found = await finder.find(signal);
+    const backend = await checkBackend(upstream.backends, upstream.agents, signal);
+    const report = assemble({
+      machine: checkMachine({
+        millrace: version(),
+        node: process.version,
+        platform: io.platform,
+        arch: process.arch,
+        release: release(),
+        nowMs: io.clock.now(),
+        notBeforeMs,
+      }),
+      ides,
+      installed: checkAgents(found, await plansOf(finder, context), io.clock.now()),
+      backend,
+      gateway: await checkGateway(settings, defaultPort, version(), signal),
+      key: await checkKey(settings, io.platform),
+      store: await (options.store === "redis" ? checkRedis(options.redisUrl, io.clock) : checkStore(settings)),
+      cascades: await readCascades(openOwnJournal(settings), found.ides, [io.homeFolder, ...overrides.homes]),
+      more: options.send ? [await send(options, upstream, context)] : [],
+    });
+    return { report, known: await knownOf(found, context) };
+  } finally {
+    await upstream.agents.close();
+    finder.close();
+  }
+}
+
+/** What the servers and the apps tell of the plans; nothing where there is neither. */
+async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
+  try {
+    return await readPlans(finder, io.clock, deadline(signal, planLimitMs));
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return []; // the findings say already that nothing runs
+  }
+}
+
+/** A question to the model asked for, else to the account's default. */
+async function send(options: Options, { models }: Upstream, context: CommandContext): Promise<Finding> {
+  const { signal } = context;
+  try {
+    const list = options.model === undefined ? await models.list({ refresh: true }, signal) : [];
+    const model =
+      options.model ??
+      (list.find(({ isDefault }) => isDefault) ?? list.find(({ disabledReason }) => disabledReason === undefined))
+        ?.name;
+    if (model !== undefined) return await sendQuestion({ ...options, model }, context);
+    return {
+      area: "answer",
+      level: "error",
+      what: "The account has no model that can be called",
+      todo: "Look at the plan inside the IDE.",
+    };
+  } catch (error) {
+    if (signal.aborted || !isMillraceError(error)) throw error;
+    return { area: "answer", level: "error", what: `No question was asked: ${error.message}`, todo: error.hint };
+  }
+}
+
+/** The values that must not be in an archive, wherever they may have got to. */
+async function knownOf({ ides, agents }: DiscoveryResult, { io, settings, signal }: CommandContext): Promise<Known> {
+  const secrets = ides.flatMap(({ endpoint, identity }) => [endpoint.csrfToken.reveal(), identity.apiKey.reveal()]);
+  for (const agent of agents) {
+    const key = await agent.readApiKey(signal);
+    if (key !== undefined) secrets.push(key.reveal());
+  }
+  try {
+    const key = readKey(settings.keyFile);
+    if (key !== undefined) secrets.push(key.reveal());
+  } catch {
+    // a key file that cannot be used is a finding already; its key is not known
+  }
+  return { secrets, home: io.homeFolder, user: userInfo().username, hostName: hostname() };
+}
+
+async function bundle(path: string, report: DoctorReport, known: Known, { io }: CommandContext): Promise<void> {
+  try {
+    await writeBundle(path, bundleFiles(report, io.env, known), io.clock.now());
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException; // writing a file fails with nothing else
+    if (code === undefined) throw error;
+    throw new MillraceError(
+      "invalid_request",
+      `The archive ${path} cannot be written: ${code === "EEXIST" ? "it is there already" : code}.`,
+      {
+        hint: "Name another file.",
+        cause: error,
+      },
+    );
+  }
+}

@@ -1,0 +1,105 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { LimitsEnvelope, LimitsWindowEnvelope } from "../../usage/envelope.ts";
+import { type Command, defineCommand } from "../command.ts";
+import type { OpenLimitsSource } from "../compose/limits-source.ts";
+import { flag, integer, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+
+interface Checked {
+  readonly ide: string;
+  readonly window: string;
+  readonly remaining_percent: number | null;
+  readonly enough: boolean | null;
+}
+
+/** `millrace guard`: whether enough is left, as an exit code for scripts. */
+export function guardCommand(openSource: OpenLimitsSource): Command {
+  return defineCommand({
+    ...outlines.guard,
+    description:
+      "For scripts: 0 when every limit asked about has at least the given share left, 1 when one has less, 69 when it cannot be told (no IDE, no reading, a limit that is unknown or was read too long ago), 64 for a limit that does not exist.",
+    options: {
+      minRemaining: integer("least share that must be left, in percent", "<percent>", {
+        min: 0,
+        max: 100,
+        initial: 10,
+      }),
+      window: text("only this limit, as `millrace usage --json` names it: weekly, prompt-credits", "<id>"),
+      ide: text("only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
+      json: flag("print JSON"),
+    },
+    examples: [
+      ["millrace guard --min-remaining 15 --window weekly && ./nightly.sh", "run it only while 15 % are left"],
+    ],
+    async run({ options }, context) {
+      const source = await openSource(context);
+      try {
+        const checked = check(await source.limits(context.signal), options);
+        if (options.json) context.out.json({ data: checked });
+        else for (const entry of checked) context.out.note(sentence(entry, options.minRemaining));
+        if (checked.some(({ enough }) => enough === false)) return exitCodes.negative;
+        return checked.some(({ enough }) => enough === null) ? exitCodes.unavailable : exitCodes.ok;
+      } finally {
+        source.close();
+      }
+    },
+  });
+}
+
+function check(
+  limits: LimitsEnvelope,
+  asked: { readonly ide: string | undefined; readonly window: string | undefined; readonly minRemaining: number },
+): readonly Checked[] {
+  const known = ["windsurf", "windsurf-next", "antigravity"];
+  if (asked.ide !== undefined && !known.includes(asked.ide)) throw unknown("IDE", asked.ide, known);
+  const read = limits.data.filter((of) => asked.ide === undefined || of.ide === asked.ide);
+  if (read.length === 0) {
+    const [error] = limits.errors;
+    throw new MillraceError("ide_not_running", error?.message ?? "No IDE answered.", {
+      hint: error?.hint ?? "Start it.",
+    });
+  }
+  const windows = read.flatMap((of) => of.windows.map((window) => ({ of, window })));
+  const chosen = windows.filter(({ window }) =>
+    asked.window === undefined ? window.kind === "consumption" && window.scope !== "model" : window.id === asked.window,
+  );
+  if (asked.window !== undefined && chosen.length === 0 && windows.length > 0)
+    throw unknown("limit", asked.window, [...new Set(windows.map(({ window }) => window.id))]);
+  if (chosen.length === 0)
+    throw new MillraceError("ide_not_running", "The IDE told nothing of the plan's limits.", {
+      hint: "Try again later.",
+    });
+  return chosen.map(({ of, window }) => {
+    const nowMs = Date.parse(limits.now);
+    // A reading a minute old is still good for this, also if a turn ended since; one past its time is not.
+    const left = Date.parse(of.expires_at) < nowMs ? undefined : remainingPercent(window, nowMs);
+    return {
+      ide: of.ide,
+      window: window.id,
+      remaining_percent: left === undefined || left === Infinity ? null : left,
+      enough: left === undefined ? null : left >= asked.minRemaining,
+    };
+  });
+}
+
+/** Undefined when it is not known; infinite for what has no limit. */
+function remainingPercent(window: LimitsWindowEnvelope, nowMs: number): number | undefined {
+  if (window.state === "unlimited") return Infinity;
+  if (window.resets_at !== null && Date.parse(window.resets_at) <= nowMs) return undefined;
+  if (window.utilization !== null) return Math.round((1 - window.utilization) * 1e6) / 1e4;
+  return undefined;
+}
+
+function sentence({ ide, window, remaining_percent: left, enough }: Checked, least: number): string {
+  const name = `${ide} ${window}`;
+  if (enough === null) return `${name}: not known.`;
+  if (left === null) return `${name}: unlimited.`;
+  return `${name}: ${left} % left, ${enough ? "enough" : `less than ${least} %`}.`;
+}
+
+function unknown(what: string, given: string, known: readonly string[]): MillraceError {
+  return new MillraceError("invalid_request", `There is no ${what} ${JSON.stringify(given)}.`, {
+    hint: `There are: ${known.join(", ")}.`,
+  });
+}

@@ -1,0 +1,152 @@
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { Model, Models } from "../../models/model.ts";
+import type { ModelCallsEnvelope } from "../../usage/envelope.ts";
+import { parseSince } from "../../usage/since.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import { composeIdeFinder } from "../compose/compose-ide.ts";
+import { composeUpstream } from "../compose/compose-upstream.ts";
+import { overridesOf } from "../compose/ide-options.ts";
+import type { OpenLimitsSource } from "../compose/limits-source.ts";
+import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
+import { flag, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { familiesOf, familyRow, modelRow, modelTableHead } from "../terminal/model-table.ts";
+import { gatewayOptions } from "./serve.ts";
+
+/** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
+export function modelsCommand(openSource: OpenLimitsSource): Command {
+  return defineCommand({
+    ...outlines.models,
+    description:
+      "The list is the account's own, read from the IDE or its agent program at that moment, and the models of agents that config.toml names: a row for each family, with the variants of how hard it thinks, how fast it is or how much it holds. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
+    options: {
+      all: flag("each variant in a row of its own, also those that this plan cannot call"),
+      vendor: text("only this vendor", "<name>"),
+      refresh: flag("have a running gateway read the list anew too, instead of within five minutes"),
+      tools: flag("how each model fared at calling tools"),
+      since: text("with --tools: calls since then: 7d, 36h, 2026-11-01", "<time>", { defaultText: "30d" }),
+      json: flag("print JSON"),
+      ide: gatewayOptions.ide,
+      endpoint: gatewayOptions.endpoint,
+      tokenFile: gatewayOptions.tokenFile,
+      backend: gatewayOptions.backend,
+      acpCommand: gatewayOptions.acpCommand,
+    },
+    examples: [
+      ["millrace models", "what can be called"],
+      ["millrace models --json", "each model with all that is known of it"],
+      ["millrace models --all --vendor anthropic", "one vendor, with the reasons of the others"],
+      ["millrace models --tools", "which model to trust with an agent"],
+    ],
+    async run({ options }, context) {
+      const { io, out, settings, signal } = context;
+      if (options.since !== undefined && !options.tools) {
+        throw new MillraceError("invalid_request", "--since counts calls of tools; the list of models has no time.", {
+          hint: "Add --tools, or leave --since out.",
+        });
+      }
+      if (options.tools) return showToolCalls(options, await openSource(context), context);
+      const finder = composeIdeFinder(io, overridesOf(io, options));
+      const onProblem = (agent: string, error: unknown) => out.note(unread(agent, error));
+      const upstream = composeUpstream({ ...options, io, finder, onProblem });
+      try {
+        const { models } = upstream;
+        const list = (await models.list({ refresh: true }, signal)).filter(
+          (model) =>
+            (options.all || model.disabledReason === undefined) &&
+            (options.vendor === undefined || model.vendor === options.vendor),
+        );
+        const gateway = options.refresh ? await findGateway(settings, signal) : undefined;
+        if (gateway !== undefined) await callGateway(gateway, "/v1/models?refresh=1", { signal });
+        if (options.json) out.json(list);
+        else await printModels(list, models, options.all, context);
+      } finally {
+        await upstream.agents.close();
+        finder.close();
+      }
+    },
+  });
+}
+
+function unread(agent: string, error: unknown): string {
+  const why = isMillraceError(error) ? ` ${error.message} ${error.hint}` : "";
+  return `The models of the agent ${agent} could not be read.${why}`;
+}
+
+async function showToolCalls(
+  options: { readonly since: string | undefined; readonly json: boolean },
+  source: Awaited<ReturnType<OpenLimitsSource>>,
+  { io, out, signal }: CommandContext,
+): Promise<void> {
+  try {
+    const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
+    const counted = await source.toolCalls(sinceMs, signal);
+    if (options.json) out.json(counted);
+    else if (counted.data.length === 0) out.note("No model called a tool in that time.");
+    else
+      printTable(["MODEL", "CALLS", "FIRST TRY", "REPAIRED", "RE-ASKED", "FAILED"], counted.data.map(callCells), out);
+  } finally {
+    source.close();
+  }
+}
+
+/** Counts, with their share of all calls where there are any. */
+function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelCallsEnvelope): readonly string[] {
+  const shown = (count: number) => (count === 0 ? "0" : `${count} (${Math.round((count / calls) * 100)} %)`);
+  return [name, String(calls), shown(first_try), shown(repaired), shown(reasked), shown(failed)];
+}
+
+/** A row for each family, or with `all` for each model, whatever keeps it from being called. */
+async function printModels(
+  list: readonly Model[],
+  models: Models,
+  all: boolean,
+  { out, signal }: CommandContext,
+): Promise<void> {
+  if (list.length === 0) {
+    out.note("No model fits.");
+    return;
+  }
+  const names = new Map<string, Model | undefined>();
+  for (const { name } of all ? [] : familiesOf(list, () => undefined))
+    names.set(name, await meant(models, name, signal));
+  const families = familiesOf(list, (name) => names.get(name));
+  if (all)
+    printTable(
+      modelTableHead.filter((title) => title !== "VARIANTS"),
+      list.map(modelRow),
+      out,
+    );
+  else printTable(modelTableHead, families.map(familyRow), out);
+  if (!all && list.length > families.length) {
+    out.note(
+      "A request names a model, or name and variant together (claude-opus-4.7:high); * is what the name alone means.",
+    );
+  }
+}
+
+/** What a request for that name would get; undefined where it would be refused. */
+async function meant(models: Models, name: string, signal: AbortSignal): Promise<Model | undefined> {
+  try {
+    return (await models.resolve(name, undefined, signal)).model;
+  } catch (error) {
+    if (isMillraceError(error) && (error.code === "unknown_model" || error.code === "model_not_allowed"))
+      return undefined;
+    throw error;
+  }
+}
+
+function printTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  out: Pick<CommandContext["out"], "line" | "style">,
+): void {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  out.line(out.style("bold", line(head)));
+  for (const row of rows) out.line(line(row));
+}

@@ -1,0 +1,64 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { MillraceError } from "../../base/errors.ts";
+import type { Launch } from "../clients/client.ts";
+import { clients, findClient } from "../clients/clients.ts";
+import { readTarget } from "../clients/target.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { withGateway } from "../gateway-process/reach-gateway.ts";
+import { text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { ownGatewayOptions } from "./serve.ts";
+
+const runnable = clients.filter(({ launch }) => launch !== undefined).map(({ name }) => name);
+
+export const runCommand = defineCommand({
+  ...outlines.run,
+  description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${runnable.join(", ")}.`,
+  options: {
+    model: text("the model that the client begins with", "<name>", {
+      short: "m",
+      env: "MILLRACE_MODEL",
+      defaultText: "the account's default",
+    }),
+    ...ownGatewayOptions,
+  },
+  passThrough: true,
+  examples: [
+    ["millrace run opencode", "OpenCode, on the account's models"],
+    ['millrace run -m claude-opus-4.5 claude-code -p "What is new here?"', "one question to Claude Code"],
+  ],
+  async run({ options, args }, context) {
+    const [name, ...rest] = args;
+    const client = findClient(name);
+    const { launch } = client;
+    if (launch === undefined) {
+      throw new MillraceError("invalid_request", `${client.title} cannot be started from here.`, {
+        hint: `\`millrace setup ${client.name}\` points it at the gateway. This works for: ${runnable.join(", ")}.`,
+      });
+    }
+    return withGateway(options, context, async (gateway) => {
+      const target = await readTarget(gateway, gateway.url, options.model, context.signal);
+      return untilEnded(launch(target, gateway.key.reveal(), rest, context.io), client.title, context);
+    });
+  },
+});
+
+/** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
+async function untilEnded({ command, args, env }: Launch, title: string, { io }: CommandContext): Promise<number> {
+  const child = spawn(command, [...args], { stdio: "inherit", env: { ...io.env, ...env } });
+  try {
+    const [code] = (await once(child, "exit")) as [number | null];
+    return code ?? exitCodes.interrupted;
+  } catch (error) {
+    throw new MillraceError(
+      "invalid_request",
+      `${title} could not be started: there is no \`${command}\` on the PATH.`,
+      {
+        hint: `Install ${title} first.`,
+        cause: error,
+      },
+    );
+  }
+}

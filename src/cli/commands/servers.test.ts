@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
+import { chooseAgent } from "../../ide/apps/choose-agent.ts";
+import { discover } from "../../ide/discover/discover.ts";
+import { noOverrides } from "../../ide/discover/overrides.ts";
+import { FakeHost, type FakeProcess, fakeWindsurf } from "../../ide/host/host.fake.ts";
+import type { AgentProgram, DiscoveryResult, InstalledApp } from "../../ide/ide.ts";
+import type { Probe } from "../../ide/process/probe-port.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import { choosePrompted, promptServers, spellChosenIde, withoutServer } from "./servers.ts";
+
+const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
+
+async function found(processes: readonly FakeProcess[], probe = answers, apiKey?: string, overrides = {}) {
+  const host = new FakeHost();
+  for (const process of processes) host.add(process);
+  const state = { windsurfAuthStatus: JSON.stringify({ apiKey }) };
+  host.states.set("/home/me/.config/Windsurf/User/globalStorage/state.vscdb", state);
+  const { ides, trace } = await discover(
+    { host, probe, overrides: { ...noOverrides, ...overrides }, lastGood: new Map() },
+    new AbortController().signal,
+  );
+  return { ides, agents: [], trace: trace.entries, atMs: 0 };
+}
+
+const windsurf = fakeWindsurf(10, 4000);
+const antigravity: FakeProcess = {
+  ...fakeWindsurf(11, 4001),
+  row: { ...fakeWindsurf(11, 4001).row, command: { program: "agy", args: [] } },
+};
+
+describe("the IDE that prompts go to", () => {
+  it("is the newest that is signed in, and never Antigravity", async () => {
+    const ides = await found([windsurf, fakeWindsurf(12, 4002), antigravity], answers, "sk-ws-01-abc");
+    expect(choosePrompted(ides).pid).toBe(12);
+  });
+
+  it.each<[string, readonly FakeProcess[], Probe, string, string, RegExp]>([
+    [
+      "is not there",
+      [],
+      answers,
+      "ide_not_running",
+      "No language server of Devin Desktop (formerly Windsurf) was found",
+      /Start Devin Desktop.*devin auth login/,
+    ],
+    ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
+    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Devin Desktop/],
+    [
+      "runs and cannot be used, whatever else runs",
+      [{ ...windsurf, listening: [] }, antigravity],
+      answers,
+      "ide_not_running",
+      "Devin Desktop (formerly Windsurf) runs (pid 10), but cannot be used: listens on no port",
+      /reload the IDE's window.*`millrace doctor`/,
+    ],
+  ])("%s: the error says so, with what was looked at", async (_, processes, probe, code, message, hint) => {
+    const result = await found(processes, probe);
+    let thrown: unknown;
+    try {
+      choosePrompted(result);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toMatchObject({
+      code,
+      message: expect.stringContaining(message),
+      hint: expect.stringMatching(hint),
+      details: { looked_at: expect.arrayContaining([expect.objectContaining({ stage: "candidates" })]) },
+    });
+  });
+});
+
+describe("a stand-in", () => {
+  const standIn = (pid: number): FakeProcess => {
+    const process = fakeWindsurf(pid, 4000 + pid);
+    return { ...process, environment: { ...process.environment, MILLRACE_STAND_IN: "1" } };
+  };
+
+  it("is not chosen while a real IDE runs, even where that one is not signed in", async () => {
+    const both = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc");
+    expect(choosePrompted(both).pid).toBe(10);
+    expect(spellChosenIde(both)).toMatch(/\(pid 10\): the first of 2.*1 stand-in left out/);
+    const ides = both.ides.map((ide) => ({ ...ide, signedIn: ide.standIn === true }));
+    expect(() => choosePrompted({ ...both, ides })).toThrow(/nobody is signed in/);
+    expect(spellChosenIde({ ...both, ides })).toBeUndefined();
+  });
+
+  it("is chosen where it is the only one, or the one that the user names by its pid", async () => {
+    const alone = await found([standIn(12)], answers, "sk-ws-01-abc");
+    expect(choosePrompted(alone).pid).toBe(12);
+    expect(spellChosenIde(alone)).toMatch(/a stand-in \(pid 12\): the only one that runs/);
+    const named = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc", { pid: 12 });
+    expect(named.ides.map(({ pid }) => pid)).toEqual([12]);
+  });
+});
+
+describe("the agent that prompts go to", () => {
+  const agent = (part: Partial<AgentProgram>): AgentProgram => ({
+    variant: "windsurf",
+    product: "Devin CLI",
+    path: "/home/me/.local/bin/devin",
+    from: "cli",
+    version: undefined,
+    signedIn: "own",
+    home: "/home/me",
+    readApiKey: async () => undefined,
+    ...part,
+  });
+  const app = {
+    variant: "windsurf",
+    version: "3.10.48",
+    appRoot: "/a",
+    product: "Devin Desktop 3.10 (formerly Windsurf)",
+  };
+  const nothing: DiscoveryResult = { ides: [], agents: [], apps: [], trace: [], atMs: 0 };
+
+  it("is the first that somebody is signed in to", () => {
+    const agents = [agent({ signedIn: "no" }), agent({ signedIn: "editor", from: "app" }), agent({})];
+    expect(chooseAgent({ agents })).toMatchObject({
+      agent: { from: "app" },
+      why: "the app's database holds a key for it; preferred to 2 others",
+    });
+    expect(chooseAgent({ agents: [agent({})] })?.why).toBe("signed in by its own credentials");
+    expect(chooseAgent({ agents: [agent({ signedIn: "no" })] })).toBeUndefined();
+  });
+
+  it.each<[string, Partial<DiscoveryResult>, string, RegExp, RegExp]>([
+    [
+      "the CLI alone, signed out",
+      { agents: [agent({ signedIn: "no" })] },
+      "not_signed_in",
+      /Devin CLI is installed/,
+      /^Run `devin auth login`/,
+    ],
+    [
+      "an app that does not run",
+      { apps: [{ ...app, running: false } as InstalledApp] },
+      "ide_not_running",
+      /3\.10 .*does not run/,
+      /^Start it, sign in/,
+    ],
+    [
+      "an app that does not run, with an agent program that nobody is signed in to",
+      { apps: [{ ...app, running: false } as InstalledApp], agents: [agent({ signedIn: "no" })] },
+      "not_signed_in",
+      /3\.10 .*does not run, and nobody is signed in/,
+      /^Start Devin Desktop, sign in/,
+    ],
+    [
+      "an app without a server",
+      { apps: [{ ...app, running: true } as InstalledApp] },
+      "not_signed_in",
+      /3\.10 .*runs, but/,
+      /^Start Devin Desktop/,
+    ],
+    ["an agent that can be asked", { agents: [agent({})] }, "ide_not_running", /only its agent can be asked/, /`acp`/],
+    [
+      "nothing",
+      {},
+      "ide_not_running",
+      /Devin Desktop \(formerly Windsurf\) was found, and no `devin` program/,
+      /devin auth login/,
+    ],
+  ])("or the error says what to do with %s", (_, part, code, message, hint) => {
+    const error = withoutServer({ ...nothing, ...part });
+    expect([error.code, error.message, error.hint]).toEqual([
+      code,
+      expect.stringMatching(message),
+      expect.stringMatching(hint),
+    ]);
+  });
+});
+
+describe("the server that prompts go to", () => {
+  const never = new AbortController().signal;
+
+  /** A finder whose IDEs refuse to be used as often as said, because they were found too long ago. */
+  async function finder(refusals: number) {
+    const result = await found([windsurf], answers, "sk-ws-01-abc");
+    const server = {} as LanguageServer; // only handed on
+    let looked = 0;
+    const servers = promptServers({
+      find: async () => {
+        looked++;
+        return result;
+      },
+      connect: async () => {
+        if (refusals-- > 0) throw new MillraceError("ide_not_running", "It is another process now.");
+        return server;
+      },
+      invalidate: () => {},
+      close: () => {},
+    });
+    return { servers, server, looked: () => looked };
+  }
+
+  it("is looked for anew when the one that was found earlier cannot be used any more", async () => {
+    const { servers, server, looked } = await finder(1);
+    expect(await servers.find(never)).toBe(server);
+    expect(looked()).toBe(2);
+  });
+
+  it("is looked for anew once, and then it is said", async () => {
+    const { servers, looked } = await finder(2);
+    await expect(servers.find(never)).rejects.toMatchObject({ code: "ide_not_running" });
+    expect(looked()).toBe(2);
+  });
+});

@@ -1,0 +1,176 @@
+import type { ServerSource } from "../../backends/reach.ts";
+import { isWithoutIde, MillraceError } from "../../base/errors.ts";
+import { chooseAgent } from "../../ide/apps/choose-agent.ts";
+import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
+import { nearestMiss } from "../../ide/process/near-miss.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import { productName, productToday } from "../../language-server/product-name.ts";
+
+/**
+ * The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. One that was found earlier
+ * and cannot be used any more is looked for anew, once. A row of docs/retries.md.
+ */
+export function promptServers(finder: IdeFinder): ServerSource {
+  const ideOf = new WeakMap<LanguageServer, Ide>();
+  return {
+    async find(signal) {
+      let ide = choosePrompted(await finder.find(signal));
+      let server: LanguageServer;
+      try {
+        server = await finder.connect(ide, signal);
+      } catch (error) {
+        if (!isWithoutIde(error)) throw error;
+        ide = choosePrompted(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
+        server = await finder.connect(ide, signal);
+      }
+      ideOf.set(server, ide);
+      return server;
+    },
+    forget(server) {
+      const ide = ideOf.get(server);
+      if (ide !== undefined) finder.invalidate(ide);
+    },
+    buildOf: (server) => ideOf.get(server)?.build,
+  };
+}
+
+/**
+ * Windsurf before Windsurf Next, newest first, signed in; never Antigravity. A stand-in only where no real IDE runs: the user names one
+ * by its home, pid or address, and then the result holds no other.
+ *
+ * @throws MillraceError `ide_not_running` or `not_signed_in`, with what was looked at in its details.
+ */
+export function choosePrompted(result: DiscoveryResult): Ide {
+  const candidates = promptable(result);
+  const ide = candidates.find(({ signedIn }) => signedIn);
+  if (ide !== undefined) return ide;
+  const [first] = candidates;
+  if (first !== undefined) {
+    throw new MillraceError("not_signed_in", `${first.product} runs, but nobody is signed in there.`, {
+      details: lookedAt(result),
+    });
+  }
+  throw withoutServer(result);
+}
+
+function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Ide[] {
+  const candidates = ides.filter(({ variant }) => variant !== "antigravity");
+  const real = candidates.filter(({ standIn }) => standIn !== true);
+  return real.length > 0 ? real : candidates;
+}
+
+/** Which IDE prompts to a language server go to and why, as a line for a person; undefined where none can be asked. */
+export function spellChosenIde(result: DiscoveryResult): string | undefined {
+  const candidates = promptable(result);
+  const chosen = candidates.find(({ signedIn }) => signedIn);
+  if (chosen === undefined) return undefined;
+  const all = result.ides.filter(({ variant }) => variant !== "antigravity");
+  const others = all.length - 1;
+  const left = all.length - candidates.length;
+  const stopped = left === 0 ? "" : `; ${left} stand-in${left === 1 ? "" : "s"} left out`;
+  const why =
+    others === 0 ? "the only one that runs" : `the first of ${all.length}: by product, then the newest${stopped}`;
+  const what = chosen.standIn === true ? `${chosen.product}, a stand-in` : chosen.product;
+  return `${what} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
+}
+
+/**
+ * Why nothing here can be asked, neither a language server nor an agent program: one error that names today's product and
+ * what to do. For those who found neither `choosePrompted` nor `chooseAgent` to help.
+ */
+export function withoutServer(result: DiscoveryResult): MillraceError {
+  const details = lookedAt(result);
+  const miss = nearestMiss(result.trace);
+  if (miss !== undefined) {
+    const { subject, variant, why, todo } = miss;
+    return new MillraceError(
+      "ide_not_running",
+      `${nameOfRunning(result, variant)} runs (${subject}), but cannot be used: ${why}.`,
+      {
+        hint: `${todo} \`millrace doctor\` shows what was looked at.`,
+        details,
+      },
+    );
+  }
+  const chosen = chooseAgent(result);
+  if (chosen !== undefined) {
+    return new MillraceError(
+      "ide_not_running",
+      `No language server runs here. ${chosen.agent.product} is installed, and only its agent can be asked.`,
+      { hint: "Leave `--backend` at `auto`, or set it to `acp`. Or start the app and open a folder.", details },
+    );
+  }
+  const signedOut = signedOutHere(result);
+  if (signedOut !== undefined)
+    return new MillraceError(signedOut.code, signedOut.what, { hint: signedOut.todo, details });
+  if (result.ides.length > 0) {
+    return new MillraceError(
+      "ide_not_running",
+      "Only Antigravity runs here. Millrace meters it, but sends it no prompts.",
+      { hint: `Start ${productToday} and open a folder.`, details },
+    );
+  }
+  return new MillraceError(
+    "ide_not_running",
+    `No language server of ${productToday} was found, and no \`devin\` program (${summary(result)}).`,
+    {
+      hint: "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`. `millrace doctor` shows what was looked at.",
+      details,
+    },
+  );
+}
+
+/** What a person calls the product of a server that could not be asked. */
+export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, variant: InstalledApp["variant"]): string {
+  const app = apps.find((one) => one.running && one.variant === variant);
+  return app?.product ?? productName(variant, "", true);
+}
+
+/** What is installed and cannot be asked, and what to do; undefined when nothing is installed. */
+export function signedOutHere({
+  agents,
+  apps = [],
+}: Pick<DiscoveryResult, "agents" | "apps">):
+  | { readonly code: "ide_not_running" | "not_signed_in"; readonly what: string; readonly todo: string }
+  | undefined {
+  const cli = agents.find(({ from }) => from === "cli");
+  const app = apps.find(({ running }) => running) ?? apps[0];
+  if (app !== undefined && !app.running && agents.length === 0) {
+    // a build without an agent program: only its running server could say who is signed in
+    return {
+      code: "ide_not_running",
+      what: `${app.product} is installed, but does not run.`,
+      todo: "Start it, sign in and open a folder.",
+    };
+  }
+  if (app !== undefined) {
+    const state = app.running
+      ? "runs, but its language server was not found and"
+      : "is installed, but does not run, and";
+    const login = cli === undefined ? "" : " Or run `devin auth login`.";
+    return {
+      code: "not_signed_in",
+      what: `${app.product} ${state} nobody is signed in.`,
+      todo: `Start Devin Desktop, sign in and open a folder.${login}`,
+    };
+  }
+  if (cli === undefined) return undefined;
+  return {
+    code: "not_signed_in",
+    what: `The Devin CLI is installed (${cli.path}), but nobody is signed in.`,
+    todo: "Run `devin auth login`, then try again.",
+  };
+}
+
+function lookedAt({ trace }: DiscoveryResult) {
+  return {
+    looked_at: trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
+  };
+}
+
+function summary({ trace }: DiscoveryResult): string {
+  const rejected = trace.filter(({ verdict }) => verdict === "rejected");
+  const looked = trace.find(({ stage }) => stage === "candidates")?.why ?? "nothing was looked at";
+  if (rejected.length === 0) return looked;
+  return `${looked}; ${rejected.map(({ subject, why }) => `${subject}: ${why}`).join("; ")}`;
+}

@@ -1,0 +1,280 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { parse } from "jsonc-parser";
+import { parse as parseToml } from "smol-toml";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { hasFileModes } from "../../../test/support/file-mode.ts";
+import { clients } from "../clients/clients.ts";
+import { run } from "../main.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { runCommand } from "./run.ts";
+import { setupCommand } from "./setup.ts";
+
+const key = "mr_a-key-that-nobody-may-find-in-a-file";
+const models = {
+  data: [
+    {
+      id: "model-a",
+      display_name: "Model A",
+      context_length: 200_000,
+      max_output_tokens: 64_000,
+      modalities: { input: ["text", "image"] },
+    },
+    { id: "model-b", display_name: "Model B", default: true },
+  ],
+};
+
+/** A home with a running gateway in it, and the command line over both. */
+async function home() {
+  const server = createServer((request, response) => {
+    const body = request.url === "/health" ? { status: "ok", instance: "one" } : models;
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo; // listening on TCP
+  const url = `http://127.0.0.1:${port}`;
+  const homeFolder = mkdtempSync(join(tmpdir(), "millrace-setup-"));
+  onTestFinished(() => {
+    server.close();
+    rmSync(homeFolder, { recursive: true });
+  });
+  const own = join(homeFolder, ".millrace");
+  mkdirSync(own);
+  writeFileSync(
+    join(own, "gateway.json"),
+    JSON.stringify({ url, pid: process.pid, instance: "one", version: "0", startedAtMs: 0 }),
+  );
+  writeFileSync(join(own, "key"), key, { mode: 0o600 });
+  const millrace = async (argv: readonly string[], env: Record<string, string> = {}) => {
+    const io = fakeIo({ homeFolder, env });
+    const code = await run(argv, io, [setupCommand, runCommand]);
+    return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+  };
+  const file = (name: string) => join(homeFolder, name);
+  const write = (name: string, text: string) => {
+    mkdirSync(dirname(file(name)), { recursive: true });
+    writeFileSync(file(name), text);
+  };
+  const read = (name: string) => readFileSync(file(name), "utf8");
+  return { url, homeFolder, millrace, file, write, read };
+}
+
+const files: Readonly<Record<string, string>> = {
+  opencode: ".config/opencode/opencode.json",
+  codex: ".codex/millrace.config.toml",
+  "claude-code": ".claude/settings.json",
+  aider: ".aider.conf.yml",
+  continue: ".continue/config.yaml",
+  zed: ".config/zed/settings.json",
+  crush: ".config/crush/crush.json",
+};
+
+describe("millrace setup", () => {
+  it("knows a file of every client that has one", () => {
+    expect(
+      clients
+        .filter(({ edits }) => edits !== undefined)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(Object.keys(files).sort());
+  });
+
+  for (const [client, name] of Object.entries(files)) {
+    it(`makes, repeats and takes back the changes for ${client}, in a new file`, async () => {
+      const { millrace, file, read } = await home();
+      const made = await millrace(["setup", client, "--yes"]);
+      expect([made.code, made.stderr]).toEqual([0, expect.stringContaining("is set up")]);
+      expect(made.stdout).toContain(`${file(name)} (new)`);
+      const once = read(name);
+      await millrace(["setup", client, "--yes"]);
+      expect(read(name)).toBe(once);
+      expect(once).not.toContain(key);
+      await millrace(["setup", client, "--undo", "--yes"]);
+      expect(existsSync(file(name))).toBe(false);
+    });
+  }
+
+  it("says what every client has to know", async () => {
+    const { millrace, read, url } = await home();
+    for (const client of Object.keys(files)) await millrace(["setup", client, "--yes", "--model", "model-b"]);
+    expect(parse(read(files["opencode"] ?? ""))).toEqual({ plugin: ["millrace"], model: "millrace/model-b" });
+    expect(parseToml(read(files["codex"] ?? ""))).toEqual({
+      model_provider: "millrace",
+      model: "model-b",
+      web_search: "disabled",
+      model_providers: {
+        millrace: { name: "Millrace", base_url: `${url}/v1`, env_key: "MILLRACE_API_KEY", wire_api: "responses" },
+      },
+    });
+    expect(parse(read(files["claude-code"] ?? ""))).toMatchObject({
+      apiKeyHelper: "millrace key --value",
+      env: { ANTHROPIC_BASE_URL: url },
+    });
+    expect(parseYaml(read(files["aider"] ?? ""))).toEqual({ "openai-api-base": `${url}/v1`, model: "openai/model-b" });
+    expect(parseYaml(read(files["continue"] ?? ""))).toMatchObject({
+      name: "Millrace",
+      version: "1.0.0",
+      schema: "v1",
+      models: [{ name: "Millrace", model: "model-b", apiBase: `${url}/v1` }],
+    });
+    expect(parse(read(files["crush"] ?? ""))).toMatchObject({
+      providers: {
+        millrace: {
+          type: "openai-compat",
+          base_url: `${url}/v1`,
+          models: [{ id: "model-a", context_window: 200_000 }, { id: "model-b" }],
+        },
+      },
+    });
+    expect(parse(read(files["zed"] ?? ""))).toMatchObject({
+      language_models: { openai_compatible: { Millrace: { api_url: `${url}/v1` } } },
+    });
+  });
+
+  it("keeps comments, order and everything else that is in the file, and gives it back to the byte", async () => {
+    const before = '{\n\t// mine\n\t"plugin": ["other"],\n\t"theme": "dark", // too\n}\n';
+    const { millrace, write, read } = await home();
+    write(files["opencode"] ?? "", before);
+    await millrace(["setup", "opencode", "--yes"]);
+    const after = read(files["opencode"] ?? "");
+    expect(after).toContain("// mine");
+    expect(parse(after)).toMatchObject({ plugin: ["other", "millrace"], theme: "dark", model: "millrace/model-b" });
+    await millrace(["setup", "opencode", "--undo", "--yes"]);
+    expect(read(files["opencode"] ?? "")).toBe(before);
+  });
+
+  it("takes its own changes back out of a file that was changed since", async () => {
+    const { millrace, write, read } = await home();
+    const cases = [
+      [
+        "opencode",
+        '{ "model": "mine", "plugin": ["other"] }\n',
+        (text: string) => text.replace('"other"', '"other", "third"'),
+        { model: "mine", plugin: ["other", "third"] },
+      ],
+      ["codex", 'model = "mine"\n', (text: string) => text.replace("mine", "newer"), { model: "newer" }],
+      [
+        "aider",
+        "# mine\nmodel: old\n",
+        (text: string) => `${text}dark-mode: true\n`,
+        { model: "old", "dark-mode": true },
+      ],
+      [
+        "continue",
+        "name: n\nmodels:\n  - name: Other\n",
+        (text: string) => text.replace("name: n", "name: m"),
+        { name: "m", models: [{ name: "Other" }] },
+      ],
+    ] as const;
+    for (const [client, before, change, expected] of cases) {
+      const name = files[client] ?? "";
+      write(name, before);
+      await millrace(["setup", client, "--yes"]);
+      write(name, change(read(name)));
+      expect((await millrace(["setup", client, "--undo", "--yes"])).code).toBe(0);
+      const text = read(name);
+      const parsed: unknown = name.endsWith(".toml")
+        ? parseToml(text)
+        : name.endsWith("json")
+          ? parse(text)
+          : parseYaml(text);
+      expect([client, parsed]).toEqual([client, expected]);
+    }
+  });
+
+  it("changes nothing without a yes, and nothing in a file that it cannot read", async () => {
+    const { millrace, write, file, read } = await home();
+    const refused = await millrace(["setup", "opencode"]);
+    expect([refused.code, refused.stderr]).toEqual([64, expect.stringContaining("--yes")]);
+    expect((await millrace(["setup", "opencode", "--dry-run"])).stdout).toContain('+   "model": "millrace/model-b"');
+    expect(existsSync(file(files["opencode"] ?? ""))).toBe(false);
+    write(files["opencode"] ?? "", "{ not json");
+    expect((await millrace(["setup", "opencode", "--yes"])).stderr).toContain("is no valid JSON object");
+    expect(read(files["opencode"] ?? "")).toBe("{ not json");
+  });
+
+  it.runIf(hasFileModes)("writes through a link and keeps the file's mode", async () => {
+    const { millrace, write, file, read } = await home();
+    write("dotfiles/settings.json", "{}");
+    chmodSync(file("dotfiles/settings.json"), 0o600);
+    mkdirSync(file(".claude"));
+    symlinkSync(file("dotfiles/settings.json"), file(files["claude-code"] ?? ""));
+    await millrace(["setup", "claude-code", "--yes"]);
+    expect(parse(read("dotfiles/settings.json"))).toHaveProperty("apiKeyHelper");
+    expect(statSync(file("dotfiles/settings.json")).mode & 0o777).toBe(0o600);
+  });
+
+  it("tells what to type where there is no file to change, and names the clients it knows", async () => {
+    const { millrace, url } = await home();
+    expect((await millrace(["setup", "cline"])).stdout).toContain(`${url}/v1`);
+    const unknown = await millrace(["setup", "emacs"]);
+    expect([unknown.code, unknown.stderr]).toEqual([64, expect.stringContaining("opencode, codex, claude-code")]);
+    expect((await millrace(["setup", "codex", "--undo"])).stderr).toContain("Nothing was set up");
+  });
+});
+
+/** Its programs are scripts that only a Unix can start by their name. */
+describe.runIf(hasFileModes)("millrace run", () => {
+  /** A program that shows what it was given. */
+  function fakeProgram(folder: string, name: string): Record<string, string> {
+    const bin = join(folder, "bin");
+    mkdirSync(bin, { recursive: true });
+    const shown = join(folder, `${name}.json`);
+    const script = `require("fs").writeFileSync(${JSON.stringify(shown)}, JSON.stringify({ args: process.argv.slice(2), env: process.env })); process.exit(7);`;
+    writeFileSync(join(bin, `${name}.cjs`), script);
+    writeFileSync(join(bin, name), `#!/bin/sh\nexec "${process.execPath}" "${join(bin, name)}.cjs" "$@"\n`, {
+      mode: 0o755,
+    });
+    return { PATH: `${bin}:/usr/bin:/bin` };
+  }
+
+  it("starts a client with its own arguments, pointed at the gateway, and answers its exit code", async () => {
+    const { millrace, homeFolder, read, url } = await home();
+    const shown = async (client: string, program: string) => {
+      const env = fakeProgram(homeFolder, program);
+      expect((await millrace(["run", "--model", "model-b", client, "--flag", "a word"], env)).code).toBe(7);
+      return JSON.parse(read(`${program}.json`)) as {
+        readonly args: readonly string[];
+        readonly env: Readonly<Record<string, string>>;
+      };
+    };
+    const claude = await shown("claude-code", "claude");
+    expect(claude.args).toEqual(["--flag", "a word"]);
+    expect(claude.env).toMatchObject({
+      ANTHROPIC_BASE_URL: url,
+      ANTHROPIC_AUTH_TOKEN: key,
+      ANTHROPIC_MODEL: "model-b",
+    });
+    const codex = await shown("codex", "codex");
+    expect(codex.args.slice(-2)).toEqual(["--flag", "a word"]);
+    expect(codex.args).toContain(`model_providers.millrace.base_url="${url}/v1"`);
+    expect(codex.args).toContain('web_search = "disabled"');
+    expect(codex.args.join(" ")).not.toContain(key);
+    const openCode = await shown("opencode", "opencode");
+    expect(JSON.parse(openCode.env["OPENCODE_CONFIG_CONTENT"] ?? "")).toMatchObject({
+      model: "millrace/model-b",
+      provider: { millrace: { models: { "model-a": { limit: { context: 200_000 } } } } },
+    });
+    expect(existsSync(join(homeFolder, ".config"))).toBe(false);
+  });
+
+  it("says what is missing", async () => {
+    const { millrace } = await home();
+    expect((await millrace(["run", "codex"], { PATH: "/nonexistent" })).stderr).toContain("Install Codex first");
+    expect((await millrace(["run", "zed"])).stderr).toContain("millrace setup zed");
+  });
+});

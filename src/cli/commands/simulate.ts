@@ -1,0 +1,93 @@
+import { readFileSync } from "node:fs";
+import { MillraceError } from "../../base/errors.ts";
+import { planShapes } from "../../simulator/account/plan-options.ts";
+import { simulateOptionsOf } from "../../simulator/command-options.ts";
+import { profileNames } from "../../simulator/profile.ts";
+import { runSimulate, type SimulateReady } from "../../simulator/run-simulate.ts";
+import type { CommandContext } from "../command.ts";
+import { defineCommand } from "../command.ts";
+import { choice, duration, flag, integer, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+
+export const simulateCommand = defineCommand({
+  ...outlines.simulate,
+  description:
+    "Starts a process that looks and behaves like the language server of a real IDE, in a home folder of its own. Point a gateway at it with that folder as HOME. The devin profiles also install a devin program that speaks ACP. Its model is built in and deterministic, unless --model-url names an OpenAI-compatible server.",
+  options: {
+    profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
+    home: text("the home folder; a temporary one, removed at the end, otherwise", "<folder>"),
+    workspace: text("the folder it has open", "<folder>"),
+    config: text("a JSON file with options, faults and turns (docs/simulator.md)", "<file>"),
+    rate: text("how fast answers grow: characters a second, or instant", "<rate>"),
+    first: duration("time to the first output of an answer", undefined),
+    plan: choice("how the account's plan is told; the last two are Antigravity's", planShapes, undefined, {
+      defaultText: "credits",
+    }),
+    planUsed: integer("percent of the plan that is used at the start", "<percent>", {
+      min: 0,
+      max: 100,
+      initial: undefined,
+    }),
+    schemaSeed: integer("permute the field numbers of the wire by this seed", "<seed>", {
+      min: 0,
+      max: 0xffff_ffff,
+      initial: undefined,
+    }),
+    controlPort: integer("port of the control API; any free one otherwise", "<port>", {
+      min: 0,
+      max: 65_535,
+      initial: 0,
+    }),
+    modelUrl: text("an OpenAI-compatible server that plays the model", "<url>", {
+      env: "MILLRACE_SIMULATOR_MODEL_URL",
+    }),
+    modelName: text("the model to ask it for", "<name>"),
+    signedOut: flag("nobody is signed in"),
+    strictMetadata: flag("demand the metadata that the editor fills, not only the key"),
+    json: flag("print one JSON line when ready"),
+  },
+  examples: [
+    ["millrace simulate", "a Windsurf of today"],
+    ["millrace simulate --profile windsurf-1.8", "one from before Cascade's step RPCs"],
+    ["millrace simulate --profile devin-3", "Devin Desktop, where Cascade has been retired"],
+    ["millrace simulate --profile devin-cli", "the devin program alone, installed and signed in"],
+    ["millrace simulate --plan percent --plan-used 95", "one whose daily quota is nearly gone"],
+    ["millrace simulate --model-url http://127.0.0.1:11434/v1 --model-name llama3.2", "with a local model behind it"],
+  ],
+  async run({ options }, { out, signal }) {
+    const { config, first, json, controlPort, ...flags } = options;
+    const wanted = simulateOptionsOf(
+      { ...flags, firstMs: first },
+      config === undefined ? undefined : readConfig(config),
+    );
+    await runSimulate(wanted, controlPort, (ready) => announce(ready, json, out), signal);
+  },
+});
+
+function announce({ simulator, description }: SimulateReady, json: boolean, out: CommandContext["out"]): void {
+  if (json) {
+    out.line(JSON.stringify(description));
+    return;
+  }
+  const { home, ideVersion, profile } = simulator;
+  if (profile.devin?.editor === false) out.line("The devin CLI is installed in a stand-in home; no editor runs.");
+  else
+    out.line(`A stand-in ${profile.productFolder} ${ideVersion} runs (pid ${simulator.pid}, port ${simulator.port}).`);
+  out.line(`  home     ${home}`);
+  for (const path of [simulator.agentPath, simulator.cliPath])
+    if (path !== undefined) out.line(`  agent    ${path} acp`);
+  out.line(`  try      HOME=${home} millrace serve`);
+  out.line(`  control  ${description.controlUrl} (docs/simulator.md)`);
+  out.line("Ctrl-C stops it.");
+}
+
+function readConfig(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new MillraceError("invalid_request", `The config file ${file} cannot be read.`, {
+      hint: "docs/simulator.md shows one.",
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,151 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../base/clock.ts";
+import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
+import { run } from "../main.ts";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { tailCommand } from "./tail.ts";
+
+const answer: readonly TurnEventBody[] = [
+  { type: "started", modelUid: "uid" as ModelUid, backend: "cascade", cascadeId: "c-1" as CascadeId },
+  { type: "thinking", delta: "hm" },
+  { type: "text", delta: "Hello " },
+  { type: "tool_call", callId: "call-1", name: "look", argumentsDelta: '{"at":', done: false },
+  { type: "tool_call", callId: "call-1", name: "look", argumentsDelta: "1}", done: true },
+  { type: "text", delta: "there." },
+];
+const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hello there." };
+
+/** A proxy that cuts the nth stream of events (from 0) after so many bytes, and may change what comes. */
+async function cuttingProxy(
+  port: number,
+  cutsAfter: readonly number[],
+  change: (text: string) => string = (text) => text,
+): Promise<{ readonly url: string; streams(): number }> {
+  let streams = 0;
+  const server = createServer((client) => {
+    const upstream = connect(port, "127.0.0.1");
+    let left = Infinity;
+    client.on("data", (chunk) => {
+      if (chunk.includes("/events")) left = cutsAfter[streams++] ?? Infinity;
+      upstream.write(chunk);
+    });
+    upstream.on("data", (chunk) => {
+      client.write(Buffer.from(change(chunk.toString("latin1")), "latin1").subarray(0, left));
+      left -= chunk.length;
+      if (left <= 0) client.destroySoon();
+    });
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on("close", () => other.destroy());
+      one.on("error", () => other.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, streams: () => streams }; // it listens on TCP
+}
+
+/** A gateway with one turn, behind a proxy, and a home that leads there. */
+async function begin(
+  options: {
+    readonly ends?: TurnEventBody;
+    readonly cutsAfter?: readonly number[];
+    readonly change?: (text: string) => string;
+  } = {},
+) {
+  const home = mkdtempSync(join(tmpdir(), "millrace-tail-"));
+  const { gateway, turns, request } = fakeGateway({ clock: systemClock });
+  turns.script = () => [...answer, ...(options.ends === undefined ? [] : [options.ends])];
+  const listening = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  onTestFinished(() => listening.close());
+  const proxy = await cuttingProxy(Number(new URL(listening.url).port), options.cutsAfter ?? [], options.change);
+  mkdirSync(join(home, ".millrace"), { mode: 0o700 });
+  writeFileSync(join(home, ".millrace", "key"), `${fakeKey}\n`, { mode: 0o600 });
+  const address = { url: proxy.url, pid: process.pid, instance: "instance-test", version: "0", startedAtMs: 0 };
+  writeGatewayFile(join(home, ".millrace", "gateway.json"), address);
+  const json = { model: "test-model", messages: [{ role: "user", content: "Hello" }] };
+  const asked = request("/v1/chat/completions", { json: { ...json, stream: true } });
+  const turnId = (await asked).headers.get("x-millrace-turn") ?? "";
+  return { home, turns, turnId, proxy };
+}
+
+async function tail(home: string, ...argv: readonly string[]) {
+  const io = fakeIo({ homeFolder: home });
+  const code = await run(["tail", ...argv], io, [tailCommand]);
+  return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
+}
+
+describe("millrace tail", () => {
+  test("shows the newest turn: the answer on stdout, the rest on stderr", async () => {
+    const { home, turnId } = await begin({ ends: finished });
+    const { code, stdout, stderr } = await tail(home);
+    expect([code, stdout]).toEqual([0, "Hello there.\n"]);
+    expect(stderr.split("\n").slice(0, 4)).toEqual([
+      `${turnId}  test-model  unknown client  finished`,
+      "hm",
+      '[calls look {"at":1}]',
+      "",
+    ]);
+  });
+
+  test("stops at what there is now, and with --follow at the end", async () => {
+    const { home, turns, turnId } = await begin();
+    expect(await tail(home, turnId)).toMatchObject({ code: 0, stdout: "Hello there.\n" });
+    const followed = tail(home, turnId, "--follow");
+    turns.emit(turnId as Parameters<typeof turns.emit>[0], { type: "text", delta: " You." }, finished);
+    expect(await followed).toMatchObject({ code: 0, stdout: "Hello there. You.\n" });
+  });
+
+  test("goes on from its cursor over any number of broken connections, and prints each event once", async () => {
+    const { home, proxy } = await begin({ ends: finished, cutsAfter: [0, 700, 400, 900] });
+    const { code, stdout } = await tail(home, "--last", "--follow", "--json");
+    const events = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly eventId: string; readonly type: string });
+    expect(code).toBe(0);
+    expect(events.map(({ eventId }) => eventId)).toEqual(["a1", "a2", "a3", "a4", "a5", "a6", "a7"]);
+    expect(proxy.streams()).toBe(5);
+  });
+
+  test.each([
+    ["an event was changed", (text: string) => text.replace('"delta":"Hello ', '"delta":"Jello ')],
+    [
+      "an event is missing",
+      (text: string) => text.replace(/id: a3\n[^]*?\n\n/, (event) => ":".repeat(event.length - 1) + "\n"),
+    ],
+  ])("does not pass off a turn as whole where %s", async (_, change) => {
+    const { home } = await begin({ ends: finished, change });
+    const { code, stderr } = await tail(home);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("not what the gateway's log holds");
+  });
+
+  test("answers 1 for a turn that failed, and says why", async () => {
+    const error = { code: "rate_limited", message: "Too fast.", hint: "Wait." } as const;
+    const { home } = await begin({ ends: { type: "failed", error } });
+    const { code, stderr } = await tail(home);
+    expect(code).toBe(1);
+    expect(stderr).toContain("Failed: Too fast. Wait.");
+  });
+
+  test("says what to do without a gateway, with an unknown id, with two turns, and with none", async () => {
+    const nowhere = mkdtempSync(join(tmpdir(), "millrace-tail-"));
+    expect(await tail(nowhere)).toMatchObject({ code: 69, stderr: expect.stringContaining("millrace serve") });
+    const { home } = await begin();
+    expect(await tail(home, "turn_unknown")).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining("millrace tail --list"),
+    });
+    expect(await tail(home, "turn_x", "--last")).toMatchObject({ code: 64 });
+  });
+});

@@ -1,0 +1,103 @@
+import { MillraceError } from "../../base/errors.ts";
+import { startOfLog } from "../../base/ids.ts";
+import { observe } from "../../client/stream/observe.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { toShownEvent } from "../compose/observed-turn.ts";
+import type { OwnStream } from "../compose/own-streams.ts";
+import { followTurn } from "../gateway-process/follow-turn.ts";
+import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { listTurns, mostTurns, pickTurn } from "../terminal/pick-turn.ts";
+import { type ShownEvent, ShownTurn } from "../terminal/shown-turn.ts";
+import { showTurns, type Turn } from "../terminal/turn-list.ts";
+import { tellConnection } from "./chat-answer.ts";
+import { linkTo } from "./chat-streams.ts";
+
+export const tailCommand = defineCommand({
+  ...outlines.tail,
+  description:
+    "Shows the turn with the given id, or the newest one that can be read: text on stdout, thinking and what else happens on stderr. With --follow it goes on to the turn's end, over restarts of the gateway too. It only looks on: it keeps no turn alive and cancels none. A turn of millrace chat is sealed with a key of its own; it is shown as long as that key is in this user's records, which is until its answer has arrived there.",
+  options: {
+    last: flag("the newest turn; also what is shown without an id"),
+    list: flag(`list the newest turns, ${mostTurns} at most`),
+    follow: flag("go on until the turn ends", { short: "f" }),
+    json: flag("print each event, or each turn of the list, as a line of JSON"),
+  },
+  examples: [
+    ["millrace tail --follow", "the newest turn, to its end"],
+    ["millrace tail turn_01k… --json", "all events of a turn so far"],
+    ["millrace tail --list", "which turns there are"],
+  ],
+  async run({ options, args }, context) {
+    const { io, out, settings, signal } = context;
+    const [id] = args;
+    if ([id !== undefined, options.last, options.list].filter(Boolean).length > 1) {
+      throw new MillraceError("invalid_request", "An id, --last and --list exclude each other.", {
+        hint: "Give one of them.",
+      });
+    }
+    const gateway = await findGateway(settings, signal);
+    if (gateway === undefined) {
+      throw new MillraceError("ide_not_running", "No gateway runs, so there are no turns to show.", {
+        hint: "Start one with `millrace serve`, in another terminal.",
+      });
+    }
+    if (options.list) {
+      const listed = await listTurns(gateway, context);
+      if (!options.json) showTurns(listed, context);
+      else for (const { turn } of listed) io.stdout.write(`${JSON.stringify(turn)}\n`);
+      return exitCodes.ok;
+    }
+    const { turn, own } = await pickTurn(id, gateway, context);
+    const shown = options.json ? undefined : new ShownTurn(out);
+    if (!options.json) out.note(`${turn.id}  ${turn.model}  ${turn.client ?? "unknown client"}  ${turn.status}`);
+    const events =
+      own === undefined ? eventsOf(turn, options.follow, context) : observed(own, gateway, options.follow, context);
+    let last: ShownEvent | undefined;
+    try {
+      for await (const event of events) {
+        last = event;
+        if (shown === undefined) io.stdout.write(`${JSON.stringify(event)}\n`);
+        else shown.add(event);
+      }
+    } finally {
+      out.endLine();
+    }
+    return last?.type === "failed" || last?.type === "cancelled" ? exitCodes.negative : exitCodes.ok;
+  },
+});
+
+async function* eventsOf(turn: Turn, follows: boolean, context: CommandContext): AsyncGenerator<ShownEvent, void> {
+  if (!follows && turn.last_event_id === startOfLog) return;
+  const { io, out, settings, signal } = context;
+  const ports = {
+    find: (until: AbortSignal) => findGateway(settings, until),
+    clock: io.clock,
+    random: Math.random,
+    onAway: (isAway: boolean) =>
+      out.note(isAway ? "The gateway does not answer; trying again." : "The gateway is back."),
+  };
+  for await (const event of followTurn(turn.id, startOfLog, ports, signal)) {
+    yield event;
+    if (!follows && event.eventId === turn.last_event_id) return;
+  }
+}
+
+/** The stream that a sealed turn belongs to, read along. */
+async function* observed(
+  { pass }: OwnStream,
+  gateway: GatewayClient,
+  follow: boolean,
+  context: CommandContext,
+): AsyncGenerator<ShownEvent, void> {
+  const { io, out, signal } = context;
+  const options = {
+    gateway: linkTo(gateway, "millrace-tail", context),
+    clock: io.clock,
+    follow,
+    onConnection: tellConnection(out),
+  };
+  for await (const event of observe(pass, options, signal)) yield toShownEvent(event);
+}

@@ -1,0 +1,218 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, it } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
+import { limitsSchema, usageSchema } from "../../usage/envelope.ts";
+import { turnFake } from "../../usage/history/history.fake.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
+import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import { antigravityAnswer, fakeLimits, fixtureNowMs, runAt, windsurfAnswer } from "../compose/limits-source.fake.ts";
+import { fakeTerminal } from "../terminal/terminal.fake.ts";
+import { usageCommand } from "./usage.ts";
+
+const homeFolder = mkdtempSync(join(tmpdir(), "millrace-usage-"));
+
+async function usage(
+  argv: readonly string[],
+  answers: readonly PlanAnswer[] | MillraceError = [windsurfAnswer("quota")],
+  options: { readonly columns?: number; readonly turns?: number } = {},
+) {
+  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  for (let index = 0; index < (options.turns ?? 0); index++) {
+    const project = index % 2 === 0 ? '=SUM("x"), engine' : undefined;
+    const tokenSource = index === 0 ? "estimated" : "measured";
+    const credits = index === 3 ? { creditsHundredths: undefined } : {};
+    history.addTurn(
+      turnFake({ turnId: `turn_${index}`, endedAtMs: fixtureNowMs - 1000, project, tokenSource, ...credits }),
+    );
+  }
+  const source = fakeLimits({
+    history,
+    answers: () => (answers instanceof MillraceError ? Promise.reject(answers) : Promise.resolve(answers)),
+  });
+  const result = await runAt(["usage", ...argv], usageCommand(source.open), {
+    homeFolder,
+    clock: source.clock,
+    ...options,
+  });
+  history.close();
+  return { ...result, closed: source.closed() };
+}
+
+describe("millrace usage", () => {
+  it("shows every IDE's limits with reset and pace in words, without bars off a terminal", async () => {
+    const { code, stdout, closed } = await usage(
+      [],
+      [windsurfAnswer("quota"), antigravityAnswer("fractions", "pools")],
+    );
+    expect(code).toBe(0);
+    expect(stdout).toBe(
+      [
+        "Windsurf 2.3  Pro · read just now",
+        "  Daily quota          38 % used  resets in 12 h            ahead, 24 % to spare",
+        "  Weekly quota         19 % used  resets in 2 d 12 h        ahead, 70 % to spare",
+        "  Overage balance  1.20 USD owed",
+        "",
+        "Antigravity 1.14  Google AI Pro · read just now",
+        "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        ahead, 24 % to spare",
+        "  Gemini Models, 5 hours             0 % used  resets in 3 h 23 min      ahead, 100 % to spare",
+        "  Claude and GPT models, weekly     75 % used  resets in 2 d 21 h        runs out 25 Feb 20:00",
+        "  Claude and GPT models, 5 hours    10 % used  resets in 3 h 23 min      ahead, 69 % to spare",
+        "",
+      ]
+        .join("\n")
+        .replace("25 Feb 20:00", stdout.match(/runs out (.*)/)?.[1] ?? ""),
+    );
+    expect(stdout).toMatch(/runs out 2[56] Feb \d\d:\d\d/);
+    expect(closed).toBe(1);
+  });
+
+  it("draws bars with the even-pace tick on a terminal, and puts the pace below where it is narrow", async () => {
+    const { stdout } = await usage([], [windsurfAnswer("quota")], { columns: 120 });
+    expect(stdout).toContain("Daily quota      ████████░░│░░░░░░░░░      38 % used  resets in 12 h            ahead");
+    const widest = (text: string) =>
+      Math.max(
+        ...stripVTControlCharacters(text)
+          .split("\n")
+          .map((line) => line.length),
+      );
+    const narrow = await usage([], [windsurfAnswer("quota")], { columns: 80 });
+    expect(narrow.stdout).toMatch(/resets in 12 h\n {19}ahead, 24 % to spare\n/);
+    expect(widest(narrow.stdout)).toBeLessThanOrEqual(80);
+    const phone = await usage([], [windsurfAnswer("quota")], { columns: 50 });
+    expect(phone.stdout).toMatch(
+      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · ahead, 24 % to spare\n/,
+    );
+    for (const columns of [100, 60, 50, 40, 24, 12]) {
+      const { stdout: any } = await usage(["--models"], [windsurfAnswer("quota"), antigravityAnswer("fractions")], {
+        columns,
+      });
+      expect(widest(any)).toBeLessThanOrEqual(columns);
+    }
+  });
+
+  it.each([
+    ["credits-unlimited", "8,123 credits used, unlimited"],
+    ["credits-exhausted", "507 of 500 credits used"],
+    ["credits-unknown", "Prompt credits  unknown"],
+    ["quota-unknown", "Weekly quota  unknown"],
+    ["no-plan", "told nothing of the plan's limits: unknown"],
+  ])("says what a plan is: %s", async (name, words) => {
+    expect((await usage([], [windsurfAnswer(name)])).stdout).toContain(words);
+  });
+
+  it("leaves the limits of single models to --models", async () => {
+    const answers = [antigravityAnswer("fractions")];
+    expect((await usage([], answers)).stdout).not.toContain("GPT-OSS");
+    expect((await usage(["--models"], answers)).stdout).toContain("GPT-OSS 120B (Medium)");
+  });
+
+  it("prints the API's own JSON, and CSV", async () => {
+    const limits = limitsSchema.parse(JSON.parse((await usage(["--json"])).stdout));
+    expect(limits.data[0]?.windows[0]).toMatchObject({ id: "daily", utilization: 0.38 });
+    const [header, first] = (await usage(["--csv"])).stdout.split("\r\n");
+    expect(header).toContain("ide,plan,fetched_at,stale,id,label");
+    expect(first).toContain("windsurf,Pro,2026-02-24T12:00:00.000Z,false,daily,Daily quota");
+  });
+
+  it("exits 69 with the reason when no IDE answers, as JSON too", async () => {
+    const error = new MillraceError("ide_not_running", "No IDE with a language server runs.");
+    expect(await usage([], error)).toMatchObject({ code: 69, stderr: expect.stringContaining("No IDE with") });
+    const json = await usage(["--json"], error);
+    expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: "ide_not_running" } });
+    expect(await usage([], [])).toMatchObject({ code: 69, closed: 1 });
+  });
+
+  it("reports who spent it, marking estimates and what is not known", async () => {
+    const { stdout } = await usage(["--since", "7d", "--by", "project"], [], { turns: 4 });
+    expect(stdout.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "))).toEqual([
+      "project | turns | failed | prompt | completion | thinking | credits | first token",
+      '=SUM("x"), engine | 2 | 0 | ~200 | ~40 | ~10 | 2 | 0.3 s',
+      "not told | 2 | 0 | 200 | 40 | 10 | ≥1 | 0.3 s",
+      "total | 4 | 0 | ~400 | ~80 | ~20 | ≥3 | 0.3 s",
+      "",
+    ]);
+  });
+
+  it("reports as JSON and as CSV that no spreadsheet runs as a formula", async () => {
+    const json = usageSchema.parse(JSON.parse((await usage(["--by", "client", "--json"], [], { turns: 2 })).stdout));
+    expect(json).toMatchObject({ by: "client", data: [{ key: "opencode", turns: 2 }] });
+    const { stdout } = await usage(["--by", "project", "--csv"], [], { turns: 1 });
+    expect(stdout.split("\r\n")[1]).toMatch(/^"'=SUM\(""x""\), engine","'=SUM\(""x""\), engine",1,/);
+  });
+
+  it("says what to do next where there is no history", async () => {
+    const { code, stdout, stderr } = await usage(["--since", "7d"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^No turn ended since 17 Feb \d\d:\d\d\.\n$/);
+    expect(stderr).toContain("millrace serve");
+  });
+
+  it.each([
+    [["--since", "yesterday"], "is not a time"],
+    [["--since", "2026-02-30"], "is not a time"],
+    [["--by", "colour"], "one of model, client"],
+    [["--watch"], "needs a terminal"],
+    [["--watch", "--by", "model"], "report history"],
+  ])("refuses %j with 64 and says why", async (argv, words) => {
+    expect(await usage(argv)).toMatchObject({ code: 64, stderr: expect.stringContaining(words) });
+  });
+
+  it("refuses --json beside --csv, in JSON", async () => {
+    const { code, stdout } = await usage(["--json", "--csv"]);
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 64, error: { code: "invalid_request" } });
+  });
+
+  it("watches in place until it is stopped", async () => {
+    const stop = new AbortController();
+    const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
+    let fails = false;
+    const open: typeof source.open = async (context) => {
+      const opened = await source.open(context);
+      const gone = () => Promise.reject(new MillraceError("upstream_failed", "The gateway does not answer."));
+      return { ...opened, limits: (signal) => (fails ? gone() : opened.limits(signal)) };
+    };
+    const screen = fakeTerminal(40, 12);
+    const running = runAt(["usage", "--watch"], usageCommand(open), {
+      homeFolder,
+      clock: source.clock,
+      terminal: screen,
+      signal: stop.signal,
+    });
+    const drawn = async () => {
+      while (source.clock.sleeping === 0) await new Promise(setImmediate);
+      return screen.lines();
+    };
+    const first = await drawn();
+    expect(first.slice(0, 4)).toEqual([
+      "Windsurf 2.3  Pro · read just now",
+      "  Daily quota",
+      "    ████░│░░░░  38 % used",
+      "    resets in 12 h · ahead, 24 % to",
+    ]);
+    await source.clock.advance(5_000);
+    const second = await drawn();
+    expect(second.slice(0, 3)).toEqual(first.slice(0, 3));
+    expect(second).toHaveLength(first.length);
+    screen.resize(20, 6);
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    const small = await drawn();
+    expect(small).toHaveLength(6);
+    expect(small.at(-1)).toMatch(/^… \d+ more$/);
+    screen.resize(120, 12);
+    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    expect((await drawn())[1]).toMatch(/Daily quota .* 38 % used {2}resets in .* ahead/);
+    fails = true;
+    await source.clock.advance(5_000);
+    await expect.poll(drawn).toContainEqual(expect.stringContaining("The gateway does not answer."));
+    fails = false;
+    await source.clock.advance(5_000);
+    await expect.poll(async () => (await drawn()).join()).not.toContain("does not answer");
+    stop.abort();
+    const { code } = await running;
+    expect(code).toBe(0);
+    expect(screen.left()).toContain("Daily quota"); // the last picture stays where the prompt comes back
+  });
+});

@@ -1,0 +1,157 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { LimitsEnvelope } from "../../usage/envelope.ts";
+import { spendDimensions } from "../../usage/history/history.ts";
+import { parseSince } from "../../usage/since.ts";
+import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import type { LimitsSource, OpenLimitsSource } from "../compose/limits-source.ts";
+import { choice, flag, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { csv } from "../terminal/csv.ts";
+import { wrapLine } from "../terminal/display-width.ts";
+import { spendTable } from "../terminal/spend-table.ts";
+import { limitsTable } from "../terminal/usage-table.ts";
+import { watchScreen } from "../terminal/watch-screen.ts";
+
+const watchEveryMs = 5_000;
+
+interface UsageOptions {
+  readonly json: boolean;
+  readonly csv: boolean;
+  readonly watch: boolean;
+  readonly models: boolean;
+  readonly since: string | undefined;
+  readonly by: (typeof spendDimensions)[number] | undefined;
+}
+
+/** `millrace usage`: what is left, whether it lasts, and with `--since` or `--by` who spent it. */
+export function usageCommand(openSource: OpenLimitsSource): Command {
+  return defineCommand({
+    ...outlines.usage,
+    description:
+      "Limits of every IDE that runs, with the reset and the pace in words; the tick in a bar is where an even pace would stand. With --since or --by: what turns through the gateway used. `~` marks numbers that are estimated in part; an estimate is never shown as a measurement.",
+    options: {
+      since: text("report turns since then: 7d, 36h, 2w, 2026-11-01", "<time>"),
+      by: choice("tell turns apart by", spendDimensions, undefined, { defaultText: "model" }),
+      models: flag("show the limits of single models too"),
+      watch: flag("show again every five seconds, in place"),
+      csv: flag("print CSV"),
+      json: flag("print JSON, as GET /v1/limits and /v1/usage answer it"),
+    },
+    examples: [
+      ["millrace usage", "limits now"],
+      ["millrace usage --since 7d --by project", "what each project cost this week"],
+      ["millrace usage --since 30d --by day --csv", "for a spreadsheet"],
+    ],
+    async run({ options }, context) {
+      checkOptions(options, context);
+      if (options.watch) return watch(options, openSource, context);
+      const source = await openSource(context);
+      try {
+        if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
+        else show(options, await limitsOf(source, context), context);
+      } finally {
+        source.close();
+      }
+    },
+  });
+}
+
+function checkOptions(options: UsageOptions, { out }: CommandContext): void {
+  const clash = (message: string, hint: string) => new MillraceError("invalid_request", message, { hint });
+  if (options.json && options.csv) throw clash("--json and --csv exclude each other.", "Give one of them.");
+  if (!options.watch) return;
+  if (options.since !== undefined || options.by !== undefined)
+    throw clash("--watch shows limits; --since and --by report history.", "Leave --watch out.");
+  if (options.json || options.csv || !out.canRedraw)
+    throw clash("--watch needs a terminal that can draw anew.", "Run `millrace usage --json` now and then instead.");
+}
+
+/** The limits; throws why there are none when there is nothing to show. */
+async function limitsOf(source: LimitsSource, { signal }: CommandContext): Promise<LimitsEnvelope> {
+  const limits = await source.limits(signal);
+  const [error] = limits.errors;
+  if (limits.data.length > 0) return limits;
+  if (error === undefined)
+    throw new MillraceError("ide_not_running", "No IDE answered, so there are no limits to show.");
+  throw MillraceError.fromRecord({ ...error, code: error.code as MillraceError["code"] }); // codes are ours
+}
+
+function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandContext): void {
+  const { out, io } = context;
+  if (options.json) out.json(limits);
+  else if (options.csv) out.write(limitsCsv(limits));
+  else {
+    const nowMs = io.clock.now();
+    for (const line of limitsTable(limits, out, { models: options.models, nowMs, formatInstant })) out.line(line);
+    for (const error of limits.errors) out.note(`${error.ide ?? "limits"}: ${error.message} ${error.hint}`);
+  }
+}
+
+/** Limits and what is wrong with them, as lines of the terminal's width. */
+function picture(options: UsageOptions, limits: LimitsEnvelope, { out, io }: CommandContext): readonly string[] {
+  const nowMs = io.clock.now();
+  const table = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });
+  const errors = limits.errors.map((error) => `${error.ide ?? "limits"}: ${error.message} ${error.hint}`);
+  return [...table, ...(errors.length === 0 ? [] : [""]), ...errors.flatMap((line) => wrapLine(line, out.columns))];
+}
+
+/** A source that fails is opened anew: the gateway may have come back elsewhere. */
+async function watch(options: UsageOptions, openSource: OpenLimitsSource, context: CommandContext): Promise<void> {
+  let source: LimitsSource | undefined;
+  const read = async () => {
+    source ??= await openSource(context);
+    try {
+      return await limitsOf(source, context);
+    } catch (error) {
+      source.close();
+      source = undefined;
+      throw error;
+    }
+  };
+  try {
+    await watchScreen({ read, draw: (limits) => picture(options, limits, context), everyMs: watchEveryMs }, context);
+  } finally {
+    source?.close();
+  }
+}
+
+async function report(options: UsageOptions, source: LimitsSource, context: CommandContext): Promise<void> {
+  const { out, io, signal } = context;
+  const sinceMs = parseSince(options.since ?? "30d", io.clock.now(), "--since");
+  const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const usage = await source.usage({ sinceMs, by: options.by ?? "model", timeZone }, signal);
+  if (options.json) return out.json(usage);
+  if (options.csv) return out.write(csv(usage.data, Object.keys(usage.data[0] ?? { key: null })));
+  if (usage.data.length === 0) {
+    out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
+    out.note("Turns are counted once a tool uses the gateway: `millrace serve`, then point the tool at it.");
+    return;
+  }
+  for (const line of spendTable(usage, out)) out.line(line);
+}
+
+function limitsCsv(limits: LimitsEnvelope): string {
+  const rows = limits.data.flatMap((of) =>
+    of.windows.map(({ pace, ...window }) => ({
+      ide: of.ide,
+      plan: of.plan_name,
+      fetched_at: of.fetched_at,
+      stale: of.stale,
+      ...window,
+      verdict: pace?.verdict ?? null,
+      runs_out_at: pace?.runs_out_at ?? null,
+    })),
+  );
+  return csv(rows, Object.keys(rows[0] ?? { ide: null }));
+}
+
+/** `22 Nov 14:20`, in the reader's time zone. */
+function formatInstant(atMs: number): string {
+  const text = new Date(atMs).toLocaleString("en-GB", {
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+  });
+  return text.replace(",", "");
+}

@@ -1,0 +1,73 @@
+import { createHash, randomUUID } from "node:crypto";
+import { hostname, userInfo } from "node:os";
+import { join } from "node:path";
+import { withCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import { openIdeFinder } from "../../ide/discover/finder.ts";
+import type { IdeOverrides } from "../../ide/discover/overrides.ts";
+import { openHost } from "../../ide/host/open-host.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
+import { createWireIds, type MachineIdentity } from "../../language-server/metadata.ts";
+import { openLanguageServer } from "../../language-server/open-language-server.ts";
+import { openSpokenLanguageServer } from "../../language-server/probe/open-spoken.ts";
+import { probePort } from "../../language-server/probe/probe.ts";
+import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
+import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
+import { openSchemas, type Schemas } from "../../schema/open-schemas.ts";
+import { ownerName } from "../gateway-process/owner.ts";
+import type { Io } from "../terminal/io.ts";
+import { openOwnJournal } from "./own-cascades.ts";
+import { readSettings } from "./settings.ts";
+
+/** The schemas of builds, kept in Millrace's own folder once they are read. */
+export function composeSchemas(io: Io): Schemas {
+  return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
+}
+
+/** The finder of the IDEs that run on this machine, with the clients that it hands out. `owner` names who begins conversations there. */
+export function composeIdeFinder(
+  io: Io,
+  overrides: IdeOverrides,
+  { schemas = composeSchemas(io), owner = ownerName(randomUUID()) }: { schemas?: Schemas; owner?: string } = {},
+): IdeFinder {
+  const { clock } = io;
+  const ids = createWireIds(clock);
+  const machine = describeMachine(io);
+  const builds = new Map<string, Capabilities>();
+  const { platform, homeFolder: home, env: environment } = io;
+  const settings = readSettings(io);
+  const journal = openOwnJournal(settings);
+  const open = (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder): LanguageServer => {
+    const options = { clock, ids, machine, builds, checkHolder };
+    const { variant, extensionPath } = identity;
+    if (variant === "antigravity" || extensionPath === "") return openLanguageServer(endpoint, identity, options);
+    const bundle = join(extensionPath, "dist", "extension.js");
+    return openSpokenLanguageServer(endpoint, identity, {
+      ...options,
+      readSpoken: async (signal) => (await schemas.read(bundle, signal)).reconciliation,
+      onUnread: () => {}, // our own numbers are used then; `millrace doctor` says why it could not be read
+    });
+  };
+  return openIdeFinder({
+    host: openHost({ platform, uid: process.getuid?.(), home, environment, clock }),
+    clock,
+    probe: probePort,
+    connect: (endpoint, identity, checkHolder) =>
+      withCascadeJournal(open(endpoint, identity, checkHolder), journal, {
+        owner,
+        now: () => clock.now(),
+        onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more
+      }),
+    overrides,
+  });
+}
+
+/** What the editor says of the machine as well: the system, the processor, a digest that names neither. */
+function describeMachine(io: Io): MachineIdentity {
+  const os = io.platform === "win32" ? "windows" : io.platform;
+  const hardware = process.arch === "x64" ? "x86_64" : process.arch;
+  const deviceFingerprint = createHash("sha256")
+    .update(`millrace\0${hostname()}\0${userInfo().username}`)
+    .digest("hex");
+  return { os, hardware, deviceFingerprint };
+}

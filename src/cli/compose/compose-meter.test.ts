@@ -1,0 +1,73 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { IdeFinder } from "../../ide/ide.ts";
+import { asking, fakeTurns } from "../../turns/turns.fake.ts";
+import { composeMeter, startMeter } from "./compose-meter.ts";
+import { lastAsked, markAsked, readLimitsFile } from "./limits-file.ts";
+
+const never = new AbortController().signal;
+const nobody: IdeFinder = {
+  find: () => Promise.resolve({ ides: [], agents: [], trace: [], atMs: 0 }),
+  invalidate() {},
+  connect: () => Promise.reject(new Error("nothing was found")),
+  close() {},
+};
+
+function parts(env: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-meter-"));
+  const fake = fakeTurns();
+  const io = { clock: fake.clock, env };
+  return {
+    fake,
+    folder,
+    options: {
+      io,
+      finder: nobody,
+      folder,
+      storeFile: join(folder, "turns.db"),
+      ownsFile: false,
+      onDegraded: () => {},
+      onSetAside: () => {},
+    },
+  };
+}
+
+describe("the meter of a gateway", () => {
+  it("records the turns that go through it, and writes what status lines read", async () => {
+    const { fake, folder, options } = parts();
+    const ended: string[] = [];
+    const meter = composeMeter({ ...options, onTurn: (turn) => ended.push(turn.turnId) });
+    const metered = startMeter({
+      ...meter,
+      clock: fake.clock,
+      turns: fake.turns,
+      log: { write() {} },
+      nameOf: (uid) => uid,
+    });
+    const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
+    while (fake.backend.answers.length === 0) await new Promise(setImmediate);
+    fake.backend.last.finish("Hi");
+    while (metered.meter.history.turn(turnId) === undefined) await new Promise(setImmediate);
+    expect(metered.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
+    expect(ended).toEqual([turnId]);
+    await metered.meter.limits({ wait: true }, never);
+    expect(readLimitsFile(folder)).toMatchObject({ data: [], errors: [{ code: "ide_not_running" }] });
+    await metered.close();
+    await fake.turns.stop();
+  });
+
+  it("takes the mark that a status line leaves for somebody who asks", () => {
+    const { folder } = parts();
+    markAsked(folder, 1_750_000_000_000);
+    expect(lastAsked(folder)).toBe(1_750_000_000_000);
+  });
+
+  it.each(["0", "-1", "soon", "1.5"])("refuses to keep the history for %s days", (days) => {
+    const { options } = parts({ MILLRACE_USAGE_DAYS: days });
+    expect(() => composeMeter(options)).toThrow(
+      expect.objectContaining({ code: "invalid_request", message: expect.stringContaining("MILLRACE_USAGE_DAYS") }),
+    );
+  });
+});

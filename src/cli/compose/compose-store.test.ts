@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { defaultRetention } from "../../log/retention.ts";
+import { newTurn } from "../../log/turn.fake.ts";
+import { openStore } from "./compose-store.ts";
+
+test("a store whose key is gone says how many turns nobody can read, once", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-store-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const logKeyFile = join(folder, "log-key");
+  const start = async () => {
+    const { store, unreadableTurns } = await openStore({
+      storeFile: join(folder, "turns.db"),
+      redis: undefined,
+      logKeyFile,
+      retention: defaultRetention,
+      clock: new FakeClock(),
+      onDegraded: (error) => expect(error).toBeUndefined(),
+      onRestored: () => expect.unreachable(),
+      onDamaged: () => expect.unreachable(),
+    });
+    const known = await store.list({ limit: 9 });
+    await store.create(newTurn(), "me");
+    await store.close();
+    return [unreadableTurns, known.length];
+  };
+  expect(await start()).toEqual([0, 0]);
+  expect(await start()).toEqual([0, 1]);
+  rmSync(logKeyFile);
+  expect(await start()).toEqual([2, 0]);
+  expect(await start()).toEqual([0, 1]);
+});

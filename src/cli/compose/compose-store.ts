@@ -1,0 +1,106 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { MillraceError } from "../../base/errors.ts";
+import type { Secret } from "../../base/secret.ts";
+import { openLiveLog } from "../../log/live/open-live-log.ts";
+import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
+import { loadRedisLog } from "../../log/redis/load-redis-log.ts";
+import type { Retention } from "../../log/retention.ts";
+import { encodeKey, keyBytes } from "../../log/sealing/keys.ts";
+import { openLogKey } from "../../log/sealing/log-key.ts";
+import { sealedCodec } from "../../log/sealing/sealed-codec.ts";
+import type { Damage } from "../../log/sqlite/damage.ts";
+import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
+import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
+import type { LogStore } from "../../log/store.ts";
+import type { RedisAddress } from "./redis-address.ts";
+
+export interface StoreOptions {
+  /** The SQLite file; undefined keeps the log in memory, unless there is a Redis server. */
+  readonly storeFile: string | undefined;
+  /** The Redis server that gateways share; then the file is not used for the log. */
+  readonly redis: RedisAddress | undefined;
+  /** The file of the key that seals the log; made where there is none. */
+  readonly logKeyFile: string;
+  readonly retention: Retention;
+  readonly clock: Clock;
+  /** Told when the store begins to fail, with why, and when it is well again. */
+  readonly onDegraded: (error: MillraceError | undefined) => void;
+  /** Told when the SQLite file was taken away and has been put back: whoever else has it open opens it anew. */
+  readonly onRestored: () => void;
+  /** Told when the SQLite file was found damaged: what of it was kept, and where. */
+  readonly onDamaged: (damage: Damage) => void;
+}
+
+export interface OpenedStore {
+  readonly store: LogStore;
+  /** What was found broken of the file, since the gateway began. */
+  readonly damage: () => Damage | undefined;
+  /** How many turns the file held when its key was gone, so that a new one was made: nobody can read them. */
+  readonly unreadableTurns: number;
+  /** Why the store could not be opened, while it cannot. */
+  readonly degradedBy: () => MillraceError | undefined;
+}
+
+/** A file that was locked is tried again every second: answers must not stand still for most of it. */
+const retryTimeoutMs = 100;
+
+/** The gateway's log, or memory while that fails; what is wrong is said once. */
+export async function openStore(options: StoreOptions): Promise<OpenedStore> {
+  const { storeFile, redis, retention, clock, onDegraded } = options;
+  const file = redis === undefined ? storeFile : undefined;
+  const unreadableTurns = file === undefined || existsSync(options.logKeyFile) ? 0 : await turnsIn(file);
+  let damage: Damage | undefined;
+  const onDamaged = (found: Damage) => {
+    damage = found;
+    options.onDamaged(found);
+  };
+  let tries = 0;
+  let key: Secret | undefined;
+  const openCodec = async () => {
+    key = await openLogKey(options.logKeyFile, key);
+    return sealedCodec(key);
+  };
+  const onRestored = () => {
+    void bestEffort(openLogKey(options.logKeyFile, key)); // taken away with its folder, as a rule
+    options.onRestored();
+  };
+  const openRedisLog = redis === undefined ? undefined : await loadRedisLog(); // no client is no failure that passes
+  const opening =
+    redis !== undefined && openRedisLog !== undefined
+      ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec() })
+      : storeFile !== undefined
+        ? async () => {
+            const patience = tries++ === 0 ? {} : { openTimeoutMs: retryTimeoutMs };
+            const opened = await openSqliteLog({
+              ...patience,
+              path: storeFile,
+              clock,
+              retention,
+              codec: await openCodec(),
+              onRestored,
+              onDamaged,
+            });
+            return opened.store;
+          }
+        : undefined;
+  // Sealed as a file is, under a key that nobody keeps: what only a client may read is its alone here too.
+  const codec = sealedCodec(encodeKey(randomBytes(keyBytes)));
+  if (opening === undefined)
+    return {
+      store: openMemoryLog({ clock, codec, retention }),
+      damage: () => undefined,
+      unreadableTurns,
+      degradedBy: () => undefined,
+    };
+  const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+  const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
+  return { store, damage: () => damage, unreadableTurns, degradedBy: () => store.degradedBy };
+}
+
+async function turnsIn(file: string): Promise<number> {
+  const state = await inspectSqliteLog(file);
+  return state.kind === "sound" ? state.turns : 0;
+}

@@ -1,0 +1,76 @@
+import { randomUUID } from "node:crypto";
+import type { IdeTools } from "../../backends/cascade/settings.ts";
+import type { BackendMode } from "../../backends/choose-backend.ts";
+import { type OpenBackends, openBackends } from "../../backends/open-backend.ts";
+import type { ServerSource } from "../../backends/reach.ts";
+import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import { agentIdOf } from "../../models/agent-models.ts";
+import { createCatalogue } from "../../models/catalogue.ts";
+import type { Models } from "../../models/model.ts";
+import { openModels } from "../../models/open-models.ts";
+import { accountModels } from "../agents/account-models.ts";
+import { type ComposedAgents, composeAgents } from "../agents/compose-agents.ts";
+import { promptServers } from "../commands/servers.ts";
+import type { Config } from "../config/config-schema.ts";
+import { readConfig } from "../config/read-config.ts";
+import { ownerName } from "../gateway-process/owner.ts";
+import type { Io } from "../terminal/io.ts";
+import { openOwnJournal } from "./own-cascades.ts";
+import { readSettings } from "./settings.ts";
+
+/** How the user wants models to be asked: what `--backend`, `--acp-command` and the configuration file say. */
+export interface AskingOptions {
+  readonly backend: BackendMode;
+  /** The program and arguments to start in place of the vendor's agent. */
+  readonly acpCommand: readonly string[] | undefined;
+  /** Whether the IDE's agent may look things up while it answers over Cascade; `read` by default. */
+  readonly ideTools?: IdeTools | undefined;
+}
+
+export interface UpstreamOptions extends AskingOptions {
+  readonly io: Io;
+  readonly finder: IdeFinder;
+  /** That of the file by default. */
+  readonly config?: Config;
+  /** Millrace's own folder; that of the settings by default. */
+  readonly folder?: string;
+  /** Names this process in the journal of conversations. */
+  readonly owner?: string;
+  /** Told of a configured agent whose list of models could not be read. */
+  readonly onProblem?: (agent: string, error: unknown) => void;
+}
+
+/** What answers prompts on this machine, and the models that it has. */
+export interface Upstream {
+  readonly servers: ServerSource;
+  readonly agents: ComposedAgents;
+  readonly backends: OpenBackends;
+  readonly models: Models;
+  readonly journal: CascadeJournal;
+}
+
+/** Opens what prompts can go to. Nothing is started before it is asked; whoever opens it closes `agents`. */
+export function composeUpstream(options: UpstreamOptions): Upstream {
+  const { io, finder, ideTools, backend: mode, acpCommand: command, onProblem } = options;
+  const settings = readSettings(io);
+  const { config = readConfig(settings.configFile), folder = settings.folder } = options;
+  const { owner = ownerName(randomUUID()) } = options;
+  const journal = openOwnJournal(settings);
+  const servers = promptServers(finder);
+  const agents = composeAgents({ io, finder, config, command, folder, journal, owner });
+  const catalogue = createCatalogue();
+  const backends = openBackends({
+    ...servers,
+    clock: io.clock,
+    agents,
+    mode,
+    ...(ideTools === undefined ? {} : { ideTools }),
+    agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
+  });
+  const models: Models = openModels(
+    { account: accountModels(backends, servers, agents), agents: agents.all },
+    { clock: io.clock, ...(onProblem === undefined ? {} : { onProblem }) },
+  );
+  return { servers, agents, backends, models, journal };
+}

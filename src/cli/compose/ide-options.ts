@@ -1,0 +1,23 @@
+import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
+import type { Io } from "../terminal/io.ts";
+
+/** What the options of a command and the environment say about which IDE to use; options win. Throws `invalid_request`. */
+export function overridesOf(
+  io: Pick<Io, "env">,
+  options: {
+    readonly ide: string | undefined;
+    readonly endpoint: string | undefined;
+    readonly tokenFile: string | undefined;
+    readonly home?: string | undefined;
+    readonly pid?: number | undefined;
+  },
+): IdeOverrides {
+  return parseOverrides({
+    ...io.env,
+    MILLRACE_IDE_VARIANT: options.ide,
+    MILLRACE_IDE_ENDPOINT: options.endpoint,
+    MILLRACE_IDE_TOKEN_FILE: options.tokenFile,
+    ...(options.home === undefined ? {} : { MILLRACE_IDE_ONLY_HOME: options.home }),
+    ...(options.pid === undefined ? {} : { MILLRACE_IDE_PID: String(options.pid) }),
+  });
+}

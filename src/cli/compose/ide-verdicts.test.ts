@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import type { IdeFinder, TraceEntry } from "../../ide/ide.ts";
+import { openSchemas } from "../../schema/open-schemas.ts";
+import { ideVerdicts } from "./ide-verdicts.ts";
+
+const rejected: TraceEntry = {
+  stage: "candidates",
+  subject: "process 815",
+  rule: "owner",
+  verdict: "rejected",
+  why: "it belongs to another user",
+};
+
+const noSchemas = openSchemas({ cacheFolder: undefined });
+
+function finderWith(find: IdeFinder["find"]): IdeFinder {
+  return { find, invalidate() {}, connect: () => Promise.reject(new Error("there is none")), close() {} };
+}
+
+describe("the verdicts on IDEs", () => {
+  it("are doctor's, with what was not taken, and are looked for once a minute for all who ask", async () => {
+    const clock = new FakeClock();
+    let looks = 0;
+    const verdicts = ideVerdicts(
+      finderWith(() => {
+        looks++;
+        return Promise.resolve({ ides: [], agents: [], trace: [rejected], atMs: 0 });
+      }),
+      noSchemas,
+      clock,
+    );
+    const [first, second] = await Promise.all([verdicts(), verdicts()]);
+    expect(second).toBe(first);
+    expect(first).toMatchObject({
+      object: "ides",
+      data: [],
+      findings: [{ level: "error", what: "No language server of Devin Desktop (formerly Windsurf) was found" }],
+      rejected: [{ subject: "process 815", why: "it belongs to another user" }],
+    });
+    const before = looks;
+    await clock.advance(59_000);
+    await verdicts();
+    expect(looks).toBe(before);
+    await clock.advance(1_000);
+    await verdicts();
+    expect(looks).toBeGreaterThan(before);
+  });
+
+  it("are looked for again at once after a look that failed", async () => {
+    let fails = true;
+    const verdicts = ideVerdicts(
+      finderWith(() =>
+        fails ? Promise.reject(new Error("no /proc")) : Promise.resolve({ ides: [], agents: [], trace: [], atMs: 0 }),
+      ),
+      noSchemas,
+      new FakeClock(),
+    );
+    await expect(verdicts()).rejects.toThrow("no /proc");
+    fails = false;
+    await expect(verdicts()).resolves.toMatchObject({ data: [] });
+  });
+});

@@ -1,0 +1,64 @@
+import type { Clock } from "../../base/clock.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import type { Schemas } from "../../schema/open-schemas.ts";
+import { checkIdes, type IdeReport } from "../doctor/check-ides.ts";
+import type { Finding } from "../doctor/finding.ts";
+
+/** The IDEs that were found and what doctor says of them, as JSON for the dashboard; no secrets. */
+export interface IdeVerdicts {
+  readonly object: "ides";
+  readonly looked_at: string;
+  readonly data: readonly {
+    readonly variant: IdeReport["variant"];
+    readonly product: string;
+    readonly build: string;
+    readonly pid: number | null;
+    readonly state: "ready" | "not signed in" | "metered only" | "not answering";
+  }[];
+  readonly findings: readonly Finding[];
+  /** What looked like an IDE and was not taken, and why. */
+  readonly rejected: readonly { readonly subject: string; readonly why: string }[];
+}
+
+/** What was found is looked at anew after this long; the IDEs' schemas are large files. */
+const keptMs = 60_000;
+const lookMs = 15_000;
+
+/** Looks as `millrace doctor` does, but for the plan, which the meter reads. Callers at the same time share one look. */
+export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): () => Promise<IdeVerdicts> {
+  let last: { readonly atMs: number; readonly verdicts: Promise<IdeVerdicts> } | undefined;
+  async function look(): Promise<IdeVerdicts> {
+    const nowMs = clock.now();
+    const checked = await checkIdes(finder, schemas, nowMs, AbortSignal.timeout(lookMs), { asksPlan: false });
+    return {
+      object: "ides",
+      looked_at: new Date(nowMs).toISOString(),
+      data: checked.ides.map((ide) => ({
+        variant: ide.variant,
+        product: ide.product,
+        build: ide.build,
+        pid: ide.pid,
+        state: stateOf(ide),
+      })),
+      findings: checked.findings,
+      rejected: checked.rejected.map(({ subject, why }) => ({ subject, why })),
+    };
+  }
+  return () => {
+    const nowMs = clock.monotonic();
+    if (last !== undefined && nowMs - last.atMs < keptMs) return last.verdicts;
+    const verdicts = look();
+    const taken = { atMs: nowMs, verdicts };
+    last = taken;
+    verdicts.catch(() => {
+      if (last === taken) last = undefined; // the next one who asks looks again
+    });
+    return verdicts;
+  };
+}
+
+function stateOf({ variant, problem, signed_in: signedIn }: IdeReport): IdeVerdicts["data"][number]["state"] {
+  if (variant === "antigravity") return "metered only";
+  if (problem !== undefined) return "not answering";
+  return signedIn ? "ready" : "not signed in";
+}

@@ -1,0 +1,92 @@
+import { MillraceError } from "../../base/errors.ts";
+import { createCatalogue } from "../../models/catalogue.ts";
+import { nameOfUid } from "../../models/model-name.ts";
+import {
+  encodeLimits,
+  encodeToolCalls,
+  encodeUsage,
+  type LimitsEnvelope,
+  limitsSchema,
+  type ToolCallsEnvelope,
+  toolCallsSchema,
+  type UsageEnvelope,
+  usageSchema,
+} from "../../usage/envelope.ts";
+import type { SpendDimension, UsageHistory } from "../../usage/history/history.ts";
+import type { Meter } from "../../usage/meter.ts";
+import { usageReport } from "../../usage/usage-report.ts";
+import type { CommandContext } from "../command.ts";
+import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+
+/** Where a command has limits and history from: the running gateway, or the IDEs and the store themselves. */
+export interface LimitsSource {
+  limits(signal: AbortSignal): Promise<LimitsEnvelope>;
+  usage(
+    query: { readonly sinceMs: number; readonly by: SpendDimension; readonly timeZone: string },
+    signal: AbortSignal,
+  ): Promise<UsageEnvelope>;
+  /** How models fared at calling tools since then. */
+  toolCalls(sinceMs: number, signal: AbortSignal): Promise<ToolCallsEnvelope>;
+  close(): void;
+}
+
+/** The history and a meter of this process, for when no gateway runs. */
+export interface LocalMeter {
+  readonly history: UsageHistory;
+  /** Opened when limits are asked for: it brings along all that finds and asks an IDE, which a report does without. */
+  meter(): Promise<Pick<Meter, "limits">>;
+  close(): void;
+}
+
+export type OpenLimitsSource = (context: CommandContext) => Promise<LimitsSource>;
+
+/** The running gateway's meter if there is a gateway, else one that `openLocal` opens. */
+export function limitsSource(openLocal: (context: CommandContext) => LocalMeter): OpenLimitsSource {
+  return async (context) => {
+    const gateway = await findGateway(context.settings, context.signal);
+    return gateway === undefined ? ofMeter(openLocal(context), context) : ofGateway(gateway);
+  };
+}
+
+function ofGateway(gateway: GatewayClient): LimitsSource {
+  const read = async (path: string, signal: AbortSignal): Promise<unknown> =>
+    (await callGateway(gateway, path, { signal })).json();
+  return {
+    limits: async (signal) => understood(limitsSchema.safeParse(await read("/v1/limits", signal))),
+    async usage({ sinceMs, by, timeZone }, signal) {
+      const query = new URLSearchParams({ since: new Date(sinceMs).toISOString(), by, time_zone: timeZone });
+      return understood(usageSchema.safeParse(await read(`/v1/usage?${query.toString()}`, signal)));
+    },
+    async toolCalls(sinceMs, signal) {
+      const query = new URLSearchParams({ since: new Date(sinceMs).toISOString() });
+      return understood(toolCallsSchema.safeParse(await read(`/v1/usage/tools?${query.toString()}`, signal)));
+    },
+    close() {},
+  };
+}
+
+function ofMeter(local: LocalMeter, { io }: CommandContext): LimitsSource {
+  const { history } = local;
+  const catalogue = createCatalogue();
+  const nameOf = (uid: string) => nameOfUid(uid, catalogue);
+  return {
+    limits: async (signal) => encodeLimits(await (await local.meter()).limits({ wait: true }, signal)),
+    usage: (query) =>
+      Promise.resolve(encodeUsage(usageReport(history, { ...query, untilMs: io.clock.now() + 1 }), nameOf)),
+    toolCalls(sinceMs) {
+      const untilMs = io.clock.now() + 1;
+      return Promise.resolve(encodeToolCalls(history.toolCalls(sinceMs, untilMs), sinceMs, untilMs, nameOf));
+    },
+    close: () => local.close(),
+  };
+}
+
+function understood<T>(
+  result: { readonly success: true; readonly data: T } | { readonly success: false; readonly error: unknown },
+): T {
+  if (result.success) return result.data;
+  throw new MillraceError("upstream_failed", "The gateway answered in a form that this command does not know.", {
+    hint: "It is of another version: stop it and start it again with `millrace serve`.",
+    cause: result.error,
+  });
+}

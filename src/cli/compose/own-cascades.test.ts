@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import { FakeBackend, fakeCascade } from "../../turns/backend.fake.ts";
+import { asking, FakeReader, fakeTurns } from "../../turns/turns.fake.ts";
+import { trajectoryNotes } from "./own-cascades.ts";
+
+const signal = new AbortController().signal;
+const idleMs = 60_000;
+
+function journalFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-kept-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return join(folder, "cascades.jsonl");
+}
+
+/** A gateway's turns over a journal, with a clock that processes share. */
+function process(owner: string, journal: CascadeJournal, clock: FakeClock, backend = new FakeBackend()) {
+  const fake = fakeTurns({
+    clock,
+    backends: backend,
+    owner,
+    ownerIsGone: (other) => other !== owner,
+    trajectoryNotes: trajectoryNotes(journal, owner, clock),
+    continuity: { idleMs },
+  });
+  onTestFinished(() => fake.turns.stop());
+  const answer = async () => {
+    const { turnId } = await fake.turns.start(asking(), signal);
+    await until(async () => backend.answers.length > 0);
+    backend.last.finish("Hi.");
+    await new FakeReader(fake.turns, turnId).done;
+  };
+  return { ...fake, backend, answer };
+}
+
+/** Lets files be read and written until it holds. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("what a process kept open when it died is archived by the next one, when its time has passed", async () => {
+  const [file, clock] = [journalFile(), new FakeClock()];
+  const journal = openCascadeJournal(file);
+  const untilMs = clock.now() + idleMs;
+  await journal.note({ cascadeId: fakeCascade, atMs: clock.now(), owner: "one" });
+  await process("one", journal, clock).answer(); // and then it is killed: nothing stops it in good order
+  await until(async () => (await journal.left()).some((each) => each.untilMs === untilMs));
+
+  const later = new FakeClock(untilMs - 5_000);
+  const another = openCascadeJournal(file);
+  const { backend } = process("two", another, later);
+  await until(async () => later.sleeping === 3); // the lease, the sweep, and what was left behind
+  await later.advance(4_999);
+  expect(backend.archived).toEqual([]);
+  await later.advance(1);
+  await until(async () => (await another.left()).length === 0);
+  expect(backend.archived).toEqual([fakeCascade]);
+});

@@ -1,0 +1,93 @@
+import { join } from "node:path";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
+import { type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import type { Ide } from "../../ide/ide.ts";
+import type { TrajectoryNotes } from "../../turns/left-behind.ts";
+import type { Settings } from "./settings.ts";
+
+/** A conversation in an IDE that Millrace began. */
+export interface OwnCascade extends CascadeFile {
+  readonly startedAtMs: number;
+  /** The IDE that has it open now. */
+  readonly ide: Ide | undefined;
+}
+
+/** The conversations on disk: ours one by one, the IDE's own only counted. */
+export interface CascadesOnDisk {
+  /** Oldest first. */
+  readonly own: readonly OwnCascade[];
+  readonly others: { readonly files: number; readonly bytes: number };
+}
+
+/** Where the ids of conversations that Millrace began are noted. */
+export function openOwnJournal(settings: Settings): CascadeJournal {
+  return openCascadeJournal(join(settings.folder, "cascades.jsonl"));
+}
+
+/**
+ * The journal as the turns of one process note what becomes of their trajectories: line after line in their order; a line that fails is
+ * only missing. `owner` names the process.
+ */
+export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: Clock): TrajectoryNotes {
+  let writing: Promise<void> = Promise.resolve();
+  const queue = (write: () => Promise<void>) => {
+    writing = writing.then(() => bestEffort(write()));
+  };
+  return {
+    kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),
+    taken: (cascadeId) => queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
+    archived: (cascadeId) => queue(() => journal.noteArchived(cascadeId)),
+    async left() {
+      await writing;
+      return journal.left();
+    },
+  };
+}
+
+/** Looks through the folders of the IDEs that run, and of the homes given. */
+export async function readCascades(
+  journal: CascadeJournal,
+  ides: readonly Ide[],
+  homes: readonly string[],
+): Promise<CascadesOnDisk> {
+  const startedAtMs = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry.atMs]));
+  const ideOf = new Map(
+    ides.flatMap((ide) => (ide.codeiumFolder === undefined ? [] : [[ide.codeiumFolder, ide] as const])),
+  );
+  const folders = new Set([...ideOf.keys(), ...homes.flatMap(codeiumFoldersIn)]);
+  const own: OwnCascade[] = [];
+  const others = { files: 0, bytes: 0 };
+  for (const folder of folders) {
+    for (const file of await listCascadeFiles(folder)) {
+      const atMs = startedAtMs.get(file.cascadeId);
+      if (atMs !== undefined) own.push({ ...file, startedAtMs: atMs, ide: ideOf.get(folder) });
+      else {
+        others.files++;
+        others.bytes += file.bytes;
+      }
+    }
+  }
+  return { own: own.sort((a, b) => a.startedAtMs - b.startedAtMs), others };
+}
+
+/** A session of an agent program that Millrace began and that is not known to be archived. */
+export interface OwnSession {
+  readonly cascadeId: CascadeId;
+  /** When it was begun or used last, epoch ms. */
+  readonly atMs: number;
+}
+
+/** The sessions of agents that are left, oldest first. What they take on disk only their agents know. */
+export async function readSessions(journal: CascadeJournal): Promise<readonly OwnSession[]> {
+  const left = (await journal.left()).filter(({ cascadeId }) => cascadeId.startsWith("acp:"));
+  return left.map(({ cascadeId, atMs }) => ({ cascadeId, atMs })).sort((a, b) => a.atMs - b.atMs);
+}
+
+/** Those that nobody has touched for that long: neither begun nor written to since. */
+export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
+  const before = clock.now() - ageMs;
+  return cascades.filter(({ startedAtMs, modifiedAtMs }) => Math.max(startedAtMs, modifiedAtMs) < before);
+}

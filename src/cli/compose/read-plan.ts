@@ -1,0 +1,67 @@
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { Ide, IdeFinder } from "../../ide/ide.ts";
+import { upstreamReason } from "../../language-server/errors/errors.ts";
+import { readAntigravityPlan } from "../../usage/antigravity-calls.ts";
+import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
+
+/**
+ * Asks every running IDE for its plan: one of each product, the newest. Where a product's IDE does not run or does not tell
+ * the plan, the one that its app saved stands in. An IDE that fails is a failed answer beside the others', and the finder is
+ * told, so that it looks again; a build that merely lacks the call has not failed.
+ *
+ * @throws MillraceError `ide_not_running` when none runs and none saved a plan.
+ */
+export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSignal): Promise<readonly PlanAnswer[]> {
+  const found = await finder.find(signal);
+  // In order of preference, newest first: the first of a product is the one that is meant.
+  const chosen = [...Map.groupBy(found.ides, ({ variant }) => variant).values()].flatMap((ofVariant) => {
+    const ide = ofVariant.find(({ signedIn }) => signedIn) ?? ofVariant[0];
+    return ide === undefined ? [] : [ide];
+  });
+  const asked = await Promise.all(chosen.map((ide) => askOrFail(finder, ide, clock, signal)));
+  const told = new Set(asked.filter(tellsLimits).map(({ ide }) => ide));
+  const saved = (await (found.readSavedPlans?.(signal) ?? [])).filter(({ variant }) => !told.has(variant));
+  if (asked.length === 0 && saved.length === 0) {
+    throw new MillraceError("ide_not_running", "No IDE with a language server runs, and no app saved a plan.");
+  }
+  const stoodIn = new Set(saved.map(({ variant }) => variant as string));
+  return [
+    // The saved plan goes first: of an IDE whose answer tells no limit, its limits count.
+    ...saved.map((plan): PlanAnswer => ({ type: "saved", ide: plan.variant, build: plan.build, rows: plan })),
+    ...asked.filter((answer) => !(lacksTheCall(answer) && stoodIn.has(answer.ide))),
+  ];
+}
+
+async function askOrFail(finder: IdeFinder, ide: Ide, clock: Clock, signal: AbortSignal): Promise<PlanAnswer> {
+  try {
+    return await readPlan(finder, ide, clock, signal);
+  } catch (error) {
+    const answer = { type: "failed", ide: ide.variant, error: toMillraceError(error) } as const;
+    if (!lacksTheCall(answer)) finder.invalidate(ide);
+    return answer;
+  }
+}
+
+/** Whether an answer holds limits; of Antigravity's own forms each one counts. */
+function tellsLimits(answer: PlanAnswer): boolean {
+  if (answer.type === "failed" || answer.type === "saved") return false;
+  if (answer.type === "antigravity") return true;
+  return snapshotOfAnswer(answer, 0).windows.some(({ state }) => state !== "unknown");
+}
+
+function lacksTheCall(answer: PlanAnswer): boolean {
+  if (answer.type !== "failed") return false;
+  const reason = upstreamReason(answer.error);
+  return reason === "not_implemented" || reason === "retired";
+}
+
+async function readPlan(finder: IdeFinder, ide: Ide, clock: Clock, signal: AbortSignal): Promise<PlanAnswer> {
+  const { variant, build } = ide;
+  const server = await finder.connect(ide, signal); // also holds that the port still belongs to that process
+  if (variant === "antigravity") {
+    const plan = await readAntigravityPlan(ide.endpoint, clock.now(), signal);
+    return { type: "antigravity", ide: variant, build, ...plan };
+  }
+  return { type: "windsurf", ide: variant, build, userStatus: await server.getUserStatus(signal) };
+}

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { Io } from "../terminal/io.ts";
+
+/** Where Millrace keeps its own files, and what the environment sets. Everything has a default; see docs/configuration.md. */
+export interface Settings {
+  /** `~/.millrace`, or MILLRACE_HOME. Mode 0700. */
+  readonly folder: string;
+  /** What the user set: agents, and how they are asked. */
+  readonly configFile: string;
+  /** The gateway's key (0600). */
+  readonly keyFile: string;
+  /** The event log and usage history. */
+  readonly storeFile: string;
+  /** The key that seals the log (0600). */
+  readonly logKeyFile: string;
+  /** What was read of IDE builds. */
+  readonly schemaFolder: string;
+  /** The records of chats, so that an answer survives the command that asked. */
+  readonly streamsFolder: string;
+  /** Where a running gateway says how it is reached. */
+  readonly gatewayFile: string;
+}
+
+export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
+  const folder = io.env["MILLRACE_HOME"] || join(io.homeFolder, ".millrace");
+  return {
+    folder,
+    configFile: io.env["MILLRACE_CONFIG"] || join(folder, "config.toml"),
+    keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
+    storeFile: join(folder, "turns.db"),
+    logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),
+    schemaFolder: join(folder, "schemas"),
+    streamsFolder: join(folder, "streams"),
+    gatewayFile: join(folder, "gateway.json"),
+  };
+}

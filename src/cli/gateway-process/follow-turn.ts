@@ -1,0 +1,144 @@
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { z } from "zod";
+import type { Clock } from "../../base/clock.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { startOfLog } from "../../base/ids.ts";
+import { waitBefore } from "../../client/link/backoff.ts";
+import { untilSilent } from "../../client/link/until-silent.ts";
+import { isTerminal, type TurnEvent } from "../../log/event.ts";
+import { EventChain } from "../../log/event-chain.ts";
+import { callGateway, type GatewayClient } from "./gateway-client.ts";
+
+export interface FollowPorts {
+  /** The gateway as it is reached now: it may have come back elsewhere. */
+  readonly find: (signal: AbortSignal) => Promise<GatewayClient | undefined>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Told once when the gateway is away, and once when it is back. */
+  readonly onAway: (isAway: boolean) => void;
+}
+
+/** A quarter of an hour at most. */
+const backoff = { baseMs: 250, capMs: 15_000, budget: 120 };
+/** The gateway says something at least every 15 s as long as the model's server lives; a reconnect costs one request. */
+const stallMs = 60_000;
+
+const eventSchema = z.looseObject({ type: z.string(), eventId: z.string(), atMs: z.number() });
+const proofSchema = z.object({ eventCount: z.number(), chainDigest: z.string() });
+
+/**
+ * Every event of a turn after the cursor, to its end, over as many connections as it takes, each event once. As an onlooker: it
+ * keeps no turn alive. Throws the gateway's refusal, `upstream_failed` when it stays away, and `internal` for an end that does not fit
+ * what came before it, of which it can tell where it read from the start.
+ */
+export async function* followTurn(
+  turnId: string,
+  after: string,
+  { find, clock, random, onAway }: FollowPorts,
+  signal: AbortSignal,
+): AsyncGenerator<TurnEvent, void> {
+  let cursor = after;
+  const chain = after === startOfLog ? new EventChain() : undefined;
+  let fruitless = 0;
+  let isAway = false;
+  for (;;) {
+    try {
+      for await (const { event, data } of followOnce(turnId, cursor, await find(signal), clock, signal)) {
+        if (isAway) onAway(false);
+        isAway = false;
+        fruitless = 0;
+        if (chain !== undefined && isTerminal(event)) checkEnd(event, chain);
+        yield event;
+        chain?.push(data);
+        cursor = event.eventId;
+        if (isTerminal(event)) return;
+      }
+      return; // it has nothing more: the cursor was the end
+    } catch (error) {
+      if (signal.aborted || !(error instanceof Lost)) throw error;
+      fruitless++;
+      const waitMs = waitBefore(fruitless, backoff, random);
+      if (waitMs === undefined) throw error.cause;
+      if (fruitless === 2 && !isAway) {
+        isAway = true;
+        onAway(true);
+      }
+      await clock.sleep(waitMs, signal);
+    }
+  }
+}
+
+/** Throws where events are missing, were changed or came twice. */
+function checkEnd(end: TurnEvent, { count, digest }: EventChain): void {
+  const { data: proof } = proofSchema.safeParse(end);
+  if (proof === undefined) return; // an older gateway says nothing of it
+  if (proof.eventCount === count && proof.chainDigest === digest) return;
+  throw new MillraceError("internal", "What came of this turn is not what the gateway's log holds of it.", {
+    hint: "Run the command again: it reads the turn from its start.",
+  });
+}
+
+/** The connection is gone, and another one may bring the rest. */
+class Lost extends Error {
+  override readonly name = "Lost";
+}
+
+function lost(cause: unknown): Lost {
+  return new Lost("the connection to the gateway is gone", { cause });
+}
+
+/** One connection. Ends only when the gateway says that there is nothing more; throws `Lost` otherwise. */
+async function* followOnce(
+  turnId: string,
+  cursor: string,
+  gateway: GatewayClient | undefined,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly event: TurnEvent; readonly data: string }, void> {
+  const gone = new MillraceError("upstream_failed", "The gateway stays away, so the turn cannot be followed.", {
+    hint: "Start it with `millrace serve`; an ended turn is kept for two hours, or as its --retention says.",
+  });
+  if (gateway === undefined) throw lost(gone);
+  const stop = new AbortController();
+  const reading = AbortSignal.any([signal, stop.signal]);
+  let response: Response;
+  try {
+    const path = `/v1/turns/${encodeURIComponent(turnId)}/events`;
+    response = await callGateway(gateway, path, {
+      headers: { "last-event-id": cursor },
+      clientName: "millrace-tail",
+      signal: reading,
+    });
+  } catch (error) {
+    // The gateway's own words are final; a connection that did not come about is not.
+    throw isMillraceError(error) && error.cause !== undefined ? lost(gone) : error;
+  }
+  if (response.status === 204) return;
+  try {
+    for await (const { event, data } of messagesOf(response, clock, stop)) {
+      if (event === "alive") continue;
+      if (event === "error") throw lost(gone); // the log could not be read on; what it said of why is in the gateway's log
+      const parsed = eventSchema.parse(JSON.parse(data));
+      if (parsed.eventId !== cursor) yield { event: parsed as unknown as TurnEvent, data }; // our own gateway writes them
+    }
+  } catch (error) {
+    if (signal.aborted || error instanceof Lost || error instanceof z.ZodError) throw error;
+    throw lost(gone);
+  }
+  throw lost(gone);
+}
+
+async function* messagesOf(
+  response: Response,
+  clock: Clock,
+  stop: AbortController,
+): AsyncGenerator<EventSourceMessage, void> {
+  const waiting: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: (message) => void waiting.push(message) });
+  const decoder = new TextDecoder();
+  const body: AsyncIterable<Uint8Array> = response.body ?? new ReadableStream<Uint8Array>();
+  for await (const bytes of untilSilent(body, () => stallMs, clock, stop)) {
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    yield* waiting.splice(0);
+  }
+}

@@ -1,0 +1,27 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, it } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
+import { encodeOpenAiError } from "../../gateway/dialects/openai-errors.ts";
+import { callGateway } from "./gateway-client.ts";
+
+let stop = () => {};
+afterEach(() => stop());
+
+async function answering(error: MillraceError): Promise<string> {
+  const { status, body } = encodeOpenAiError(error.toRecord(), "req_1");
+  const server = createServer((_, response) => response.writeHead(status).end(JSON.stringify(body)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  stop = () => server.close();
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
+}
+
+it.each([
+  new MillraceError("unknown_model", "There is no model `x`.", { details: { nearest: ["y"] } }),
+  new MillraceError("not_signed_in", "Nobody is signed in.", { hint: "Sign in." }),
+])("throws the gateway's own error as it was: %s", async (error) => {
+  const gateway = { url: await answering(error), key: new Secret("key") };
+  const called = callGateway(gateway, "/v1/models", { signal: AbortSignal.timeout(100_000) });
+  await expect(called).rejects.toMatchObject({ ...error.toRecord() });
+});

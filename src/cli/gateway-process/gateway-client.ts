@@ -1,0 +1,161 @@
+import { createParser } from "eventsource-parser";
+import { z } from "zod";
+import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { Settings } from "../compose/settings.ts";
+import { version } from "../package-files.ts";
+import { readGatewayFile } from "./gateway-file.ts";
+import { readKey } from "./key-file.ts";
+
+/** A gateway that runs and is ours: it answered with the instance it wrote down. */
+export interface GatewayClient {
+  readonly url: string;
+  readonly key: Secret;
+}
+
+const healthSchema = z.object({ instance: z.string().optional() });
+const handshakeMs = 2000;
+
+/** The running gateway of this user, if there is one. A foreign listener on its port is not taken for it. */
+export async function findGateway(settings: Settings, signal: AbortSignal): Promise<GatewayClient | undefined> {
+  const address = readGatewayFile(settings.gatewayFile);
+  const key = readKey(settings.keyFile);
+  if (address === undefined || key === undefined) return undefined;
+  try {
+    // Without the key: whoever listens there now has not proved to be ours yet.
+    const response = await fetch(`${address.url}/health`, {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(handshakeMs)]),
+    });
+    const health = healthSchema.safeParse(await response.json());
+    return health.success && health.data.instance === address.instance ? { url: address.url, key } : undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return undefined; // refused, reset or not HTTP: it is gone
+  }
+}
+
+const gatewayErrorSchema = z.object({
+  message: z.string(),
+  hint: z.string().nullish(),
+  details: z.unknown().optional(),
+  /** Our own code and message: `code` is OpenAI's, and `message` there holds the hint too. */
+  millrace: z.object({ code: z.string(), message: z.string() }).optional(),
+});
+
+const errorSchema = z.object({ error: gatewayErrorSchema });
+
+/** Calls the gateway with its key, as `clientName` (`millrace-cli` where not given). Throws the gateway's own error, or `upstream_failed` when it cannot be reached. */
+export async function callGateway(
+  gateway: GatewayClient,
+  path: string,
+  { clientName, ...init }: RequestInit & { readonly signal: AbortSignal; readonly clientName?: string },
+): Promise<Response> {
+  let response: Response;
+  try {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${gateway.key.reveal()}`);
+    headers.set("user-agent", `${clientName ?? "millrace-cli"}/${version()}`);
+    response = await fetch(new URL(path, gateway.url), { ...init, headers });
+  } catch (error) {
+    if (init.signal.aborted) throw error;
+    throw new MillraceError("upstream_failed", `The gateway at ${gateway.url} does not answer.`, {
+      hint: "Start it with `millrace serve`.",
+      cause: error,
+    });
+  }
+  if (!response.ok) throw await readError(response);
+  return response;
+}
+
+async function readError(response: Response): Promise<MillraceError> {
+  const parsed = errorSchema.safeParse(await response.json().catch(() => undefined));
+  if (!parsed.success) return new MillraceError("upstream_failed", `The gateway answered ${response.status}.`);
+  return toError(parsed.data.error);
+}
+
+function toError({ message, hint, details, millrace }: z.output<typeof gatewayErrorSchema>): MillraceError {
+  const code = (millrace?.code ?? "upstream_failed") as ErrorCode; // one from a newer gateway only loses its exit code
+  return new MillraceError(code, millrace?.message ?? message, {
+    ...(hint == null ? {} : { hint }),
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+const chunkSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        delta: z.object({ content: z.string().nullish(), reasoning_content: z.string().nullish() }),
+        finish_reason: z.string().nullish(),
+      }),
+    )
+    .optional(),
+  error: gatewayErrorSchema.optional(),
+});
+
+/** A piece of an answer: text, thinking, or its end. */
+export type AnswerPiece =
+  | { readonly type: "text" | "thinking"; readonly delta: string }
+  | { readonly type: "end"; readonly reason: string };
+
+export interface Question {
+  readonly text: string;
+  readonly model: string;
+  readonly system?: string;
+}
+
+/** Asks one question over chat completions and yields the answer as it comes. Throws the gateway's error, also mid-stream. */
+export async function* ask(
+  gateway: GatewayClient,
+  question: Question,
+  signal: AbortSignal,
+): AsyncGenerator<AnswerPiece, void> {
+  const response = await callGateway(gateway, "/v1/chat/completions", {
+    method: "POST",
+    signal,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      model: question.model,
+      stream: true,
+      messages: [
+        ...(question.system === undefined ? [] : [{ role: "system", content: question.system }]),
+        { role: "user", content: question.text },
+      ],
+    }),
+  });
+  const waiting: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void waiting.push(data) });
+  const decoder = new TextDecoder();
+  let ended = false;
+  for await (const bytes of response.body ?? []) {
+    parser.feed(decoder.decode(bytes, { stream: true }));
+    for (const data of waiting.splice(0)) {
+      if (data === "[DONE]") continue;
+      for (const piece of readChunk(data)) {
+        ended ||= piece.type === "end";
+        yield piece;
+      }
+    }
+  }
+  if (!ended)
+    throw new MillraceError("upstream_failed", "The answer broke off before its end.", {
+      hint: "Ask again; the part above is all that arrived.",
+    });
+}
+
+function readChunk(data: string): AnswerPiece[] {
+  const chunk = chunkSchema.parse(JSON.parse(data));
+  if (chunk.error !== undefined) throw toError(chunk.error);
+  const pieces: AnswerPiece[] = [];
+  for (const { delta, finish_reason: reason } of chunk.choices ?? []) {
+    if (delta.reasoning_content) pieces.push({ type: "thinking", delta: delta.reasoning_content });
+    if (delta.content) pieces.push({ type: "text", delta: delta.content });
+    if (reason != null) pieces.push({ type: "end", reason });
+  }
+  return pieces;
+}
+
+/** Milliseconds in words: `84 ms`, `1.2 s`. */
+export function spell(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}

@@ -1,0 +1,63 @@
+import { existsSync, readFileSync } from "node:fs";
+import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { removeIfThere, writeWholeFile } from "./whole-file.ts";
+
+const gatewayFileSchema = z.object({
+  url: z.url(),
+  pid: z.number().int().positive(),
+  /** Random, made at each start: a gateway that answers with another one is not the one that wrote the file. */
+  instance: z.string(),
+  version: z.string(),
+  startedAtMs: z.number(),
+});
+
+/** Where a running gateway is, as it wrote it down for other commands of the same user. */
+export type GatewayAddress = z.output<typeof gatewayFileSchema>;
+
+/** How often it is looked whether the file is there; ms. A row of docs/retries.md. */
+const keepEveryMs = 5_000;
+
+/** Writes the file atomically (0600). Throws what the file system throws. */
+export function writeGatewayFile(file: string, address: GatewayAddress): void {
+  writeWholeFile(file, `${JSON.stringify(address, null, 2)}\n`);
+}
+
+/**
+ * Has the file there as long as the gateway runs, until the signal aborts: a disk that is full, or a folder that is not writable
+ * or is taken away, costs other commands the way to the gateway, not the gateway. Another gateway's file is left as it is. Never
+ * rejects; told once why it cannot be written.
+ */
+export async function keepGatewayFile(
+  file: string,
+  address: GatewayAddress,
+  { clock, onProblem }: { readonly clock: Clock; readonly onProblem: (error: unknown) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  let told = false;
+  const write = () => {
+    try {
+      writeGatewayFile(file, address);
+    } catch (error) {
+      if (!told) onProblem(error);
+      told = true;
+    }
+  };
+  write(); // over what one that was killed left there
+  while (!signal.aborted) {
+    await bestEffort(clock.sleep(keepEveryMs, signal));
+    if (!signal.aborted && !existsSync(file)) write();
+  }
+  if (readGatewayFile(file)?.instance === address.instance) removeIfThere(file);
+}
+
+/** What the file says; undefined without one, or if it is not one that Millrace wrote. */
+export function readGatewayFile(file: string): GatewayAddress | undefined {
+  try {
+    const parsed = gatewayFileSchema.safeParse(JSON.parse(readFileSync(file, "utf8")));
+    return parsed.success ? parsed.data : undefined;
+  } catch {
+    return undefined; // no file, or half of one from a machine that lost power: the same as none
+  }
+}

@@ -1,0 +1,21 @@
+import { type DestinationStream, pino } from "pino";
+import type { GatewayLog } from "../../gateway/http/log.ts";
+import type { Io } from "../terminal/io.ts";
+
+export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+
+/** JSON lines on stderr: level, time, event name and plain fields. What reaches it holds no prompt, answer or secret. */
+export function openLog(io: Pick<Io, "stderr">, level: (typeof logLevels)[number]): GatewayLog {
+  const destination: DestinationStream = { write: (line) => void io.stderr.write(line) };
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      messageKey: "event",
+    },
+    destination,
+  );
+  return { write: (lineLevel, event, fields) => logger[lineLevel](fields, event) };
+}

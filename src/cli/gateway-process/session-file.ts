@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
+import { writeWholeFile } from "./whole-file.ts";
+
+const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
+
+/**
+ * The dashboard's sessions in a file (0600), as digests: a page that is open goes on after the gateway was restarted. A
+ * file that cannot be read or written costs signing in again, nothing else.
+ */
+export function sessionFile(file: string): SessionStore {
+  return {
+    load() {
+      try {
+        return kept.parse(JSON.parse(readFileSync(file, "utf8")));
+      } catch {
+        return []; // none yet, or not ours: whoever was signed in signs in again
+      }
+    },
+    save(sessions) {
+      try {
+        writeWholeFile(file, JSON.stringify(sessions));
+      } catch {
+        // the session lives in memory, and ends with the gateway
+      }
+    },
+  };
+}

@@ -1,0 +1,82 @@
+import { homedir } from "node:os";
+import { systemClock } from "../../base/clock.ts";
+import { parseOverrides } from "../../ide/discover/overrides.ts";
+import { defaultRetention } from "../../log/retention.ts";
+import { continuityIdleMs, gatewayOptions } from "../commands/serve.ts";
+import { compose } from "../compose/compose.ts";
+import { retentionOf } from "../compose/retention-options.ts";
+import { readSettings } from "../compose/settings.ts";
+import { readConfig } from "../config/read-config.ts";
+import type { Io } from "../terminal/io.ts";
+import { readOrMakeKey } from "./key-file.ts";
+import { openLog } from "./log.ts";
+
+export interface StartGatewayOptions {
+  /** 0 (the default) for any free port. */
+  readonly port?: number;
+  /** Where turns are kept; in memory by default. A path is a SQLite file. */
+  readonly storeFile?: string;
+  /** How long a turn goes on when its client is gone, ms; two minutes by default. */
+  readonly graceMs?: number;
+  /** How long an answer can be read again after its end, ms; two hours by default. */
+  readonly retentionMs?: number;
+  /** Variables and home folder as the command line sees them; those of this process by default. */
+  readonly env?: Io["env"];
+  readonly homeFolder?: string;
+}
+
+/** A gateway that runs in this process. */
+export interface RunningGateway {
+  readonly url: string;
+  /** The key that clients send as a bearer token. */
+  readonly key: string;
+  /** Hands over or ends what runs, then frees the port. */
+  close(): Promise<void>;
+}
+
+/** Starts a gateway inside this process, on 127.0.0.1. Throws `MillraceError` when the port, key file or store cannot be used. */
+export async function startGateway(options: StartGatewayOptions = {}): Promise<RunningGateway> {
+  const env = options.env ?? process.env;
+  const { stdin, stdout, stderr, platform } = process;
+  const io: Io = {
+    stdin,
+    stdout,
+    stderr,
+    env,
+    platform,
+    homeFolder: options.homeFolder ?? homedir(),
+    clock: systemClock,
+    signal: new AbortController().signal,
+  };
+  const { folder, configFile, keyFile, logKeyFile } = readSettings(io);
+  const { backend, acpCommand } = gatewayOptions;
+  const key = readOrMakeKey(keyFile);
+  const composed = await compose({
+    io,
+    overrides: parseOverrides(env),
+    config: readConfig(configFile),
+    backend: backend.parse(env["MILLRACE_BACKEND"] || backend.initial),
+    acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
+    log: openLog(io, "warn"),
+    key,
+    folder,
+    logKeyFile,
+    storeFile: options.storeFile,
+    graceMs: options.graceMs ?? 120_000,
+    retention: retentionOf(options.retentionMs ?? defaultRetention.windowMs, undefined),
+    implicitJoins: true,
+    continuityIdleMs,
+    dashboardText: false,
+    allowedHosts: [],
+    allowedOrigins: [],
+  });
+  const listening = await composed.gateway.listen({ host: "127.0.0.1", port: options.port ?? 0 });
+  return {
+    url: listening.url,
+    key: key.reveal(),
+    async close() {
+      await listening.close();
+      await composed.close();
+    },
+  };
+}

@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** The package's version. */
+export function version(): string {
+  const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
+    readonly version: string;
+  }; // our own file
+  return manifest.version;
+}
+
+/** The folder of the built dashboard. Built and unbuilt code both stand two folders below the package's root. */
+export const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));

@@ -1,0 +1,49 @@
+import type { ErrorCode } from "../../base/errors.ts";
+
+/** The exit codes of every command: the sysexits ones, and 130 for Ctrl-C. Shown by `millrace --help`. */
+export const exitCodes = {
+  ok: 0,
+  negative: 1,
+  usage: 64,
+  unavailable: 69,
+  internal: 70,
+  cannotCreate: 73,
+  tryAgain: 75,
+  notAllowed: 77,
+  interrupted: 130,
+} as const;
+
+/** What each code means, for the help text. */
+export const exitCodeMeanings: readonly (readonly [number, string])[] = [
+  [exitCodes.ok, "done"],
+  [exitCodes.negative, "the answer is no (guard, doctor with findings)"],
+  [exitCodes.usage, "the command line or its input is wrong"],
+  [exitCodes.unavailable, "no IDE, no gateway, or no answer from it"],
+  [exitCodes.internal, "a bug in Millrace"],
+  [exitCodes.cannotCreate, "a file or port cannot be used"],
+  [exitCodes.tryAgain, "a limit was reached; try again later"],
+  [exitCodes.notAllowed, "the key, plan or account does not allow it"],
+  [exitCodes.interrupted, "interrupted"],
+];
+
+/** Which exit code an error ends a command with. */
+export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
+  ide_not_running: exitCodes.unavailable,
+  not_signed_in: exitCodes.unavailable,
+  unauthenticated: exitCodes.notAllowed,
+  unknown_model: exitCodes.usage,
+  model_not_allowed: exitCodes.notAllowed,
+  quota_exhausted: exitCodes.tryAgain,
+  rate_limited: exitCodes.tryAgain,
+  context_too_long: exitCodes.usage,
+  invalid_request: exitCodes.usage,
+  idempotency_conflict: exitCodes.usage,
+  backend_retired: exitCodes.unavailable,
+  upstream_failed: exitCodes.unavailable,
+  upstream_timeout: exitCodes.unavailable,
+  cancelled: exitCodes.interrupted,
+  log_damaged: exitCodes.cannotCreate,
+  expired: exitCodes.unavailable,
+  degraded: exitCodes.cannotCreate,
+  internal: exitCodes.internal,
+};

@@ -1,0 +1,30 @@
+import { PassThrough } from "node:stream";
+import { systemClock } from "../../base/clock.ts";
+import type { Io } from "./io.ts";
+
+/** An `Io` in memory: what a command wrote is read back from `stdout()` and `stderr()`. */
+export function fakeIo(options: {
+  readonly homeFolder: string;
+  readonly env?: Io["env"];
+  readonly signal?: AbortSignal;
+}): Io & {
+  readonly written: { stdout(): string; stderr(): string };
+} {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const kept = { stdout: "", stderr: "" };
+  stdout.on("data", (chunk: Buffer) => (kept.stdout += chunk.toString()));
+  stderr.on("data", (chunk: Buffer) => (kept.stderr += chunk.toString()));
+  return {
+    stdin,
+    stdout,
+    stderr,
+    env: options.env ?? {},
+    platform: process.platform,
+    homeFolder: options.homeFolder,
+    clock: systemClock,
+    signal: options.signal ?? new AbortController().signal,
+    written: { stdout: () => kept.stdout, stderr: () => kept.stderr },
+  };
+}

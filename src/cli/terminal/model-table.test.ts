@@ -1,0 +1,72 @@
+import { expect, it } from "vitest";
+import { fakeModels, fakeStatus } from "../../models/account.fake.ts";
+import { modelsOf } from "../../models/account-models.ts";
+import { createCatalogue } from "../../models/catalogue.ts";
+import { fakeModelOf } from "../../models/models.fake.ts";
+import { resolveModel } from "../../models/resolve.ts";
+import { familiesOf, familyRow, modelRow } from "./model-table.ts";
+
+const models = modelsOf(fakeStatus(fakeModels, "claude-opus-4-7-high"), createCatalogue());
+
+function means(name: string) {
+  try {
+    return resolveModel(models, name, undefined).model;
+  } catch {
+    return undefined; // refused, as a request for it would be
+  }
+}
+
+it("puts the variants of a family behind one name, and marks what that name alone means", () => {
+  const rows = familiesOf(models, means).map((family) => familyRow(family).slice(0, 2));
+  expect(rows).toContainEqual(["claude-opus-4.7", ":low :medium* :high :medium-fast"]);
+  expect(rows).toContainEqual(["gpt-5.2", ":none :low :high :priority"]);
+  expect(rows).toContainEqual(["gpt-5.5", ":high* :low"]);
+  expect(rows).toContainEqual(["claude-sonnet-4.5", ":thinking :1m"]);
+  expect(rows).toContainEqual(["kimi-k2.6", ""]);
+});
+
+it("writes names that resolve to the very model: the name of a row, or that with a variant behind it", () => {
+  for (const { name, members, plain } of familiesOf(models, means)) {
+    expect(means(name)?.uid).toBe(plain?.uid);
+    for (const member of members.filter(({ disabledReason }) => disabledReason === undefined)) {
+      const [, variant = ""] = familyRow({ name, members: [member], plain }).map((cell) => cell.replace("*", ""));
+      expect(means(/^[a-z]/.test(variant) ? variant : name + variant)?.uid).toBe(member.uid);
+    }
+  }
+});
+
+it("loses no model", () => {
+  const shown = familiesOf(models, means).flatMap(({ members }) => members.map(({ uid }) => uid));
+  expect(shown.toSorted()).toEqual(models.map(({ uid }) => uid).toSorted());
+});
+
+it("shows ranges where the variants differ, and unknown where nothing is known", () => {
+  const low = fakeModelOf("m:low", { creditMultiplier: 0, costTier: "free", contextTokens: 200_000, isNew: true });
+  const high = fakeModelOf("m:high", {
+    creditMultiplier: 6,
+    costTier: "high",
+    contextTokens: 1_048_576,
+    isDefault: true,
+  });
+  const [family] = familiesOf([low, high], () => undefined);
+  expect(family && familyRow(family)).toEqual([
+    "m",
+    ":low :high",
+    "test-vendor",
+    "200k - 1.05M",
+    "free - 6x",
+    "free - high",
+    "images",
+    "default, 1 new",
+  ]);
+  const bare = { creditMultiplier: undefined, costTier: undefined, contextTokens: undefined, supportsImages: false };
+  expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }))).toEqual([
+    "n",
+    "test-vendor",
+    "unknown",
+    "unknown",
+    "unknown",
+    "",
+    "new, not callable: Upgrade",
+  ]);
+});

@@ -1,0 +1,112 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { CommandContext } from "../command.ts";
+import { listOwnStreams, type OwnStream, turnOfStream } from "../compose/own-streams.ts";
+import { spellCount } from "../doctor/spell.ts";
+import type { GatewayClient } from "../gateway-process/gateway-client.ts";
+import { newestTurns, type Turn, turnOf } from "./turn-list.ts";
+
+/** How many turns a list shows, and how far back the newest one that can be read is looked for. */
+export const mostTurns = 20;
+
+/** A turn that can be shown. `own`: the stream whose key opens it, where it is sealed. */
+export interface PickedTurn {
+  readonly turn: Turn;
+  readonly own: OwnStream | undefined;
+}
+
+/**
+ * The turn with this id, or of the chat with this id, or the newest one that can be read. Says on stderr what was passed over.
+ *
+ * @throws MillraceError `invalid_request` where there is none, or its key is not at hand.
+ */
+export async function pickTurn(
+  id: string | undefined,
+  gateway: GatewayClient,
+  context: CommandContext,
+): Promise<PickedTurn> {
+  const keys = new OwnKeys(gateway, context);
+  if (id === undefined) return newestReadable(gateway, keys, context);
+  const chat = id.startsWith("turn_") ? undefined : await keys.chat(id);
+  if (chat !== undefined) return { own: chat, turn: await turnOf(gateway, await keys.turnIdOf(chat), context.signal) };
+  const turn = await turnOf(gateway, id, context.signal);
+  if (turn.sealed !== true) return { turn, own: undefined };
+  const own = await keys.of(turn);
+  if (own !== undefined) return { turn, own };
+  throw new MillraceError("invalid_request", `The turn ${turn.id} was sealed by its client: only its key opens it.`, {
+    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is this turn's.`,
+  });
+}
+
+/** The newest turns, the newest first. */
+export async function listTurns(gateway: GatewayClient, context: CommandContext): Promise<readonly PickedTurn[]> {
+  const keys = new OwnKeys(gateway, context);
+  const listed: PickedTurn[] = [];
+  for (const turn of await newestTurns(gateway, mostTurns, context.signal))
+    listed.push({ turn, own: turn.sealed === true ? await keys.of(turn) : undefined });
+  return listed;
+}
+
+async function newestReadable(gateway: GatewayClient, keys: OwnKeys, context: CommandContext): Promise<PickedTurn> {
+  let sealed = 0;
+  for (const turn of await newestTurns(gateway, mostTurns, context.signal)) {
+    const own = turn.sealed === true ? await keys.of(turn) : undefined;
+    if (turn.sealed === true && own === undefined) {
+      sealed++;
+      continue;
+    }
+    if (sealed > 0) context.out.note(`Passed over ${spellCount(sealed, "newer turn")}, sealed by their clients.`);
+    return { turn, own };
+  }
+  if (sealed === 0)
+    throw new MillraceError("invalid_request", "The gateway has no turn to show.", { hint: "Ask it something first." });
+  const turns = sealed === 1 ? "The only turn there was" : `The newest ${sealed} turns were`;
+  throw new MillraceError("invalid_request", `${turns} sealed by the client: only its key opens them.`, {
+    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is of these.`,
+  });
+}
+
+/** The keys of this user's streams, and which turns they open. */
+class OwnKeys {
+  readonly #gateway: GatewayClient;
+  readonly #context: CommandContext;
+  #streams: Promise<readonly OwnStream[]> | undefined;
+  readonly #turnIds = new Map<OwnStream, Promise<string | undefined>>();
+
+  constructor(gateway: GatewayClient, context: CommandContext) {
+    this.#gateway = gateway;
+    this.#context = context;
+  }
+
+  /** The stream that this turn belongs to. */
+  async of(turn: Turn): Promise<OwnStream | undefined> {
+    for (const stream of await this.#all()) if ((await this.#turnId(stream)) === turn.id) return stream;
+    return undefined;
+  }
+
+  /** The stream whose key starts so. Throws `invalid_request` where several do. */
+  async chat(start: string): Promise<OwnStream | undefined> {
+    const found = (await this.#all()).filter(({ pass }) => pass.streamKey.startsWith(start));
+    if (found.length < 2) return found[0];
+    throw new MillraceError("invalid_request", `${found.length} chats have an id that starts with ${start}.`, {
+      hint: "Give more of it; `millrace tail --list` shows which turns there are.",
+    });
+  }
+
+  async turnIdOf(stream: OwnStream): Promise<string> {
+    const turnId = await this.#turnId(stream);
+    if (turnId !== undefined) return turnId;
+    throw new MillraceError("expired", "The gateway knows nothing of this chat.", {
+      hint: "Its question has not arrived there yet, or its answer is no longer kept.",
+    });
+  }
+
+  #all(): Promise<readonly OwnStream[]> {
+    return (this.#streams ??= listOwnStreams(this.#context));
+  }
+
+  #turnId(stream: OwnStream): Promise<string | undefined> {
+    const known = this.#turnIds.get(stream) ?? turnOfStream(stream, this.#gateway, this.#context);
+    this.#turnIds.set(stream, known);
+    return known;
+  }
+}

@@ -1,0 +1,48 @@
+import type { TurnEventBody } from "../../log/event.ts";
+import type { Output } from "./output.ts";
+
+/** What is shown of a turn's events, whoever tells them: the gateway's own events are such. */
+export type ShownEvent = { readonly eventId: string } & (
+  | Extract<TurnEventBody, { readonly type: "text" | "thinking" | "rewritten" | "tool_call" | "failed" }>
+  | { readonly type: "started" | "usage" | "finished" }
+  | { readonly type: "cancelled"; readonly by: string }
+);
+
+/** A turn's events as a person reads them: the answer on stdout, everything else on stderr. */
+export class ShownTurn {
+  readonly #out: Output;
+  #arguments = "";
+
+  constructor(out: Output) {
+    this.#out = out;
+  }
+
+  add(event: ShownEvent): void {
+    switch (event.type) {
+      case "text":
+        return this.#out.write(event.delta);
+      case "thinking":
+        return this.#out.talk(event.delta);
+      case "rewritten":
+        this.#out.note("[The model rewrote its answer:]");
+        this.#out.endLine();
+        return this.#out.write(event.text);
+      case "tool_call":
+        this.#arguments += event.argumentsDelta;
+        if (!event.done) return;
+        this.#out.note(`[calls ${event.name} ${this.#arguments}]`);
+        this.#arguments = "";
+        return;
+      case "failed":
+        return this.#out.note(`Failed: ${event.error.message} ${event.error.hint}`);
+      case "cancelled":
+        return this.#out.note(`Cancelled (${event.by}).`);
+      case "started":
+      case "usage":
+      case "finished":
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { bestEffort } from "../../base/async.ts";
+import { toMillraceError } from "../../base/errors.ts";
+import type { CommandContext } from "../command.ts";
+import { displayWidth, wrapLine } from "./display-width.ts";
+
+/** The terminal's other screen, without a cursor; what stood there before comes back with the first one. */
+const enter = "\u001B[?1049h\u001B[?25l";
+const leave = "\u001B[?25h\u001B[?1049l";
+/** To the corner; away with a line; away with all below. */
+const [home, eraseLine, eraseBelow] = ["\u001B[H", "\u001B[2K", "\u001B[J"];
+
+export interface Watched<T> {
+  readonly read: () => Promise<T>;
+  /** Lines for the terminal as wide as it is when this is called. */
+  readonly draw: (value: T) => readonly string[];
+  readonly everyMs: number;
+}
+
+/**
+ * Draws what is read, again and again in the same place and at once when the terminal's size changes, until the signal
+ * aborts; the last picture stays. Once there is a picture, a reading that fails is said below it and tried again.
+ * Throws what the first reading throws.
+ */
+export async function watchScreen<T>(
+  { read, draw, everyMs }: Watched<T>,
+  { out, io, signal }: Pick<CommandContext, "out" | "io" | "signal">,
+): Promise<void> {
+  let value = await read();
+  let problem: string | undefined;
+  const lines = () => {
+    const drawn = draw(value);
+    return problem === undefined ? drawn : [...drawn, "", ...wrapLine(problem, out.columns)];
+  };
+  out.write(enter);
+  try {
+    for (;;) {
+      out.write(frame(lines(), out));
+      let isDue = false;
+      const pause = new AbortController();
+      const either = AbortSignal.any([signal, pause.signal]);
+      const due = bestEffort(io.clock.sleep(everyMs, either)).then(() => (isDue = !pause.signal.aborted));
+      await Promise.race([due, out.untilResized(either)]);
+      pause.abort();
+      if (signal.aborted) return;
+      if (!isDue) continue;
+      try {
+        value = await read();
+        problem = undefined;
+      } catch (error) {
+        if (signal.aborted) return;
+        const { message, hint } = toMillraceError(error);
+        problem = `${message} ${hint} Trying again.`;
+      }
+    }
+  } finally {
+    out.write(leave);
+    for (const line of lines()) out.line(line);
+  }
+}
+
+/** One picture in place of the last; no line is wider than the terminal, and no more of them than it has rows. */
+function frame(
+  lines: readonly string[],
+  { columns, rows }: { readonly columns: number; readonly rows: number | undefined },
+): string {
+  const fitting = lines.flatMap((line) => (displayWidth(line) <= columns ? [line] : wrapLine(line, columns)));
+  const left = rows === undefined ? 0 : fitting.length - rows;
+  const shown =
+    left <= 0
+      ? fitting
+      : [...fitting.slice(0, (rows ?? 1) - 1), ...wrapLine(`… ${left + 1} more`, columns).slice(0, 1)];
+  return home + shown.map((line) => eraseLine + line).join("\r\n") + eraseBelow;
+}

@@ -1,0 +1,53 @@
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { Tier } from "../tiers/tier.ts";
+import { TierChoice } from "../tiers/tier-choice.ts";
+import { Circuit, type CircuitPolicy, defaultCircuit } from "./circuit.ts";
+
+/** The way to one gateway, and what was learned about it. Make one for each gateway and share it among its streams. */
+export interface GatewayLink {
+  readonly tiers: TierChoice;
+  readonly circuit: Circuit;
+}
+
+/** Where a gateway is, and the key that it lets in. */
+export interface GatewayAddress {
+  /** Its origin: `http://127.0.0.1:42100`. */
+  readonly url: string;
+  /** What `millrace key --value` prints. */
+  readonly key: string;
+}
+
+/** Its origin, as the transports want it. Throws `invalid_request` for what is none, and where the key is missing. */
+export function baseUrlOf({ url, key }: GatewayAddress): string {
+  if (key.trim() === "")
+    throw new MillraceError("invalid_request", "The gateway's key is empty.", {
+      param: "key",
+      hint: "`millrace key --value` prints it.",
+    });
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed !== undefined && /^https?:$/.test(parsed.protocol)) return url;
+  throw new MillraceError("invalid_request", `The gateway's address is not a URL: ${JSON.stringify(url)}.`, {
+    param: "url",
+    hint: "Give it as `millrace serve` prints it, without a path: http://127.0.0.1:42100.",
+  });
+}
+
+/** A link over the given tiers, best first. Throws `invalid_request` where none is left. */
+export function openLink(
+  tiers: readonly Tier[],
+  { tiers: wanted, circuit = defaultCircuit, clock = systemClock, random = Math.random }: LinkOptions = {},
+): GatewayLink {
+  const allowed = tiers.filter(({ name }) => wanted === undefined || wanted.includes(name));
+  return { tiers: new TierChoice(allowed), circuit: new Circuit(circuit, clock, random) };
+}
+
+export interface LinkOptions {
+  /** What the gateway calls who asks, in its list of turns and in the usage by client: `my-app/1.2.0`. */
+  readonly clientName?: string;
+  /** Only these of the tiers that the runtime has; all of them by default, each where the ones before it do not work. */
+  readonly tiers?: readonly Tier["name"][];
+  readonly circuit?: CircuitPolicy;
+  readonly clock?: Clock;
+  readonly random?: () => number;
+}

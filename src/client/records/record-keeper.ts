@@ -1,0 +1,59 @@
+import type { Clock } from "../../base/clock.ts";
+import type { StreamRecord } from "./record.ts";
+import type { OwnedRecord } from "./record-store.ts";
+
+/** Saves a stream's record: at once where something depends on it, now and then where it is only further along. */
+export class RecordKeeper {
+  readonly #owned: OwnedRecord;
+  readonly #clock: Clock;
+  readonly #noteEveryMs: number;
+  #unsaved: StreamRecord | undefined;
+  #savedAtMs: number;
+  /** The server's clock minus ours, by the clock that never jumps. */
+  #serverOffsetMs: number | undefined;
+
+  constructor(owned: OwnedRecord, clock: Clock, noteEveryMs: number) {
+    this.#owned = owned;
+    this.#clock = clock;
+    this.#noteEveryMs = noteEveryMs;
+    this.#savedAtMs = clock.monotonic();
+  }
+
+  /** What time it is at the server, which was just heard. Epoch ms. */
+  heard(serverNowMs: number | undefined): void {
+    if (serverNowMs !== undefined) this.#serverOffsetMs = serverNowMs - this.#clock.monotonic();
+  }
+
+  async store(record: StreamRecord): Promise<void> {
+    const nowMs = this.#clock.monotonic();
+    const offsetMs = this.#serverOffsetMs;
+    this.#unsaved = undefined;
+    this.#savedAtMs = nowMs;
+    await this.#owned.save(offsetMs === undefined ? record : { ...record, heardAtMs: Math.round(offsetMs + nowMs) });
+  }
+
+  async note(record: StreamRecord): Promise<void> {
+    this.#unsaved = record;
+    if (this.#clock.monotonic() - this.#savedAtMs >= this.#noteEveryMs) await this.store(record);
+  }
+
+  async forget(): Promise<void> {
+    this.#unsaved = undefined;
+    await this.#owned.remove();
+  }
+
+  /** Answers where it is now. */
+  setAside(): Promise<string> {
+    this.#unsaved = undefined;
+    return this.#owned.setAside();
+  }
+
+  /** Saves what was only noted, and lets the record go. */
+  async close(): Promise<void> {
+    try {
+      if (this.#unsaved !== undefined) await this.store(this.#unsaved);
+    } finally {
+      await this.#owned.release();
+    }
+  }
+}

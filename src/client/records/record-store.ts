@@ -1,0 +1,77 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { StreamRecord } from "./record.ts";
+
+/**
+ * Where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and writes
+ * it. Every implementation passes `record-store.conformance.ts`. Source: facts/idempotent-streams.md, H7, A12.
+ */
+export interface RecordStore {
+  /** Whether a record outlives the process or the page. */
+  readonly survivesRestart: boolean;
+  /** The keys of all streams that have a record, whoever owns it. */
+  list(): Promise<readonly string[]>;
+  /** Becomes the owner of a stream's record, there or not yet; undefined while somebody else who lives is. */
+  take(streamKey: string): Promise<OwnedRecord | undefined>;
+  /**
+   * The record as it was saved last, whoever owns it, for who only looks on; undefined where there is none. Changes nothing.
+   * Throws `unreadableRecord()` for one that cannot be opened.
+   */
+  peek(streamKey: string): Promise<StreamRecord | undefined>;
+}
+
+/** A stream's record in the hands of its owner. Each method but `release` throws `recordTaken()` when it is no longer. */
+export interface OwnedRecord {
+  /**
+   * The record as it was saved last; undefined before the first time. Throws `damagedRecord()` for one that was changed,
+   * cut short, swapped or replaced by an older copy: it is set aside first, never deleted.
+   */
+  read(): Promise<StreamRecord | undefined>;
+  /** Resolved means that it survives a crash, as far as the store does. Throws `degraded` where it cannot be written. */
+  save(record: StreamRecord): Promise<void>;
+  /** Deletes the record; the owner stays the owner. */
+  remove(): Promise<void>;
+  /** Takes the record out of the way for somebody to look at. Answers where it is now. */
+  setAside(): Promise<string>;
+  /** Lets others have it. Nothing happens the second time. */
+  release(): Promise<void>;
+}
+
+/** A record that cannot be trusted. `where`: where it is now. */
+export function damagedRecord(why: string, where: string): MillraceError {
+  return new MillraceError("internal", `The record of a stream cannot be trusted: ${why}.`, {
+    hint: `It was set aside (${where}) and nothing was sent. Start a new stream; the answer can still be looked up at the gateway.`,
+    details: { reason: "damaged_record" },
+  });
+}
+
+/** A record that an onlooker cannot open. Its owner will find out why, and set it aside. */
+export function unreadableRecord(cause: unknown): MillraceError {
+  return new MillraceError("internal", "The record of this stream cannot be opened.", {
+    hint: "It was changed, or sealed with another key. Nothing was done to it.",
+    details: { reason: "damaged_record" },
+    cause,
+  });
+}
+
+/** No record of this stream in the store. */
+export function noRecord(streamKey: string): MillraceError {
+  return new MillraceError("invalid_request", `There is no record of a stream ${streamKey} here.`, {
+    hint: "It has ended, or it was kept in another place.",
+  });
+}
+
+/** The record of a stream that somebody else goes on with. */
+export function recordTaken(): MillraceError {
+  return new MillraceError("idempotency_conflict", "Another process or window goes on with this stream.", {
+    hint: "Follow it there, or end it there and try again.",
+    details: { reason: "record_taken" },
+  });
+}
+
+/** A record that cannot be written, and why. */
+export function recordNotWritten(cause: unknown): MillraceError {
+  return new MillraceError("degraded", "The record of this stream cannot be written, so nothing more is sent.", {
+    hint: "Free disk space or pick another folder; what was stored before is kept.",
+    cause,
+  });
+}

@@ -1,0 +1,168 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
+import { fromBase64, toBase64Url } from "../encoding.ts";
+import { attachedOver, type Connected, Connections } from "../link/connections.ts";
+import { isAfter, startMark } from "../records/record.ts";
+import { noRecord } from "../records/record-store.ts";
+import { welcomeOf } from "../tiers/attach.ts";
+import type { Attach } from "../tiers/tier.ts";
+import { Diverged, nothingObserved, type Observed, observeEvent, observeWelcome } from "./observed.ts";
+import type { StreamPass } from "./reliable-stream.ts";
+import { lostForGood, type Refused } from "./stream-error.ts";
+import { type StreamEvent, type ToolCallEvent, toStreamEvent } from "./stream-event.ts";
+import { neverAborted, type StreamOptions, type StreamSettings, settingsOf } from "./stream-options.ts";
+
+/** As the owner's options; what is about sending and keeping has no meaning here. */
+export interface ObserveOptions
+  extends Pick<StreamOptions, "gateway" | "store" | "backoff" | "patience" | "onConnection" | "clock" | "random"> {
+  /** The last event that the application has: it is handed those after it. By default, and with "0", all of them. */
+  readonly after?: string;
+  /** Off: it ends with what the gateway has when it is asked first. */
+  readonly follow?: boolean;
+}
+
+/** A call that the owner of the stream runs, as an onlooker sees it. */
+export type ObservedCall = Omit<ToolCallEvent, "state">;
+
+/** What happens in a stream, as an onlooker sees it. */
+export type ObservedEvent = Exclude<StreamEvent, ToolCallEvent> | ObservedCall;
+
+/**
+ * Looks on: every event of a stream after `after`, those of the past and then live ones, each once and in order, to its end, over as many
+ * connections as that takes. It takes nothing over from the owner, sends nothing, and keeps no answer alive. `stream`: a key whose record is
+ * in `options.store`, whoever owns that, or a pass. The signal, or leaving the loop, ends it.
+ *
+ * Throws `MillraceError` where it is iterated: `invalid_request` for a key without a record, `expired` for a stream that the gateway does
+ * not know (yet), no longer, or under another key, `degraded` and `upstream_failed` as the owner's stream does, `internal` with
+ * reason `diverged` when what comes is not the stream that was read before. An end that is handed out is proved.
+ * Source: docs/stream-protocol.md, "Headers of an attach"; facts/idempotent-streams.md, C6.
+ */
+export async function* observe(
+  stream: string | StreamPass,
+  options: ObserveOptions,
+  signal: AbortSignal = neverAborted,
+): AsyncGenerator<ObservedEvent, void> {
+  const settings = settingsOf(options);
+  signal.throwIfAborted();
+  const pass = typeof stream === "string" ? await passOf(stream, settings) : stream;
+  const { after = startMark.eventId, follow = true } = options;
+  yield* new Onlooker(pass, after, follow, settings).events(signal);
+}
+
+async function passOf(streamKey: string, { store }: StreamSettings): Promise<StreamPass> {
+  const record = await store.peek(streamKey);
+  if (record === undefined) throw noRecord(streamKey);
+  return record;
+}
+
+class Onlooker implements Connected {
+  readonly #pass: StreamPass;
+  readonly #settings: StreamSettings;
+  /** What the application has read before. */
+  readonly #floor: string;
+  #seen: Observed = nothingObserved;
+  readonly #follows: boolean;
+  /** The last event that is wanted; undefined for the end of the stream. */
+  #until: string | undefined;
+  #isDegraded = false;
+  #isOver = false;
+  /** Attaches in a row that brought nothing. */
+  #fruitless = 0;
+
+  constructor({ streamKey, encryptionKey }: StreamPass, after: string, follows: boolean, settings: StreamSettings) {
+    this.#follows = follows;
+    this.#pass = { streamKey, encryptionKey };
+    this.#floor = after;
+    this.#settings = settings;
+  }
+
+  async *events(signal: AbortSignal): AsyncGenerator<ObservedEvent, void> {
+    const { gateway, onConnection } = this.#settings;
+    try {
+      for await (const { message, tier } of new Connections(this, this.#settings, signal).deliveries()) {
+        const { response } = message;
+        if (response.case === "welcomeMessage") {
+          const welcome = welcomeOf(response.value);
+          this.#seen = observeWelcome(this.#seen, welcome, this.#floor);
+          this.#isDegraded = welcome.degraded;
+          if (!this.#follows) this.#until ??= welcome.tailEventId;
+          onConnection(attachedOver(tier, response.value));
+        }
+        if (response.case === "serverChunk") {
+          await this.#receive(response.value);
+          gateway.tiers.useful(tier);
+          const event = toStreamEvent(response.value, "new");
+          if (event !== undefined && this.#isNew(event)) yield onlooked(event);
+        }
+        if (!this.#isOver && this.#until !== undefined && !isAfter(this.#until, this.#seen.eventId)) return;
+      }
+    } catch (error) {
+      throw error instanceof Diverged ? untrusted(error) : error;
+    }
+  }
+
+  attach(): Promise<Attach> {
+    const { streamKey, encryptionKey } = this.#pass;
+    const { eventId, chain } = this.#seen;
+    const headers = {
+      "x-idempotency-key": streamKey,
+      "x-idempotency-event-id": eventId,
+      "x-idempotent-encryption-key": encryptionKey,
+      "x-millrace-intent": "observe",
+      ...(chain === "" ? {} : { "x-millrace-chain": toBase64Url(fromBase64(chain)) }),
+    };
+    return Promise.resolve({ headers, requestId: crypto.randomUUID(), outgoing: nothing });
+  }
+
+  isOver(): boolean {
+    return this.#isOver;
+  }
+
+  lost(): Promise<number> {
+    return this.#isDegraded ? Promise.reject(lostForGood()) : Promise.resolve(++this.#fruitless);
+  }
+
+  refused({ error }: Refused): Promise<void> {
+    return Promise.reject(error.code === "expired" ? nothingToSee(error) : error);
+  }
+
+  #isNew({ eventId }: StreamEvent): boolean {
+    return eventId === "" || isAfter(eventId, this.#floor);
+  }
+
+  async #receive(chunk: ServerChunk): Promise<void> {
+    // A degraded stream may have events without ids: nothing of it can be proved, nor read again.
+    if (chunk.eventId !== "" || !this.#isDegraded) this.#seen = await observeEvent(this.#seen, chunk);
+    this.#isOver = chunk.streamEnd !== undefined;
+    this.#fruitless = 0;
+  }
+}
+
+/** An onlooker has nothing to send. */
+async function* nothing(): AsyncGenerator<never, void> {}
+
+function onlooked(event: StreamEvent): ObservedEvent {
+  if (event.type !== "tool_call") return event;
+  const { type, callId, name, arguments: text, eventId } = event;
+  return { type, callId, name, arguments: text, eventId };
+}
+
+function nothingToSee(cause: MillraceError): MillraceError {
+  return new MillraceError(
+    "expired",
+    "The gateway has nothing of this stream: not yet, no longer, or not for this key.",
+    {
+      hint: "Ask for the pass again, or wait until its owner has started it; streams are kept for two hours.",
+      details: cause.details,
+      cause,
+    },
+  );
+}
+
+function untrusted(cause: Diverged): MillraceError {
+  return new MillraceError("internal", `This stream cannot be trusted: ${cause.message}.`, {
+    hint: "Read it again from its start.",
+    details: { reason: "diverged" },
+    cause,
+  });
+}

@@ -1,0 +1,80 @@
+import type { Tier } from "../tiers/tier.ts";
+import type { ToolResult } from "./messages.ts";
+import type { StreamEvent, ToolCallEvent } from "./stream-event.ts";
+
+/** A stream that survives its connections, and with a store that lasts also this process. */
+export interface ReliableStream {
+  /** Names the stream, and its record in the store. */
+  readonly streamKey: string;
+  /** What another page, process or device needs to look on with `observe`: as good as the answer itself, so keep it as secret. */
+  readonly pass: StreamPass;
+  /** The application's own note in the record. */
+  readonly label: string;
+  /** When it was started, by the clock of the machine that did; epoch ms. */
+  readonly createdAtMs: number;
+  /**
+   * Everything that happens, each event once in the life of this object, in order, to the end. Iterate once. An event counts as
+   * applied when the loop comes back for the next one; what was applied is not handed out again by a later `resume`.
+   * Leaving the loop disconnects and cancels nothing: the record stays. Throws `MillraceError`: the gateway's refusal,
+   * `expired`, `degraded`, `idempotency_conflict` when somebody else went on with the stream, `upstream_failed` when the
+   * budget of attaches is spent. An end that is handed out is proved: its count and digest are those of what was received.
+   */
+  readonly events: AsyncIterable<StreamEvent>;
+  /** Says that a tool is about to run. Resolved means stored: after a crash the call comes back as `unknown`, not as `new`. */
+  startTool(callId: string): Promise<void>;
+  /** Gives a started tool's result. Resolved means stored: it arrives even if this process dies now (with a store that lasts). */
+  sendToolResult(callId: string, result: ToolResult): Promise<void>;
+  /**
+   * `startTool`, `run`, `sendToolResult`. A call whose outcome is unknown is not run again unless `rerun` says that its tool may
+   * run twice: the model is told that the outcome is unknown. A finished one is passed over. Throws what `run` throws.
+   */
+  runTool(call: ToolCallEvent, run: () => Promise<ToolResult>, options?: { readonly rerun?: boolean }): Promise<void>;
+  /**
+   * Gives everything that `inputs` yields, in order; each is stored before the next is asked for. Its end says that no more comes,
+   * as `close` does; what it throws is thrown, and closes nothing. For applications whose tools run elsewhere.
+   */
+  send(inputs: AsyncIterable<StreamInput>): Promise<void>;
+  /** Ends the answer upstream. Resolved means stored; go on reading until the end with `cancelled`. */
+  cancel(): Promise<void>;
+  /** Says that no more tool results come. */
+  close(): Promise<void>;
+  /** Lets go of a stream whose `events` are not read: its record stays, and others may take it. */
+  leave(): Promise<void>;
+}
+
+/** What an application gives a stream. A result without a start before it counts as that of a tool that has just run. */
+export type StreamInput =
+  | { readonly type: "tool_started"; readonly callId: string }
+  | { readonly type: "tool_result"; readonly callId: string; readonly result: ToolResult };
+
+/**
+ * What reads a stream: whoever has it, and the key of the gateway that the stream was started with. To send takes the ticket of
+ * the last welcome as well, which stays in the owner's record.
+ */
+export interface StreamPass {
+  readonly streamKey: string;
+  /** 32 bytes, base64url without padding: opens what the gateway has of the stream. */
+  readonly encryptionKey: string;
+}
+
+/** What became of a stream's connection. */
+export type ConnectionChange =
+  /**
+   * `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock.
+   * `turnId`: the turn that ran or runs last, as `GET /v1/turns` lists it; undefined before the first.
+   */
+  | {
+      readonly state: "attached";
+      readonly tier: Tier["name"];
+      readonly degraded: boolean;
+      readonly expiresAtMs: number | undefined;
+      readonly turnId: string | undefined;
+    }
+  /** `fruitless`: attaches in a row that brought nothing. `why`: the gateway's words, where it asked to wait. */
+  | {
+      readonly state: "reconnecting";
+      readonly tier: Tier["name"];
+      readonly waitMs: number;
+      readonly fruitless: number;
+      readonly why: string | undefined;
+    };

@@ -1,0 +1,109 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
+import { nextChain } from "../chain.ts";
+import { attachedOver, type Connected, type Delivery } from "../link/connections.ts";
+import type { StreamRecord } from "../records/record.ts";
+import type { RecordKeeper } from "../records/record-keeper.ts";
+import { attachHeaders, welcomeOf } from "../tiers/attach.ts";
+import type { Attach } from "../tiers/tier.ts";
+import { Overtaking } from "./overtaking.ts";
+import type { Refused } from "./stream-error.ts";
+import { kindOf, type StreamEvent, toStreamEvent } from "./stream-event.ts";
+import type { StreamSettings } from "./stream-options.ts";
+import type { Effect } from "./stream-state.ts";
+import type { StreamSteps } from "./stream-steps.ts";
+
+/** A stream as its connections see it: what an attach says, what becomes of what comes, and of the connection's end. */
+export class StreamConnected implements Connected {
+  readonly #steps: StreamSteps;
+  readonly #keeper: RecordKeeper;
+  readonly #settings: StreamSettings;
+  readonly #overtaking = new Overtaking();
+  readonly #life = crypto.randomUUID();
+  #attaches = 0;
+  #lookbackMs: number | undefined;
+
+  constructor(steps: StreamSteps, keeper: RecordKeeper, settings: StreamSettings) {
+    this.#steps = steps;
+    this.#keeper = keeper;
+    this.#settings = settings;
+    this.#lookbackMs = settings.lookbackMs;
+  }
+
+  async attach(): Promise<Attach> {
+    await this.#steps.take({ type: "attach", overtaken: this.#overtaking.isOvertaken });
+    const outgoing = this.#steps.openOutgoing();
+    const { grace } = this.#settings;
+    return {
+      headers: attachHeaders(this.#steps.state, { grace, life: this.#life, number: ++this.#attaches }),
+      requestId: crypto.randomUUID(),
+      outgoing: (until: AbortSignal) => outgoing.read(until),
+    };
+  }
+
+  isOver(): boolean {
+    return this.#steps.state.phase === "ended";
+  }
+
+  async lost(): Promise<number> {
+    this.#steps.closeOutgoing();
+    await this.#steps.take({ type: "lost" });
+    return this.#steps.state.fruitless;
+  }
+
+  async refused(failure: Refused): Promise<void> {
+    if (this.#overtaking.refused(failure.reason)) return;
+    await this.#steps.take({ type: "refused", record: recordAfter(failure, this.#steps.state.record) });
+    throw failure.error;
+  }
+
+  /** What a message of the gateway is for the application, which has applied an event when it comes back for the next. */
+  async *receive({ message: { response }, tier }: Delivery): AsyncGenerator<StreamEvent, void> {
+    if (response.case === "seqnoAck") await this.#steps.take({ type: "acknowledged", seqno: response.value });
+    if (response.case === "welcomeMessage") {
+      this.#overtaking.welcomed();
+      const welcome = welcomeOf(response.value);
+      await this.#refuseStale(welcome.serverNowMs);
+      this.#keeper.heard(welcome.serverNowMs);
+      await this.#steps.take({ type: "welcome", ...welcome });
+      this.#settings.onConnection(attachedOver(tier, response.value));
+    }
+    if (response.case !== "serverChunk") return;
+    for (const effect of await this.#takeChunk(response.value)) {
+      if (effect.type !== "surface") continue;
+      this.#settings.gateway.tiers.useful(tier);
+      this.#overtaking.moved();
+      const event = toStreamEvent(response.value, effect.call ?? "new");
+      if (event !== undefined) yield event;
+      await this.#steps.take({ type: "applied" });
+    }
+  }
+
+  async #takeChunk(chunk: ServerChunk): Promise<readonly Effect[]> {
+    if (chunk.eventId === "") return this.#steps.take({ type: "unnumbered" });
+    const chain = await nextChain(this.#steps.state.received.chain, chunk);
+    return this.#steps.take({ type: "event", eventId: chunk.eventId, chain, event: kindOf(chunk) });
+  }
+
+  /** A stream that nobody came back to for longer than the lookback is not gone on with. By the server's clock on both ends. */
+  async #refuseStale(serverNowMs: number | undefined): Promise<void> {
+    const { heardAtMs } = this.#steps.state.record;
+    const lookbackMs = this.#lookbackMs;
+    this.#lookbackMs = undefined; // only what happened before this life counts
+    if (lookbackMs === undefined || serverNowMs === undefined || heardAtMs === undefined) return;
+    if (serverNowMs - heardAtMs <= lookbackMs) return;
+    await this.#steps.take({ type: "refused", record: "forget" });
+    throw new MillraceError("expired", "This stream was left too long ago to go on with it.", {
+      hint: "Start a new stream, or give `autoResume` a longer `lookbackMs`.",
+    });
+  }
+}
+
+/** What becomes of the record of a stream that was refused for good. */
+function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
+  if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
+  if (error.code === "expired") return "forget";
+  if (reason === "superseded" || reason === "foreign" || error.code === "unauthenticated") return "keep";
+  // A request that was never accepted leaves nothing to come back to.
+  return unacked.some(({ kind }) => kind === "request") ? "forget" : "keep";
+}

@@ -1,0 +1,103 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { ErrorDetailsSchema } from "../../proto/aiserver/v1/chat_pb.ts";
+
+/** Why a call failed, as far as a stream cares. */
+export type Failure =
+  | Refused
+  /** Whoever answers does not know this way of carrying a stream. */
+  | { readonly kind: "no_such_tier"; readonly error: unknown }
+  | Lost;
+
+/** The gateway's own word, which another attach cannot mend. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly error: MillraceError;
+  /** As docs/stream-protocol.md lists them, where one is given. */
+  readonly reason: string | undefined;
+}
+
+/** Anything that another attach may mend. */
+export interface Lost {
+  readonly kind: "lost";
+  /** What the answer asked for, else 0. */
+  readonly retryAfterMs: number;
+  /** Its words, where it asked for that. */
+  readonly why: string | undefined;
+  readonly error: unknown;
+}
+
+/** Reasons that say nothing of the stream: this way of carrying it is none, as where something in between speaks only HTTP/1.1. */
+const ofTheWay: ReadonlySet<string> = new Set(["no_such_method", "needs_http2"]);
+
+/**
+ * Sorts a failed call. A refusal is told apart by its details. Source: docs/stream-protocol.md, "Refusals";
+ * facts/idempotent-streams.md, A7 row 15, R15.
+ */
+export function failureOf(error: unknown): Failure {
+  const failure = ConnectError.from(error);
+  const [details] = failure.findDetails(ErrorDetailsSchema);
+  if (details === undefined) {
+    // A key that is wrong stays wrong; a proxy that says so is believed too.
+    if (failure.code === Code.Unauthenticated || failure.code === Code.PermissionDenied) {
+      const message = `The gateway, or a proxy before it, turned the key away (${failure.rawMessage}).`;
+      const refused = new MillraceError("unauthenticated", message, {
+        hint: "`millrace key --value` prints the key; a page's origin must be allowed with `--allow-origin`.",
+        cause: error,
+      });
+      return { kind: "refused", error: refused, reason: undefined };
+    }
+    // What Connect makes of 404 and 464, of HTML and of a protocol that is not spoken.
+    if (failure.code === Code.Unimplemented) return { kind: "no_such_tier", error };
+    return lost(failure, error);
+  }
+  if (details.details?.isRetryable === true) return lost(failure, error);
+  const { code, hint, reason } = details.details?.additionalInfo ?? {};
+  if (reason !== undefined && ofTheWay.has(reason)) return { kind: "no_such_tier", error };
+  // The gateway writes its own codes; one from a newer gateway is passed on as it is.
+  const known = new MillraceError(
+    (code ?? "upstream_failed") as ErrorCode,
+    details.details?.detail || failure.rawMessage,
+    {
+      ...(hint === undefined ? {} : { hint }),
+      ...(reason === undefined ? {} : { details: { reason } }),
+      cause: error,
+    },
+  );
+  return { kind: "refused", error: known, reason };
+}
+
+function lost(failure: ConnectError, error: unknown): Lost {
+  const waitMs = retryAfterMs(failure);
+  return { kind: "lost", retryAfterMs: waitMs, why: waitMs > 0 ? failure.rawMessage : undefined, error };
+}
+
+/** The loss of a connection to a degraded gateway. */
+export function lostForGood(): MillraceError {
+  return new MillraceError("degraded", "The connection was lost, and the gateway had said that it could not resume.");
+}
+
+/** Seconds only: a date would need a clock that agrees with the gateway's. */
+function retryAfterMs({ metadata }: ConnectError): number {
+  const seconds = Number(metadata.get("retry-after") ?? "0");
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+}
+
+const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
+
+/** What is at the bottom of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
+export function reasonOf(error: unknown): string {
+  let deepest = error;
+  while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;
+  if (!(deepest instanceof Error)) return String(deepest);
+  // Several addresses were tried: each failed for a reason of its own.
+  if (deepest instanceof AggregateError && deepest.message === "") return reasonOf(deepest.errors[0]);
+  return ConnectError.from(deepest).rawMessage;
+}
+
+/** Whether no connection came about at all, where the runtime says so (Node and Bun do, browsers do not). */
+export function isUnreachable(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if ("code" in cause && typeof cause.code === "string" && nobodyThere.has(cause.code)) return true;
+  return false;
+}

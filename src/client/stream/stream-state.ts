@@ -1,0 +1,133 @@
+import {
+  isAfter,
+  type Mark,
+  type Outgoing,
+  type OutgoingKind,
+  type StreamRecord,
+  startMark,
+} from "../records/record.ts";
+
+/** What a stream is doing. `lost`: the connection is gone and another one is due. */
+export type Phase = "attaching" | "attached" | "lost" | "ended";
+
+export interface StreamState {
+  readonly phase: Phase;
+  readonly record: StreamRecord;
+  /** The last event that this attach delivered, surfaced or not. */
+  readonly received: Mark;
+  /** The last event that this life of the application was handed, or had before; as far as an attach may skip. */
+  readonly surfaced: Mark;
+  /** Nothing up to this event is surfaced: the application has applied it in an earlier life. */
+  readonly floor: string;
+  /** Event ids of the calls that this life of the application was handed. */
+  readonly handed: readonly string[];
+  /** Surfaced, and the application has not come back for more yet. */
+  readonly pending: { readonly mark: Mark; readonly isEnd: boolean } | undefined;
+  /** What this attach brings as its ticket. */
+  readonly ticket: string | undefined;
+  /** The server said that it cannot resume this stream: the next loss is final. */
+  readonly degraded: boolean;
+  /** Attaches in a row that brought no new event and no acknowledgement. */
+  readonly fruitless: number;
+}
+
+/** What a server says of the stream when it welcomes an attach; undefined where it says nothing. */
+export interface Welcome {
+  readonly degraded: boolean;
+  readonly epoch: number | undefined;
+  readonly tailEventId: string | undefined;
+  readonly highestSeqno: number | undefined;
+  /** The server's digest at our cursor, base64. */
+  readonly chainHead: string | undefined;
+  readonly ticket: string | undefined;
+  readonly expiresAtMs: number | undefined;
+  readonly serverNowMs: number | undefined;
+}
+
+export type Input =
+  /** `overtaken`: another attach took the last one over, or spent its ticket, and may have been one of our own. */
+  | { readonly type: "attach"; readonly overtaken: boolean }
+  | ({ readonly type: "welcome" } & Welcome)
+  | { readonly type: "acknowledged"; readonly seqno: number }
+  | ({ readonly type: "event" } & ReceivedEvent)
+  /** An event without an id, which only a degraded server may send. */
+  | { readonly type: "unnumbered" }
+  /** The application came back for more: it has applied what it was handed last. */
+  | { readonly type: "applied" }
+  /** The application is about to run a tool. */
+  | { readonly type: "started"; readonly callId: string }
+  /** The application gives something to send: `payload` as in `Outgoing`; `callId` of a tool's result. */
+  | { readonly type: "given"; readonly kind: OutgoingKind; readonly payload: string; readonly callId?: string }
+  | { readonly type: "lost" }
+  /**
+   * The server refused for good. `forget`: there is nothing left to come back to. `set_aside`: the record is not the one
+   * that the server knows. `keep`: another key, or its owner, may go on with it.
+   */
+  | { readonly type: "refused"; readonly record: "forget" | "set_aside" | "keep" };
+
+/**
+ * What is known of a tool call that is handed over. `new`: it never ran. `unknown`: an earlier life of the application
+ * started it and never gave its result. `finished`: its result was given; it is only shown again.
+ */
+export type CallOutcome = "new" | "unknown" | "finished";
+
+/** What the driver must do, in this order. */
+export type Effect =
+  /** Make the record durable before anything after it. */
+  | { readonly type: "store" }
+  /** The record changed, and may be stored a little later: losing it costs a replay and nothing else. */
+  | { readonly type: "note" }
+  | { readonly type: "forget" }
+  | { readonly type: "set_aside" }
+  | { readonly type: "send"; readonly message: Outgoing }
+  /** Hand the event to the application; with `call` for a tool call. */
+  | { readonly type: "surface"; readonly call?: CallOutcome }
+  /** The two logs differ: nothing more is surfaced or sent, and the record is set aside. */
+  | { readonly type: "diverged"; readonly why: string }
+  | { readonly type: "lost_for_good" };
+
+export interface Decision {
+  readonly state: StreamState;
+  readonly effects: readonly Effect[];
+}
+
+/** A server's event, as far as the algorithm cares. `chain`: the head of the chain with it, base64. */
+export interface ReceivedEvent {
+  readonly eventId: string;
+  readonly chain: string;
+  readonly event:
+    | { readonly kind: "content" }
+    | { readonly kind: "tool_call"; readonly callId: string }
+    /** What the server says that a reader must have seen before it: how many events, and the chain's head. */
+    | { readonly kind: "end"; readonly countBefore: number; readonly chainBefore: string };
+}
+
+/**
+ * A stream that starts or goes on from its record. `after`: the last event that the application itself has kept; all it
+ * has applied by the record if undefined, "0" to be handed everything again.
+ */
+export function begin(record: StreamRecord, after: string = record.applied.eventId): StreamState {
+  const isEarlier = isAfter(record.cursor.eventId, after);
+  return {
+    phase: "attaching",
+    record,
+    received: startMark,
+    surfaced: isEarlier ? startMark : record.cursor,
+    floor: after,
+    handed: [],
+    pending: undefined,
+    ticket: record.ticket,
+    degraded: false,
+    fruitless: 0,
+  };
+}
+
+/** Where the next attach starts: the cursor, or earlier while the application is still being handed what it had before. */
+export function attachMark({ record, surfaced }: StreamState): Mark {
+  return isAfter(record.cursor.eventId, surfaced.eventId) ? surfaced : record.cursor;
+}
+
+/** Ends the stream because client and server do not speak of the same one. */
+export function diverge(state: StreamState, why: string): Decision {
+  return { state: { ...state, phase: "ended" }, effects: [{ type: "diverged", why }] };
+}

@@ -1,0 +1,108 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { Tier } from "./tier.ts";
+
+/**
+ * What an attach showed of its tier. `unreachable`: nobody was there, which says nothing of the tier. `failed`: it ended
+ * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: whoever answers does not
+ * know it. `silent`: welcomed, and then nothing more came, not even a sign of life.
+ */
+export type TierFinding = "welcomed" | "unreachable" | "failed" | "held_back" | "missing" | "silent";
+
+/** Attaches in a row that a tier may fail before the next one is tried. */
+const triesEach = 2;
+/** How often a tier may fail where a later one then works, before it is left for good; a clear sign counts in full. */
+const lossesUntilLeft = 2;
+
+/**
+ * Which tier the next attach takes: the best one that is known to work, or not known to fail. A tier is left for the life of this
+ * object when it failed and another one worked right after, twice, or once with a clear sign. One for each gateway,
+ * shared by its streams. Source: facts/idempotent-streams.md, A9.
+ */
+export class TierChoice {
+  readonly #tiers: readonly Tier[];
+  readonly #losses = new Map<Tier, number>();
+  readonly #silences = new Map<Tier, number>();
+  readonly #missing = new Set<Tier>();
+  /** Tiers that something new came through. */
+  readonly #carried = new Set<Tier>();
+  /** Since the last welcome. */
+  readonly #failed = new Map<Tier, "failed" | "clearly">();
+  #current: Tier;
+  #tries = 0;
+  #hasWorked = false;
+
+  /** `tiers`: best first. Throws `invalid_request` for none. */
+  constructor(tiers: readonly Tier[]) {
+    const [best] = tiers;
+    if (best === undefined) throw new MillraceError("invalid_request", "A stream needs at least one tier.");
+    this.#tiers = tiers;
+    this.#current = best;
+  }
+
+  get current(): Tier {
+    return this.#current;
+  }
+
+  /**
+   * Whether nobody who answered knew any tier. As long as nothing ever worked, a tier that only failed counts too where another
+   * one is missing: what speaks no HTTP/2 cannot say that it does not know a call over it.
+   */
+  get allMissing(): boolean {
+    const isUnknown = (tier: Tier) => this.#missing.has(tier) || (!this.#hasWorked && this.#failed.has(tier));
+    return this.#missing.size > 0 && this.#tiers.every(isUnknown);
+  }
+
+  /** Whether any attach was ever welcomed. */
+  get hasWorked(): boolean {
+    return this.#hasWorked;
+  }
+
+  report(tier: Tier, finding: TierFinding): void {
+    if (finding === "welcomed") return this.#welcomed(tier);
+    if (finding === "unreachable") return;
+    if (finding === "missing") this.#missing.add(tier);
+    if (finding === "silent") {
+      const silences = (this.#silences.get(tier) ?? 0) + 1;
+      this.#silences.set(tier, silences);
+      if (silences < triesEach) return;
+    }
+    const isClear = finding !== "failed";
+    // What carried events before is held back by a gateway that is slow for once, rather than by something in between.
+    const isDoubtful = finding === "held_back" && this.#carried.has(tier);
+    this.#failed.set(tier, isClear && !isDoubtful ? "clearly" : "failed");
+    if (tier !== this.#current) return; // another stream has moved on already
+    this.#tries++;
+    if (!isClear && this.#tries < triesEach) return;
+    this.#current = this.#after(tier);
+    this.#tries = 0;
+  }
+
+  /** Something new came through the tier. */
+  useful(tier: Tier): void {
+    this.#carried.add(tier);
+    this.#silences.delete(tier);
+  }
+
+  #welcomed(tier: Tier): void {
+    for (const [other, how] of this.#failed) {
+      if (this.#tiers.indexOf(other) >= this.#tiers.indexOf(tier)) continue;
+      this.#losses.set(other, (this.#losses.get(other) ?? 0) + (how === "clearly" ? lossesUntilLeft : 1));
+    }
+    this.#hasWorked = true;
+    this.#failed.clear();
+    this.#missing.clear();
+    this.#losses.delete(tier);
+    this.#tries = 0;
+    this.#current = this.#usable()[0] ?? tier;
+  }
+
+  #usable(): readonly Tier[] {
+    return this.#tiers.filter((tier) => (this.#losses.get(tier) ?? 0) < lossesUntilLeft);
+  }
+
+  /** The next one in order; from the last one back to the best. */
+  #after(tier: Tier): Tier {
+    const usable = this.#usable();
+    return usable[(usable.indexOf(tier) + 1) % usable.length] ?? tier;
+  }
+}

@@ -1,0 +1,28 @@
+import type { Transport } from "@connectrpc/connect";
+import type {
+  StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
+  StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
+} from "../../proto/aiserver/v1/chat_pb.ts";
+
+/** One attach to a stream. */
+export interface Attach {
+  /** The three headers of the protocol, and ours. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Names this attach on the tiers whose ways up and down are calls of their own. */
+  readonly requestId: string;
+  /** What is to be sent. Ends when there is nothing more (the attach itself goes on), or when the signal aborts. */
+  readonly outgoing: (signal: AbortSignal) => AsyncIterable<ClientMessage>;
+}
+
+/**
+ * One way to carry the protocol: both ways in one call (1), a server stream down and calls up (2), or calls both ways
+ * (3). Yields what the server sends; throws Connect's error when the call fails; a clean end without the stream's own
+ * end is a loss like any other. Source: facts/idempotent-streams.md, A9.
+ */
+export interface Tier {
+  readonly name: "bidi" | "sse" | "poll";
+  attach(attach: Attach, signal: AbortSignal): AsyncIterable<ServerMessage>;
+}
+
+/** Makes a tier over a transport to the gateway. */
+export type OpenTier = (transport: Transport) => Tier;

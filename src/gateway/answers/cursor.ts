@@ -1,0 +1,47 @@
+import { MillraceError } from "../../base/errors.ts";
+import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
+import { eventIdOf, seqOf } from "../../log/event-id.ts";
+import type { TurnRecord } from "../../log/store.ts";
+
+/** Where a reader of a dialect's stream stands: the last wire event it got, as its turn, log event and place in that event's group. */
+export interface WireCursor {
+  readonly turnId: TurnId;
+  readonly eventId: EventId;
+  readonly part: number;
+}
+
+/** The `id:` of a wire event. What comes before the first log event has the start of the log as its event. */
+export function writeCursor(turnId: TurnId, eventId: EventId | undefined, part: number): string {
+  return `${turnId}:${eventId ?? startOfLog}:${part}`;
+}
+
+/** A `Last-Event-ID` that we wrote; undefined for any other text. */
+export function parseCursor(text: string): WireCursor | undefined {
+  const match = /^(turn_[0-9a-z]{26}):([^:\s]{1,100}):(\d{1,6})$/.exec(text.trim());
+  if (match === null) return undefined;
+  return { turnId: match[1] as TurnId, eventId: match[2] as EventId, part: Number(match[3]) }; // the forms that writeCursor gives
+}
+
+/**
+ * An event id that a reader sent back. `param` is where it stood in the request.
+ *
+ * @throws MillraceError `invalid_request` for one that this turn's log has not handed out: never clamped to its end, which
+ *   would pass for an answer that is over. Source: facts/idempotent-streams.md, R14.
+ */
+export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
+  const eventId = eventIdOf(seqOf(text));
+  if (eventId <= lastEventId) return eventId;
+  const orAll = param === "after" ? "0 for all" : "leave it out";
+  throw pastTheEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
+}
+
+/** A cursor of a place that the log has not come to. */
+export function pastTheEnd(param: string, hint: string): MillraceError {
+  return new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", { param, hint });
+}
+
+/** Whether the cursor's reader already has this wire event. Event ids sort as text. */
+export function isBefore(eventId: EventId | undefined, part: number, cursor: WireCursor): boolean {
+  const id = eventId ?? startOfLog;
+  return id < cursor.eventId || (id === cursor.eventId && part <= cursor.part);
+}

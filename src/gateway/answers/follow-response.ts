@@ -1,0 +1,110 @@
+import { MillraceError } from "../../base/errors.ts";
+import { startOfLog } from "../../base/ids.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { EncodeContext, WireEvent } from "../dialects/dialect.ts";
+import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
+import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import { keptHeaders } from "../http/kept-headers.ts";
+import { pulledBody, restOfStream, sseHeaders } from "../http/sse-body.ts";
+import { handedOut, parseCursor, pastTheEnd, type WireCursor } from "./cursor.ts";
+import { noteResumption } from "./note-resumption.ts";
+import { PatientReader } from "./patient-reader.ts";
+import { contextOf, sizeOf } from "./start-turn.ts";
+import { streamTurn } from "./stream-turn.ts";
+
+/** Where a reader of a response's events stands, and what it is told first because it has to know it there. */
+interface Place {
+  readonly cursor: WireCursor;
+  readonly snapshot?: WireEvent;
+}
+
+/**
+ * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with what they need to be understood), or
+ * those after `Last-Event-ID`, which is the newer of the two where both are there: who reconnects by itself repeats its URL.
+ */
+export async function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
+  const context = contextOf(
+    c,
+    record,
+    { request: record.request, stream: true, wire: record.wire },
+    sizeOf(gateway, record),
+  );
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const resumed = resumedAt(c, record);
+  const place = resumed ?? (await startedAfter(gateway, c, context, record, signal));
+  const sequence = place?.snapshot === undefined ? undefined : `#${c.req.query("starting_after")}`;
+  noteResumption(gateway, c.req.raw.headers, record.turnId, "cursor", sequence ?? place?.cursor.eventId);
+  const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
+  const texts = streamTurn(
+    {
+      turns: gateway.turns,
+      turnId: record.turnId,
+      reader,
+      early: [],
+      encoder: openAiResponses.encoder(context),
+      resumeAfter: place?.cursor,
+      ...(place?.snapshot && { snapshot: place.snapshot }),
+      sinceMs: gateway.clock.now(),
+      timing: gateway.waits,
+      clock: gateway.clock,
+      metrics: gateway.metrics,
+      onError: ({ code }) => gateway.log.write("warn", "stream broke", { turnId: record.turnId, code }),
+    },
+    signal,
+  );
+  const headers = { ...sseHeaders, ...keptHeaders(record) };
+  if (resumed !== undefined && record.ended) return restOfStream(texts, controller, headers);
+  return new Response(pulledBody(texts, controller), { headers });
+}
+
+/** @throws MillraceError `invalid_request` for a `Last-Event-ID` that is none of this response's. */
+function resumedAt(c: GatewayContext, record: TurnRecord): Place | undefined {
+  const text = c.req.header("last-event-id")?.trim();
+  if (!text) return undefined;
+  const cursor = parseCursor(text);
+  if (cursor?.turnId === record.turnId) {
+    handedOut(cursor.eventId, record, "last-event-id");
+    return { cursor };
+  }
+  throw new MillraceError("invalid_request", "Last-Event-ID is not of this response's stream.", {
+    param: "last-event-id",
+    hint: "Send the `id` of the last event that you have applied, or leave the header out to get all.",
+  });
+}
+
+/**
+ * The place of `starting_after`, which is looked for in what the log holds by now.
+ *
+ * @throws MillraceError `invalid_request` for one that is no number, or that no event has had yet.
+ */
+async function startedAfter(
+  gateway: Gateway,
+  c: GatewayContext,
+  context: EncodeContext,
+  record: TurnRecord,
+  signal: AbortSignal,
+): Promise<Place | undefined> {
+  const after = c.req.query("starting_after");
+  if (after === undefined || after === "") return undefined;
+  if (!/^\d{1,9}$/.test(after)) {
+    throw new MillraceError("invalid_request", "starting_after must be the sequence_number of an event.", {
+      param: "starting_after",
+    });
+  }
+  const encoder = openAiResponses.encoder(context);
+  const snapshot = new ResponseSnapshot(Number(after));
+  const { turnId, lastEventId } = record;
+  const opening = snapshot.take(encoder.open());
+  if (opening !== undefined)
+    return { cursor: { turnId, eventId: startOfLog, part: opening }, snapshot: snapshot.event() };
+  if (lastEventId !== startOfLog) {
+    for await (const event of gateway.turns.follow(turnId, startOfLog, signal)) {
+      const part = snapshot.take(encoder.encode(event));
+      if (part !== undefined) return { cursor: { turnId, eventId: event.eventId, part }, snapshot: snapshot.event() };
+      if (event.eventId >= lastEventId) break;
+    }
+  }
+  throw pastTheEnd("starting_after", "Send the `sequence_number` of the last event that you have applied.");
+}

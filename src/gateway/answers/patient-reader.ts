@@ -1,0 +1,66 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { TurnEvent } from "../../log/event.ts";
+
+/** The next event of a turn, or that none came in time, or that the log had no more. */
+export type Reading =
+  | { readonly type: "event"; readonly event: TurnEvent }
+  | { readonly type: "silence" }
+  | { readonly type: "ended" };
+
+/** One for all: a reason made anew at every event captures a stack each time. */
+const over = new Error("the wait is over");
+
+/**
+ * Reads a turn with a limit on patience: a read that takes too long is not given up, the next call waits for the same
+ * one. So nothing is lost, and at most one event is ever held.
+ */
+export class PatientReader {
+  readonly #events: AsyncGenerator<TurnEvent, void>;
+  readonly #clock: Clock;
+  #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
+
+  /** Closes itself when the signal aborts: also if nobody ever asks it for anything again. */
+  constructor(events: AsyncGenerator<TurnEvent, void>, clock: Clock, signal: AbortSignal) {
+    this.#events = events;
+    this.#clock = clock;
+    signal.addEventListener("abort", () => void this.close(), { once: true }); // close never throws
+  }
+
+  /** Waits up to `ms`; `Infinity` waits for good. Throws what reading the log throws. */
+  async next(ms: number): Promise<Reading> {
+    this.#pending ??= this.#events.next();
+    if (ms === Number.POSITIVE_INFINITY) return this.#take(await this.#pending);
+    const timer = new AbortController();
+    const silence = this.#clock.sleep(ms, timer.signal).then(
+      () => undefined,
+      () => undefined, // stopped below, because the event came
+    );
+    try {
+      const result = await Promise.race([this.#pending, silence]);
+      return result === undefined ? { type: "silence" } : this.#take(result);
+    } finally {
+      timer.abort(over);
+    }
+  }
+
+  #take(result: IteratorResult<TurnEvent, void>): Reading {
+    this.#pending = undefined;
+    return result.done === true ? { type: "ended" } : { type: "event", event: result.value };
+  }
+
+  /**
+   * Says that everything read so far was delivered: a turn whose terminal event was delivered is never replayed to the
+   * next request like it. Call it after the terminal event, once the client has taken it.
+   */
+  async delivered(): Promise<void> {
+    await bestEffort(this.#pending ?? this.#events.next());
+    this.#pending = undefined;
+  }
+
+  /** Frees the log's reader; never throws, and does nothing the second time. Abort the signal first where a read may be pending. */
+  async close(): Promise<void> {
+    if (this.#pending !== undefined) await bestEffort(this.#pending);
+    await bestEffort(this.#events.return());
+  }
+}

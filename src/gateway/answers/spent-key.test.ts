@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { MillraceError } from "../../base/errors.ts";
+import type { EventId } from "../../base/ids.ts";
+import type { TurnEvent } from "../../log/event.ts";
+import { tellingSpentKey, withSpentKey } from "./spent-key.ts";
+
+const crash = new MillraceError("upstream_failed", "The IDE's server stopped.", { hint: "Look." }).toRecord();
+const keyed = { idempotencyKey: "k" };
+
+test("a failure under a key says that the key is spent, and how to go on", () => {
+  expect(withSpentKey(crash, keyed).hint).toBe(
+    "Look. This Idempotency-Key is spent: it only gives this failure again. To go on, send the request with a new key, or without a key.",
+  );
+  const quota = new MillraceError("quota_exhausted", "No more.", { hint: "Wait." }).toRecord();
+  expect(withSpentKey(quota, keyed).hint).toMatch(/with a new key, or without a key after 60 s\.$/);
+});
+
+test("a failure without a key stays as it is", () => {
+  expect(withSpentKey(crash, { idempotencyKey: undefined })).toBe(crash);
+  expect(withSpentKey(crash, undefined)).toBe(crash);
+});
+
+test("nothing but the failure changes, and asking for more after the end still says that it was delivered", async () => {
+  const at = (n: number) => ({ eventId: `a${n}` as EventId, atMs: n }); // any text will do here
+  const log: readonly TurnEvent[] = [
+    { type: "text", delta: "Hel", ...at(1) },
+    { type: "failed", error: crash, ...at(2) },
+  ];
+  let delivered = false;
+  async function* events() {
+    yield* log;
+    delivered = true;
+  }
+  const told = tellingSpentKey(events(), keyed);
+  expect((await told.next()).value).toBe(log[0]);
+  expect((await told.next()).value).toMatchObject({
+    type: "failed",
+    error: { hint: expect.stringContaining("spent") },
+  });
+  expect(delivered).toBe(false);
+  expect((await told.next()).done).toBe(true);
+  expect(delivered).toBe(true);
+});

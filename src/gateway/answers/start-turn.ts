@@ -1,0 +1,207 @@
+import { isDegraded, MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { Resolution } from "../../models/model.ts";
+import { estimateTokens } from "../../turns/prompt/estimate.ts";
+import type { JoinTurn, StartedTurn } from "../../turns/turns.ts";
+import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
+import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
+import { fingerprintOf } from "../http/fingerprint.ts";
+import { keptHeaders } from "../http/kept-headers.ts";
+import {
+  clientOf,
+  graceMsAsked,
+  headerSafe,
+  idempotencyKeyOf,
+  isRetry,
+  projectOf,
+  sessionOf,
+} from "../http/request-headers.ts";
+import { type PromptSize, sizeOfAccepted } from "../routes/count-tokens.ts";
+import { handedOut, parseCursor, type WireCursor } from "./cursor.ts";
+import { noteResumption } from "./note-resumption.ts";
+
+/** A turn that a request has: what to read, how to encode it, and what its headers say. */
+export interface OpenTurn {
+  readonly turnId: TurnId;
+  readonly context: EncodeContext;
+  readonly record: TurnRecord | undefined;
+  readonly resumeAfter: WireCursor | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly joined: JoinedBy;
+  readonly continuity: Promise<string>;
+}
+
+/** How a request came to its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
+type JoinedBy = StartedTurn["joined"] | "last_event_id";
+
+/** What a started turn and one that is resumed have in common. */
+type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy };
+
+/**
+ * The turn of a request: a new one, the one that it joins, or the one whose `Last-Event-ID` it brings.
+ *
+ * @throws MillraceError whatever the model, the keys or the turns have against it.
+ */
+export async function startTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  parsed: ParsedTurn,
+  body: unknown,
+): Promise<OpenTurn> {
+  const { headers, signal } = c.req.raw;
+  const fingerprint = fingerprintOf(dialect.name, body);
+  const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsAsked(c.req.raw);
+  const resumed = await resumedTurn(gateway, c, fingerprint);
+  if (resumed !== undefined) {
+    const { found, cursor } = resumed;
+    noteResumption(gateway, headers, found.turnId, "last_event_id", cursor.eventId);
+    const record = await gateway.turns.noteAttached(found, graceMs);
+    const started = resumedFrom(record);
+    gateway.metrics.turn(dialect.name, started.joined, started.degraded);
+    return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, modelHeaders(record, undefined));
+  }
+  const asked: JoinTurn = {
+    caller: callerOf(c).digest,
+    fingerprint,
+    idempotencyKey: idempotencyKeyOf(headers),
+    session: sessionOf(headers),
+    retry: isRetry(headers),
+    graceMs,
+  };
+  const opened = async (started: StartedTurn, resolution?: Resolution) => {
+    if (started.joined !== "no") noteResumption(gateway, headers, started.turnId, started.joined);
+    gateway.metrics.turn(dialect.name, started.joined, started.degraded);
+    const record = await recordOf(gateway, started.turnId);
+    const modelUid = record?.modelUid ?? resolution?.model.uid ?? "";
+    return openTurn(gateway, c, parsed, record, started, undefined, modelUid, modelHeaders(record, resolution));
+  };
+  // before the model is looked for: an answer that is here is given again although the IDE is gone
+  const there = await gateway.turns.join(asked, signal);
+  if (there !== undefined) return opened(there);
+  const { model, reasoningEffort } = parsed.request;
+  const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
+  const started = await gateway.turns.start(
+    {
+      ...asked,
+      dialect: dialect.name,
+      request: parsed.request,
+      modelUid: resolution.model.uid,
+      modelNumber: resolution.model.number,
+      modelRule: resolution.rule,
+      client: clientOf(headers),
+      project: projectOf(headers),
+      wire: parsed.wire,
+    },
+    signal,
+  );
+  return opened(started, resolution);
+}
+
+/** The record of a turn that runs; undefined where the store cannot show it: the answer flows all the same. */
+async function recordOf(gateway: Gateway, turnId: TurnId): Promise<TurnRecord | undefined> {
+  try {
+    return await gateway.turns.get(turnId);
+  } catch (error) {
+    if (isDegraded(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
+async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: string) {
+  const text = c.req.header("last-event-id");
+  if (text === undefined || text.trim() === "") return undefined;
+  const cursor = parseCursor(text);
+  const found = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
+  if (cursor === undefined || found === undefined) {
+    throw new MillraceError("invalid_request", "Last-Event-ID names no turn that can be resumed.", {
+      param: "last-event-id",
+      hint: "Send the request without it to start a new turn.",
+    });
+  }
+  if (found.fingerprint !== fingerprint) {
+    throw new MillraceError("idempotency_conflict", "Last-Event-ID names the turn of another request.", {
+      param: "last-event-id",
+      hint: "Resume with the body that started the turn, or leave the header out.",
+    });
+  }
+  handedOut(cursor.eventId, found, "last-event-id");
+  return { found, cursor };
+}
+
+function resumedFrom({ turnId, degraded, expiresAtMs }: TurnRecord): CameTo {
+  return { turnId, joined: "last_event_id", continuity: Promise.resolve("joined"), degraded, expiresAtMs };
+}
+
+function openTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  parsed: ParsedTurn,
+  record: TurnRecord | undefined,
+  started: CameTo,
+  resumeAfter: WireCursor | undefined,
+  modelUid: string,
+  headers: Readonly<Record<string, string>>,
+): OpenTurn {
+  const { turnId, joined } = started;
+  const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request, modelUid };
+  const size = sizeOf(gateway, shown);
+  Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
+  return {
+    turnId,
+    record,
+    resumeAfter,
+    joined,
+    continuity: started.continuity,
+    context: contextOf(c, shown, parsed, size),
+    headers: {
+      ...keptHeaders(started),
+      "x-millrace-joined": joined,
+      ...(size.compacted.length === 0 ? {} : { "x-millrace-compacted": size.compacted.join(", ") }),
+      ...(parsed.ignoredTools?.length
+        ? { "x-millrace-ignored-tools": parsed.ignoredTools.map(headerSafe).join(", ") }
+        : {}),
+      ...headers,
+    },
+  };
+}
+
+/** The size of a turn's prompt as it was laid out for its model. */
+export function sizeOf(gateway: Gateway, { request, modelUid }: Pick<TurnRecord, "request" | "modelUid">): PromptSize {
+  return sizeOfAccepted(request, gateway.contextTokens?.(modelUid));
+}
+
+/** What an encoder needs of a turn: all from its record, but how this reader wants it (`parsed.stream`, `parsed.wire`). */
+export function contextOf(
+  c: GatewayContext,
+  record: Pick<TurnRecord, "turnId" | "createdAtMs" | "request">,
+  parsed: ParsedTurn,
+  size: PromptSize,
+): EncodeContext {
+  const { turnId, createdAtMs, request } = record;
+  return {
+    turnId,
+    createdAtMs,
+    parsed: { ...parsed, request },
+    requestId: c.var.requestId,
+    promptTokens: size.tokens,
+    estimateTokens,
+  };
+}
+
+/** Which model answers, what was asked for, and by which rule one became the other: as the request that began the turn was told. */
+function modelHeaders(
+  record: TurnRecord | undefined,
+  resolution: Resolution | undefined,
+): Readonly<Record<string, string>> {
+  const uid = record?.modelUid ?? resolution?.model.uid;
+  const asked = record?.request.model ?? resolution?.asked;
+  const rule = record === undefined ? resolution?.rule : record.modelRule;
+  return {
+    ...(uid === undefined ? {} : { "x-millrace-model": headerSafe(uid) }),
+    ...(asked === undefined ? {} : { "x-millrace-model-asked": headerSafe(asked) }),
+    ...(rule === undefined ? {} : { "x-millrace-model-rule": headerSafe(rule) }),
+  };
+}

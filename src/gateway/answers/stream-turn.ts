@@ -1,0 +1,116 @@
+import type { Clock } from "../../base/clock.ts";
+import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { EventId, TurnId } from "../../base/ids.ts";
+import { isTerminal, type TurnEvent } from "../../log/event.ts";
+import type { Turns } from "../../turns/turns.ts";
+import type { Encoder, WireEvent } from "../dialects/dialect.ts";
+import { writeSse } from "../http/sse-body.ts";
+import { isAnswering, lookAgainMs, type Timing } from "../http/timing.ts";
+import type { GatewayMetrics, StreamOutcome } from "../metrics/metrics.ts";
+import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
+import type { PatientReader } from "./patient-reader.ts";
+
+/** What a log that stops without a terminal event means to a client: not a complete answer. */
+export function endedEarly(): ErrorRecord {
+  return new MillraceError("upstream_failed", "The answer broke off before its end.").toRecord();
+}
+
+/** What streaming a turn needs. `early`: events already read from `reader`. */
+export interface StreamTurn {
+  readonly turns: Pick<Turns, "lastAliveAtMs">;
+  readonly turnId: TurnId;
+  readonly reader: PatientReader;
+  readonly early: readonly TurnEvent[];
+  readonly encoder: Encoder;
+  readonly resumeAfter: WireCursor | undefined;
+  /** Sent first, under the cursor's own id: what a reader that goes on from there has to know. */
+  readonly snapshot?: WireEvent;
+  /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
+  readonly sinceMs: number;
+  /** The `id:` of each wire event; a dialect's cursor by default. */
+  readonly writeId?: (eventId: EventId | undefined, part: number) => string;
+  readonly timing: Timing;
+  readonly clock: Clock;
+  readonly metrics: GatewayMetrics;
+  readonly onError: (error: MillraceError) => void;
+}
+
+/**
+ * A turn as server-sent events of its dialect, one text per log event, each wire event with its cursor as `id:`; what no
+ * log holds has the id of what came before, so that it moves no cursor. In silence the dialect's no-op event is sent while
+ * the upstream is known alive, and none when it is not. Ends after the terminal event, or with an error of the dialect
+ * when the log cannot be read to it. Source: design.md, decision 11.
+ */
+export async function* streamTurn(options: StreamTurn, signal: AbortSignal): AsyncGenerator<string, void> {
+  const { reader, encoder, turnId, timing, clock } = options;
+  const { resumeAfter, snapshot, writeId = (eventId, part) => writeCursor(turnId, eventId, part) } = options;
+  let lastId = writeId(resumeAfter?.eventId, resumeAfter?.part ?? 0);
+  const write = (events: readonly WireEvent[], eventId: EventId | undefined) => {
+    let text = "";
+    for (const [part, event] of events.entries()) {
+      if (resumeAfter !== undefined && isBefore(eventId, part, resumeAfter)) continue;
+      lastId = writeId(eventId, part);
+      text += writeSse(event, lastId);
+    }
+    return text;
+  };
+  const repeat = (events: readonly WireEvent[]) => events.map((event) => writeSse(event, lastId)).join("");
+  let beatAt = clock.monotonic() + timing.heartbeatMs;
+  let outcome: StreamOutcome = "left";
+  options.metrics.streamOpened();
+  try {
+    const opening = (snapshot === undefined ? "" : repeat([snapshot])) + write(encoder.open(), undefined);
+    if (opening !== "") yield opening;
+    for (const event of options.early) {
+      const text = write(encoder.encode(event), event.eventId);
+      if (text !== "") {
+        countLag(options, event);
+        yield text;
+      }
+      if (isTerminal(event)) {
+        outcome = event.type;
+        await reader.delivered();
+        return;
+      }
+    }
+    for (;;) {
+      const reading = await reader.next(Math.max(0, beatAt - clock.monotonic()));
+      let text = "";
+      if (reading.type === "ended") {
+        outcome = "failed";
+        yield repeat(encoder.broken(endedEarly()));
+        return;
+      }
+      if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
+      else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
+        text = repeat(encoder.heartbeat());
+        options.metrics.heartbeat();
+        beatAt = clock.monotonic() + timing.heartbeatMs;
+      } else beatAt = clock.monotonic() + lookAgainMs;
+      if (text !== "") {
+        if (reading.type === "event") countLag(options, reading.event);
+        yield text;
+        beatAt = clock.monotonic() + timing.heartbeatMs;
+      }
+      if (reading.type === "event" && isTerminal(reading.event)) {
+        outcome = reading.event.type;
+        await reader.delivered();
+        return;
+      }
+    }
+  } catch (error) {
+    if (signal.aborted) return; // the reader went away: there is nobody to tell
+    const ours = toMillraceError(error);
+    outcome = "failed";
+    options.onError(ours);
+    yield repeat(encoder.broken(ours.toRecord()));
+  } finally {
+    options.metrics.streamEnded(outcome);
+    await reader.close();
+  }
+}
+
+function countLag({ metrics, clock, sinceMs }: StreamTurn, event: TurnEvent): void {
+  const isDelta = event.type === "text" || event.type === "thinking" || event.type === "tool_call";
+  if (isDelta && event.atMs >= sinceMs) metrics.deltaHanded(clock.now() - event.atMs);
+}

@@ -1,0 +1,115 @@
+import type { Clock } from "../../base/clock.ts";
+import { startOfLog } from "../../base/ids.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { Turns } from "../../turns/turns.ts";
+import type { Meter } from "../../usage/meter.ts";
+import type { TurnStarts } from "../answers/turn-starts.ts";
+import type { WireEvent } from "../dialects/dialect.ts";
+import { beginSummary, summarize, type TurnSummary, unreadSummary } from "./turn-summary.ts";
+
+export interface TurnFeedOptions {
+  readonly turns: Pick<Turns, "list" | "get" | "outline">;
+  readonly starts: TurnStarts;
+  readonly meter?: Pick<Meter, "resumptions" | "onResumption"> | undefined;
+  readonly clock: Clock;
+}
+
+/** How many turns a new onlooker is shown. */
+const shownAtFirst = 40;
+/** Changes of one turn are told at most this often. */
+const quietMs = 250;
+/** Turns that another process began are looked for this often: nobody announces them here. */
+const lookAgainMs = 10_000;
+const heartbeatMs = 15_000;
+
+/**
+ * The turns as they run, for one onlooker: first a list, then each that began or changed. It reads logs to their end and
+ * keeps no turn alive. Ends when the signal aborts.
+ */
+export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
+  const { turns, starts, clock, meter } = options;
+  const summaries = new Map<string, TurnSummary>();
+  const changed = new Set<string>();
+  const stop = new AbortController();
+  const stopped = AbortSignal.any([signal, stop.signal]);
+  let wake = () => {};
+
+  const tell = (summary: TurnSummary) => {
+    summaries.set(summary.id, summary);
+    changed.add(summary.id);
+    wake();
+  };
+  const returnsTo = (turnId: string) => meter?.resumptions(turnId)?.length ?? null;
+  const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
+
+  async function follow(record: TurnRecord): Promise<void> {
+    let summary = beginSummary(record);
+    for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
+      summary = summarize(summary, event);
+      // An ended turn is told once, as it ended, not as it grew.
+      if (!record.ended) tell(latest(summary));
+    }
+    tell(latest(summary));
+  }
+
+  /** Resolves once nothing more will be told of it. */
+  async function watch(record: TurnRecord): Promise<void> {
+    if (summaries.has(record.turnId)) return;
+    tell({ ...unreadSummary(record), returns: returnsTo(record.turnId) });
+    await follow(record).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
+  }
+
+  const unsubscribe = [
+    starts.subscribe((turnId) => {
+      turns.get(turnId).then(
+        (record) => void (record !== undefined && watch(record)),
+        () => undefined, // as above
+      );
+    }),
+    meter?.onResumption((turnId) => {
+      const summary = summaries.get(turnId);
+      if (summary !== undefined) tell({ ...summary, returns: returnsTo(turnId) });
+    }),
+  ];
+  try {
+    const first = (await turns.list({ limit: shownAtFirst })).map((record) => ({ record, told: watch(record) }));
+    // Those that ended are read first, so that the list does not begin with what is not known yet.
+    const ended = Promise.all(first.filter(({ record }) => record.ended).map(({ told }) => told));
+    const patience = new AbortController();
+    const enough = clock.sleep(quietMs, AbortSignal.any([stopped, patience.signal]));
+    await Promise.race([ended, enough.catch(() => undefined)]); // ended below, or by the onlooker
+    patience.abort();
+    changed.clear();
+    yield { name: "turns", data: JSON.stringify([...summaries.values()]) };
+    let [lookedAt, spokeAt] = [clock.monotonic(), clock.monotonic()];
+    while (!stopped.aborted) {
+      const now = clock.monotonic();
+      if (now - lookedAt >= lookAgainMs) {
+        lookedAt = now;
+        for (const record of await turns.list({ open: true, limit: 100 })) void watch(record);
+      }
+      const due = [...changed];
+      changed.clear();
+      for (const id of due) {
+        spokeAt = now;
+        yield { name: "turn", data: JSON.stringify(summaries.get(id)) };
+      }
+      if (now - spokeAt >= heartbeatMs) {
+        spokeAt = now;
+        yield { name: "alive", data: "{}" };
+      }
+      await clock.sleep(quietMs, stopped);
+      if (changed.size > 0) continue;
+      const change = new Promise<void>((resolve) => (wake = resolve));
+      const pause = new AbortController();
+      const paused = clock.sleep(lookAgainMs, AbortSignal.any([stopped, pause.signal]));
+      await Promise.race([change, paused.catch(() => undefined)]); // ended below, or by the onlooker
+      pause.abort();
+    }
+  } catch (error) {
+    if (!stopped.aborted) throw error;
+  } finally {
+    stop.abort();
+    for (const end of unsubscribe) end?.();
+  }
+}

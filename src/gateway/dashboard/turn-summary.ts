@@ -1,0 +1,163 @@
+import { startOfLog } from "../../base/ids.ts";
+import type { TurnEvent } from "../../log/event.ts";
+import { endsTurn, type OutlinedEvent, outlineEvent } from "../../log/outline.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { Resumption } from "../../usage/history/resumption.ts";
+
+/**
+ * What an onlooker sees of a turn: who, how long, how much; never a text. The JSON of the dashboard's routes. Null is what
+ * is not known, or not yet; never a zero in its place.
+ */
+export interface TurnSummary {
+  readonly object: "turn.summary";
+  readonly id: string;
+  readonly status: "running" | "ended";
+  readonly created_at: string;
+  readonly ended_at: string | null;
+  readonly dialect: string;
+  readonly model: string;
+  readonly model_uid: string;
+  readonly client: string | null;
+  readonly project: string | null;
+  readonly first_token_ms: number | null;
+  /** Of the answer: text, thinking and arguments. */
+  readonly characters: number | null;
+  readonly tokens: {
+    readonly prompt: number;
+    readonly completion: number;
+    readonly thinking: number;
+    readonly estimated: boolean;
+  } | null;
+  readonly outcome: "finished" | "failed" | "cancelled" | null;
+  readonly reason: string | null;
+  /** True while only memory holds the turn, because its store would not take it. */
+  readonly degraded: boolean;
+  /** The product that the prompt went to; null until it did. */
+  readonly ide: string | null;
+  /** The tools with which the IDE's agent looked something up; null while the turn runs. */
+  readonly ide_tools: readonly string[] | null;
+  /** True when its client sealed the turn with a key of its own: nobody else reads its texts. */
+  readonly sealed: boolean;
+  /** How often somebody came back to it. */
+  readonly returns: number | null;
+}
+
+/** A turn before its first event. */
+export function beginSummary(record: TurnRecord): TurnSummary {
+  return {
+    object: "turn.summary",
+    id: record.turnId,
+    status: record.ended ? "ended" : "running",
+    created_at: new Date(record.createdAtMs).toISOString(),
+    ended_at: null,
+    dialect: record.dialect,
+    model: record.request.model,
+    model_uid: record.modelUid,
+    client: record.client ?? null,
+    project: record.project ?? null,
+    first_token_ms: null,
+    characters: 0,
+    tokens: null,
+    outcome: record.outcome ?? null,
+    reason: null,
+    degraded: record.degraded,
+    ide: null,
+    ide_tools: null,
+    sealed: record.sealed === true,
+    returns: null,
+  };
+}
+
+/** A turn whose log was not read yet. */
+export function unreadSummary(record: TurnRecord): TurnSummary {
+  return { ...beginSummary(record), characters: record.lastEventId === startOfLog ? 0 : null };
+}
+
+/** The summary after one more event of the turn's log. Pure; events come in order. */
+export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSummary {
+  const before = summary.characters;
+  if ("characters" in event) {
+    const first = summary.first_token_ms ?? Math.max(0, event.atMs - Date.parse(summary.created_at));
+    const sum = before === null ? null : before + event.characters;
+    return { ...summary, first_token_ms: first, characters: event.type === "rewritten" ? event.characters : sum };
+  }
+  if (event.type === "unknown") return { ...summary, characters: null };
+  if (event.type === "started") return { ...summary, ide: event.ide ?? null };
+  if (event.type === "usage") {
+    // A measured count stays when an estimate comes after it.
+    if (summary.tokens !== null && !summary.tokens.estimated && event.estimated) return summary;
+    const { promptTokens: prompt, completionTokens: completion, thinkingTokens: thinking, estimated } = event;
+    return { ...summary, tokens: { prompt, completion, thinking, estimated } };
+  }
+  return {
+    ...summary,
+    status: "ended",
+    ended_at: new Date(event.atMs).toISOString(),
+    outcome: event.type,
+    reason: reasonOf(event),
+    ide_tools: event.type === "cancelled" ? [] : (event.ideTools ?? []),
+  };
+}
+
+/** What a timeline may show of an event beside its outline: not of a turn that its client sealed. */
+interface Shown {
+  readonly tool?: string | undefined;
+  readonly text?: string | null;
+}
+
+/** One entry of a turn's log, as its outline tells it. A member `text` is not there unless texts are shown. */
+export function timelineEntry(event: OutlinedEvent, { tool, text }: Shown = {}): unknown {
+  return {
+    id: event.eventId,
+    type: event.type,
+    at: new Date(event.atMs).toISOString(),
+    characters: "characters" in event ? event.characters : null,
+    detail: tool ?? detailOf(event),
+    ...(event.type === "tool_call" ? { done: event.done } : {}),
+    ...(text === undefined ? {} : { text }),
+  };
+}
+
+/** An entry with the name of its tool, and its text where texts are shown. */
+export function openTimelineEntry(event: TurnEvent, showsText: boolean): unknown {
+  const tool = event.type === "tool_call" ? event.name : undefined;
+  return timelineEntry(outlineEvent(event), { tool, ...(showsText ? { text: textOf(event) ?? null } : {}) });
+}
+
+/** Who came back to a turn, as JSON. */
+export function encodeResumption({ atMs, how, after, client }: Resumption): unknown {
+  return { at: new Date(atMs).toISOString(), how, after, client: client ?? null };
+}
+
+/** The messages of a request as text; images and calls are named, not shown. */
+export function promptTexts({ messages }: TurnRequest): readonly { readonly role: string; readonly text: string }[] {
+  return messages.map((message) => {
+    const parts = message.parts.map((part) => (part.type === "text" ? part.text : `[image, ${part.mimeType}]`));
+    const calls =
+      message.role === "assistant" ? message.toolCalls.map((call) => `${call.name}(${call.arguments})`) : [];
+    return { role: message.role, text: [...parts, ...calls].join("\n") };
+  });
+}
+
+function textOf(event: TurnEvent): string | undefined {
+  if (event.type === "text" || event.type === "thinking") return event.delta;
+  if (event.type === "tool_call") return event.argumentsDelta;
+  return event.type === "rewritten" ? event.text : undefined;
+}
+
+function detailOf(event: OutlinedEvent): string | null {
+  if (event.type === "started") return `${event.modelUid}, ${event.backend.replace("_", " ")}`;
+  if (event.type === "usage") {
+    const out = event.completionTokens + event.thinkingTokens;
+    return `${event.promptTokens} in, ${out} out${event.estimated ? ", estimated" : ""}`;
+  }
+  if (!endsTurn(event)) return null;
+  const read = event.type === "cancelled" ? [] : (event.ideTools ?? []);
+  return [reasonOf(event), ...(read.length === 0 ? [] : [`read by the IDE: ${read.join(" ")}`])].join(", ");
+}
+
+function reasonOf(event: OutlinedEvent & { readonly type: "finished" | "failed" | "cancelled" }): string {
+  if (event.type === "finished") return event.reason;
+  return event.type === "failed" ? event.code : event.by;
+}

@@ -1,0 +1,64 @@
+import { startOfLog } from "../../base/ids.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import type { WireEvent } from "../dialects/dialect.ts";
+import type { Gateway } from "../http/context.ts";
+import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summary.ts";
+
+/**
+ * A turn's events as they come, to its end (`entry`), and who came back to it (`resumption`), at once when somebody does.
+ * Of a turn that its client sealed: what the gateway keeps of each event.
+ */
+export async function* turnTimeline(
+  gateway: Pick<Gateway, "turns" | "meter" | "clock" | "dashboardText">,
+  turn: Pick<TurnRecord, "turnId" | "sealed">,
+  signal: AbortSignal,
+): AsyncGenerator<WireEvent, void> {
+  const { meter, clock } = gateway;
+  let told = 0;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+  const resumptions = function* (): Generator<WireEvent, void> {
+    askedAtMs = clock.now();
+    const all = meter?.resumptions(turn.turnId) ?? [];
+    for (const one of all.slice(told)) yield { name: "resumption", data: JSON.stringify(encodeResumption(one)) };
+    told = Math.max(told, all.length);
+  };
+  let bell = Promise.withResolvers<"rung">();
+  const unsubscribe = meter?.onResumption((turnId) => {
+    if (turnId === turn.turnId) bell.resolve("rung");
+  });
+  const entries = entriesOf(gateway, turn, signal);
+  try {
+    yield* resumptions();
+    let next = entries.next();
+    for (;;) {
+      const first = await Promise.race([next, bell.promise]);
+      if (first === "rung") {
+        bell = Promise.withResolvers();
+        yield* resumptions();
+        continue;
+      }
+      if (first.done === true) break;
+      if (first.value.atMs >= askedAtMs) yield* resumptions(); // old entries come at once: nobody can have come between them
+      yield { name: "entry", data: JSON.stringify(first.value.entry) };
+      next = entries.next();
+      next.catch(() => undefined); // whoever awaits it above hears of it; nobody does once the onlooker has left
+    }
+    yield* resumptions();
+  } finally {
+    unsubscribe?.();
+  }
+}
+
+async function* entriesOf(
+  { turns, dashboardText }: Pick<Gateway, "turns" | "dashboardText">,
+  { turnId, sealed }: Pick<TurnRecord, "turnId" | "sealed">,
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly atMs: number; readonly entry: unknown }, void> {
+  if (sealed === true) {
+    for await (const event of turns.outline(turnId, startOfLog, signal))
+      yield { atMs: event.atMs, entry: timelineEntry(event) };
+  } else {
+    for await (const event of turns.follow(turnId, startOfLog, signal))
+      yield { atMs: event.atMs, entry: openTimelineEntry(event, dashboardText === true) };
+  }
+}

@@ -1,0 +1,88 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../base/clock.ts";
+import { fakeGateway, fakeKey } from "../gateway.fake.ts";
+import { type Listening, listen } from "./listen.ts";
+
+const opened: Listening[] = [];
+afterEach(async () => {
+  for (const listening of opened.splice(0)) await listening.close();
+});
+
+/** Only ever waited out where a limit holds. */
+const short = { firstByteMs: 150, headersMs: 150, requestMs: 300, idleMs: 150 };
+
+async function listening(limits: Partial<typeof short> = {}): Promise<Listening> {
+  const { gateway } = fakeGateway({ clock: systemClock });
+  const here = await gateway.listen({ host: "127.0.0.1", port: 0, limits: { ...short, ...limits } });
+  opened.push(here);
+  return here;
+}
+
+/** What the gateway sent until it closed the connection. */
+async function untilClosed(port: number, write: (socket: Socket) => void): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  let got = "";
+  socket.on("data", (bytes: Buffer) => (got += bytes.toString("latin1")));
+  socket.on("error", () => {}); // a reset is an end too
+  await once(socket, "connect");
+  write(socket);
+  await once(socket, "close");
+  return got;
+}
+
+const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${fakeKey}\r\n`;
+
+describe("a connection that keeps the gateway waiting is closed", () => {
+  it.each([
+    ["says nothing", () => {}],
+    ["stops in the middle of HTTP/2's preface", (socket: Socket) => socket.write("PRI * HT")],
+    ["sends HTTP/2's preface and nothing more", (socket: Socket) => socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")],
+    ["stops in its headers", (socket: Socket) => socket.write(head)],
+    [
+      "stops in its body",
+      (socket: Socket) => socket.write(`${head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{"mo`),
+    ],
+    [
+      "asks once and keeps the line",
+      (socket: Socket) => socket.write("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"),
+    ],
+    [
+      "stops in the headers of its second request",
+      (socket: Socket) => socket.write("GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\nGET /health HTTP/1.1\r\nho"),
+    ],
+  ] as const)("when it %s", async (_, write) => {
+    const { port } = await listening();
+    await expect(untilClosed(port, write)).resolves.toBeTypeOf("string"); // it hangs where no limit holds
+  });
+
+  it("and a late body is answered with 408", async () => {
+    const { port } = await listening();
+    const got = await untilClosed(port, (socket) => socket.write(`${head}content-length: 100\r\n\r\n{"mo`));
+    expect(got).toContain("408");
+  });
+});
+
+describe("an answer that is being sent", () => {
+  it("is ended by no limit, however slowly it flows", async () => {
+    const beats = 4;
+    const sayBeats = async (response: ServerResponse) => {
+      for (let beat = 0; beat < beats; beat++) {
+        response.write(`beat ${beat}\n`);
+        await systemClock.sleep(2 * short.requestMs, new AbortController().signal);
+      }
+      response.end();
+    };
+    const here = await listen(
+      { host: "127.0.0.1", port: 0, limits: short },
+      {
+        http1: (_request, response) => void sayBeats(response),
+      },
+    );
+    opened.push(here);
+    const answer = await (await fetch(here.url)).text();
+    expect(answer.trim().split("\n")).toHaveLength(beats);
+  });
+});

@@ -1,0 +1,124 @@
+import { createHash } from "node:crypto";
+import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
+
+/** A key that opens the gateway. The first one is its owner's: it sees every turn, the others only their own. */
+export interface GatewayKey {
+  readonly name: string;
+  readonly key: Secret;
+}
+
+/** Who may ask, and from where. */
+export interface GuardPolicy {
+  readonly keys: readonly GatewayKey[];
+  /** Lower-case host names without ports. */
+  readonly hosts: ReadonlySet<string>;
+  readonly origins: ReadonlySet<string>;
+  /** The key in the owner's file, where that may be another one by now: it opens the gateway as the owner's does. */
+  readonly keyInFile?: (() => Secret | undefined) | undefined;
+}
+
+/** Who asks: a key's name, its digest (joins and turn lists never cross it), and whether it is the owner's. */
+export interface Caller {
+  readonly name: string;
+  readonly digest: string;
+  readonly owner: boolean;
+}
+
+/** A request that is turned away, with the status that says so in every API. */
+export interface Refusal {
+  readonly status: 400 | 401 | 403;
+  readonly error: ErrorRecord;
+}
+
+const loopbackHosts = ["127.0.0.1", "localhost", "[::1]"];
+const shortestKey = 16;
+
+/** @throws MillraceError `invalid_request` without a key, or with one too short to protect anything. */
+export function openGuard(
+  keys: readonly GatewayKey[],
+  allowedHosts: readonly string[],
+  allowedOrigins: readonly string[],
+): GuardPolicy {
+  if (keys.length === 0) throw new MillraceError("invalid_request", "A gateway needs a key.");
+  for (const { name, key } of keys) {
+    if (key.reveal().length < shortestKey) {
+      throw new MillraceError("invalid_request", `The key \`${name}\` is shorter than ${shortestKey} characters.`, {
+        hint: "`millrace key --new` makes a good one.",
+      });
+    }
+  }
+  const hosts = new Set([...loopbackHosts, ...allowedHosts.map((host) => host.toLowerCase())]);
+  return { keys, hosts, origins: new Set(allowedOrigins) };
+}
+
+/**
+ * Host and Origin, before anything else is looked at: a page in the user's browser can reach loopback, directly or
+ * through a name that it points there, and must get nothing. Source: design.md, decision 6.
+ */
+export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | undefined {
+  const host = headers.get("host");
+  if (host === null) return refusal(400, "The request has no Host header.", "Send one.");
+  if (!policy.hosts.has(hostName(host))) {
+    return refusal(403, `Host ${quote(host)} is not served here.`, "Use 127.0.0.1 or localhost, or allow the host.");
+  }
+  const origin = headers.get("origin");
+  if (origin !== null && !policy.origins.has(origin)) {
+    return refusal(
+      403,
+      `Pages of ${quote(origin)} may not call this gateway.`,
+      "Allow the origin in the configuration.",
+    );
+  }
+  return undefined;
+}
+
+/** The caller whose key the request carries: `Authorization: Bearer` or `x-api-key`. Every key is compared, in constant time. */
+export function authenticate(policy: GuardPolicy, headers: Headers): Caller | undefined {
+  const bearer = /^bearer +(.+)$/i.exec(headers.get("authorization") ?? "")?.[1]?.trim();
+  let caller: Caller | undefined;
+  for (const text of [bearer, headers.get("x-api-key")?.trim()]) {
+    if (!text) continue;
+    const given = digestOf(new Secret(text));
+    for (const [index, { name, key }] of policy.keys.entries()) {
+      const digest = digestOf(key);
+      if (new Secret(given).equals(new Secret(digest))) caller ??= { name, digest, owner: index === 0 };
+    }
+    if (caller === undefined && isInFile(policy, given)) caller = ownerOf(policy, policy.keys[0]?.name);
+  }
+  return caller;
+}
+
+function isInFile({ keyInFile }: GuardPolicy, given: string): boolean {
+  const key = keyInFile?.();
+  return key !== undefined && new Secret(given).equals(new Secret(digestOf(key)));
+}
+
+/** The owner, for a request that carries no key but a session of the dashboard. */
+export function ownerOf(policy: GuardPolicy, name = "dashboard"): Caller | undefined {
+  const [owner] = policy.keys;
+  return owner === undefined ? undefined : { name, digest: digestOf(owner.key), owner: true };
+}
+
+/** What a request without a good key is told; the same whether there was none or a wrong one. */
+export function unauthenticated(): Refusal {
+  const error = new MillraceError("unauthenticated", "The request carries no valid key of this gateway.");
+  return { status: 401, error: error.toRecord() };
+}
+
+/** Digests are compared, not keys: their length says nothing. */
+function digestOf(key: Secret): string {
+  return createHash("sha256").update("millrace caller\0").update(key.reveal()).digest("hex");
+}
+
+function hostName(host: string): string {
+  return host.trim().toLowerCase().replace(/:\d+$/, "");
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, 200));
+}
+
+function refusal(status: 400 | 403, message: string, hint: string): Refusal {
+  return { status, error: new MillraceError("invalid_request", message, { hint }).toRecord() };
+}

@@ -1,0 +1,14 @@
+import type { TurnRecord } from "../../log/store.ts";
+
+/** What every answer about a turn says in its headers: which one, until when it is kept by the clock of `date`, and whether only memory holds it. */
+export function keptHeaders({
+  turnId,
+  expiresAtMs,
+  degraded,
+}: Pick<TurnRecord, "turnId" | "expiresAtMs" | "degraded">): Readonly<Record<string, string>> {
+  return {
+    "x-millrace-turn": turnId,
+    "x-millrace-degraded": String(degraded),
+    "x-millrace-expires": new Date(expiresAtMs).toISOString(),
+  };
+}

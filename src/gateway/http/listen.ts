@@ -1,0 +1,125 @@
+import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
+import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import { createServer as createNetServer, type Socket } from "node:net";
+import { bestEffort } from "../../base/async.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import {
+  type ConnectionLimits,
+  defaultConnectionLimits,
+  http1Options,
+  limitFirstByte,
+  limitIdleSessions,
+  watchRequests,
+} from "./connection-limits.ts";
+
+/** A gateway that listens. */
+export interface Listening {
+  readonly url: string;
+  readonly port: number;
+  /** Stops accepting, ends what is open, resolves when every socket is closed. */
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  /** Allows a host beyond loopback: keys then travel in clear text over that network. */
+  readonly allowNonLoopback?: boolean;
+  readonly limits?: Partial<ConnectionLimits>;
+}
+
+/** What answers on the port: HTTP/1.1, and HTTP/2 with prior knowledge where something speaks it. */
+export interface PortHandlers {
+  readonly http1: RequestListener;
+  readonly http2?: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+}
+
+const preface = Buffer.from("PRI * HTTP/2.0");
+const loopback = new Set(["127.0.0.1", "localhost", "::1"]);
+
+/** Whether `listen` failed because another program has the port: take another one. */
+export function isPortTaken(error: unknown): boolean {
+  return isMillraceError(error) && error.param === "port" && error.code === "invalid_request";
+}
+
+/**
+ * Listens on one port for both HTTP versions; a connection is handed to the one whose first bytes it sends.
+ *
+ * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is beyond loopback and nobody said so.
+ */
+export async function listen(options: ListenOptions, handlers: PortHandlers): Promise<Listening> {
+  if (!loopback.has(options.host) && options.allowNonLoopback !== true) {
+    throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
+      param: "host",
+      hint: "Keep 127.0.0.1, or say that the key and all prompts may cross that network in clear text.",
+    });
+  }
+  const limits = { ...defaultConnectionLimits, ...options.limits };
+  const http1 = createHttpServer({ noDelay: true, ...http1Options(limits) }, handlers.http1);
+  watchRequests(http1);
+  const http2 = handlers.http2 === undefined ? undefined : createHttp2Server({}, handlers.http2);
+  if (http2 !== undefined) limitIdleSessions(http2, limits);
+  const sockets = new Set<Socket>();
+  const server = createNetServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    socket.on("error", () => socket.destroy()); // a reset while nobody reads is an ordinary end
+    const { began } = limitFirstByte(socket, limits);
+    sniff(socket, (isHttp2) => {
+      began();
+      (isHttp2 && http2 !== undefined ? http2 : http1).emit("connection", socket);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
+    server.listen(options.port, options.host, resolve);
+  });
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : options.port;
+  const host = options.host.includes(":") ? `[${options.host}]` : options.host;
+  return { url: `http://${host}:${port}`, port, close: () => closeAll(server, http1, sockets) };
+}
+
+/**
+ * Waits until the first bytes tell HTTP/2's preface from anything else, then puts them back. `P` alone decides nothing:
+ * POST begins with it too. Source: facts/toolbox.md, 3.
+ */
+function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
+  let got = Buffer.alloc(0);
+  const onReadable = () => {
+    for (let bytes = socket.read() as Buffer | null; bytes !== null; bytes = socket.read() as Buffer | null) {
+      got = Buffer.concat([got, bytes]); // no encoding is set, so reads are buffers
+    }
+    if (got.length === 0) return;
+    const length = Math.min(got.length, preface.length);
+    const matches = got.subarray(0, length).equals(preface.subarray(0, length));
+    if (matches && got.length < preface.length) return;
+    socket.off("readable", onReadable);
+    socket.unshift(got);
+    decide(matches);
+  };
+  socket.on("readable", onReadable);
+}
+
+function listenError(error: NodeJS.ErrnoException, options: ListenOptions): MillraceError {
+  if (error.code === "EADDRINUSE" || error.code === "EACCES") {
+    return new MillraceError("invalid_request", `Port ${options.port} on ${options.host} is taken or not allowed.`, {
+      param: "port",
+      hint: "Choose another one, or 0 for any that is free.",
+      cause: error,
+    });
+  }
+  return new MillraceError("invalid_request", `Cannot listen on ${options.host}.`, { param: "host", cause: error });
+}
+
+async function closeAll(
+  server: ReturnType<typeof createNetServer>,
+  http1: HttpServer,
+  sockets: Set<Socket>,
+): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  http1.close(() => {}); // it listens nowhere itself: this ends its look for slow requests
+  for (const socket of sockets) socket.destroy();
+  await bestEffort(closed);
+}

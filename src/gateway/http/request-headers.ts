@@ -1,0 +1,109 @@
+import { MillraceError } from "../../base/errors.ts";
+
+/** Headers that name a client's own session, the more specific first. Source: facts/toolbox.md, 5. */
+const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
+const longestKey = 255;
+const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/**
+ * The client's session: what its session headers say, each value once; undefined where it sends none. Two threads of one session are
+ * two: neither joins the other's request, nor ends it.
+ */
+export function sessionOf(headers: Headers): string | undefined {
+  const values = sessionHeaders.map((name) => headers.get(name)?.trim().slice(0, longestKey) ?? "");
+  return [...new Set(values)].filter((value) => value !== "").join("/") || undefined;
+}
+
+/**
+ * Who asks: the product in `x-millrace-client` where there is one (a page cannot set its user agent, and libraries set their
+ * own), else the one at the head of the user agent: `opencode/1.18.33`.
+ */
+export function clientOf(headers: Headers): string | undefined {
+  const product = /^[\w@./+-]{1,80}/;
+  const [named, agent] = [headers.get("x-millrace-client"), headers.get("user-agent")];
+  return product.exec(named?.trim() ?? "")?.[0] ?? product.exec(agent ?? "")?.[0];
+}
+
+/** What the client says it works on; for the usage history. */
+export function projectOf(headers: Headers): string | undefined {
+  const project = textOf(headers.get("x-millrace-project")?.trim() ?? "");
+  return project === "" ? undefined : project.slice(0, longestKey);
+}
+
+/** A header as its sender wrote it: folders have names in UTF-8, which arrive byte by byte. Source: RFC 9110, 5.5. */
+function textOf(bytes: string): string {
+  if (!/[\u0080-\u00ff]/.test(bytes)) return bytes;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes, (letter) => letter.charCodeAt(0)));
+  } catch {
+    return bytes; // Latin-1, as it came
+  }
+}
+
+/** Whether an SDK says that it sends this request again. */
+export function isRetry(headers: Headers): boolean {
+  return Number(headers.get("x-stainless-retry-count") ?? "0") > 0;
+}
+
+/**
+ * `Idempotency-Key` or `x-idempotency-key`, bare or as a quoted structured-field string.
+ *
+ * @throws MillraceError `invalid_request` when it is empty, too long, or the two headers differ.
+ */
+export function idempotencyKeyOf(headers: Headers): string | undefined {
+  const given = ["idempotency-key", "x-idempotency-key"].flatMap((name) => headers.get(name) ?? []);
+  const keys = new Set(given.map((text) => /^"(.*)"$/.exec(text.trim())?.[1] ?? text.trim()));
+  if (keys.size === 0) return undefined;
+  const [key = ""] = keys;
+  if (keys.size > 1) {
+    throw new MillraceError("invalid_request", "Idempotency-Key and x-idempotency-key name two different keys.", {
+      param: "idempotency-key",
+      hint: "Send one of them, or the same key in both.",
+    });
+  }
+  if (key === "" || key.length > longestKey || !/^[\x21-\x7e ]+$/.test(key)) {
+    throw new MillraceError("invalid_request", `The idempotency key must be 1 to ${longestKey} printable characters.`, {
+      param: "idempotency-key",
+      hint: "A UUID is a good one.",
+    });
+  }
+  return key;
+}
+
+/**
+ * How long the turn goes on with nobody reading, in ms: to its end with `?detach=1` or where `x-millrace-grace` or `?grace=` is
+ * `detach`, else as these say, in seconds or with a unit (`90`, `500ms`, `2m`). The header counts before the query.
+ *
+ * @throws MillraceError `invalid_request` for anything else in one of them.
+ */
+export function graceMsOf(headers: Headers, query: URLSearchParams): number | undefined {
+  const detach = query.get("detach");
+  if (detach !== null && detach !== "0" && detach !== "false") return Number.POSITIVE_INFINITY;
+  const [name, given] = headers.has("x-millrace-grace")
+    ? (["x-millrace-grace", headers.get("x-millrace-grace")] as const)
+    : (["grace", query.get("grace")] as const);
+  const text = given?.trim();
+  if (text === undefined) return undefined;
+  if (text === "detach") return Number.POSITIVE_INFINITY;
+  const match = /^(\d{1,9})(ms|s|m|h)?$/.exec(text);
+  if (match === null) {
+    throw new MillraceError(
+      "invalid_request",
+      `${name} must be a time like \`90\`, \`500ms\` or \`2m\`, or \`detach\`.`,
+      {
+        param: name,
+      },
+    );
+  }
+  return Number(match[1]) * (graceUnits[match[2] ?? "s"] ?? 1000);
+}
+
+/** As `graceMsOf`, of a whole request. */
+export function graceMsAsked({ headers, url }: Request): number | undefined {
+  return graceMsOf(headers, new URL(url).searchParams);
+}
+
+/** A value made safe for a header: printable ASCII, at most 200 characters. */
+export function headerSafe(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, 200);
+}

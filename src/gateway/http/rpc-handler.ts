@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Clock } from "../../base/clock.ts";
+import type { Models } from "../../models/model.ts";
+import type { Turns } from "../../turns/turns.ts";
+import type { Meter } from "../../usage/meter.ts";
+import type { GatewayMetrics } from "../metrics/metrics.ts";
+import { corsHeaders } from "./cors.ts";
+import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
+import type { GatewayLog } from "./log.ts";
+import type { Timing } from "./timing.ts";
+
+export type RpcRequest = IncomingMessage | Http2ServerRequest;
+export type RpcResponse = ServerResponse | Http2ServerResponse;
+
+/** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It handles only what the guard let pass. */
+export interface RpcHandler {
+  /** Whether this path is of the form of its own (`/aiserver.v1.ChatService/...`); what is not served it refuses itself. */
+  takes(path: string): boolean;
+  handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
+  /** Tells who was turned away why, as this protocol writes errors. */
+  refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void;
+  /** Ends what is open, so that clients come back later. */
+  close?(): Promise<void>;
+}
+
+/** The parts of a gateway that another protocol on its port shares. */
+export interface RpcParts {
+  readonly turns: Turns;
+  readonly models: Models;
+  readonly clock: Clock;
+  readonly log: GatewayLog;
+  readonly metrics: GatewayMetrics;
+  readonly waits: Timing;
+  readonly limits: { readonly maxBodyBytes: number };
+  /** Keeps who came back to a turn, where turns are metered. */
+  readonly meter?: Pick<Meter, "recordResumption"> | undefined;
+}
+
+/** Opens another protocol over a gateway's parts. */
+export type OpenRpc = (parts: RpcParts) => RpcHandler;
+
+/** Whether the request is for the handler; a preflight is answered as for every other route. */
+export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolean {
+  return method !== "OPTIONS" && rpc.takes(url);
+}
+
+/** The handler behind the guard: the same hosts, origins and keys as every other route. */
+export function guarded(policy: GuardPolicy, rpc: RpcHandler): (request: RpcRequest, response: RpcResponse) => void {
+  return (request, response) => {
+    const headers = headersOf(request);
+    const foreign = refuseForeign(policy, headers);
+    const caller = foreign === undefined ? authenticate(policy, headers) : undefined;
+    if (foreign === undefined) {
+      for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
+    }
+    if (caller === undefined) rpc.refuse(request, response, foreign ?? unauthenticated());
+    else rpc.handle(request, response, caller);
+  };
+}
+
+function headersOf(request: RpcRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (name.startsWith(":") || value === undefined) continue;
+    headers.set(name, Array.isArray(value) ? value.join(", ") : value);
+  }
+  const authority = request.headers[":authority"];
+  if (typeof authority === "string") headers.set("host", authority); // HTTP/2 has it instead of Host
+  return headers;
+}

@@ -1,0 +1,64 @@
+import { bestEffort } from "../../base/async.ts";
+import type { WireEvent } from "../dialects/dialect.ts";
+
+/** Headers of every event stream: never cached, never compressed, never held back by a proxy. Source: client-contract row 56. */
+export const sseHeaders: Readonly<Record<string, string>> = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+};
+
+/** One server-sent event as text. Data is split at line ends, as the format asks. Source: WHATWG HTML, 9.2. */
+export function writeSse(event: WireEvent, id?: string): string {
+  const name = event.name === undefined ? "" : `event: ${event.name}\n`;
+  const idLine = id === undefined ? "" : `id: ${id}\n`;
+  const data = /[\r\n]/.test(event.data) ? event.data.split(/\r\n|\r|\n/).join("\ndata: ") : event.data;
+  return `${name}${idLine}data: ${data}\n\n`;
+}
+
+/**
+ * The rest of a stream whose turn has ended. Where nothing is left of it: 204, which stops a client that reconnects by
+ * itself, as an empty stream does not. Source: WHATWG HTML, 9.2.
+ */
+export async function restOfStream(
+  texts: AsyncGenerator<string, void>,
+  controller: AbortController,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const { done, value } = await texts.next();
+  if (done !== true) return new Response(pulledBody(texts, controller, value), { headers });
+  const { "content-type": _none, ...others } = headers;
+  return new Response(null, { status: 204, headers: others });
+}
+
+/**
+ * A body that is produced only as fast as it is read: nothing is asked of `texts` before the reader wants it, but for
+ * `first`, which was. A reader that goes away aborts `controller` first, then frees the producer. Source: style.md 2.5.
+ */
+export function pulledBody(
+  texts: AsyncGenerator<string, void>,
+  controller: AbortController,
+  first?: string,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let taken = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(stream) {
+        if (taken !== undefined) {
+          stream.enqueue(encoder.encode(taken));
+          taken = undefined;
+          return;
+        }
+        const { done, value } = await texts.next();
+        if (done === true) stream.close();
+        else stream.enqueue(encoder.encode(value));
+      },
+      async cancel(reason) {
+        controller.abort(reason);
+        await bestEffort(texts.return());
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import type { Clock } from "../../../base/clock.ts";
+import type { StreamName } from "../../../log/client-stream.ts";
+
+export interface OrderTiming {
+  /** How long an attach waits for one that is there to leave, before it takes the stream over; ms. */
+  readonly waitMs: number;
+  /** In how many parts: after each, what the sockets brought meanwhile is known. */
+  readonly looks: number;
+}
+
+export const defaultOrder: OrderTiming = { waitMs: 250, looks: 5 };
+
+/** One attach among those of its stream. */
+export interface Place {
+  /**
+   * Resolves once this attach may take the stream over: true when everybody who was there before it has left, false when it
+   * has waited for that long enough, over all calls. It waits for nobody of its own life, which a client that counts its attaches names: that is the
+   * log's to decide. Rejects with the signal's reason.
+   */
+  untilFree(signal: AbortSignal): Promise<boolean>;
+  /** It takes the stream over now: whoever came before and has not taken it is overtaken. */
+  take(): void;
+  /** Whether one that came later has taken the stream over. */
+  readonly isOvertaken: boolean;
+  /** Nobody waits for it any more: its client has left, or it is over. */
+  letPass(): void;
+  /** It is over. */
+  close(): void;
+}
+
+interface Waiting {
+  readonly number: number;
+  readonly life: string | undefined;
+  /** Aborts when nobody has to wait for it any more. */
+  readonly passed: AbortController;
+  /** How often it has looked whether those before it have left. */
+  looked: number;
+}
+
+interface Stream {
+  readonly here: Set<Waiting>;
+  came: number;
+  /** The latest that took the stream over. */
+  taken: number;
+}
+
+/**
+ * Has an attach wait a moment where another one has its stream. A connection that was cut may be worked on after its client's next
+ * one, and where its client does not count its attaches nothing in it says that it is the older: but it is gone by then, since its
+ * own connection is. Of attaches that are counted the log knows which is the older (`StreamStore.attachStream`). In this
+ * process only.
+ */
+export class AttachOrder {
+  readonly #clock: Clock;
+  readonly #timing: OrderTiming;
+  readonly #streams = new Map<string, Stream>();
+
+  constructor(clock: Clock, timing: OrderTiming = defaultOrder) {
+    this.#clock = clock;
+    this.#timing = timing;
+  }
+
+  /** The attach is there now: all that came earlier and have not left are before it. `life`: of a client that counts its attaches. */
+  come(name: StreamName, life: string | undefined): Place {
+    const key = keyOf(name);
+    const stream = this.#streams.get(key) ?? { here: new Set(), came: 0, taken: 0 };
+    this.#streams.set(key, stream);
+    const before = [...stream.here].filter((other) => other.life === undefined || other.life !== life);
+    const self: Waiting = { number: ++stream.came, life, passed: new AbortController(), looked: 0 };
+    stream.here.add(self);
+    return {
+      untilFree: (signal) => this.#untilPassed(self, before, signal),
+      take: () => void (stream.taken = Math.max(stream.taken, self.number)),
+      get isOvertaken() {
+        return stream.taken > self.number;
+      },
+      letPass: () => self.passed.abort(),
+      close: () => {
+        self.passed.abort();
+        stream.here.delete(self);
+        if (stream.here.size === 0 && this.#streams.get(key) === stream) this.#streams.delete(key);
+      },
+    };
+  }
+
+  /** Waits for those to leave, as long as that may take. */
+  async #untilPassed(self: Waiting, those: readonly Waiting[], signal: AbortSignal): Promise<boolean> {
+    const { waitMs, looks } = this.#timing;
+    signal.throwIfAborted();
+    for (const { passed } of those) {
+      while (!passed.signal.aborted && self.looked < looks) {
+        const hasSlept = await this.#clock.sleep(waitMs / looks, AbortSignal.any([passed.signal, signal])).then(
+          () => true,
+          () => false, // it has left, or nobody waits any more
+        );
+        signal.throwIfAborted();
+        if (hasSlept) self.looked++;
+      }
+    }
+    return those.every(({ passed }) => passed.signal.aborted);
+  }
+}
+
+function keyOf({ caller, name, clientKey }: StreamName): string {
+  const parts = JSON.stringify([caller, name, clientKey?.reveal() ?? ""]);
+  return createHash("sha256").update(parts).digest("base64url");
+}

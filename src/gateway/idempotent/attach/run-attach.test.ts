@@ -1,0 +1,82 @@
+import { create } from "@bufbuild/protobuf";
+import { ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { FakeClock } from "../../../base/clock.fake.ts";
+import {
+  type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
+  StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
+} from "../../../proto/aiserver/v1/chat_pb.ts";
+import { FakeBackend } from "../../../turns/backend.fake.ts";
+import { type MessageInit, say } from "../raw-client.fake.ts";
+import { parseAttach } from "../rpc/attach-headers.ts";
+import { headersOf, newNames, sealedMemoryLog } from "../stream-world.fake.ts";
+import { gatewayOver } from "./attachers.fake.ts";
+import { runAttach } from "./run-attach.ts";
+
+/** An attach whose messages come when the test says so, and then end as it says. */
+function attach() {
+  const store = sealedMemoryLog(new FakeClock());
+  const { parts, turns } = gatewayOver(store, new FakeBackend(), "owner-1");
+  const headers = new Headers(headersOf(newNames()));
+  const client = new AbortController();
+  const arrived = Promise.withResolvers<{ readonly said: readonly MessageInit[]; readonly error?: Error }>();
+  async function* messages(): AsyncGenerator<ClientMessage, void> {
+    const { said, error } = await arrived.promise;
+    for (const init of said) yield create(ClientMessageSchema, init);
+    if (error !== undefined) throw error;
+  }
+  const down = runAttach(
+    parts,
+    {
+      caller: "caller",
+      headers: async () => headers,
+      messages: messages(),
+      waitsForGaps: false,
+      signal: client.signal,
+    },
+    new AbortController().signal,
+  );
+  return {
+    down,
+    leave: () => client.abort(new Error("left")),
+    arrive: (said: readonly MessageInit[], error?: Error) => arrived.resolve({ said, ...(error && { error }) }),
+    /** What was accepted, by number. */
+    accepted: async () => {
+      const { accepted } = await store.attachStream(parseAttach(headers, "caller").name, "observe");
+      await turns.stop();
+      return accepted.map(({ seqno, turnId }) => ({ seqno, starts: turnId !== undefined }));
+    },
+  };
+}
+
+const request = [{ seqno: 0, starts: true }];
+
+test("what came before the client of an open attach left is worked on, and then the attach is over", async () => {
+  const { down, leave, arrive, accepted } = attach();
+  await down.next(); // the welcome
+  leave();
+  const over = down.return();
+  arrive([say.request("Hello"), say.close(1)]);
+  await over;
+  expect(await accepted()).toEqual([...request, { seqno: 1, starts: false }]);
+});
+
+test("a client that left before its attach was open is heard, and is told nothing", async () => {
+  const { down, leave, arrive, accepted } = attach();
+  leave();
+  arrive([say.request("Hello")], new Error("the connection broke"));
+  const told = [];
+  for await (const message of down) told.push(message.response.case);
+  expect(told).toEqual(["welcomeMessage"]); // which nobody takes from a connection that is gone
+  expect(await accepted()).toEqual(request);
+});
+
+test("what came before something that cannot be read counts", async () => {
+  const { down, arrive, accepted } = attach();
+  arrive([say.request("Hello")], new ConnectError("not a message", 3));
+  const read = async () => {
+    for await (const _ of down) continue;
+  };
+  await expect(read()).rejects.toThrow(/cannot be read/);
+  expect(await accepted()).toEqual(request);
+});

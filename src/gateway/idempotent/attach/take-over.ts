@@ -1,0 +1,78 @@
+import { isMillraceError } from "../../../base/errors.ts";
+import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
+import type { Attachment, StreamTurns } from "../../../turns/attachment.ts";
+import type { AttachAsk } from "../rpc/attach-headers.ts";
+import type { Incoming } from "../rpc/incoming.ts";
+import { StreamState } from "../stream/stream-state.ts";
+import type { Place } from "./attach-order.ts";
+
+type Streams = Pick<StreamTurns, "attach">;
+type Name = AttachAsk["name"];
+
+const never = new AbortController().signal;
+
+/**
+ * Whether an attach takes its stream over, once it is known who of the others is there. One whose client has left (`signal`) does so
+ * only for what it brought that is not stored yet, and only where nobody else is: elsewhere an abort ends what runs and takes
+ * nothing over, or ends the stream itself where nothing runs, and all the rest is nothing. Once a later attach has the stream, what
+ * this one brought is overtaken.
+ *
+ * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Who leaves at once".
+ */
+export async function takesOver(
+  streams: Streams,
+  { name }: Pick<AttachAsk, "name">,
+  place: Place,
+  incoming: Incoming<ClientMessage>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (await livesUntilFree(place, signal)) return true;
+  if (!(await incoming.hasAny())) return false;
+  const isAlone = await place.untilFree(never);
+  if (place.isOvertaken) return false;
+  const said = await incoming.all();
+  if (!isAlone) {
+    if (!said.some(({ request }) => request.case === "abort")) return false;
+    if (await endsWhatRuns(streams, name, place)) return false;
+  }
+  return (await isNews(streams, name, said)) && !place.isOvertaken;
+}
+
+async function livesUntilFree(place: Place, signal: AbortSignal): Promise<boolean> {
+  try {
+    await place.untilFree(signal);
+    return true;
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    return false;
+  }
+}
+
+/** Whether any of it is not stored: who comes back says again all that was not acknowledged, and maybe to another gateway. */
+async function isNews(streams: Streams, name: Name, said: readonly ClientMessage[]): Promise<boolean> {
+  const state = new StreamState((await observed(streams, name))?.accepted ?? []);
+  return said.some(({ seqno, request }) => {
+    if (seqno !== undefined) return seqno >= state.accepted;
+    return (request.case === "abort" || request.case === "close") && !state.has(request.case);
+  });
+}
+
+/** Undefined where there is no such stream: the attach itself makes it, or is refused. */
+async function observed(streams: Streams, name: Name): Promise<Attachment | undefined> {
+  try {
+    return await streams.attach(name, "observe");
+  } catch (error) {
+    if (isMillraceError(error) && error.code === "expired") return undefined;
+    throw error;
+  }
+}
+
+/** In the name of whoever has the stream now; false, and nothing is ended, where no turn of it runs. */
+async function endsWhatRuns(streams: Streams, name: Name, place: Place): Promise<boolean> {
+  const there = await observed(streams, name);
+  const last = there?.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;
+  const turn = last === undefined ? undefined : await there?.get(last);
+  if (turn === undefined || turn.ended) return false;
+  if (!place.isOvertaken) await there?.cancel(turn.turnId, "client"); // else it is the turn of somebody who came later
+  return true;
+}

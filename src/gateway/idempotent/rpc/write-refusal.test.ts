@@ -1,0 +1,66 @@
+import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { BidiService, ChatService } from "../../../proto/aiserver/v1/chat_pb.ts";
+import { fakeKey } from "../../gateway.fake.ts";
+import { detailsOf, rawClient, say, tierNames } from "../raw-client.fake.ts";
+import { attach, newNames, streamWorld } from "../stream-world.fake.ts";
+
+const unauthorized = { number: 38, info: { code: "unauthenticated" } };
+const failureOf = (call: Promise<unknown>): Promise<ConnectError> =>
+  call.then(
+    () => Promise.reject(new Error("the call went well")),
+    (error: ConnectError) => error,
+  );
+
+describe("a call that the guard turns away has details, so that an original client does not try for ever", () => {
+  test.each(tierNames)("over %s", async (tier) => {
+    const world = await streamWorld();
+    const wrong = { authorization: "Bearer of another key altogether" };
+    const refused = attach(world, tier, newNames(), "0", wrong).send(say.request("Hello"));
+    const error = await refused.ended;
+    expect(error?.code).toBe(Code.Unauthenticated);
+    expect(detailsOf(error)).toMatchObject(unauthorized);
+    expect(refused.messages).toHaveLength(0);
+    const foreign = await attach(world, tier, newNames(), "0", { origin: "http://evil.example" }).ended;
+    expect(foreign?.code).toBe(Code.PermissionDenied);
+    expect(detailsOf(foreign)).toMatchObject({ number: 38, info: { reason: "foreign" } });
+  });
+
+  test("of BidiAppend, over HTTP/1.1 and HTTP/2", async () => {
+    const { listening } = await streamWorld();
+    const { transports } = rawClient({ url: listening.url, key: "of another key altogether" });
+    for (const transport of Object.values(transports)) {
+      const call = createClient(BidiService, transport).bidiAppend({ requestId: { requestId: "a" }, data: "" });
+      const error = await failureOf(call);
+      expect(error.code).toBe(Code.Unauthenticated);
+      expect(detailsOf(error)).toMatchObject(unauthorized);
+    }
+  });
+
+  test("keeps its status where a person asks", async () => {
+    const { listening } = await streamWorld();
+    const url = `${listening.url}/${BidiService.typeName}/BidiAppend`;
+    const refused = await fetch(url, { method: "POST", body: "{}", headers: { "content-type": "application/json" } });
+    expect(refused.status).toBe(401);
+    expect(await refused.json()).toMatchObject({
+      code: "unauthenticated",
+      details: [{ type: "aiserver.v1.ErrorDetails" }],
+    });
+  });
+});
+
+test("a method that is not served, and a message that is too large, are refused with details", async () => {
+  const { listening } = await streamWorld({ gateway: { maxBodyBytes: 100 } });
+  const headers = { "x-api-key": fakeKey, "content-type": "application/json" };
+  const old = await fetch(`${listening.url}/${ChatService.typeName}/StreamUnifiedChat`, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/connect+json" },
+    body: "{}",
+  });
+  expect(old.status).toBe(200);
+  expect(await old.text()).toMatch(/"code":"unimplemented".*aiserver.v1.ErrorDetails/);
+  const body = JSON.stringify({ data: "00".repeat(100) });
+  const large = await fetch(`${listening.url}/${BidiService.typeName}/BidiAppend`, { method: "POST", headers, body });
+  expect(large.status).toBe(429);
+  expect(await large.text()).toMatch(/"code":"resource_exhausted".*aiserver.v1.ErrorDetails/);
+});

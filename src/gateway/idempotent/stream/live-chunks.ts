@@ -1,0 +1,54 @@
+import { startOfLog } from "../../../base/ids.ts";
+import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../../proto/aiserver/v1/chat_pb.ts";
+import type { Attachment } from "../../../turns/attachment.ts";
+import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
+import { Bell } from "./bell.ts";
+import { chainDigest } from "./chain.ts";
+import { waitsForResults } from "./read-answer.ts";
+import type { StreamState } from "./stream-state.ts";
+
+export interface LiveChunksOptions {
+  readonly reading: Pick<Attachment, "read">;
+  readonly state: StreamState;
+  /** Has `bell` rung whenever the state may have changed. */
+  readonly tell: (bell: Bell) => void;
+  readonly cursor: string;
+  readonly encoder?: StreamEncoder;
+}
+
+/**
+ * Every chunk of a stream after the cursor, live ones too, up to its end, at the reader's pace. Waits between two turns
+ * for what the client sends. A reader that comes back after a turn's last chunk says that it was delivered.
+ *
+ * Throws what reading a turn throws, and the signal's reason.
+ */
+export async function* liveChunks(options: LiveChunksOptions, signal: AbortSignal): AsyncGenerator<ServerChunk, void> {
+  const { reading, state, tell, cursor, encoder = new StreamEncoder(chainDigest, () => state.unread) } = options;
+  const bell = new Bell();
+  const ring = () => bell.ring();
+  tell(bell);
+  signal.addEventListener("abort", ring, { once: true });
+  try {
+    for (let index = 0; ; index++) {
+      let turnId = state.turns[index];
+      for (; turnId === undefined; turnId = state.turns[index]) {
+        const waits = index === 0 || waitsForResults(encoder.turnEnd);
+        const how = waits ? state.endAfter(encoder.blocks) : undefined;
+        if (how !== undefined) {
+          const chunk = encoder.end(how);
+          if (chunk.eventId > cursor) yield chunk;
+          return;
+        }
+        await bell.wait();
+        signal.throwIfAborted();
+      }
+      encoder.begin();
+      for await (const event of reading.read(turnId, startOfLog, signal)) {
+        for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
+      }
+      if (encoder.ended !== undefined) return;
+    }
+  } finally {
+    signal.removeEventListener("abort", ring);
+  }
+}

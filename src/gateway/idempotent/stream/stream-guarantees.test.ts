@@ -1,0 +1,380 @@
+import { readdir, readFile } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { join } from "node:path";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { FakeClock } from "../../../base/clock.fake.ts";
+import { systemClock } from "../../../base/clock.ts";
+import { MillraceError } from "../../../base/errors.ts";
+import type { TurnEventBody } from "../../../log/event.ts";
+import { FailingMedium } from "../../../log/failing-medium.fake.ts";
+import { openLiveLog } from "../../../log/live/open-live-log.ts";
+import { MemoryMedium } from "../../../log/memory/memory-medium.ts";
+import { openLog } from "../../../log/open-log.ts";
+import { defaultRetention } from "../../../log/retention.ts";
+import { SettableClock } from "../../../log/turn.fake.ts";
+import { BidiRequestIdSchema } from "../../../proto/aiserver/v1/chat_pb.ts";
+import { fakeKey } from "../../gateway.fake.ts";
+import { SseReader } from "../../http/sse.fake.ts";
+import type { GatewayMeter } from "../../options.ts";
+import { detailsOf, type RawAttach, say, tierNames } from "../raw-client.fake.ts";
+import {
+  attach,
+  headersOf,
+  newNames,
+  type StreamWorldOptions,
+  sealedFileLog,
+  streamWorld,
+  testCodec,
+} from "../stream-world.fake.ts";
+
+const lastOf = ({ chunks }: RawAttach) => chunks.at(-1)?.eventId ?? "0";
+
+async function begun(options: StreamWorldOptions = {}, question = "Hello") {
+  const world = await streamWorld(options);
+  const names = newNames();
+  const first = attach(world, "bidi", names).send(say.request(question));
+  await first.until(({ acks, chunks }) => acks.includes(0) && chunks.length > 0);
+  return { world, names, first };
+}
+
+describe("a stream", () => {
+  test("R12: leaves nothing readable on the disk, whoever has the gateway's own key", async () => {
+    const { store, folder } = await sealedFileLog(systemClock);
+    const { world, names, first } = await begun({ store }, "canary-question-5f1c");
+    world.backend.last.text("canary-answer-5f1c");
+    world.backend.last.finish("canary-answer-5f1c");
+    expect(await first.ended).toBeUndefined();
+    const clear = "canary-label-5f1c";
+    await store.renewOwner(clear, 1);
+    const found = new Set<string>();
+    for (const file of await readdir(folder)) {
+      const text = (await readFile(join(folder, file))).toString("latin1");
+      for (const [word] of text.matchAll(/canary-[a-z]+-5f1c/g)) found.add(word);
+      for (const secret of [names.encryptionKey, names.key]) expect(text).not.toContain(secret);
+    }
+    expect([...found]).toEqual([clear]); // the search finds what is there
+  });
+
+  test("notes who came back to its turn, and from where in it", async () => {
+    const returns: unknown[] = [];
+    const meter = { recordResumption: (resumption: unknown) => returns.push(resumption) } as unknown as GatewayMeter; // only this is asked
+    const { world, names, first } = await begun({ gateway: { meter } });
+    expect(returns).toEqual([]);
+    const cursor = lastOf(first);
+    await attach(world, "bidi", names, cursor).until(({ welcome }) => welcome !== undefined);
+    const [turn] = await world.store.list({ limit: 1 });
+    expect(returns).toMatchObject([{ turnId: turn?.turnId, how: "cursor", after: cursor.split(".")[1] }]);
+  });
+
+  test("shows its keeper what happened and when, while it runs and after its end, and no word of it", async () => {
+    const secret = "canary-5f1c";
+    const { world, first } = await begun({ gateway: { dashboardText: true } }, secret);
+    const { request } = world.fake;
+    const [turn] = await world.store.list({ limit: 1 });
+    const path = `/v1/turns/${turn?.turnId}`;
+    const running = await request(`${path}/summary`);
+    expect(await running.json()).toMatchObject({ sealed: true, status: "running", shows_text: false, prompt: null });
+    const timeline = new SseReader(await request(`${path}/timeline`));
+    const feed = new SseReader(await request("/v1/turns/feed"));
+    expect(JSON.parse((await feed.next())?.data ?? "")).toMatchObject([{ sealed: true, status: "running" }]);
+    world.backend.last.text(secret);
+    await first.until(({ text }) => text === secret);
+    world.backend.last.emit({
+      type: "tool_call",
+      callId: secret,
+      name: secret,
+      argumentsDelta: `{"a":"${secret}"}`,
+      done: true,
+    });
+    world.backend.last.emit({
+      type: "usage",
+      promptTokens: 9,
+      completionTokens: 3,
+      thinkingTokens: 0,
+      estimated: false,
+    });
+    world.backend.last.finish(secret);
+    const live = await timeline.rest();
+    const told = async () => (await new SseReader(await request(`${path}/timeline`)).rest()).map(({ data }) => data);
+    expect(live.map(({ data }) => data)).toEqual(await told());
+    const entries = live.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
+    expect(entries.map(({ type, characters, detail }) => [type, characters, detail])).toEqual([
+      ["started", null, "uid-test-model, cascade"],
+      ["text", 11, null],
+      ["tool_call", 19, null],
+      ["usage", null, "9 in, 3 out"],
+      ["finished", null, "stop"],
+    ]);
+    const summary = {
+      sealed: true,
+      status: "ended",
+      ended_at: entries.at(-1)?.["at"],
+      characters: 30,
+      tokens: { prompt: 9, completion: 3, estimated: false },
+      outcome: "finished",
+      reason: "stop",
+      shows_text: false,
+      prompt: null,
+    };
+    expect(await (await request(`${path}/summary`)).json()).toMatchObject(summary);
+    const later = new SseReader(await request("/v1/turns/feed"));
+    const { shows_text: _shown, prompt: _prompt, ...listed } = summary;
+    expect(JSON.parse((await later.next())?.data ?? "")).toMatchObject([listed]);
+    const events = await request(`${path}/events`);
+    expect(events.status).toBe(403);
+    expect(await events.json()).toMatchObject({ error: { hint: expect.stringContaining(`GET ${path}/timeline`) } });
+    await Promise.all([feed.cancel(), later.cancel()]);
+    for (const text of [...(await told()), feed.bytes, later.bytes]) expect(text).not.toContain(secret);
+  });
+
+  test("says at each attach until when it is kept by that very attach, and never past the cap", async () => {
+    const hourMs = 3_600_000;
+    const clock = new SettableClock(1_750_000_000_000);
+    const retention = { windowMs: hourMs, capMs: 1.75 * hourMs, tombstoneMs: 24 * hourMs };
+    const store = openLog({ medium: new MemoryMedium(), codec: testCodec(), clock, retention });
+    const { world, names, first } = await begun({ clock, store });
+    world.backend.last.finish("");
+    await first.ended;
+    const kept: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      clock.move(0.5 * hourMs);
+      const later = await attach(world, "bidi", names).until(({ welcome }) => welcome !== undefined);
+      const { expiresAtUnixMs = 0n, serverNowUnixMs = 0n } = later.welcome?.facts ?? {};
+      kept.push(Number(expiresAtUnixMs - serverNowUnixMs) / hourMs);
+      await later.cut();
+    }
+    expect(kept).toEqual([1, 0.75, 0.25]);
+  });
+
+  test("R13: is kept for two hours, and then `expired`, never begun again", async () => {
+    const clock = new SettableClock(1_750_000_000_000);
+    const { world, names, first } = await begun({ clock });
+    world.backend.last.finish("");
+    await first.ended;
+    clock.move(7_199_000);
+    await attach(world, "bidi", names).endInput().ended;
+    clock.move(7_200_001);
+    for (const intent of ["create", "resume"]) {
+      const late = attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).send(say.request("Hello"));
+      expect(detailsOf(await late.ended).info).toMatchObject({ reason: "expired" });
+    }
+    expect(world.backend.answers).toHaveLength(1);
+  });
+
+  test("R16: says at its welcome that it is degraded, flows all the same, and is never a second one of a stored stream", async () => {
+    const failing = new FailingMedium(new MemoryMedium());
+    const codec = testCodec();
+    const clock = systemClock;
+    const inner = openLog({ medium: failing.medium, codec, clock, retention: defaultRetention });
+    const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+    const store = await openLiveLog({ open: async () => inner, capabilities, clock, codec });
+    const { world, names, first } = await begun({ store });
+    expect(first.welcome?.isDegradedMode).toBe(false);
+    await first.cut();
+    failing.fault = "gone";
+    for (const intent of ["create", "resume"]) {
+      const refused = await attach(world, "bidi", names, "0", { "x-millrace-intent": intent }).ended;
+      expect(detailsOf(refused).number).toBeUndefined(); // it passes
+    }
+    const other = attach(world, "bidi", newNames()).send(say.request("Meanwhile"));
+    await other.until(({ acks }) => acks.includes(0));
+    expect(other.welcome?.isDegradedMode).toBe(true);
+    await expect.poll(() => world.backend.answers.length).toBe(2);
+    world.backend.last.finish("flows");
+    expect(await other.ended).toBeUndefined();
+    expect(other.text).toBe("flows");
+    failing.fault = "none";
+    await expect.poll(() => store.degradedBy).toBeUndefined();
+    const back = await attach(world, "bidi", names).until(({ chunks }) => chunks.length > 0);
+    expect(back.welcome).toMatchObject({ isDegradedMode: false, facts: { highestSeqno: 0 } });
+    expect(world.backend.answers).toHaveLength(2);
+  });
+
+  test("R19: has its caller's quota, and says when to come back", async () => {
+    const world = await streamWorld({ quotas: { openStreams: 1, attachesPerMinute: 2, retainedBytes: 200 } });
+    const first = await attach(world, "bidi", newNames()).until(({ welcome }) => welcome !== undefined);
+    const second = await attach(world, "bidi", newNames()).ended;
+    expect(detailsOf(second)).toMatchObject({ number: 41, info: { reason: "too_many_streams" } });
+    const tooLong = await first.send(say.request("long ".repeat(100))).ended;
+    expect(detailsOf(tooLong)).toMatchObject({ number: 41, info: { reason: "too_many_bytes" } });
+    await attach(world, "bidi", newNames())
+      .endInput()
+      .until(({ welcome }) => welcome !== undefined);
+    const often = await attach(world, "bidi", newNames()).ended;
+    expect(detailsOf(often).number).toBeUndefined();
+    expect(Number(often?.metadata.get("retry-after"))).toBeGreaterThan(0);
+    const guest = { authorization: "Bearer mr-guest-key-0123456789abcdef" };
+    await attach(world, "bidi", newNames(), "0", guest).until(({ welcome }) => welcome !== undefined);
+  });
+
+  test("gives a sign of life in silence while the model's server answers, and none when it does not", async () => {
+    const clock = new FakeClock();
+    const world = await streamWorld({ clock });
+    const first = attach(world, "bidi", newNames()).send(say.request("Hello", 0, { tools: ["look"] }));
+    await first.until(({ chunks }) => chunks.length > 0);
+    for (let acks = 2; acks <= 3; acks++) {
+      await clock.advance(9_500);
+      world.backend.last.options.onAlive();
+      await clock.advance(500);
+      await first.until((seen) => seen.acks.length === acks);
+    }
+    await clock.advance(60_000); // nothing was heard from upstream all the while
+    const call: TurnEventBody = { type: "tool_call", callId: "c1", name: "look", argumentsDelta: "{}", done: true };
+    world.backend.last.emit(call, { type: "finished", reason: { unified: "tool_calls", raw: undefined }, text: "" });
+    world.backend.last.end();
+    await first.until(({ chunks }) => chunks.at(-1)?.response.case === "streamUnifiedChatResponse");
+    expect(first.acks).toEqual([0, 0, 0]);
+    await clock.advance(10_000);
+    await first.until(({ acks }) => acks.length === 4); // now the stream waits for its client
+    expect(first.chunks.map(({ eventId }) => eventId)).toEqual([
+      ...new Set(first.chunks.map(({ eventId }) => eventId)),
+    ]);
+  });
+
+  test("arrives whole however often it is cut and over whatever tiers it goes on (P11, G2)", async () => {
+    const { world, names, first } = await begun();
+    await first.cut();
+    const words = Array.from({ length: 40 }, (_, i) => `word ${i} `);
+    for (const word of words) {
+      world.backend.last.text(word);
+      await new Promise((resolve) => setImmediate(resolve)); // so that the log has events between which to cut
+    }
+    world.backend.last.finish(words.join(""));
+    const whole = attach(world, "bidi", names);
+    expect(await whole.ended).toBeUndefined();
+    const cuts = fc.array(fc.record({ tier: fc.constantFrom(...tierNames), after: fc.nat({ max: 12 }) }), {
+      maxLength: 6,
+    });
+    await fc.assert(
+      fc.asyncProperty(cuts, fc.constantFrom(...tierNames), async (parts, last) => {
+        const got: string[] = [];
+        let cursor = "0";
+        const take = (from: RawAttach, count: number) => {
+          for (const { eventId } of from.chunks.slice(0, count)) got.push((cursor = eventId));
+        };
+        for (const { tier, after } of parts) {
+          const part = attach(world, tier, names, cursor);
+          const enough = Math.min(after, whole.chunks.length - got.length);
+          await Promise.race([part.until(({ chunks }) => chunks.length >= enough), part.ended]);
+          await part.cut();
+          take(part, enough);
+        }
+        const rest = attach(world, last, names, cursor).endInput();
+        await rest.ended;
+        take(rest, rest.chunks.length);
+        expect(got).toEqual(whole.chunks.map(({ eventId }) => eventId));
+      }),
+      { numRuns: 6 },
+    );
+  });
+
+  test("is understood however its bytes are split on the way (P3)", async () => {
+    const world = await streamWorld();
+    const names = newNames();
+    const body = toBinary(BidiRequestIdSchema, create(BidiRequestIdSchema, { requestId: "request-1" }));
+    const envelope = Buffer.concat([Buffer.of(0, 0, 0, 0, body.length), body]);
+    expect(fromBinary(BidiRequestIdSchema, envelope.subarray(5)).requestId).toBe("request-1");
+    for (const cut of [1, 4, 5, 6, envelope.length - 1]) {
+      const first = await new Promise<Buffer>((resolve, reject) => {
+        const url = `${world.listening.url}/aiserver.v1.ChatService/StreamUnifiedChatWithToolsIdempotentSSE`;
+        const headers = {
+          ...headersOf(names),
+          authorization: `Bearer ${fakeKey}`,
+          "content-type": "application/connect+proto",
+        };
+        const sent = httpRequest(url, { method: "POST", headers }, (response) => {
+          response.once("data", (bytes: Buffer) => {
+            resolve(bytes);
+            sent.destroy();
+          });
+        });
+        sent.on("error", reject);
+        sent.write(envelope.subarray(0, cut), () => setImmediate(() => sent.end(envelope.subarray(cut))));
+      });
+      expect([first[0], first[5]]).toEqual([0, 0x1a]); // an envelope with a welcome
+    }
+  });
+
+  test("says at its start what of its request is not read, and the same at every attach", async () => {
+    const world = await streamWorld();
+    const names = newNames();
+    const request = say.request("Hello");
+    const chunk = request.request?.case === "clientChunk" ? request.request.value?.request : undefined;
+    if (chunk?.case !== "streamUnifiedChatRequest") throw new Error("not a request");
+    const value = { ...chunk.value, supportedTools: [5] };
+    const first = attach(world, "bidi", names).send({
+      seqno: 0,
+      request: { case: "clientChunk", value: { request: { case: "streamUnifiedChatRequest", value } } },
+    });
+    await first.until(({ chunks }) => chunks.length > 0);
+    world.backend.last.finish("");
+    await first.ended;
+    const later = attach(world, "sse", names);
+    await later.until(({ end }) => end !== undefined);
+    for (const { chunks } of [first, later])
+      expect(chunks[0]?.response).toMatchObject({ case: "streamStart", value: { unreadFields: ["supported_tools"] } });
+    expect(later.chunks.map((c) => c.eventId)).toEqual(first.chunks.map((c) => c.eventId));
+  });
+
+  test("is refused with details that people can read, and nothing of the gateway's inside", async () => {
+    const world = await streamWorld();
+    world.backend.missing = new MillraceError("ide_not_running", "No IDE runs. Really.", { hint: "Start one." });
+    const refused = await attach(world, "sse", newNames()).send(say.request("Hello")).ended;
+    expect(detailsOf(refused)).toEqual({ number: 29, info: { code: "ide_not_running", hint: "Start one." } });
+    const unknown = await attach(world, "sse", newNames()).send(say.request("Hello", 0, { model: "nothing" })).ended;
+    expect(detailsOf(unknown)).toMatchObject({ number: 5, info: { code: "unknown_model" } });
+  });
+});
+
+describe("a key or a cursor of another form", () => {
+  test.each([
+    ["no key", { "x-idempotent-encryption-key": "" }],
+    ["a last character that has more bits than the key", { "x-idempotent-encryption-key": `${"A".repeat(42)}B` }],
+    ["one byte less", { "x-idempotent-encryption-key": "A".repeat(42) }],
+    ["no name", { "x-idempotency-key": "" }],
+    ["a cursor of another gateway", { "x-idempotency-event-id": "17" }],
+    ["an unknown intent", { "x-millrace-intent": "steal" }],
+    ["a new stream with a cursor", { "x-millrace-intent": "create", "x-idempotency-event-id": "a1.a1" }],
+    ["half a ticket", { "x-millrace-ticket": "AAAA" }],
+  ])("is refused before anything is looked up: %s", async (_name, headers) => {
+    const world = await streamWorld();
+    const refused = await attach(world, "bidi", newNames(), "0", headers).ended;
+    expect(detailsOf(refused)).toMatchObject({ number: 36, info: { code: "invalid_request" } });
+  });
+});
+
+test("a key in any form of base64 is the same key", async () => {
+  const bytes = Buffer.alloc(32, 0xfb);
+  const [url, standard] = [bytes.toString("base64url"), bytes.toString("base64")];
+  expect(standard).toMatch(/[+/].*=$/);
+  const world = await streamWorld();
+  const names = { ...newNames(), encryptionKey: url };
+  const first = attach(world, "bidi", names).send(say.request("Hello"));
+  await first.until(({ acks }) => acks.length > 0);
+  await first.cut();
+  for (const encryptionKey of [standard, standard.replace("=", ""), `${url}=`]) {
+    const again = attach(world, "bidi", { ...names, encryptionKey }, "0", { "x-millrace-intent": "resume" });
+    await again.until(({ welcome }) => welcome !== undefined);
+    await again.cut();
+  }
+});
+
+test("a client of the original protocol whose stream was lost is told so, and does not wait for ever", async () => {
+  const clock = new FakeClock();
+  const world = await streamWorld({ clock });
+  const lost = attach(world, "bidi", newNames()); // its request was acknowledged in another store
+  await lost.until(({ welcome }) => welcome !== undefined);
+  await clock.advance(8_000);
+  expect(detailsOf(await lost.ended)).toMatchObject({ info: { code: "expired" } });
+});
+
+test("an attach that was cut frees what it held", async () => {
+  const { world, names, first } = await begun();
+  await first.cut();
+  const second = attach(world, "bidi", names, lastOf(first));
+  await second.until(({ welcome }) => welcome !== undefined);
+  await second.cut();
+  expect(world.backend.last.closed).toBe(false); // cut is not cancelled
+});

@@ -1,0 +1,109 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { bestEffort } from "../../../base/async.ts";
+import type { Clock } from "../../../base/clock.ts";
+import {
+  type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
+  StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
+} from "../../../proto/aiserver/v1/chat_pb.ts";
+import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
+
+export interface PollTiming {
+  /** How long a poll waits for its first message, ms. */
+  readonly waitMs: number;
+  /** How long it then waits for one more, ms. */
+  readonly lingerMs: number;
+  /** How long an attach lives that nobody polls, ms. */
+  readonly idleMs: number;
+}
+
+export const defaultPolling: PollTiming = { waitMs: 15_000, lingerMs: 5, idleMs: 30_000 };
+
+/** What one poll answers at most. Source: facts/idempotent-streams.md, C6 (bounded replay). */
+const mostMessages = 256;
+const mostBytes = 256 * 1024;
+
+/** One message of a poll, or its end; `data` is hexadecimal text. */
+export interface PollAnswer {
+  readonly seqno: bigint;
+  readonly data: string;
+  readonly eof?: boolean;
+}
+
+/** A way down that is taken in pieces: by calls that end as soon as what is there was answered. */
+export class PolledAttach {
+  readonly #down: AsyncGenerator<ServerMessage, void>;
+  readonly #clock: Clock;
+  readonly #timing: PollTiming;
+  readonly #stop: () => void;
+  #pending: Promise<IteratorResult<ServerMessage, void>> | undefined;
+  #idle = new AbortController();
+  #seqno = 0n;
+  #polled = false;
+
+  /** `stop` makes the way down give up whatever it waits for; called once it is over, too. */
+  constructor(down: AsyncGenerator<ServerMessage, void>, clock: Clock, stop: () => void, timing = defaultPolling) {
+    this.#down = down;
+    this.#clock = clock;
+    this.#timing = timing;
+    this.#stop = stop;
+  }
+
+  /** What there is now; waits for one message if there is none. Throws how the way down ended, if not well. */
+  async *poll(signal: AbortSignal): AsyncGenerator<PollAnswer, void> {
+    if (this.#polled) throw encodeInterruption("Another poll of this attach is open.");
+    this.#polled = true;
+    this.#idle.abort();
+    let goesOn = false;
+    try {
+      let bytes = 0;
+      for (let count = 0; count < mostMessages && bytes < mostBytes; count++) {
+        const result = await this.#next(count === 0 ? this.#timing.waitMs : this.#timing.lingerMs, signal);
+        if (result === undefined) break;
+        const data = result.done === true ? undefined : toBinary(ServerMessageSchema, result.value);
+        bytes += data?.length ?? 0;
+        yield { seqno: this.#seqno++, data: Buffer.from(data ?? []).toString("hex"), ...(data ? {} : { eof: true }) };
+        if (data === undefined) return;
+      }
+      goesOn = true;
+    } finally {
+      this.#polled = false;
+      if (goesOn) this.#waitForPoll();
+      else this.end();
+    }
+  }
+
+  /** Ends the way down: it is over, nobody polls it, or a poll was cut, and nobody knows what of it arrived. */
+  end(): void {
+    this.#idle.abort();
+    this.#stop();
+    void bestEffort(this.#down.return());
+  }
+
+  /** As `end`, once the poll that is open, if one is, has told its client. */
+  endSoon(): void {
+    if (!this.#polled) this.end();
+  }
+
+  /** The next message, or undefined when none comes in time; it then is the first of the next poll. */
+  async #next(ms: number, signal: AbortSignal): Promise<IteratorResult<ServerMessage, void> | undefined> {
+    if (this.#pending === undefined) {
+      this.#pending = this.#down.next();
+      this.#pending.catch(() => undefined); // whoever takes it hears of it
+    }
+    const stop = new AbortController();
+    const silence = this.#clock.sleep(ms, AbortSignal.any([stop.signal, signal])).then(
+      () => undefined,
+      () => undefined, // stopped below, or the poll was cut
+    );
+    const result = await Promise.race([this.#pending, silence]);
+    stop.abort();
+    signal.throwIfAborted();
+    if (result !== undefined) this.#pending = undefined;
+    return result;
+  }
+
+  #waitForPoll(): void {
+    this.#idle = new AbortController();
+    void bestEffort(this.#clock.sleep(this.#timing.idleMs, this.#idle.signal).then(() => this.end()));
+  }
+}

@@ -1,0 +1,161 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
+import type { Limits } from "../../usage/meter.ts";
+import { AgentMetrics, type AgentStats } from "./agent-metrics.ts";
+import { LimitMetrics } from "./limit-metrics.ts";
+
+/** How a stream ended: with the turn's own end, or because its reader left first. */
+export type StreamOutcome = "finished" | "failed" | "cancelled" | "left";
+
+const requestSeconds = [0.005, 0.05, 0.25, 1, 5, 15, 60, 300, 1800];
+const firstTokenSeconds = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120];
+const turnSeconds = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800];
+const lagSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
+
+/** What stands elsewhere and is read when it is asked for. */
+export interface MeasuredNow {
+  /** Undefined where there is no meter. */
+  readonly limits: Limits | undefined;
+  /** Bytes on disk; undefined where the log has no file. */
+  readonly logBytes: number | undefined;
+  /** Whether the log cannot be written; undefined where nobody knows but the turns that met it. */
+  readonly degraded: boolean | undefined;
+  /** Whether the log was found damaged when it was opened. */
+  readonly damaged?: boolean;
+  /** Undefined where no agent program can be asked. */
+  readonly agents?: readonly AgentStats[] | undefined;
+}
+
+/**
+ * What the gateway counts: names and units by Prometheus' conventions, labels from closed sets. A registry of its own: two
+ * gateways in one process do not mix.
+ */
+export class GatewayMetrics {
+  readonly #registry = new Registry();
+  readonly #limits = new LimitMetrics(this.#registry);
+  readonly #agents = new AgentMetrics(this.#registry);
+  readonly #requests = this.#counter("millrace_http_requests_total", "Requests answered.", [
+    "method",
+    "route",
+    "status",
+  ]);
+  readonly #seconds = this.#histogram("millrace_http_request_seconds", "Time to the head of the answer.", {
+    labelNames: ["route"],
+    buckets: requestSeconds,
+  });
+  readonly #turns = this.#counter("millrace_turns_total", "Requests that started or joined a turn.", [
+    "dialect",
+    "joined",
+  ]);
+  readonly #turnsEnded = this.#counter("millrace_turns_ended_total", "Turns that ended, by how.", [
+    "dialect",
+    "outcome",
+  ]);
+  readonly #tokens = this.#counter(
+    "millrace_tokens_total",
+    "Tokens of turns that ended; `estimated`: counted here, because the IDE told none.",
+    ["kind", "source"],
+  );
+  readonly #firstToken = this.#histogram(
+    "millrace_first_token_seconds",
+    "Time from a turn's request to its first text, thinking or tool call, of turns that ended.",
+    { labelNames: ["dialect"], buckets: firstTokenSeconds },
+  );
+  readonly #turnSeconds = this.#histogram("millrace_turn_seconds", "Time from a turn's request to its end.", {
+    labelNames: ["dialect"],
+    buckets: turnSeconds,
+  });
+  readonly #deltaLag = this.#histogram(
+    "millrace_delta_lag_seconds",
+    "Time from a delta's entry in the log to its handing to a reader that was there; what is replayed is not counted.",
+    { labelNames: [], buckets: lagSeconds },
+  );
+  readonly #polls = this.#counter("millrace_upstream_polls_total", "Polls of running turns that the IDE answered.", []);
+  readonly #open = this.#gauge("millrace_streams_open", "Streams open now.");
+  readonly #ended = this.#counter("millrace_streams_ended_total", "Streams that ended, by how.", ["outcome"]);
+  readonly #heartbeats = this.#counter("millrace_heartbeats_total", "No-op events sent in silence.", []);
+  readonly #degraded = this.#gauge("millrace_degraded", "1 while the log of turns cannot be written.");
+  readonly #damaged = this.#gauge("millrace_store_damaged", "1 where the store was found damaged when it was opened.");
+  /** Without a value there is no series: a log without a file has no size, not size 0. */
+  readonly #logBytes = this.#gauge("millrace_log_bytes", "Size of the event log on disk.");
+
+  constructor(version: string) {
+    this.#gauge("millrace_build_info", "Always 1; the label says the version.", ["version"]).set({ version }, 1);
+  }
+
+  request(method: string, route: string, status: number, seconds: number): void {
+    this.#requests.inc({ method, route, status: String(status) });
+    this.#seconds.observe({ route }, seconds);
+  }
+
+  turn(dialect: string, joined: string, degraded: boolean): void {
+    this.#turns.inc({ dialect, joined });
+    this.#degraded.set(degraded ? 1 : 0);
+  }
+
+  /** Counts a turn as the history keeps it: once, whoever read it. */
+  turnEnded(turn: FinishedTurn): void {
+    const { dialect, outcome, tokenSource: source, firstTokenMs } = turn;
+    this.#turnsEnded.inc({ dialect, outcome });
+    this.#turnSeconds.observe({ dialect }, Math.max(0, turn.endedAtMs - turn.startedAtMs) / 1000);
+    if (firstTokenMs !== undefined) this.#firstToken.observe({ dialect }, firstTokenMs / 1000);
+    if (source === "unknown") return;
+    this.#tokens.inc({ kind: "prompt", source }, turn.promptTokens);
+    this.#tokens.inc({ kind: "completion", source }, turn.completionTokens);
+    this.#tokens.inc({ kind: "thinking", source }, turn.thinkingTokens);
+  }
+
+  deltaHanded(lagMs: number): void {
+    this.#deltaLag.observe(Math.max(0, lagMs) / 1000);
+  }
+
+  pollAnswered(): void {
+    this.#polls.inc();
+  }
+
+  streamOpened(): void {
+    this.#open.inc();
+  }
+
+  streamEnded(outcome: StreamOutcome): void {
+    this.#open.dec();
+    this.#ended.inc({ outcome });
+  }
+
+  heartbeat(): void {
+    this.#heartbeats.inc();
+  }
+
+  /** All of it as Prometheus reads it, and the content type that says so. */
+  async write({
+    limits,
+    logBytes,
+    degraded,
+    damaged = false,
+    agents = [],
+  }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
+    this.#limits.set(limits);
+    this.#agents.set(agents);
+    if (logBytes === undefined) this.#logBytes.remove();
+    else this.#logBytes.set(logBytes);
+    if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);
+    this.#damaged.set(damaged ? 1 : 0);
+    return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
+  }
+
+  #counter<L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #gauge<L extends string>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> {
+    return new Gauge({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram<L extends string>(
+    name: string,
+    help: string,
+    options: { readonly labelNames: readonly L[]; readonly buckets: number[] },
+  ): Histogram<L> {
+    return new Histogram({ name, help, ...options, registers: [this.#registry] });
+  }
+}

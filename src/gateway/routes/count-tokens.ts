@@ -1,0 +1,40 @@
+import { isMillraceError } from "../../base/errors.ts";
+import type { ModelUid } from "../../base/ids.ts";
+import type { TurnRequest } from "../../log/request.ts";
+import { estimatePromptTokens, estimateTokens } from "../../turns/prompt/estimate.ts";
+import { layoutPrompt } from "../../turns/prompt/layout.ts";
+import { isTooLong } from "../../turns/prompt/limits.ts";
+
+/** What a layout tells a client: about how many tokens it is, and what was shortened to make it fit. */
+export interface PromptSize {
+  readonly tokens: number;
+  readonly compacted: readonly string[];
+}
+
+/**
+ * About how many tokens the prompt of a request is, as the model gets it: laid out and counted by the very functions and
+ * for the very window that generation uses, so that `count_tokens`, `message_start`, the final usage and
+ * `x-millrace-compacted` agree. `contextTokens` is that window, undefined where it is not known; a prompt that is too long
+ * for it is counted all the same: the turn itself says so. Source: client-contract row 38.
+ *
+ * @throws MillraceError `invalid_request` for what cannot be laid out.
+ */
+export function sizeOfPrompt(request: TurnRequest, contextTokens: number | undefined): PromptSize {
+  try {
+    const { prompt, compacted } = layoutPrompt(request, { uid: "" as ModelUid, number: undefined, contextTokens }); // only its window matters
+    return { tokens: Math.max(1, estimatePromptTokens(prompt)), compacted };
+  } catch (error) {
+    if (!isTooLong(error)) throw error;
+    return { tokens: error.details.estimatedTokens, compacted: [] };
+  }
+}
+
+/** As `sizeOfPrompt`, of a request that was accepted already: it never throws. */
+export function sizeOfAccepted(request: TurnRequest, contextTokens: number | undefined): PromptSize {
+  try {
+    return sizeOfPrompt(request, contextTokens);
+  } catch (error) {
+    if (!isMillraceError(error)) throw error;
+    return { tokens: Math.max(1, estimateTokens(JSON.stringify(request.messages))), compacted: [] };
+  }
+}

@@ -1,0 +1,402 @@
+import Anthropic, { NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
+import { describe, expect, it } from "vitest";
+import { proves } from "../../../test/support/proves.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import { fakeGateway, fakeKey } from "../gateway.fake.ts";
+
+const path = "/v1/messages";
+const started: TurnEventBody = {
+  type: "started",
+  modelUid: "uid-test-model" as ModelUid,
+  backend: "cascade",
+  cascadeId: "c-1" as CascadeId,
+};
+const text = (delta: string): TurnEventBody => ({ type: "text", delta });
+const finished = (
+  whole: string,
+  unified: "stop" | "length" | "content_filter" = "stop",
+  raw?: string,
+): TurnEventBody => ({
+  type: "finished",
+  reason: { unified, raw },
+  text: whole,
+});
+const call = (callId: string, argumentsDelta: string, done: boolean): TurnEventBody => ({
+  type: "tool_call",
+  callId,
+  name: "weather",
+  argumentsDelta,
+  done,
+});
+const usage: TurnEventBody = {
+  type: "usage",
+  promptTokens: 1200,
+  completionTokens: 7,
+  thinkingTokens: 2,
+  cachedPromptTokens: 1000,
+  estimated: false,
+};
+const messages = [{ role: "user" as const, content: "Hello" }];
+const ask = { model: "test-model", max_tokens: 100, messages };
+const tools = [{ name: "weather", input_schema: { type: "object" as const } }];
+
+function withSdk(answer: readonly TurnEventBody[] = [started, text("Hi"), usage, finished("Hi")]) {
+  const fake = fakeGateway();
+  fake.turns.script = () => answer;
+  const client = new Anthropic({ baseURL: "http://gateway", apiKey: fakeKey, maxRetries: 0, fetch: fake.fetch });
+  return { ...fake, client };
+}
+
+describe("the real Anthropic SDK", () => {
+  it("accumulates from the stream what it gets without streaming", async () => {
+    proves("messages.tool-input", "messages.final-usage", "messages.no-forged-signature");
+    const { client } = withSdk([
+      started,
+      { type: "thinking", delta: "hm" },
+      text("Look"),
+      text("ing 🌊"),
+      call("c1", '{"city":', false),
+      call("c2", "", false),
+      call("c1", '"Graz"}', true),
+      call("c2", "", true),
+      usage,
+      finished("Looking 🌊"),
+    ]);
+    const streamed = await client.messages.stream({ ...ask, tools }).finalMessage();
+    const whole = await client.messages.create({ ...ask, tools, metadata: { user_id: "x" } });
+    expect(streamed.content).toEqual(whole.content);
+    expect(whole.content).toMatchObject([
+      { type: "thinking", thinking: "hm", signature: "" },
+      { type: "text", text: "Looking 🌊" },
+      { type: "tool_use", id: "c1", name: "weather", input: { city: "Graz" } },
+      { type: "tool_use", id: "c2", input: {} },
+    ]);
+    expect(streamed.stop_reason).toBe("tool_use");
+    expect(whole.usage).toMatchObject(streamed.usage);
+    expect(whole.usage).toMatchObject({ input_tokens: 200, cache_read_input_tokens: 1000, output_tokens: 7 });
+  });
+
+  it("counts tokens as the start of the answer does", async () => {
+    proves("messages.count-tokens", "messages.start");
+    const { client } = withSdk();
+    const { input_tokens: counted } = await client.messages.countTokens({ model: "test-model", messages, tools });
+    let start: number | undefined;
+    for await (const event of client.messages.stream({ ...ask, tools })) {
+      if (event.type === "message_start") start = event.message.usage.input_tokens;
+    }
+    expect(counted).toBeGreaterThan(0);
+    expect(start).toBe(counted);
+  });
+
+  it.each([
+    [finished("x", "length"), { stop_reason: "max_tokens", stop_sequence: null }],
+    [finished("x", "content_filter"), { stop_reason: "refusal", stop_sequence: null }],
+    [finished("x", "stop", "END"), { stop_reason: "stop_sequence", stop_sequence: "END" }],
+    [finished("x", "stop", "END_TURN"), { stop_reason: "end_turn", stop_sequence: null }],
+  ])("tells why it stopped (%#)", async (end, expected) => {
+    proves("messages.stop-reason");
+    const { client } = withSdk([started, text("x"), end]);
+    expect(await client.messages.create({ ...ask, stop_sequences: ["END"] })).toMatchObject(expected);
+  });
+
+  it("throws typed errors, before and inside the stream", async () => {
+    proves("messages.errors", "messages.stream-error");
+    const { client, turns } = withSdk([
+      started,
+      text("Hal"),
+      { type: "failed", error: { code: "rate_limited", message: "Too fast.", hint: "" } },
+    ]);
+    await expect(client.messages.create({ ...ask, model: "claude-9" })).rejects.toBeInstanceOf(NotFoundError);
+    await expect(client.messages.stream(ask).finalMessage()).rejects.toThrow(/Too fast/);
+    turns.refuses = new MillraceError("rate_limited", "Too fast.", { retryAfterMs: 90_000 });
+    const refused = client.messages.create({ ...ask, metadata: { user_id: "y" } });
+    await expect(refused).rejects.toBeInstanceOf(RateLimitError);
+    const error = await refused.catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ requestID: expect.stringMatching(/^req_/), headers: expect.anything() });
+    expect((error as InstanceType<typeof RateLimitError>).headers.get("retry-after")).toBe("60");
+  });
+
+  it("lists models", async () => {
+    const { client } = withSdk();
+    const ids: string[] = [];
+    for await (const model of client.models.list({ limit: 1 })) ids.push(model.id);
+    expect(ids).toEqual(["claude-test:high", "anthropic/test-model"]);
+    expect((await client.models.retrieve("anthropic/test-model")).display_name).toBe("TEST-MODEL");
+  });
+});
+
+describe("messages", () => {
+  async function parsed(body: Record<string, unknown>) {
+    const fake = withSdk();
+    const response = await fake.request(path, { json: { ...ask, ...body } });
+    expect(response.status).toBe(200);
+    return fake.turns.started[0]?.request;
+  }
+
+  it.each(["/v1/messages", "/messages", "/v1/messages?beta=true", "/v1/v1/messages"])(
+    "are created at %s",
+    async (route) => {
+      proves("messages.request-id");
+      const { request } = withSdk();
+      const response = await request(route, { json: ask });
+      expect(await response.json()).toMatchObject({ type: "message", model: "test-model", content: [{ text: "Hi" }] });
+      expect(response.headers.get("request-id")).toBe(response.headers.get("x-request-id"));
+    },
+  );
+
+  it("take the key in either header, and need no anthropic-version", async () => {
+    proves("messages.auth");
+    const { request } = withSdk();
+    const withHeaders = async (headers: Record<string, string>) => (await request(path, { json: ask, headers })).status;
+    expect(await withHeaders({ authorization: "", "x-api-key": fakeKey })).toBe(200);
+    expect(await withHeaders({ authorization: "" })).toBe(401);
+  });
+
+  it("take what Claude Code sends", async () => {
+    proves("messages.system", "messages.betas");
+    const request = await parsed({
+      system: [
+        { type: "text", text: "x-anthropic-billing-header: cc_version=2.1; cch=a1b2" },
+        { type: "text", text: "You are helpful.", cache_control: { type: "ephemeral" } },
+      ],
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hi", cache_control: { type: "ephemeral" } }] },
+        { role: "system", content: "Reminder" },
+      ],
+      thinking: { type: "adaptive", display: "updates" },
+      output_config: { effort: "xhigh" },
+      context_management: { edits: [{ type: "clear_thinking" }] },
+      metadata: { user_id: '{"session_id":"s"}' },
+      tools: [
+        { name: "Bash", description: "Runs", input_schema: { type: "object" }, defer_loading: true },
+        { type: "advisor_20260301", name: "advisor", model: "claude-opus-4-6" },
+      ],
+    });
+    expect(request?.messages).toEqual([
+      { role: "system", parts: [{ type: "text", text: "You are helpful." }] },
+      { role: "user", parts: [{ type: "text", text: "Hi" }] },
+      { role: "system", parts: [{ type: "text", text: "Reminder" }] },
+    ]);
+    expect(request?.reasoningEffort).toBe("xhigh");
+    expect(request?.tools.map((tool) => tool.name)).toEqual(["Bash"]);
+  });
+
+  it("keep several tool results together, before the text that came with them", async () => {
+    proves("messages.tool-results", "messages.no-forged-signature");
+    const request = await parsed({
+      messages: [
+        ...messages,
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "unsigned", signature: "" },
+            { type: "thinking", thinking: "signed", signature: "c2ln" },
+            { type: "redacted_thinking", data: "x" },
+            { type: "text", text: "Looking." },
+            { type: "tool_use", id: "a", name: "weather", input: { city: "Graz" } },
+            { type: "tool_use", id: "b", name: "weather", input: {} },
+          ],
+        },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Go on." },
+            { type: "tool_result", tool_use_id: "a", content: "rain" },
+            {
+              type: "tool_result",
+              tool_use_id: "b",
+              is_error: true,
+              content: [
+                { type: "text", text: "no" },
+                { type: "image", source: { type: "base64", media_type: "image/png", data: "AAAA" } },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+    expect(request?.messages.slice(1)).toEqual([
+      {
+        role: "assistant",
+        thinking: "signed",
+        parts: [{ type: "text", text: "Looking." }],
+        toolCalls: [
+          { callId: "a", name: "weather", arguments: '{"city":"Graz"}', kind: "function" },
+          { callId: "b", name: "weather", arguments: "{}", kind: "function" },
+        ],
+      },
+      { role: "tool", callId: "a", parts: [{ type: "text", text: "rain" }], isError: false },
+      {
+        role: "tool",
+        callId: "b",
+        parts: [
+          { type: "text", text: "no" },
+          { type: "image", mimeType: "image/png", base64: "AAAA" },
+        ],
+        isError: true,
+      },
+      { role: "user", parts: [{ type: "text", text: "Go on." }] },
+    ]);
+  });
+
+  it("read what a search found: the names of tools, and passages with their source", async () => {
+    const content = [
+      { type: "tool_reference", tool_name: "WebSearch" },
+      { type: "search_result", source: "a.md", title: "A", content: [{ type: "text", text: "It rains." }] },
+    ];
+    const request = await parsed({
+      tools,
+      messages: [
+        ...messages,
+        { role: "assistant", content: [{ type: "tool_use", id: "a", name: "weather", input: {} }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content }] },
+      ],
+    });
+    expect(request?.messages.at(-1)?.parts).toEqual([
+      { type: "text", text: "The tool WebSearch can be called now." },
+      { type: "text", text: "A, a.md" },
+      { type: "text", text: "It rains." },
+    ]);
+  });
+
+  it("read text documents and ignore blocks of types that they do not know", async () => {
+    const document = {
+      type: "document",
+      title: "Notes",
+      source: { type: "text", media_type: "text/plain", data: "It rains." },
+    };
+    const request = await parsed({ messages: [{ role: "user", content: [document, { type: "hologram", data: 1 }] }] });
+    const parts = request?.messages[0]?.parts.map((part) => (part.type === "text" ? part.text : ""));
+    expect(parts).toEqual(["Notes\n", "It rains."]);
+  });
+
+  it("turn tool choice, effort and format into ours", async () => {
+    expect(
+      (await parsed({ tools, tool_choice: { type: "any", disable_parallel_tool_use: true } }))?.toolChoice,
+    ).toEqual({ type: "required" });
+    expect((await parsed({ tools, tool_choice: { type: "tool", name: "weather" } }))?.toolChoice).toEqual({
+      type: "named",
+      name: "weather",
+    });
+    expect((await parsed({ thinking: { type: "enabled", budget_tokens: 32_000 } }))?.reasoningEffort).toBe("high");
+    expect((await parsed({ thinking: { type: "disabled" } }))?.reasoningEffort).toBeUndefined();
+    const format = { type: "json_schema", schema: { type: "object" } };
+    expect((await parsed({ output_config: { format } }))?.responseFormat).toMatchObject({ type: "json_schema" });
+  });
+
+  it.each([
+    ["messages", { messages: [] }],
+    ["messages[0].role", { messages: [{ role: "tool", content: "x" }] }],
+    ["messages[0].content[0].text", { messages: [{ role: "user", content: [{ type: "text" }] }] }],
+    [
+      "messages[0].content[0].source.url",
+      {
+        messages: [{ role: "user", content: [{ type: "image", source: { type: "url", url: "https://example.com" } }] }],
+      },
+    ],
+    ["messages[0].content[0].tool_use_id", { messages: [{ role: "user", content: [{ type: "tool_result" }] }] }],
+    [
+      "messages[0].content[0].source",
+      {
+        messages: [
+          {
+            role: "user",
+            content: [{ type: "document", source: { type: "base64", media_type: "application/pdf", data: "AAAA" } }],
+          },
+        ],
+      },
+    ],
+    ["tools[0].input_schema", { tools: [{ name: "x" }] }],
+    ["tools[0]", { tools: [{ type: "web_search_20250305", name: "web_search" }] }],
+    ["tools[1]", { tools: [...tools, { type: "code_execution_20250825", name: "code_execution" }] }],
+    ["tools[1]", { tools: [...tools, { type: "bash_20250124", name: "bash" }] }],
+    ["tools[0]", { tools: [{ type: "advisor_20260301", name: "advisor" }] }],
+    ["mcp_servers", { mcp_servers: [{ type: "url", url: "https://x.example", name: "x" }] }],
+    ["tool_choice.name", { tools, tool_choice: { type: "tool", name: "other" } }],
+    ["max_tokens", { max_tokens: "many" }],
+  ])("refuse %s by name, in Anthropic's shape", async (param, body) => {
+    proves("messages.errors");
+    const { request } = withSdk();
+    const response = await request(path, { json: { ...ask, ...body } });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      type: "error",
+      error: { type: "invalid_request_error", param },
+      request_id: response.headers.get("request-id"),
+    });
+  });
+
+  it("leave out by name what a client offers beside its own tools and does not need", async () => {
+    const { request, turns } = withSdk();
+    const advisor = { type: "advisor_20260301", name: "advisor" };
+    const response = await request(path, { json: { ...ask, tools: [...tools, advisor, advisor] } });
+    expect(response.headers.get("x-millrace-ignored-tools")).toBe("advisor_20260301");
+    expect(turns.started[0]?.request.tools.map((tool) => tool.name)).toEqual(["weather"]);
+  });
+
+  it("answer Claude Code's quota probe without a turn, and nothing else", async () => {
+    proves("messages.model-ids");
+    const { request, turns } = withSdk();
+    const probe = { model: "claude-anything", max_tokens: 1, messages: [{ role: "user", content: "quota" }] };
+    const response = await request(path, { json: probe });
+    expect(await response.json()).toMatchObject({
+      type: "message",
+      model: "claude-anything",
+      stop_reason: "max_tokens",
+    });
+    expect(turns.started).toEqual([]);
+    await request(path, { json: { ...probe, model: "test-model", max_tokens: 2 } });
+    expect(turns.started).toHaveLength(1);
+  });
+
+  it("find the model behind the id that the list gave it, and echo the id", async () => {
+    proves("messages.request-id", "messages.model-ids");
+    const fake = withSdk();
+    const response = await fake.request(path, { json: { ...ask, model: "anthropic/test-model" } });
+    expect(await response.json()).toMatchObject({ model: "anthropic/test-model" });
+    expect(fake.turns.started[0]?.request.model).toBe("test-model");
+  });
+
+  it("are too large in their own shape", async () => {
+    proves("http.body-size");
+    const { request } = fakeGateway({ maxBodyBytes: 100 });
+    const response = await request(path, { method: "POST", body: "x".repeat(101) });
+    expect(response.status).toBe(413);
+    expect(await response.json()).toMatchObject({ type: "error" });
+  });
+});
+
+describe("legacy completions", () => {
+  it("ask the prompt as a user's message, and answer its text", async () => {
+    const fake = withSdk([started, { type: "thinking", delta: "hm" }, text("Hi"), finished("Hi")]);
+    const response = await fake.request("/v1/completions", {
+      json: { model: "test-model", prompt: ["Say hi"], max_tokens: 5, stop: "\n" },
+    });
+    expect(await response.json()).toMatchObject({
+      object: "text_completion",
+      choices: [{ text: "Hi", finish_reason: "stop" }],
+    });
+    expect(fake.turns.started[0]?.request).toMatchObject({
+      maxOutputTokens: 5,
+      stop: ["\n"],
+      messages: [{ role: "user" }],
+    });
+  });
+
+  it.each([
+    ["prompt", { prompt: ["a", "b"] }],
+    ["prompt", { prompt: [1, 2, 3] }],
+    ["prompt", {}],
+    ["n", { prompt: "x", n: 2 }],
+    ["best_of", { prompt: "x", best_of: 3 }],
+    ["echo", { prompt: "x", echo: true }],
+    ["suffix", { prompt: "x", suffix: "y" }],
+    ["logprobs", { prompt: "x", logprobs: 1 }],
+  ])("refuse %s by name", async (param, body) => {
+    const response = await withSdk().request("/v1/completions", { json: { model: "test-model", ...body } });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { param } });
+  });
+});

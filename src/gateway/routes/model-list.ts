@@ -1,0 +1,87 @@
+import type { Model } from "../../models/model.ts";
+
+/** The live list has no dates; clients compare polls, so every model has this one. Source: client-contract row 60. */
+const created = Date.UTC(2025, 0, 1) / 1000;
+
+/** Claude Code shows only ids that begin so; other models get the prefix there. Source: client-contract row 61. */
+const anthropicPrefix = "anthropic/";
+
+/** Models that can be called, by name: sorted, each once. */
+export function listed(models: readonly Model[]): readonly Model[] {
+  const byName = new Map<string, Model>();
+  for (const model of models) if (model.disabledReason === undefined) byName.set(model.name, model);
+  return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** `GET /v1/models` as OpenAI answers it, with limits beside for clients that look. */
+export function openAiModelList(models: readonly Model[]): unknown {
+  return { object: "list", data: listed(models).map(openAiModel) };
+}
+
+export function openAiModel(model: Model): unknown {
+  return {
+    id: model.name,
+    object: "model",
+    created,
+    owned_by: model.vendor,
+    ...(model.isDefault ? { default: true } : {}),
+    display_name: model.label,
+    ...limits(model),
+  };
+}
+
+/** `GET /v1/models` as Anthropic answers it: one page, as long as asked. */
+export function anthropicModelList(models: readonly Model[], query: URLSearchParams): unknown {
+  const all = listed(models).map(anthropicModel);
+  const { page, more } = pageOf(all, query);
+  return { data: page, has_more: more, first_id: page[0]?.id ?? null, last_id: page.at(-1)?.id ?? null };
+}
+
+export function anthropicModel(model: Model) {
+  return {
+    type: "model",
+    id: anthropicId(model.name),
+    display_name: model.label,
+    created_at: new Date(created * 1000).toISOString(),
+    ...limits(model),
+  };
+}
+
+/** A name as Claude Code accepts it. */
+export function anthropicId(name: string): string {
+  return /^(claude|anthropic)/.test(name) ? name : anthropicPrefix + name;
+}
+
+/** The name behind an id that `anthropicId` made. */
+export function fromAnthropicId(id: string): string {
+  return id.startsWith(anthropicPrefix) ? id.slice(anthropicPrefix.length) : id;
+}
+
+function limits(model: Model): Readonly<Record<string, unknown>> {
+  return {
+    ...(model.contextTokens === undefined
+      ? {}
+      : {
+          context_length: model.contextTokens,
+          context_window: model.contextTokens,
+          max_input_tokens: model.contextTokens,
+        }),
+    ...(model.maxOutputTokens === undefined
+      ? {}
+      : { max_output_tokens: model.maxOutputTokens, max_tokens: model.maxOutputTokens }),
+    modalities: { input: model.supportsImages ? ["text", "image"] : ["text"], output: ["text"] },
+    millrace: { uid: model.uid, cost_tier: model.costTier ?? null, credit_multiplier: model.creditMultiplier ?? null },
+  };
+}
+
+/** `limit`, `after_id`, `before_id`; a limit that is no number is none. */
+function pageOf<T extends { readonly id: string }>(all: readonly T[], query: URLSearchParams) {
+  const limit = Math.min(1000, Math.max(1, Number.parseInt(query.get("limit") ?? "", 10) || 1000));
+  const after = all.findIndex((model) => model.id === query.get("after_id"));
+  const before = all.findIndex((model) => model.id === query.get("before_id"));
+  if (before >= 0) {
+    const start = Math.max(0, before - limit);
+    return { page: all.slice(start, before), more: start > 0 };
+  }
+  return { page: all.slice(after + 1, after + 1 + limit), more: after + 1 + limit < all.length };
+}

@@ -1,0 +1,184 @@
+import type { Hono } from "hono";
+import { MillraceError } from "../../base/errors.ts";
+import { startOfLog } from "../../base/ids.ts";
+import type { Message } from "../../log/request.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import { deliver } from "../answers/deliver.ts";
+import { deliveredJson } from "../answers/delivered-json.ts";
+import { followResponse } from "../answers/follow-response.ts";
+import { PatientReader } from "../answers/patient-reader.ts";
+import { contextOf, sizeOf, startTurn } from "../answers/start-turn.ts";
+import { type Answer, AnswerFold } from "../dialects/answer.ts";
+import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
+import { answerMessage, inputItems } from "../dialects/openai-responses/items.ts";
+import { parseResponsesRequest, previousIdOf, type ResponsesWire } from "../dialects/openai-responses/request.ts";
+import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
+import { turnIdOf } from "../dialects/wire-id.ts";
+import { readJson } from "../http/body.ts";
+import {
+  type Gateway,
+  type GatewayContext,
+  type GatewayEnv,
+  jsonHeaders,
+  jsonResponse,
+  respondError,
+} from "../http/context.ts";
+import { keptHeaders } from "../http/kept-headers.ts";
+import { graceMsAsked } from "../http/request-headers.ts";
+import { pulledBody } from "../http/sse-body.ts";
+import { answerOpenTurn, bodyTooLarge } from "./turn-route.ts";
+import { ownTurn } from "./turns-routes.ts";
+
+/** OpenAI Responses: create, retrieve, follow, cancel, delete, input items. All state is the turn's record and log. */
+export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
+  app.post("/v1/responses", (c) => createResponse(gateway, c));
+  app.get("/v1/responses/:id", (c) =>
+    withStored(gateway, c, async (stored) => {
+      const record = await gateway.turns.noteAttached(stored, graceMsAsked(c.req.raw));
+      if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
+      if (record.ended) return wholeResponse(gateway, c, record);
+      const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));
+      return jsonResponse(body, 200, keptHeaders(record));
+    }),
+  );
+  app.delete("/v1/responses/:id", (c) =>
+    withStored(gateway, c, async ({ turnId }) => {
+      await gateway.turns.remove(turnId);
+      return jsonResponse({ id: c.req.param("id"), object: "response", deleted: true });
+    }),
+  );
+  app.post("/v1/responses/:id/cancel", (c) =>
+    withStored(gateway, c, async (record) => {
+      await gateway.turns.cancel(record.turnId, "client");
+      const ended = (await gateway.turns.get(record.turnId)) ?? record;
+      const body = responseNow(gateway, c, ended, await answerNow(gateway, c, ended));
+      return jsonResponse(body, 200, keptHeaders(ended));
+    }),
+  );
+  app.get("/v1/responses/:id/input_items", (c) =>
+    withStored(gateway, c, async (record) => jsonResponse(listInput(c, record), 200, keptHeaders(record))),
+  );
+}
+
+async function createResponse(gateway: Gateway, c: GatewayContext): Promise<Response> {
+  const { maxBodyBytes } = gateway.limits;
+  const body = await readJson(c.req.raw, maxBodyBytes);
+  if (body.tooLarge) return bodyTooLarge(c, maxBodyBytes);
+  const previousId = previousIdOf(body.json);
+  let previous: readonly Message[] = [];
+  if (previousId !== undefined) {
+    const record = await storedResponse(gateway, c, previousId);
+    if (record === undefined) return responseNotFound(c, previousId, "previous_response_id");
+    previous = await messagesOf(gateway, c, record);
+  }
+  const parsed = parseResponsesRequest(body.json, previous);
+  const detached = parsed.wire.background;
+  const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, body.json);
+  if (detached && !parsed.stream) {
+    const answer = turn.record === undefined ? nothingYet : await answerNow(gateway, c, turn.record);
+    return deliveredJson(gateway, turn.turnId, responseObject(turn.context, answer), turn.headers);
+  }
+  return answerOpenTurn(gateway, c, openAiResponses, turn);
+}
+
+const nothingYet: Answer = { blocks: [], usage: undefined, end: undefined };
+
+/** Runs `then` with the response that the path names; 404 where there is none that may be shown. */
+async function withStored(
+  gateway: Gateway,
+  c: GatewayContext,
+  then: (record: TurnRecord) => Promise<Response>,
+): Promise<Response> {
+  const id = c.req.param("id") ?? "";
+  const record = await storedResponse(gateway, c, id);
+  return record === undefined ? responseNotFound(c, id, "response_id") : then(record);
+}
+
+/** A response of this caller that was made to be kept (`store`). */
+async function storedResponse(gateway: Gateway, c: GatewayContext, id: string): Promise<TurnRecord | undefined> {
+  const turnId = turnIdOf(responsePrefix, id);
+  const record = turnId === undefined ? undefined : await ownTurn(gateway, c, turnId);
+  if (record === undefined || record.dialect !== openAiResponses.name) return undefined;
+  return wireOf(record).store ? record : undefined;
+}
+
+/** The record of a response that this dialect stored holds its own wire data. */
+function wireOf(record: TurnRecord): ResponsesWire {
+  return record.wire as ResponsesWire;
+}
+
+/** What a request that continues this response starts from: its input and answer, without its instructions. */
+async function messagesOf(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<readonly Message[]> {
+  const answer = await answerNow(gateway, c, record);
+  if (answer.end?.type !== "finished") {
+    throw new MillraceError("invalid_request", "The previous response did not finish.", {
+      param: "previous_response_id",
+      hint: "Wait until its status is completed, or send the whole input instead.",
+    });
+  }
+  const { instructions } = wireOf(record).echo;
+  return [...record.request.messages.slice(instructions ? 1 : 0), answerMessage(answer)];
+}
+
+function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord, answer: Answer): unknown {
+  return responseObject(
+    contextOf(c, record, { request: record.request, stream: false, wire: record.wire }, sizeOf(gateway, record)),
+    answer,
+  );
+}
+
+/** The answer as far as the log goes now; nobody waits for more. */
+async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Answer> {
+  const fold = new AnswerFold(record.request);
+  if (record.lastEventId === startOfLog) return fold.answer;
+  for await (const event of gateway.turns.follow(record.turnId, startOfLog, c.req.raw.signal)) {
+    fold.push(event);
+    if (event.eventId >= record.lastEventId) break;
+  }
+  return fold.answer;
+}
+
+/** An ended response as one body, read as its stream is: who took it whole has its answer. */
+async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const reader = new PatientReader(gateway.turns.read(record.turnId, startOfLog, signal), gateway.clock, signal);
+  const fold = new AnswerFold(record.request);
+  try {
+    while (fold.answer.end === undefined) {
+      const reading = await reader.next(Number.POSITIVE_INFINITY);
+      if (reading.type !== "event") break;
+      fold.push(reading.event);
+    }
+  } catch (error) {
+    controller.abort();
+    throw error;
+  }
+  const text = JSON.stringify(responseNow(gateway, c, record, fold.answer));
+  const headers = { ...jsonHeaders, "content-length": String(Buffer.byteLength(text)), ...keptHeaders(record) };
+  return new Response(pulledBody(deliver(text, reader), controller), { headers });
+}
+
+function listInput(c: GatewayContext, { request, turnId, wire }: TurnRecord): unknown {
+  const own = request.messages.slice((wire as ResponsesWire).ownFrom); // as in wireOf
+  const ordered = [...inputItems(own, turnId)];
+  if (c.req.query("order") !== "asc") ordered.reverse();
+  const after = ordered.findIndex((item) => item.id === c.req.query("after"));
+  const limit = Math.min(100, Math.max(1, Number.parseInt(c.req.query("limit") ?? "", 10) || 20));
+  const data = ordered.slice(after + 1, after + 1 + limit);
+  return {
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: after + 1 + limit < ordered.length,
+  };
+}
+
+function responseNotFound(c: GatewayContext, id: string, param: string): Response {
+  const error = new MillraceError("invalid_request", `There is no response \`${id.slice(0, 80)}\`.`, {
+    param,
+    hint: "Responses are kept for a limited time, and only with `store`.",
+  });
+  return respondError(c, error, 404);
+}

@@ -1,0 +1,216 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { stringify } from "yaml";
+import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import type { TurnEventBody } from "../../log/event.ts";
+import { openSessions } from "../dashboard/dashboard-sessions.ts";
+import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
+import { encodeOpenAiError, openAiErrors } from "../dialects/openai-errors.ts";
+import { fakeGateway } from "../gateway.fake.ts";
+import { SseReader } from "../http/sse.fake.ts";
+import { defaultTiming } from "../http/timing.ts";
+import { GatewayMetrics } from "../metrics/metrics.ts";
+import { openApp } from "../open-app.ts";
+import type { GatewayMeter } from "../options.ts";
+import { answerHeaders, openApiDocument } from "./openapi.ts";
+import {
+  keptHeaderInfos,
+  refusalHeaderInfos,
+  requestIdInfo,
+  startedHeaderInfos,
+  startingHeaders,
+} from "./route-headers.ts";
+import { routeList } from "./route-list.ts";
+
+const guide = readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8");
+const answer: TurnEventBody[] = [
+  { type: "text", delta: "Hi" },
+  { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
+];
+
+describe("the list of routes", () => {
+  it("is what is mounted", () => {
+    const { turns, models, clock } = fakeGateway();
+    const app = openApp(
+      {
+        turns,
+        models,
+        clock,
+        log: { write() {} },
+        keys: [],
+        version: "0",
+        instance: "",
+        limits: { maxBodyBytes: 1 },
+        waits: defaultTiming,
+        metrics: new GatewayMetrics("0"),
+        starts: { subscribe: () => () => {} },
+        sessions: openSessions(clock),
+      },
+      { keys: [], hosts: new Set(), origins: new Set() },
+    );
+    const mounted = app.routes.filter(({ method }) => method !== "ALL" && method !== "OPTIONS");
+    const asListed = mounted.map(
+      ({ method, path }) => `${method} ${path.replace(/:(\w+)|\*/g, (_, name?: string) => `{${name ?? "id"}}`)}`,
+    );
+    expect(asListed.sort()).toEqual(routeList.map(({ method, path }) => `${method} ${path}`).sort());
+  });
+
+  it("is the OpenAPI file", async () => {
+    const document = openApiDocument("0.0.0");
+    await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(
+      "../../../docs/openapi.yaml",
+    );
+  });
+
+  it("has the very headers of our own that answers about a turn carry, on every route", async () => {
+    const fake = fakeGateway();
+    fake.turns.script = () => answer;
+    const messages = [{ role: "user", content: "x" }];
+    const bodies: Readonly<Record<string, object>> = {
+      "/v1/chat/completions": { messages },
+      "/v1/completions": { prompt: "x" },
+      "/v1/responses": { input: "x" },
+      "/v1/messages": { messages, max_tokens: 9 },
+    };
+    const ask = (path: string) => ({ model: "test-model", ...bodies[path] });
+    const made = await fake.request("/v1/responses", { json: ask("/v1/responses") });
+    const { id: response } = (await made.json()) as { readonly id: string };
+    const turn = made.headers.get("x-millrace-turn") ?? "";
+    const routes = routeList.filter((route) => route.turn !== undefined);
+    expect(routes.length).toBeGreaterThan(10);
+    for (const route of routes) {
+      const path = route.path.replace("{id}", route.path.startsWith("/v1/turns") ? turn : response);
+      const init = route.turn === "starts" ? { json: ask(path) } : {};
+      const { status, headers } = await fake.request(path, { method: route.method, ...init });
+      const own = [...headers.keys()].filter((name) => name.startsWith("x-millrace-") || name === "x-request-id");
+      const said = answerHeaders(route);
+      expect([path, status, own.filter((name) => !said.some((info) => info.name === name))]).toEqual([path, 200, []]);
+      for (const { name, sometimes } of said)
+        expect([path, name, sometimes === true || headers.has(name)]).toEqual([path, name, true]);
+    }
+  });
+
+  it.each([...startingHeaders, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos, requestIdInfo])(
+    "has the header $name in the guide",
+    ({ name }) => expect(guide).toContain(`\`${name}\``),
+  );
+
+  it("is served as OpenAPI, with this gateway's version", async () => {
+    const { request } = fakeGateway();
+    expect(await (await request("/openapi.json")).json()).toMatchObject({
+      openapi: "3.1.0",
+      info: { version: "0.0.0-test" },
+    });
+  });
+
+  it.each(routeList.map(({ method, path }) => [`${method} ${path}`]))("has %s in the guide", (route) => {
+    expect(guide).toContain(`\`${route}\``);
+  });
+
+  it("names in the guide every header of our own that a request can have or an answer has", async () => {
+    const { request, turns } = fakeGateway();
+    turns.script = () => answer;
+    const response = await request("/v1/responses", {
+      json: { model: "test-model", input: "x", tools: [{ type: "web_search" }, { type: "function", name: "own" }] },
+    });
+    const names = [...response.headers.keys()].filter((name) => name.startsWith("x-millrace-"));
+    expect(names.length).toBeGreaterThan(7);
+    for (const name of [...names, "x-millrace-compacted", "x-millrace-grace", "x-millrace-project", "x-should-retry"]) {
+      expect(guide).toContain(`\`${name}\``);
+    }
+  });
+});
+
+describe("the guide's table of errors", () => {
+  const rows = [...guide.matchAll(/^\| `([a-z_]+)` \| (\d+)[^|]*\| (\d+|the same)/gm)];
+  const codes = rows.map(([, code]) => code as ErrorCode); // a code that is none has no status, and fails below
+
+  it("has every code", () => {
+    expect(codes.sort()).toEqual(Object.keys(openAiErrors).sort());
+  });
+
+  it.each(
+    rows.map(
+      ([, code, openai, anthropic]) =>
+        [code as ErrorCode, Number(openai), anthropic === "the same" ? Number(openai) : Number(anthropic)] as const,
+    ),
+  )("says of %s what is answered: %i and %i", (code, openai, anthropic) => {
+    const record = new MillraceError(code, "x").toRecord();
+    expect(encodeOpenAiError(record, "req").status).toBe(openai);
+    expect(encodeAnthropicError(record, "req").status).toBe(anthropic);
+  });
+});
+
+describe("GET /metrics", () => {
+  it("needs a key, and counts requests by route, turns, streams and how they ended", async () => {
+    const { request, turns } = fakeGateway();
+    expect((await request("/metrics", { headers: { authorization: "" } })).status).toBe(401);
+    turns.script = () => answer;
+    const body = { model: "test-model", stream: true, messages: [{ role: "user", content: "x" }] };
+    await new SseReader(await request("/v1/chat/completions", { json: body })).rest();
+    const left = new SseReader(await request("/chat/completions", { json: { ...body, user: "2" } }));
+    await left.next();
+    await left.cancel();
+    await request("/nowhere/42", { method: "PROPFIND" });
+    const text = await (await request("/metrics")).text();
+    expect(text).toContain('millrace_http_requests_total{method="POST",route="/v1/chat/completions",status="200"} 2');
+    expect(text).toContain('millrace_http_requests_total{method="other",route="other",status="404"} 1');
+    expect(text).toContain('millrace_turns_total{dialect="openai-chat",joined="no"} 2');
+    expect(text).toContain('millrace_streams_ended_total{outcome="finished"} 1');
+    expect(text).toContain('millrace_streams_ended_total{outcome="left"} 1');
+    expect(text).toContain("millrace_streams_open 0");
+    expect(text).toContain("millrace_degraded 0");
+    expect(text).toContain('millrace_build_info{version="0.0.0-test"} 1');
+    expect(text).not.toMatch(/nowhere|mr-test-key/);
+  });
+});
+
+describe("limits and usage", () => {
+  const meter: GatewayMeter = {
+    limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
+    usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
+    readings: () => [],
+    toolCalls: () => [],
+    recordResumption: () => {},
+    onResumption: () => () => {},
+    resumptions: () => [],
+  };
+
+  it("come from the meter", async () => {
+    const { request } = fakeGateway({ meter });
+    expect(await (await request("/v1/limits")).json()).toEqual({
+      object: "list",
+      now: "1970-01-01T00:00:01.000Z",
+      data: [],
+      errors: [],
+    });
+    expect(await (await request("/v1/limits?wait=0")).json()).toMatchObject({ now: "1970-01-01T00:00:00.000Z" });
+    const query = "since=2025-06-01T00:00:00.000Z&by=day&time_zone=Europe%2FVienna";
+    expect(await (await request(`/v1/usage?${query}`)).json()).toMatchObject({
+      object: "usage",
+      since: "2025-06-01T00:00:00.000Z",
+      by: "day",
+      time_zone: "Europe/Vienna",
+    });
+  });
+
+  it("refuse what they cannot sum by, or since when", async () => {
+    const { request } = fakeGateway({ meter });
+    for (const query of ["by=mood", "since=tomorrow", "since=2999-01-01"]) {
+      const response = await request(`/v1/usage?${query}`);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ error: { param: query.split("=")[0] } });
+    }
+  });
+
+  it("pass on what the meter refuses, and say so where there is none", async () => {
+    const refusing = {
+      ...meter,
+      usage: () => {
+        throw new MillraceError("degraded", "The store is broken.");
+      },
+    };
+    expect((await fakeGateway({ meter: refusing }).request("/v1/usage")).status).toBe(503);
+    expect((await fakeGateway().request("/v1/limits")).status).toBe(501);
+  });
+});

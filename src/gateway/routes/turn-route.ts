@@ -1,0 +1,251 @@
+import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import { startOfLog } from "../../base/ids.ts";
+import type { IdeToolNames, TurnEvent } from "../../log/event.ts";
+import { deliver } from "../answers/deliver.ts";
+import { PatientReader } from "../answers/patient-reader.ts";
+import { tellingSpentKey } from "../answers/spent-key.ts";
+import { type OpenTurn, startTurn } from "../answers/start-turn.ts";
+import { endedEarly, streamTurn } from "../answers/stream-turn.ts";
+import { type AnswerEnd, AnswerFold } from "../dialects/answer.ts";
+import { forClient } from "../dialects/by-client.ts";
+import { cancelledError } from "../dialects/cancelled.ts";
+import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
+import { readJson } from "../http/body.ts";
+import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "../http/context.ts";
+import { headerSafe } from "../http/request-headers.ts";
+import { pulledBody, restOfStream, sseHeaders } from "../http/sse-body.ts";
+
+/** `POST` of a dialect: body in, turn started or joined, answer out, streamed or whole. */
+export function turnRoute(gateway: Gateway, dialect: Dialect): (c: GatewayContext) => Promise<Response> {
+  return async (c) => {
+    const body = await readJson(c.req.raw, gateway.limits.maxBodyBytes);
+    if (body.tooLarge) return bodyTooLarge(c, gateway.limits.maxBodyBytes);
+    const parsed = dialect.parse(body.json);
+    return answerTurn(gateway, c, dialect, parsed, body.json);
+  };
+}
+
+/** Starts or joins the turn of a body that was understood, and answers it. */
+export async function answerTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  parsed: ParsedTurn,
+  body: unknown,
+): Promise<Response> {
+  return answerOpenTurn(gateway, c, dialect, await startTurn(gateway, c, dialect, parsed, body));
+}
+
+/** The answer of a turn, streamed or whole, as its request asks. */
+export function answerOpenTurn(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+): Promise<Response> {
+  return turn.context.parsed.stream
+    ? streamedAnswer(gateway, c, dialect, turn)
+    : wholeAnswer(gateway, c, dialect, turn);
+}
+
+export function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
+  const limit = `${Math.floor(maxBytes / 1024 / 1024)} MB`;
+  return notServed(c, 413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
+}
+
+/**
+ * The answer as a stream. A failure among the first events is answered with its status; after `commitMs` without one
+ * the stream opens, so that heartbeats can flow.
+ */
+async function streamedAnswer(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+): Promise<Response> {
+  const sinceMs = gateway.clock.now();
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
+  let early: readonly TurnEvent[];
+  try {
+    early = await firstEvents(gateway, reader);
+  } catch (error) {
+    controller.abort();
+    await reader.close();
+    throw error;
+  }
+  const last = early.at(-1);
+  if (last?.type === "failed" && turn.resumeAfter === undefined) {
+    await reader.delivered();
+    await reader.close();
+    const known = { started: startedOf(early), ideTools: ideToolsOf(last) };
+    return failedAnswer(c, dialect, turn, known, MillraceError.fromRecord(last.error));
+  }
+  const texts = streamTurn(
+    {
+      turns: gateway.turns,
+      turnId: turn.turnId,
+      reader,
+      early,
+      encoder: dialect.encoder(turn.context),
+      resumeAfter: turn.resumeAfter,
+      sinceMs,
+      timing: gateway.waits,
+      clock: gateway.clock,
+      metrics: gateway.metrics,
+      onError: (error) => {
+        gateway.log.write("warn", "stream broke", {
+          requestId: c.var.requestId,
+          turnId: turn.turnId,
+          code: error.code,
+        });
+      },
+    },
+    signal,
+  );
+  const headers = { ...sseHeaders, ...(await headersOf(turn, startedOf(early), ideToolsOf(last))) };
+  if (turn.resumeAfter !== undefined && turn.record?.ended === true) return restOfStream(texts, controller, headers);
+  return new Response(pulledBody(texts, controller), { headers });
+}
+
+/** The events of a turn. The log names what the IDE's agent read, at the end of the turn; a failure says that its key is spent. */
+async function* readTurn(gateway: Gateway, turn: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+  const { turnId, record } = turn;
+  for await (const event of tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), record)) {
+    const ideTools = ideToolsOf(event);
+    if (ideTools !== undefined) gateway.log.write("info", "the IDE's agent read", { turnId, ideTools });
+    yield event;
+  }
+}
+
+/** Events up to the first that says how the turn goes, within `commitMs`. */
+async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<readonly TurnEvent[]> {
+  const events: TurnEvent[] = [];
+  const until = gateway.clock.monotonic() + gateway.waits.commitMs;
+  for (;;) {
+    const reading = await reader.next(Math.max(0, until - gateway.clock.monotonic()));
+    if (reading.type !== "event") return events;
+    events.push(reading.event);
+    if (reading.event.type !== "started" && reading.event.type !== "usage") return events;
+  }
+}
+
+/** The whole answer as one body, once the turn has ended. */
+async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
+  const controller = new AbortController();
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
+  const { answer, started } = await readAnswer(reader, turn);
+  if (answer.end?.type === "finished") {
+    const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));
+    const length = String(Buffer.byteLength(text));
+    const headers = {
+      ...jsonHeaders,
+      "content-length": length,
+      ...(await headersOf(turn, started, ideToolsOf(answer.end))),
+    };
+    return new Response(pulledBody(deliver(text, reader), controller), { headers });
+  }
+  await reader.delivered();
+  await reader.close();
+  const error =
+    answer.end === undefined
+      ? endedEarly()
+      : answer.end.type === "failed"
+        ? answer.end.error
+        : cancelledError(answer.end.by);
+  const { end } = answer;
+  return failedAnswer(c, dialect, turn, { started, ideTools: ideToolsOf(end) }, MillraceError.fromRecord(error));
+}
+
+/** Everything up to the terminal event. */
+async function readAnswer(reader: PatientReader, turn: OpenTurn) {
+  const fold = new AnswerFold(turn.context.parsed.request);
+  let started: Started | undefined;
+  while (fold.answer.end === undefined) {
+    const reading = await reader.next(Number.POSITIVE_INFINITY);
+    if (reading.type !== "event") break;
+    started ??= startedOf([reading.event]);
+    fold.push(reading.event);
+  }
+  return { answer: fold.answer, started };
+}
+
+/** Where the prompt went; undefined as long as no conversation exists upstream. */
+function startedOf(events: readonly TurnEvent[]): Started | undefined {
+  return events.find((event) => event.type === "started");
+}
+
+type Started = Extract<TurnEvent, { readonly type: "started" }>;
+
+/**
+ * A failed turn as a status. Once the conversation existed upstream the prompt may have been paid for: the SDKs are told
+ * not to send it again by themselves. Source: client-contract row 58.
+ */
+async function failedAnswer(
+  c: GatewayContext,
+  dialect: Dialect,
+  turn: OpenTurn,
+  known: { readonly started: Started | undefined; readonly ideTools: IdeToolNames | undefined },
+  error: MillraceError,
+): Promise<Response> {
+  const { started, ideTools } = known;
+  c.var.logFields.code = error.code;
+  const record = error.toRecord();
+  const response = respond(
+    forClient(dialect.encodeError(record, c.var.requestId), record, c.req.raw.headers.get("user-agent")),
+  );
+  for (const [name, value] of Object.entries(await headersOf(turn, started, ideTools)))
+    response.headers.set(name, value);
+  if (started !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
+  return response;
+}
+
+/** What the IDE's agent read, where the turn has ended by now. */
+function ideToolsOf(event: TurnEvent | AnswerEnd | undefined): IdeToolNames | undefined {
+  return event?.type === "finished" || event?.type === "failed" ? event.ideTools : undefined;
+}
+
+async function headersOf(
+  turn: OpenTurn,
+  started: Started | undefined,
+  ideTools: IdeToolNames | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  const continuity = await settledValue(turn.continuity);
+  return {
+    ...turn.headers,
+    ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
+    ...(started?.ide === undefined ? {} : { "x-millrace-ide": headerSafe(started.ide) }),
+    ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
+    ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
+  };
+}
+
+/** A promise's value if it has one by now; nobody waits for it. */
+async function settledValue(promise: Promise<string>): Promise<string | undefined> {
+  const value = promise.then(
+    (text) => text,
+    () => undefined, // how the prompt travelled is not known where it never did
+  );
+  const turnOfTheLoop = (async () => {
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+    return undefined;
+  })();
+  return Promise.race([value, turnOfTheLoop]);
+}
+
+/** Turns whatever a route throws into its API's error. */
+export function onRouteError(gateway: Gateway): (error: Error, c: GatewayContext) => Response {
+  return (error, c) => {
+    const left = c.req.raw.signal.aborted; // an ordinary end, whatever it makes fail here
+    if (!isMillraceError(error)) {
+      gateway.log.write(left ? "debug" : "error", left ? "client left" : "unexpected error", {
+        requestId: c.var.requestId,
+        error: error.stack ?? error.message,
+      });
+    }
+    if (left) return respondError(c, new MillraceError("cancelled", "The client went away."));
+    return respondError(c, toMillraceError(error));
+  };
+}

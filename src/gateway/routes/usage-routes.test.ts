@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { limitsSchema, toolCallsSchema, usageSchema } from "../../usage/envelope.ts";
+import { turnFake } from "../../usage/history/history.fake.ts";
+import type { UsageHistory } from "../../usage/history/history.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { openMeter } from "../../usage/meter.ts";
+import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import { windsurfFixture } from "../../usage/snapshot.fake.ts";
+import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
+
+let clock: FakeClock;
+let history: UsageHistory;
+let fake: FakeGateway;
+let reads: number;
+
+beforeEach(() => {
+  clock = new FakeClock(Date.parse("2026-02-24T12:00:00Z"));
+  history = openHistory({ file: ":memory:", keepDays: 400 });
+  reads = 0;
+  const answer: PlanAnswer = {
+    type: "windsurf",
+    ide: "windsurf",
+    build: "2.3.15",
+    userStatus: windsurfFixture("quota"),
+  };
+  const readPlan = () => {
+    reads++;
+    return Promise.resolve([answer]);
+  };
+  fake = fakeGateway({ clock, meter: openMeter({ readPlan, history, clock }) });
+});
+
+afterEach(() => history.close());
+
+const json = async (path: string) => (await fake.request(path)).json();
+
+describe("GET /v1/limits", () => {
+  it("answers every IDE's limits in the documented form", async () => {
+    const limits = limitsSchema.parse(await json("/v1/limits"));
+    expect(limits.data.map(({ ide, stale }) => [ide, stale])).toEqual([["windsurf", false]]);
+    expect(limits.errors).toEqual([]);
+  });
+
+  it("answers at once with wait=0, also when nothing was read yet", async () => {
+    expect(limitsSchema.parse(await json("/v1/limits?wait=0")).data).toEqual([]);
+    expect(reads).toBe(1);
+  });
+
+  it("answers one IDE, says 424 for one that does not run and 404 for one that does not exist", async () => {
+    expect(await json("/v1/limits/windsurf")).toMatchObject({ object: "limits", ide: "windsurf", errors: [] });
+    expect((await fake.request("/v1/limits/antigravity")).status).toBe(424);
+    const unknown = await fake.request("/v1/limits/vim");
+    expect(unknown.status).toBe(404);
+    expect(await unknown.text()).toContain("windsurf, windsurf-next, antigravity");
+  });
+
+  it("answers how limits were used over time, for a chart", async () => {
+    await json("/v1/limits");
+    await clock.advance(5 * 60_000);
+    await json("/v1/limits");
+    expect(await json("/v1/limits/history?since=1d")).toMatchObject({
+      object: "limits.history",
+      data: [
+        {
+          ide: "windsurf",
+          window: "daily",
+          label: "Daily quota",
+          points: [
+            [1_771_934_400, 0.38],
+            [1_771_934_700, 0.38],
+          ],
+        },
+        { ide: "windsurf", window: "weekly" },
+      ],
+    });
+  });
+});
+
+describe("GET /v1/usage", () => {
+  it("answers spending by a dimension since a time", async () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: clock.now() - 1000 }));
+    const usage = usageSchema.parse(await json("/v1/usage?since=7d&by=client&time_zone=Europe/Berlin"));
+    expect(usage).toMatchObject({ by: "client", time_zone: "Europe/Berlin", data: [{ key: "opencode", turns: 1 }] });
+    expect(usageSchema.parse(await json("/v1/usage")).by).toBe("model");
+  });
+
+  it.each([
+    ["/v1/usage?by=colour", "model, client, project, dialect, day"],
+    ["/v1/usage?since=yesterday", "7d"],
+    ["/v1/usage?by=day&time_zone=Mars", "Europe/Berlin"],
+    ["/v1/limits/history?since=2026-02-30", "7d"],
+  ])("refuses %s with 400 and says what would be right", async (path, words) => {
+    const response = await fake.request(path);
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain(words);
+  });
+
+  it("is the owner's: other keys see limits, but not who spent them", async () => {
+    const headers = { authorization: `Bearer ${guestKey}` };
+    expect((await fake.request("/v1/limits", { headers })).status).toBe(200);
+    expect((await fake.request("/v1/usage", { headers })).status).toBe(403);
+  });
+});
+
+describe("GET /v1/usage/tools", () => {
+  it("answers how each model called tools, to the owner", async () => {
+    const counts = { firstTry: 7, repaired: 1, reasked: 1, failed: 0 };
+    history.addToolCalls({ turnId: "turn_1", model: "model-a", atMs: clock.now() - 1000, ...counts });
+    history.addToolCalls({ turnId: "turn_0", model: "model-a", atMs: clock.now() - 31 * 86_400_000, ...counts });
+    expect(toolCallsSchema.parse(await json("/v1/usage/tools")).data).toEqual([
+      { model: "model-a", name: "model-a", turns: 1, calls: 9, first_try: 7, repaired: 1, reasked: 1, failed: 0 },
+    ]);
+    expect(toolCallsSchema.parse(await json("/v1/usage/tools?since=60d")).data).toMatchObject([{ turns: 2 }]);
+    const headers = { authorization: `Bearer ${guestKey}` };
+    expect((await fake.request("/v1/usage/tools", { headers })).status).toBe(403);
+  });
+});
+
+it("a gateway without a meter says so", async () => {
+  expect((await fakeGateway().request("/v1/limits")).status).toBe(501);
+});

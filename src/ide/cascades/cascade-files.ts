@@ -1,0 +1,51 @@
+import { readdir, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { CascadeId } from "../../base/ids.ts";
+
+/** The file in which an IDE keeps one conversation. */
+export interface CascadeFile {
+  readonly cascadeId: CascadeId;
+  readonly path: string;
+  readonly bytes: number;
+  readonly modifiedAtMs: number;
+}
+
+const fileName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.pb$/i;
+
+/** Where Windsurf and Windsurf Next keep their conversations in a home. Source: facts/language-server.md, 5.4. */
+export function codeiumFoldersIn(home: string): readonly string[] {
+  return ["windsurf", "windsurf-next"].map((name) => join(home, ".codeium", name));
+}
+
+/** The conversations in `<codeium folder>/cascade`; none if there is no such folder. */
+export async function listCascadeFiles(codeiumFolder: string): Promise<readonly CascadeFile[]> {
+  const folder = join(codeiumFolder, "cascade");
+  let names: readonly string[];
+  try {
+    names = await readdir(folder);
+  } catch {
+    return []; // this IDE has not been used in this home
+  }
+  const files: CascadeFile[] = [];
+  for (const name of names) {
+    const id = fileName.exec(name)?.[1];
+    if (id === undefined) continue;
+    const path = join(folder, name);
+    try {
+      const { size, mtimeMs } = await stat(path);
+      files.push({ cascadeId: id as CascadeId, path, bytes: size, modifiedAtMs: mtimeMs }); // a file is named by its cascade id
+    } catch {
+      // deleted meanwhile
+    }
+  }
+  return files;
+}
+
+/** Deletes the file; nothing happens if it is gone already. Throws what the file system throws. */
+export async function removeCascadeFile(file: CascadeFile): Promise<void> {
+  try {
+    await unlink(file.path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
+  }
+}

@@ -1,0 +1,154 @@
+import { mkdtempSync } from "node:fs";
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { modeOf } from "../../../test/support/file-mode.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import { codeiumFoldersIn, listCascadeFiles, removeCascadeFile } from "./cascade-files.ts";
+import { openCascadeJournal, withCascadeJournal } from "./cascade-journal.ts";
+
+const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}` as CascadeId; // any UUID will do
+const signal = new AbortController().signal;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
+});
+afterEach(async () => rm(folder, { recursive: true, force: true }));
+
+describe("the journal of conversations", () => {
+  const file = () => join(folder, "sub", "cascades.jsonl");
+
+  it("is empty before anything was noted, and private afterwards", async () => {
+    const journal = openCascadeJournal(file());
+    expect(await journal.entries()).toEqual([]);
+    await journal.note({ cascadeId: id(1), atMs: 5 });
+    expect(modeOf(file(), 0o600) & 0o077).toBe(0);
+  });
+
+  it("keeps each once, oldest first, without the forgotten, over processes", async () => {
+    const [one, two] = [openCascadeJournal(file()), openCascadeJournal(file())];
+    await Promise.all([one.note({ cascadeId: id(2), atMs: 20 }), two.note({ cascadeId: id(1), atMs: 10 })]);
+    await one.note({ cascadeId: id(3), atMs: 30 });
+    await two.note({ cascadeId: id(3), atMs: 99 });
+    await two.forget([id(2)]);
+    expect(await openCascadeJournal(file()).entries()).toEqual([
+      { cascadeId: id(1), atMs: 10 },
+      { cascadeId: id(3), atMs: 30 },
+    ]);
+  });
+
+  it("knows what is left: begun, kept open or in use again, not archived or forgotten since", async () => {
+    const journal = openCascadeJournal(file());
+    expect(await journal.left()).toEqual([]);
+    for (const n of [1, 2, 3, 4, 5]) await journal.note({ cascadeId: id(n), atMs: n, owner: "one" });
+    await journal.noteArchived(id(1));
+    await journal.forget([id(2)]);
+    await journal.noteKept(id(3), 100);
+    await journal.noteKept(id(4), 100);
+    await journal.noteTaken({ cascadeId: id(4), atMs: 50, owner: "two" });
+    const left = [
+      { cascadeId: id(3), owner: "one", atMs: 3, untilMs: 100 },
+      { cascadeId: id(4), owner: "two", atMs: 50, untilMs: undefined },
+      { cascadeId: id(5), owner: "one", atMs: 5, untilMs: undefined },
+    ];
+    expect((await journal.left()).toSorted((a, b) => a.cascadeId.localeCompare(b.cascadeId))).toEqual(left);
+    expect(await openCascadeJournal(file()).left()).toHaveLength(3);
+    expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([1, 3, 4, 5].map(id));
+  });
+
+  it("of an older build tells what it kept open, and nothing of the rest", async () => {
+    const lines = [
+      { cascadeId: id(1), atMs: 1 },
+      { kept: id(2), untilMs: 9 },
+      { kept: id(3), untilMs: 9 },
+      { taken: id(3) },
+    ];
+    await mkdir(join(folder, "sub"));
+    await writeFile(file(), lines.map((line) => `\n${JSON.stringify(line)}\n`).join(""));
+    const left = [{ cascadeId: id(2), owner: undefined, atMs: 9, untilMs: 9 }];
+    expect(await openCascadeJournal(file()).left()).toEqual(left);
+  });
+
+  it("is read on from where it was read to, whoever writes and however much of a line is there", async () => {
+    const [journal, other] = [openCascadeJournal(file()), openCascadeJournal(file())];
+    await other.note({ cascadeId: id(1), atMs: 1, owner: "ö" });
+    expect(await journal.left()).toHaveLength(1);
+    const [line, half] = [`${JSON.stringify({ cascadeId: id(2), atMs: 2, owner: "ö" })}\n`, 40];
+    await appendFile(file(), line.slice(0, half));
+    expect(await journal.left()).toHaveLength(1);
+    await appendFile(file(), line.slice(half));
+    await other.noteArchived(id(1));
+    const asked = [journal.left(), journal.left()];
+    for (const left of await Promise.all(asked)) expect(left.map(({ cascadeId }) => cascadeId)).toEqual([id(2)]);
+  });
+
+  it("survives half a line and foreign lines", async () => {
+    const journal = openCascadeJournal(file());
+    await journal.note({ cascadeId: id(1), atMs: 10 });
+    await appendFile(file(), 'null\n[]\n{"x":1}\n{"cascadeId":"half');
+    await journal.note({ cascadeId: id(2), atMs: 20 });
+    expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([id(1), id(2)]);
+  });
+});
+
+describe("a server that keeps the journal", () => {
+  class Server {
+    readonly #id = id(7);
+    readonly endpoint = { port: 1 };
+    async startCascade(): Promise<CascadeId> {
+      return this.#id;
+    }
+    async archive(): Promise<void> {
+      if (this.#id !== id(7)) throw new Error("called on something else");
+    }
+    async ping(): Promise<string> {
+      return this.#id;
+    }
+  }
+  const wrap = (journal: ReturnType<typeof openCascadeJournal>, problems: unknown[] = []) =>
+    withCascadeJournal(new Server() as unknown as LanguageServer, journal, {
+      owner: "one",
+      now: () => 77,
+      onProblem: (error) => problems.push(error),
+    });
+
+  it("has the conversation noted before anybody learns its id, and does the rest as before", async () => {
+    const journal = openCascadeJournal(join(folder, "j"));
+    const server = wrap(journal);
+    const cascadeId = await server.startCascade(signal);
+    expect(await journal.entries()).toEqual([{ cascadeId, atMs: 77 }]);
+    expect(await journal.left()).toEqual([{ cascadeId, atMs: 77, owner: "one", untilMs: undefined }]);
+    await server.archive(cascadeId, signal);
+    expect(await journal.left()).toEqual([]);
+    expect(server.endpoint.port).toBe(1);
+    expect(await server.ping(signal)).toBe(id(7));
+  });
+
+  it("gives the turn its conversation even if the journal cannot be written", async () => {
+    const problems: unknown[] = [];
+    await writeFile(join(folder, "file"), "");
+    const server = wrap(openCascadeJournal(join(folder, "file", "j")), problems);
+    expect(await server.startCascade(signal)).toBe(id(7));
+    expect(problems).toHaveLength(1);
+  });
+});
+
+describe("conversations on disk", () => {
+  it("are the files named by an id, and nothing else", async () => {
+    const [codeium = ""] = codeiumFoldersIn(folder);
+    expect(await listCascadeFiles(codeium)).toEqual([]);
+    await mkdir(join(codeium, "cascade"), { recursive: true });
+    await writeFile(join(codeium, "cascade", `${id(1)}.pb`), "four");
+    for (const other of ["notes.pb", `${id(2)}.pb.tmp`, "..pb"]) await writeFile(join(codeium, "cascade", other), "x");
+    const [file, ...more] = await listCascadeFiles(codeium);
+    expect(more).toEqual([]);
+    expect(file).toMatchObject({ cascadeId: id(1), bytes: 4 });
+    if (file === undefined) return;
+    await removeCascadeFile(file);
+    await removeCascadeFile(file);
+    expect(await listCascadeFiles(codeium)).toEqual([]);
+  });
+});

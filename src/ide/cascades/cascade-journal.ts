@@ -1,0 +1,189 @@
+import { appendFile, mkdir, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+
+/** A conversation that Millrace began in an IDE. `atMs` is when, epoch ms. */
+export interface CascadeEntry {
+  readonly cascadeId: CascadeId;
+  readonly atMs: number;
+}
+
+/** One that is not known to be archived. */
+export interface LeftCascade extends CascadeEntry {
+  /** The process that began it, or took it up last; undefined in lines of older builds. `atMs` is when it did. */
+  readonly owner: string | undefined;
+  /** It is kept open for the next turn of its conversation until then, epoch ms. */
+  readonly untilMs: number | undefined;
+}
+
+/**
+ * Which conversations in the IDE are ours, for longer than the log keeps its turns: nothing else may be cleaned up. It holds
+ * names and times, no text. Its methods throw what the file system throws.
+ */
+export interface CascadeJournal {
+  /** `owner` names the process that looks after it. */
+  note(entry: CascadeEntry & { readonly owner?: string }): Promise<void>;
+  /** Oldest first, each once, without the forgotten ones. */
+  entries(): Promise<readonly CascadeEntry[]>;
+  forget(cascadeIds: readonly CascadeId[]): Promise<void>;
+  /** It is kept open for the next turn of its conversation until then (epoch ms), is in use again, or was archived. */
+  noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
+  noteTaken(entry: CascadeEntry & { readonly owner: string }): Promise<void>;
+  noteArchived(cascadeId: CascadeId): Promise<void>;
+  /**
+   * Those that were neither archived nor forgotten since, as far as lines tell: older builds noted only what they kept open. Reads what
+   * the file got since the last time.
+   */
+  left(): Promise<readonly LeftCascade[]>;
+}
+
+const lineJson = z.union([
+  z.object({ cascadeId: z.string(), atMs: z.number(), owner: z.string().optional() }),
+  z.object({ forgotten: z.string() }),
+  z.object({ kept: z.string(), untilMs: z.number() }),
+  z.object({ taken: z.string(), atMs: z.number().optional(), owner: z.string().optional() }),
+  z.object({ archived: z.string() }),
+]);
+type Line = z.output<typeof lineJson>;
+
+const maxBytes = 64 * 1024 * 1024; // some 400,000 conversations; what was noted before them is not remembered
+const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not hold up a start
+
+/**
+ * A journal in a file (0600) of one JSON text a line. Several processes may append at once; nothing is ever rewritten.
+ * Half a line, from a machine that lost power, is skipped.
+ */
+export function openCascadeJournal(file: string): CascadeJournal {
+  async function append(entries: readonly object[]): Promise<void> {
+    if (entries.length === 0) return;
+    // The line end in front closes a half line that somebody left.
+    const lines = `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`;
+    try {
+      await appendFile(file, lines, { mode: 0o600 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // fs throws nothing else
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await appendFile(file, lines, { mode: 0o600 });
+    }
+  }
+
+  const left = new Map<string, LeftCascade>();
+  let readTo: number | undefined;
+  let reading: Promise<unknown> = Promise.resolve();
+
+  async function readOn(): Promise<readonly LeftCascade[]> {
+    const { text, endsAt } = await readFrom(file, readTo, maxLeftBytes);
+    const whole = text.lastIndexOf("\n") + 1; // what follows is being written
+    readTo = endsAt - Buffer.byteLength(text.slice(whole));
+    for (const entry of linesOf(text.slice(0, whole))) noteLeft(left, entry);
+    return [...left.values()];
+  }
+
+  return {
+    note: ({ cascadeId, atMs, owner }) => append([{ cascadeId, atMs, owner }]),
+    forget: (cascadeIds) => append(cascadeIds.map((forgotten) => ({ forgotten }))),
+
+    noteKept: (kept, untilMs) => append([{ kept, untilMs }]),
+    noteTaken: ({ cascadeId: taken, atMs, owner }) => append([{ taken, atMs, owner }]),
+    noteArchived: (archived) => append([{ archived }]),
+
+    left() {
+      const answer = reading.then(readOn); // one after the other: each goes on where the last one stopped
+      reading = bestEffort(answer);
+      return answer;
+    },
+
+    async entries() {
+      const known = new Map<string, number>();
+      for (const entry of linesOf((await readFrom(file, undefined, maxBytes)).text)) {
+        if ("forgotten" in entry) known.delete(entry.forgotten);
+        else if ("cascadeId" in entry && !known.has(entry.cascadeId)) known.set(entry.cascadeId, entry.atMs);
+      }
+      const entries = [...known].map(([id, atMs]) => ({ cascadeId: id as CascadeId, atMs })); // ids as servers gave them
+      return entries.sort((a, b) => a.atMs - b.atMs);
+    },
+  };
+}
+
+/** What a line changes in what is left. */
+function noteLeft(left: Map<string, LeftCascade>, line: Line): void {
+  if ("kept" in line) {
+    const { owner, atMs = line.untilMs } = left.get(line.kept) ?? { owner: undefined };
+    left.set(line.kept, { cascadeId: line.kept as CascadeId, owner, atMs, untilMs: line.untilMs }); // an id as a server gave it
+  } else if ("forgotten" in line) left.delete(line.forgotten);
+  else if ("archived" in line) left.delete(line.archived);
+  else {
+    const { owner, atMs } = line;
+    const id = "taken" in line ? line.taken : line.cascadeId;
+    if (owner === undefined || atMs === undefined)
+      left.delete(id); // an older build's: nobody knows who looks after it
+    else left.set(id, { cascadeId: id as CascadeId, owner, atMs, untilMs: undefined }); // as above
+  }
+}
+
+function linesOf(text: string): readonly Line[] {
+  return text.split("\n").flatMap((line) => parseLine(line) ?? []);
+}
+
+function parseLine(text: string): Line | undefined {
+  if (text === "") return undefined;
+  try {
+    return lineJson.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined; // half a line
+  }
+}
+
+/** From a place in the file on, or from its start where it has become shorter; the last `limit` bytes of it at most. */
+async function readFrom(
+  path: string,
+  from: number | undefined,
+  limit: number,
+): Promise<{ readonly text: string; readonly endsAt: number }> {
+  try {
+    const file = await open(path, "r");
+    try {
+      const { size } = await file.stat();
+      const start = Math.max(from !== undefined && from <= size ? from : 0, size - limit);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(size - start), 0, size - start, start);
+      return { text: buffer.toString("utf8", 0, bytesRead), endsAt: start + bytesRead };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { text: "", endsAt: 0 }; // fs throws nothing else; nothing was begun yet
+    throw error;
+  }
+}
+
+/**
+ * The same server, whose every new conversation is noted before anybody learns its id, and again once it is archived. A journal
+ * that cannot be written costs no turn: `onProblem` hears of it. `owner` names this process.
+ */
+export function withCascadeJournal(
+  server: LanguageServer,
+  journal: CascadeJournal,
+  options: { readonly owner: string; readonly now: () => number; readonly onProblem: (error: unknown) => void },
+): LanguageServer {
+  const { owner, now, onProblem } = options;
+  const startCascade = async (signal: AbortSignal): Promise<CascadeId> => {
+    const cascadeId = await server.startCascade(signal);
+    await bestEffort(journal.note({ cascadeId, atMs: now(), owner }), onProblem);
+    return cascadeId;
+  };
+  const archive = async (cascadeId: CascadeId, signal: AbortSignal): Promise<void> => {
+    await server.archive(cascadeId, signal);
+    await bestEffort(journal.noteArchived(cascadeId), onProblem);
+  };
+  return new Proxy(server, {
+    get(target, name) {
+      if (name === "startCascade") return startCascade;
+      if (name === "archive") return archive;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === "function" ? (member.bind(target) as unknown) : member;
+    },
+  });
+}

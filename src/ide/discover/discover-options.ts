@@ -1,0 +1,25 @@
+import type { Secret } from "../../base/secret.ts";
+import type { Host } from "../host/host.ts";
+import type { Probe } from "../process/probe-port.ts";
+import type { GivenTokens } from "../process/token-file.ts";
+import type { IdeOverrides } from "./overrides.ts";
+
+/** The token and the port that a server answered with. */
+export interface LastGood {
+  readonly token: Secret;
+  readonly port: number;
+}
+
+/** What a discovery needs beside the machine. */
+export interface DiscoverOptions {
+  readonly host: Host;
+  readonly probe: Probe;
+  readonly overrides: IdeOverrides;
+  /** What worked last for a server, by `Ide.id`. */
+  readonly lastGood: ReadonlyMap<string, LastGood>;
+}
+
+/** The same, once the user's token file is read. */
+export interface ExamineOptions extends DiscoverOptions {
+  readonly given: GivenTokens | undefined;
+}

@@ -1,0 +1,175 @@
+import { deadline } from "../../base/async.ts";
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
+import { type FoundAgents, findAgents } from "../apps/find-agents.ts";
+import { looksLikeApp } from "../apps/installed-apps.ts";
+import { homesOf } from "../apps/layouts.ts";
+import { mapBounded } from "../host/bounded.ts";
+import type { Host, ProcessRow } from "../host/host.ts";
+import type { Ide } from "../ide.ts";
+import { classify, looksLikeServer } from "../process/classify.ts";
+import { examineServer, isAskedFor } from "../process/examine.ts";
+import { examineOverride } from "../process/examine-override.ts";
+import { readTokenFile } from "../process/token-file.ts";
+import { checkOwner } from "../process/verify-holder.ts";
+import type { DiscoverOptions, ExamineOptions } from "./discover-options.ts";
+import { Trace } from "./trace.ts";
+
+const preference: Readonly<Record<IdeVariant, number>> = { windsurf: 0, "windsurf-next": 1, antigravity: 2 };
+const maxCandidates = 32;
+const width = 4;
+const serverLimitMs = 8_000;
+const allLimitMs = 15_000;
+
+/** What one pass over the machine found. */
+export interface Discovered extends FoundAgents {
+  readonly ides: readonly Ide[];
+  readonly trace: Trace;
+}
+
+/**
+ * One pass over the machine: candidates, classify, credentials, ports, probe. Every decision is in the trace, in the
+ * order of those stages for each candidate, newest candidate first; then the apps and agent programs that are installed.
+ * An endpoint and a token file set by hand leave all but that one server out.
+ *
+ * @throws MillraceError `invalid_request` for an override that makes no sense; the signal's reason.
+ */
+export async function discover(options: DiscoverOptions, signal: AbortSignal): Promise<Discovered> {
+  const trace = new Trace();
+  const { host, overrides } = options;
+  const given = overrides.tokenFile === undefined ? undefined : await readTokenFile(host, overrides.tokenFile, signal);
+  if (overrides.endpoint !== undefined && given !== undefined) {
+    const ide = await examineOverride(options, overrides.endpoint, given, trace, signal);
+    return { ides: ide === undefined ? [] : [ide], apps: [], agents: [], stateFileOf: async () => undefined, trace };
+  }
+  const { servers, programs } = await listCandidates(host, trace, signal);
+  const installed = new Trace();
+  const [results, found] = await Promise.all([
+    examineAll({ ...options, given }, servers, signal),
+    ownPrograms(options, programs, signal).then((running) => findAgents(options, running, installed, signal)),
+  ]);
+  for (const { own } of results) trace.add(own);
+  trace.add(installed);
+  const ides = results.map(({ ide }) => ide).filter((ide) => ide !== undefined);
+  if (ides.length === 0) await explainSurroundings(host, trace, signal);
+  return {
+    ...found,
+    ides: ides.toSorted((a, b) => preference[a.variant] - preference[b.variant] || newestFirst(a, b)),
+    trace,
+  };
+}
+
+/** The paths of this user's programs that may belong to an app; with one home asked for, of processes of that home. */
+async function ownPrograms(
+  { host, overrides }: DiscoverOptions,
+  rows: readonly ProcessRow[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const paths: string[] = [];
+  for (const row of rows.filter((one) => checkOwner(one).ok).slice(0, maxCandidates)) {
+    const { program } = row.command;
+    if (paths.includes(program)) continue;
+    if (overrides.onlyHome === undefined || program.startsWith(overrides.onlyHome)) paths.push(program);
+    else {
+      const environment = await host.readEnvironment(row, signal);
+      const homes = homesOf(host.platform, environment.ok ? environment.value : undefined, []);
+      if (homes.includes(overrides.onlyHome)) paths.push(program);
+    }
+  }
+  return paths;
+}
+
+interface Examined {
+  readonly own: Trace;
+  readonly ide: Ide | undefined;
+}
+
+/** Each candidate has a time limit of its own, and all have one together, so that silent decoys cannot hide the IDE. */
+async function examineAll(
+  options: ExamineOptions,
+  rows: readonly ProcessRow[],
+  outer: AbortSignal,
+): Promise<readonly Examined[]> {
+  const all = deadline(outer, allLimitMs);
+  return mapBounded(rows, width, async (row) => {
+    const own = new Trace();
+    const limited = deadline(all, serverLimitMs);
+    try {
+      return { own, ide: await examine(options, row, own, limited) };
+    } catch (error) {
+      if (outer.aborted || !limited.aborted) throw error;
+      own.rejected("probe", `pid ${row.pid}`, "time", "did not answer in the time it was given");
+      return { own, ide: undefined };
+    }
+  });
+}
+
+/** Processes that may be servers, and those whose program may belong to an app; the newest first. */
+interface Candidates {
+  readonly servers: readonly ProcessRow[];
+  readonly programs: readonly ProcessRow[];
+}
+
+async function listCandidates(host: Host, trace: Trace, signal: AbortSignal): Promise<Candidates> {
+  const list = await host.listProcesses((command) => looksLikeServer(command) || looksLikeApp(command), signal);
+  if (!list.ok) {
+    trace.rejected("candidates", "process list", "processes", list.why);
+    return { servers: [], programs: [] };
+  }
+  const { processes, looked, source } = list.value;
+  const newest = processes.toSorted(newestFirst);
+  const servers = newest.filter(({ command }) => looksLikeServer(command));
+  trace.note("candidates", source, "processes", `${looked} processes looked at, ${servers.length} worth a closer look`);
+  if (servers.length > maxCandidates) {
+    trace.note("candidates", source, "bound", `only the ${maxCandidates} newest of ${servers.length} are examined`);
+  }
+  const programs = newest.filter(({ command }) => looksLikeApp(command) || classify(command).kind === "server");
+  return { servers: servers.slice(0, maxCandidates), programs };
+}
+
+async function examine(
+  options: ExamineOptions,
+  row: ProcessRow,
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Ide | undefined> {
+  const subject = `pid ${row.pid}`;
+  const owner = checkOwner(row);
+  const kind = classify(row.command);
+  if (kind.kind === "other") {
+    trace.rejected("classify", subject, kind.rule, row.zombie && !owner.ok ? owner.why : kind.why);
+    return undefined;
+  }
+  if (row.owner === "other" && options.overrides.onlyHome !== undefined) {
+    trace.rejected("classify", subject, "home", "belongs to another user, so not to the one home asked for");
+    return undefined;
+  }
+  if (!owner.ok) {
+    trace.rejected("classify", subject, "owner", `${kind.variant}: ${owner.why}`);
+    return undefined;
+  }
+  // With a home asked for too, that is looked at first: other homes' IDEs are nobody's business.
+  if (options.overrides.onlyHome === undefined && !isAskedFor(options.overrides, subject, kind.variant, trace))
+    return undefined;
+  trace.kept("classify", subject, kind.rule, kind.variant);
+  return examineServer(options, { row, variant: kind.variant, flags: kind.flags }, trace, signal);
+}
+
+/** Nothing found: says what about this machine may be the reason. */
+async function explainSurroundings(host: Host, trace: Trace, signal: AbortSignal): Promise<void> {
+  for (const surrounding of await host.surroundings(signal))
+    trace.note("candidates", "this system", surrounding, explanations[surrounding]);
+}
+
+const override = "set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE";
+const explanations = {
+  wsl: `this is Linux inside Windows (WSL): an IDE whose window runs in Windows keeps its server there. Run millrace in Windows, or ${override}`,
+  container: `this is a container: an IDE outside of it cannot be seen from here. Run millrace outside, or ${override}`,
+  flatpak: `this runs inside a Flatpak sandbox: other processes cannot be seen from here. Run millrace outside, or ${override}`,
+} as const;
+
+function newestFirst(
+  a: { readonly startedAtMs: number | undefined; readonly pid: number | undefined },
+  b: { readonly startedAtMs: number | undefined; readonly pid: number | undefined },
+): number {
+  return (b.startedAtMs ?? 0) - (a.startedAtMs ?? 0) || (b.pid ?? 0) - (a.pid ?? 0);
+}

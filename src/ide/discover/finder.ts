@@ -1,0 +1,185 @@
+import { orAborted } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
+import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
+import { readSavedPlan } from "../account/saved-plan.ts";
+import type { Answer, Host } from "../host/host.ts";
+import type { DiscoveryResult, Ide, IdeFinder, SavedPlan } from "../ide.ts";
+import { openLinks } from "../links.ts";
+import type { Probe } from "../process/probe-port.ts";
+import { sharedCheck } from "../process/shared-check.ts";
+import { verifyHolder } from "../process/verify-holder.ts";
+import { type Discovered, discover } from "./discover.ts";
+import type { LastGood } from "./discover-options.ts";
+import type { IdeOverrides } from "./overrides.ts";
+
+export interface IdeFinderOptions {
+  readonly host: Host;
+  readonly clock: Clock;
+  /** Asks one port. */
+  readonly probe: Probe;
+  /** Opens a client; sends nothing by itself, and nothing over a connection before `checkHolder` let it pass. */
+  readonly connect: (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder) => LanguageServer;
+  readonly overrides: IdeOverrides;
+  /** Told after each scan what it found and how long it took. */
+  readonly onScan?: (result: DiscoveryResult, tookMs: number) => void;
+}
+
+/** How long a result with an IDE is believed: no process scan more often than this while all is well. */
+const believedMs = 30_000;
+/** The shortest time between the starts of two scans, whoever asks and whatever fails. */
+const shortestGapMs = 1_000;
+/** How long a check of who holds the port is believed where checking starts other programs and the process still lives. */
+const checkBelievedMs = 10_000;
+/** A wall clock that moved this much more than the steady one means the machine slept. */
+const sleepMarkMs = 5_000;
+
+interface Known {
+  readonly result: DiscoveryResult;
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+/**
+ * Opens the one finder of a gateway. Callers that ask during a scan share it. A result with an IDE, or with an agent that is
+ * signed in, is believed for 30 s unless a call failed, its process is gone, or the machine slept; any other result for a
+ * second. Nothing runs while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
+ */
+export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
+  const { host, clock } = options;
+  const closing = new AbortController();
+  const lastGood = new Map<string, LastGood>();
+  const links = openLinks(
+    (ide) =>
+      options.connect(
+        ide.endpoint,
+        ide.identity,
+        sharedCheck(() => mustHold(ide)),
+      ),
+    (pid) => host.isAlive(pid),
+  );
+  let known: Known | undefined;
+  let scanning: Promise<DiscoveryResult> | undefined;
+  let lastStartMs = Number.NEGATIVE_INFINITY;
+  /** When each server was last seen to hold its port, by `Ide.id`; steady ms. */
+  let checked = new Map<string, number>();
+
+  function believed(): DiscoveryResult | undefined {
+    if (known === undefined) return undefined;
+    const wall = clock.now() - known.wallMs;
+    const steady = clock.monotonic() - known.steadyMs;
+    if (wall - steady > sleepMarkMs || wall < -sleepMarkMs) return undefined;
+    const { ides, agents } = known.result;
+    if (ides.some((ide) => ide.pid !== undefined && !host.isAlive(ide.pid))) return undefined;
+    const serves = ides.length > 0 || agents.some(({ signedIn }) => signedIn !== "no");
+    return steady < (serves ? believedMs : shortestGapMs) ? known.result : undefined;
+  }
+
+  async function scan(): Promise<DiscoveryResult> {
+    const wait = lastStartMs + shortestGapMs - clock.monotonic();
+    if (wait > 0) await clock.sleep(wait, closing.signal);
+    lastStartMs = clock.monotonic();
+    const { ides, agents, apps, stateFileOf, trace } = await discover(
+      { host, probe: options.probe, overrides: options.overrides, lastGood },
+      closing.signal,
+    );
+    for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
+    for (const id of lastGood.keys()) if (!ides.some((ide) => ide.id === id) && lastGood.size > 16) lastGood.delete(id);
+    const result: DiscoveryResult = {
+      ides,
+      agents,
+      apps,
+      readSavedPlans: (signal) => savedPlans({ ides, apps, stateFileOf }, signal),
+      trace: trace.entries,
+      atMs: clock.now(),
+    };
+    known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
+    checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
+    links.keepOnly(ides);
+    options.onScan?.(result, clock.monotonic() - lastStartMs);
+    return result;
+  }
+
+  /** One of each variant: of the IDE that runs, else of the app that is installed. */
+  async function savedPlans(
+    { ides, apps, stateFileOf }: Pick<Discovered, "ides" | "apps" | "stateFileOf">,
+    signal: AbortSignal,
+  ): Promise<readonly SavedPlan[]> {
+    const asked = options.overrides.variant;
+    const variants = (["windsurf", "windsurf-next"] as const).filter(
+      (variant) => (asked ?? variant) === variant && [...ides, ...apps].some((one) => one.variant === variant),
+    );
+    const plans = await Promise.all(
+      variants.map(async (variant) => {
+        const ide = ides.find((one) => one.variant === variant && one.signedIn);
+        const file = ide?.stateFile ?? (await stateFileOf(variant, signal));
+        const build = ide?.build ?? apps.find((app) => app.variant === variant)?.version ?? "";
+        return file === undefined ? undefined : readSavedPlan(host, { variant, build, file }, signal);
+      }),
+    );
+    return plans.filter((plan) => plan !== undefined);
+  }
+
+  /** Whether the server still holds its port. Where checking starts programs, a check of the last 10 s is believed. */
+  async function check(ide: Ide): Promise<Answer<undefined>> {
+    const { pid, startedAtMs, endpoint } = ide;
+    if (pid === undefined) return { ok: true, value: undefined }; // set by hand: the user answers for it
+    const since = clock.monotonic() - (checked.get(ide.id) ?? Number.NEGATIVE_INFINITY);
+    if (host.checkMayWait && since < checkBelievedMs && host.isAlive(pid)) return { ok: true, value: undefined };
+    const holder = { pid, startedAtMs, host: endpoint.host, port: endpoint.port };
+    const verdict = await verifyHolder(host, holder, clock, closing.signal);
+    if (verdict.ok) checked.set(ide.id, clock.monotonic());
+    return verdict;
+  }
+
+  async function mustHold(ide: Ide): Promise<void> {
+    if (closing.signal.aborted) throw closed();
+    const verdict = await check(ide);
+    if (verdict.ok) return;
+    known = undefined;
+    throw new MillraceError(
+      "ide_not_running",
+      `The ${ide.variant} found on port ${ide.endpoint.port} cannot be used any more: ${verdict.why}.`,
+      { hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found." },
+    );
+  }
+
+  function shared(): Promise<DiscoveryResult> {
+    scanning ??= scan().finally(() => {
+      scanning = undefined;
+    });
+    return scanning;
+  }
+
+  return {
+    async find(signal) {
+      signal.throwIfAborted();
+      if (closing.signal.aborted) throw closed();
+      return believed() ?? (await orAborted(shared(), signal));
+    },
+
+    invalidate(ide) {
+      if (known?.result.ides.some((other) => other.id === ide.id) === true) known = undefined;
+    },
+
+    async connect(ide, signal) {
+      if (closing.signal.aborted) throw closed();
+      // An open client checks each connection that it makes; a process that still lives keeps its own.
+      const open = links.find(ide);
+      if (open !== undefined && (ide.pid === undefined || host.isAlive(ide.pid))) return open;
+      await orAborted(mustHold(ide), signal);
+      return links.open(ide);
+    },
+
+    close() {
+      closing.abort(closed());
+      links.close();
+    },
+  };
+}
+
+function closed(): MillraceError {
+  return new MillraceError("cancelled", "The gateway is shutting down.");
+}

@@ -1,0 +1,107 @@
+import type { StateRead } from "../account/state-db.ts";
+
+/** The operating systems that discovery knows. */
+export type Platform = "linux" | "darwin" | "windows";
+
+/** How a process was started: the program as it names itself, and what follows it. */
+export interface CommandLine {
+  readonly program: string;
+  readonly args: readonly string[];
+}
+
+/** A process as the system lists it. */
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parentPid: number | undefined;
+  /** Whose it is, seen from the user who runs us; "unknown" where the system does not say. */
+  readonly owner: "self" | "other" | "unknown";
+  /** Epoch ms; undefined where the system does not say. The same number for the same process on every reading. */
+  readonly startedAtMs: number | undefined;
+  readonly command: CommandLine;
+  /** Ended, but not yet collected by its parent: it has no memory, no sockets and usually no arguments. */
+  readonly zombie: boolean;
+  /** Why its loopback is not ours (another network namespace); undefined when it is. */
+  readonly elsewhere: string | undefined;
+}
+
+/** A socket that a process listens on. */
+export interface ListeningSocket {
+  /** As the system names it, without brackets: `127.0.0.1`, `::1`, `0.0.0.0`. */
+  readonly address: string;
+  readonly port: number;
+  /** Whether another process listens on the same port too, so that a connection may reach either. */
+  readonly shared: boolean;
+}
+
+/** Who a process is and what it listens on at one port, both at the same moment. */
+export interface HolderLook {
+  /** `undefined` when the process is gone. */
+  readonly row: Pick<ProcessRow, "owner" | "startedAtMs" | "zombie" | "elsewhere"> | undefined;
+  readonly sockets: Answer<readonly ListeningSocket[]>;
+}
+
+/** What a path names, symbolic links followed. */
+export interface FileFacts {
+  /** The path without links. */
+  readonly realPath: string;
+  readonly kind: "file" | "folder" | "other";
+  /** Epoch ms of the last change of its content. */
+  readonly modifiedMs: number;
+  /** Whether this user may run it; always true on Windows, where the name's ending decides. */
+  readonly executable: boolean;
+  /**
+   * Why another user could change it or put another file in its place; undefined when nobody else can. The administrator
+   * does not count. Windows keeps such rights in lists that are not read here.
+   */
+  readonly risk: string | undefined;
+}
+
+/** What the system answered, or why it would not say. `why` is one sentence part for a person; never a secret. */
+export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
+
+/** Where this gateway itself runs, as far as it changes what can be found. */
+export type Surrounding = "wsl" | "container" | "flatpak";
+
+export interface ProcessList {
+  readonly processes: readonly ProcessRow[];
+  /** How many processes were looked at in all. */
+  readonly looked: number;
+  /** Which tool or file answered: `/proc`, `ps`, `CIM`. */
+  readonly source: string;
+}
+
+/**
+ * What discovery asks of an operating system: the only seam between `ide/` and the machine. Nothing here changes
+ * anything, every call ends within its own time limit or when `signal` aborts, and none throws because something is
+ * missing or forbidden: that is an `Answer`. Only the signal's reason is thrown. Source: style.md 2.7.
+ */
+export interface Host {
+  readonly platform: Platform;
+  /** Whether reading a process and its sockets starts other programs, so that it is not done before every call. */
+  readonly checkMayWait: boolean;
+  /** The home folder of the user who runs us. */
+  readonly home: string;
+  /** Variables of our own environment: where programs and data are looked for. */
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Processes whose command line passes `select`, in no particular order. */
+  listProcesses(select: (command: CommandLine) => boolean, signal: AbortSignal): Promise<Answer<ProcessList>>;
+  /** One process as it is now; `undefined` when it is gone. */
+  readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined>;
+  /** Whether the process exists, without asking more; cheap and synchronous. */
+  isAlive(pid: number): boolean;
+  readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<Answer<ReadonlyMap<string, string>>>;
+  /** TCP sockets this process listens on. */
+  listListening(pid: number, signal: AbortSignal): Promise<Answer<readonly ListeningSocket[]>>;
+  /** A process and its sockets at one port, in a look that waits for nothing; missing where the system allows none. */
+  readonly lookNow?: (pid: number, port: number) => HolderLook;
+  /** Where we run; empty on an ordinary machine. */
+  surroundings(signal: AbortSignal): Promise<readonly Surrounding[]>;
+  /** A small text file; `undefined` when it is missing, unreadable or longer than `maxBytes`. */
+  readText(path: string, maxBytes: number, signal: AbortSignal): Promise<string | undefined>;
+  /** Names in a folder; empty when it is missing or unreadable. */
+  listFolder(path: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** What a path names; `undefined` when it is missing or forbidden. */
+  fileFacts(path: string, signal: AbortSignal): Promise<FileFacts | undefined>;
+  /** Values of these keys from an IDE's `state.vscdb`, which is neither locked, copied nor changed. `name*` asks for all keys that begin so. */
+  readState(path: string, keys: readonly string[], signal: AbortSignal): Promise<StateRead>;
+}

@@ -1,0 +1,38 @@
+import type { Clock } from "../../base/clock.ts";
+import { openDarwinHost } from "../darwin/host.ts";
+import { openLinuxHost } from "../linux/host.ts";
+import { openWindowsHost } from "../windows/host.ts";
+import type { Host } from "./host.ts";
+import { commandRunner } from "./run-command.ts";
+
+export interface OpenHostOptions {
+  /** `process.platform`; any Unix that is not macOS is asked as Linux is. */
+  readonly platform: string;
+  /** `process.getuid()`; undefined on Windows. */
+  readonly uid: number | undefined;
+  /** `os.homedir()`. */
+  readonly home: string;
+  /** `process.env`: where programs are looked up, and what they inherit. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+}
+
+/** This machine, as its operating system lets us see it. */
+export function openHost(options: OpenHostOptions): Host {
+  const { platform, home, environment, clock } = options;
+  const uid = options.uid ?? -1;
+  switch (platform) {
+    case "darwin":
+      return openDarwinHost({ home, clock, variables: environment, uid, run: commandRunner(environment) });
+    case "win32":
+      return openWindowsHost({
+        home,
+        clock,
+        variables: environment,
+        run: commandRunner(environment),
+        systemRoot: environment["SystemRoot"],
+      });
+    default:
+      return openLinuxHost({ home, clock, variables: environment, uid });
+  }
+}

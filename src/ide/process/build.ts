@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { extensionFolderOf, joinPath } from "../apps/layouts.ts";
+import type { Host } from "../host/host.ts";
+import { type Flags, lastFlag } from "./command-line.ts";
+
+/** Which build of the IDE a server belongs to. Both versions are "" when nothing says them. */
+export interface Build {
+  readonly ideVersion: string;
+  readonly extensionVersion: string;
+  readonly extensionPath: string;
+}
+
+const manifest = z.object({ version: z.string() });
+const product = z.object({
+  windsurfVersion: z.string().optional(),
+  ideVersion: z.string().optional(),
+  nameShort: z.string().optional(),
+});
+const maxManifestBytes = 4 * 1024 * 1024;
+const sane = /^[\w.+-]{1,64}$/;
+
+/** What a server says of its build, else what its installation says. Source: facts/language-server.md, 4.1 and 4.2. */
+export async function describeBuild(
+  host: Host,
+  program: string,
+  flags: Flags,
+  environment: ReadonlyMap<string, string> | undefined,
+  signal: AbortSignal,
+): Promise<Build> {
+  const extensionPath = extensionFolderOf(program);
+  const said = lastFlag(flags, "windsurf_version") ?? lastFlag(flags, "override_ide_version") ?? "";
+  const extensionVersion = extensionPath === "" ? undefined : await readExtensionVersion(host, extensionPath, signal);
+  const root =
+    environment?.get("CODEIUM_EDITOR_APP_ROOT") || (extensionPath === "" ? "" : joinPath(extensionPath, "..", ".."));
+  const ideVersion = sane.test(said)
+    ? said
+    : ((root === "" ? undefined : await readProduct(host, root, signal))?.version ?? "");
+  return { ideVersion, extensionVersion: extensionVersion ?? ideVersion, extensionPath };
+}
+
+async function readExtensionVersion(host: Host, folder: string, signal: AbortSignal): Promise<string | undefined> {
+  const parsed = manifest.safeParse(
+    parseJson(await host.readText(joinPath(folder, "package.json"), maxManifestBytes, signal)),
+  );
+  return parsed.success && sane.test(parsed.data.version) ? parsed.data.version : undefined;
+}
+
+/** What an app's `product.json` says; undefined without one. `appRoot` is its `resources/app`. */
+export async function readProduct(
+  host: Host,
+  appRoot: string,
+  signal: AbortSignal,
+): Promise<{ readonly version: string | undefined; readonly name: string } | undefined> {
+  const text = await host.readText(joinPath(appRoot, "product.json"), maxManifestBytes, signal);
+  if (text === undefined) return undefined;
+  const parsed = product.safeParse(parseJson(text));
+  const version = parsed.data?.windsurfVersion ?? parsed.data?.ideVersion;
+  return {
+    version: version !== undefined && sane.test(version) ? version : undefined,
+    name: parsed.data?.nameShort ?? "",
+  };
+}
+
+function parseJson(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // an installation we cannot read says nothing about its version
+  }
+}

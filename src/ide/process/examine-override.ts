@@ -1,0 +1,56 @@
+import { productName } from "../../language-server/product-name.ts";
+import { readAccount } from "../account/api-key.ts";
+import type { DiscoverOptions } from "../discover/discover-options.ts";
+import type { Trace } from "../discover/trace.ts";
+import type { Ide } from "../ide.ts";
+import { probePorts } from "./probe-ports.ts";
+import type { GivenTokens } from "./token-file.ts";
+import { isLoopback } from "./verify-holder.ts";
+
+/** The server that the user named, with the token from the user's file: no process is looked for, and none is checked. */
+export async function examineOverride(
+  options: DiscoverOptions,
+  endpoint: { readonly host: string; readonly port: number },
+  given: GivenTokens,
+  trace: Trace,
+  signal: AbortSignal,
+): Promise<Ide | undefined> {
+  const { host, overrides } = options;
+  const { csrf, apiKey } = given;
+  const variant = overrides.variant ?? "windsurf";
+  const subject = `${endpoint.host}:${endpoint.port}`;
+  trace.kept("candidates", subject, "override", "set by hand; the process behind it is not looked for");
+  if (!isLoopback(endpoint.host))
+    trace.note("ports", subject, "override", "is not on loopback; used because it was set by hand");
+  const answer = await probePorts(options, variant, [endpoint], [csrf], endpoint.port, trace, signal);
+  if (answer === undefined) return undefined;
+  const account =
+    apiKey === undefined
+      ? await readAccount(
+          host,
+          {
+            platform: host.platform,
+            variant,
+            environment: undefined,
+            stateFile: overrides.stateFile,
+            userDataDir: undefined,
+            homes: [...new Set([host.home, ...overrides.homes])],
+            sandboxes: new Map(),
+          },
+          trace,
+          signal,
+        )
+      : { apiKey, signedIn: true };
+  return {
+    variant,
+    product: productName(variant, ""),
+    id: `${variant}:${subject}`,
+    pid: undefined,
+    startedAtMs: undefined,
+    build: "",
+    endpoint: { variant, ...endpoint, tls: answer.tls, protocol: answer.protocol, csrfToken: csrf.token },
+    identity: { variant, ideVersion: "", extensionVersion: "", extensionPath: "", apiKey: account.apiKey },
+    capabilities: undefined,
+    signedIn: account.signedIn,
+  };
+}

@@ -1,0 +1,98 @@
+import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
+import type { TraceEntry } from "../ide.ts";
+
+/** A server of an IDE that may be prompted; it was found, but cannot be used. */
+export interface NearMiss {
+  /** `pid 4242`. */
+  readonly subject: string;
+  readonly variant: Exclude<IdeVariant, "antigravity">;
+  /** What stood in the way, for a person. */
+  readonly why: string;
+  /** What to do about it. */
+  readonly todo: string;
+}
+
+const byHand =
+  "write its CSRF token and API key into a file and set MILLRACE_IDE_ENDPOINT and MILLRACE_IDE_TOKEN_FILE (docs/discovery.md)";
+const reload = "It may still be starting: try again in a moment; if it stays so, reload the IDE's window.";
+
+/** What to do about each reason to give a server up, the most telling first: of several ports, one is that of the service. */
+const todos: readonly (readonly [rule: string, todo: string])[] = [
+  ["owner", "Run millrace as the user who runs the IDE, on the same side of the container."],
+  ["variant", "Leave out `--ide` and MILLRACE_IDE_VARIANT, or start the IDE that they name."],
+  ["override", "Leave out MILLRACE_IDE_ENDPOINT: the port is found without it."],
+  ["csrf-none", `Restart the IDE. If it stays so, ${byHand}.`],
+  ["token_refused", `Restart the IDE. If it stays so, ${byHand}.`],
+  ["shared", "End the other program that listens there, or restart the IDE: it takes another port."],
+  ["loopback", `Set the IDE to listen on 127.0.0.1, or ${byHand}.`],
+  ["timeout", reload],
+  ["time", reload],
+  ["not_found", reload],
+  ["not_http", reload],
+  ["closed", reload],
+  ["listening", reload],
+];
+
+/**
+ * Of the servers that a discovery rejected, the first (the newest) that is one of an IDE's: who says "Windsurf is not running"
+ * while it is on the screen has to say this instead. Undefined when none was; Antigravity,
+ * which is never prompted, does not count, nor does what is in another home than the one asked for.
+ */
+export function nearestMiss(trace: readonly TraceEntry[]): NearMiss | undefined {
+  for (const entries of byServer(trace)) {
+    const miss = missOf(entries);
+    if (miss !== undefined) return miss;
+  }
+  return undefined;
+}
+
+/** What each candidate led to: from its classification to the next one's. */
+export function byServer(trace: readonly TraceEntry[]): readonly (readonly TraceEntry[])[] {
+  const servers: TraceEntry[][] = [[]];
+  let subject = "";
+  for (const entry of trace) {
+    const begins =
+      entry.stage === "candidates" ||
+      entry.stage === "agents" ||
+      (entry.stage === "classify" && entry.subject !== subject);
+    if (begins) {
+      servers.push([]);
+      ({ subject } = entry);
+    }
+    servers.at(-1)?.push(entry);
+  }
+  return servers;
+}
+
+/** Whether one of a server's ports answered. */
+export function isFound(entries: readonly TraceEntry[]): boolean {
+  return entries.some(({ stage, verdict }) => stage === "probe" && verdict === "kept");
+}
+
+function missOf(entries: readonly TraceEntry[]): NearMiss | undefined {
+  const [first] = entries;
+  if (first?.stage !== "classify" || isFound(entries)) return undefined;
+  const variant = variantOf(first);
+  const rejected = entries
+    .filter(({ verdict, rule }) => verdict === "rejected" && rankOf(rule) < todos.length)
+    .toSorted((a, b) => rankOf(a.rule) - rankOf(b.rule))[0];
+  if (variant === undefined || rejected === undefined) return undefined;
+  const { subject, why } = rejected;
+  return {
+    subject: first.subject,
+    variant,
+    why: subject === first.subject ? why.replace(/^[a-z-]+(?:: |, but )/, "") : `${subject}: ${why}`,
+    todo: todos[rankOf(rejected.rule)]?.[1] ?? reload,
+  };
+}
+
+function rankOf(rule: string): number {
+  const rank = todos.findIndex(([known]) => known === rule);
+  return rank < 0 ? todos.length : rank;
+}
+
+/** A classification that was kept is the variant's name; one that was not begins with it. */
+function variantOf({ why }: TraceEntry): NearMiss["variant"] | undefined {
+  const name = /^(windsurf-next|windsurf)(?=$|[:,])/.exec(why)?.[1];
+  return name as NearMiss["variant"] | undefined; // as the pattern lists them
+}

@@ -1,0 +1,29 @@
+import type { Secret } from "../../base/secret.ts";
+import type { IdeVariant, WireProtocol } from "../../language-server/transport/endpoint.ts";
+
+/** A port to ask: on loopback, held by the process whose token this is. */
+export interface ProbeTarget {
+  readonly variant: IdeVariant;
+  readonly host: string;
+  readonly port: number;
+  readonly csrfToken: Secret;
+  /** How long each of a few attempts may take, in ms. */
+  readonly attemptMs?: number;
+}
+
+/** What a port answered; after `token_refused` another token may do better. */
+export type ProbeVerdict =
+  | {
+      readonly ok: true;
+      readonly tls: boolean;
+      readonly protocol: WireProtocol;
+      /** It replied with an error: a port that answers is to be preferred. */
+      readonly unsure?: true;
+    }
+  | { readonly ok: false; readonly reason: string; readonly why: string };
+
+/**
+ * Asks a port whether the language server answers there, and how; never sends an API key or a prompt, never throws but
+ * for the signal. `language-server/probe.ts` has the one that ships.
+ */
+export type Probe = (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeVerdict>;

@@ -1,0 +1,95 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Answer, HolderLook, Host } from "../host/host.ts";
+
+/** What was found at discovery and must still be so when a credential is about to be sent. */
+export interface Holder {
+  readonly pid: number;
+  readonly startedAtMs: number | undefined;
+  readonly host: string;
+  readonly port: number;
+}
+
+const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1"]);
+
+export function isLoopback(address: string): boolean {
+  return loopback.has(address);
+}
+
+/** Whether a process may be given a credential at all: it runs, on this machine's network, as this user. */
+export function checkOwner(row: NonNullable<HolderLook["row"]>): Answer<undefined> {
+  if (row.zombie) return { ok: false, why: "has ended and waits to be collected by its parent" };
+  if (row.elsewhere !== undefined) return { ok: false, why: row.elsewhere };
+  if (row.owner === "other") return { ok: false, why: "belongs to another user; run millrace as the user of the IDE" };
+  if (row.owner === "unknown") return { ok: false, why: "the system does not say whose process it is" };
+  return { ok: true, value: undefined };
+}
+
+const mostTries = 3;
+const tickMs = 100;
+const blockedMs = 1_000;
+
+/**
+ * Asks the system anew whether that same process of this user, and nobody else, listens on that loopback port. A
+ * credential is sent only after a yes. Where the system answers at once, a busy process cannot make the check late. Where other
+ * programs have to be started, a no is asked again, twice at most, if this process was too busy to hear a yes in time: a row of
+ * docs/retries.md.
+ */
+export async function verifyHolder(
+  host: Host,
+  holder: Holder,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Answer<undefined>> {
+  if (!isLoopback(holder.host)) return { ok: false, why: "the address is not loopback" };
+  if (host.lookNow !== undefined) return judge(host.lookNow(holder.pid, holder.port), holder);
+  for (let tries = 1; ; tries++) {
+    const watch = watchLoop(clock);
+    let verdict: Answer<undefined>;
+    try {
+      verdict = judge(await look(host, holder.pid, signal), holder);
+    } finally {
+      watch.stop();
+    }
+    if (verdict.ok || tries === mostTries || watch.blockedMs() < blockedMs) return verdict;
+  }
+}
+
+async function look(host: Host, pid: number, signal: AbortSignal): Promise<HolderLook> {
+  const row = await host.readProcess(pid, signal);
+  if (row === undefined || !checkOwner(row).ok) return { row, sockets: { ok: true, value: [] } };
+  return { row, sockets: await host.listListening(pid, signal) };
+}
+
+function judge({ row, sockets }: HolderLook, holder: Holder): Answer<undefined> {
+  if (row === undefined) return { ok: false, why: "the process has ended" };
+  const owner = checkOwner(row);
+  if (!owner.ok) return owner;
+  if (row.startedAtMs !== holder.startedAtMs)
+    return { ok: false, why: "the process has ended; another one has its number" };
+  if (!sockets.ok) return sockets;
+  const socket = sockets.value.find((own) => own.port === holder.port && own.address === holder.host);
+  if (socket === undefined) return { ok: false, why: "the process no longer listens on that port" };
+  return socket.shared
+    ? { ok: false, why: "another process listens on the same port too" }
+    : { ok: true, value: undefined };
+}
+
+/** Counts short sleeps; time that they do not explain is time in which this process did not run. */
+function watchLoop(clock: Clock): { blockedMs(): number; stop(): void } {
+  const ended = new AbortController();
+  const startedAtMs = clock.monotonic();
+  let ticks = 0;
+  const tick = (): Promise<void> =>
+    clock.sleep(tickMs, ended.signal).then(
+      () => {
+        ticks++;
+        return tick();
+      },
+      () => {},
+    );
+  void tick();
+  return {
+    blockedMs: () => clock.monotonic() - startedAtMs - (ticks + 1) * tickMs,
+    stop: () => ended.abort(new Error("checked")),
+  };
+}

@@ -1,0 +1,275 @@
+import type { ErrorCode } from "../../base/errors.ts";
+
+/** What exactly went wrong upstream, for code that reacts to it; finer than the taxonomy. */
+export type UpstreamReason =
+  | "connection_refused"
+  | "connection_lost"
+  | "tls_refused"
+  | "unavailable"
+  | "upstream_dropped"
+  | "answer_too_large"
+  | "csrf_refused"
+  | "account_not_loaded"
+  | "api_key_missing"
+  | "api_key_refused"
+  | "panel_state_lost"
+  | "untrusted_workspace"
+  | "cascade_unknown"
+  | "not_implemented"
+  /** Cascade was removed from this build, or from this model: the IDE's agent answers instead. */
+  | "retired"
+  | "session_refused"
+  | "schema_mismatch"
+  | "model_unknown"
+  | "model_retired"
+  | "plan_refused"
+  | "quota"
+  | "rate"
+  | "capacity"
+  | "prompt_too_long"
+  | "content_policy"
+  | "bad_tool_call"
+  | "server_error"
+  /** The server failed in a way that leaves open how far it came. */
+  | "unclear"
+  /** It said no, in words that no row of the table knows. */
+  | "other";
+
+export interface ErrorRow {
+  readonly pattern: RegExp;
+  readonly code: ErrorCode;
+  readonly reason: UpstreamReason;
+  /** What happened, in our words. */
+  readonly message: string;
+  readonly hint?: string;
+}
+
+const restartHint = "The IDE may have restarted its server; try again. If it stays, restart the IDE.";
+const agentHint = "Let Millrace ask the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.";
+const schemaHint = "This build of the IDE may have changed its protocol; run `millrace doctor`.";
+
+/**
+ * The one table from what a language server writes to what it means, first match wins. The text may come as a gRPC
+ * trailer, in a Connect error, as an in-band `is_error` message or in an error step. The recorded text of every row is in
+ * `errors.test.ts`. Source: facts/language-server.md, 3.8 and 3.4; docs/wire/devin-desktop.md, "Cascade".
+ */
+export const errorTable: readonly ErrorRow[] = [
+  {
+    pattern: /\bonly (?:available |supported |offered )?(?:in|with|through|via) Devin(?: Local)?\b/i,
+    code: "backend_retired",
+    reason: "retired",
+    message: "This model answers in Devin Local only, and no longer over Cascade.",
+    hint: agentHint,
+  },
+  {
+    pattern:
+      /\bCascade\b[^.]{0,60}\b(?:retired|removed|discontinued|deprecated|sunset|end of life|no longer (?:available|supported|offered))\b/i,
+    code: "backend_retired",
+    reason: "retired",
+    message: "Cascade was removed from this build of the IDE.",
+    hint: agentHint,
+  },
+  {
+    pattern:
+      /\b(?:Windsurf|Devin Desktop|Devin|editor|client) version is (?:out of date|outdated|no longer supported)\b/i,
+    code: "backend_retired",
+    reason: "retired",
+    message: "The vendor takes no prompts from this build of the IDE any more.",
+    hint: "Update the IDE to today's Devin Desktop. Or let Millrace ask its agent: leave `--backend` at `auto`, or set it to `acp`.",
+  },
+  {
+    pattern: /(?:missing|invalid) csrf token/i,
+    code: "unauthenticated",
+    reason: "csrf_refused",
+    message: "The IDE's server refused the CSRF token.",
+    hint: restartHint,
+  },
+  {
+    pattern: /panel state not found/i,
+    code: "upstream_failed",
+    reason: "panel_state_lost",
+    message: "The IDE's server has no panel state; it was restarted or is still starting.",
+    hint: "Try again; the panel state is made anew.",
+  },
+  {
+    pattern: /user status is nil/i,
+    code: "not_signed_in",
+    reason: "account_not_loaded",
+    message: "The IDE's server has not loaded the account yet.",
+    hint: "Wait until the IDE shows that you are signed in, then try again.",
+  },
+  {
+    pattern: /untrusted workspace/i,
+    code: "upstream_failed",
+    reason: "untrusted_workspace",
+    message: "The IDE does not trust the folder that is open in it.",
+    hint: "Trust the folder in the IDE (Workspace Trust), then try again.",
+  },
+  {
+    pattern:
+      /\b(?:invalid|unknown|expired|revoked|bad|wrong|unrecognized)\b[^.]{0,20}\b(?:api[ _-]?key|session token|credentials?)\b|\b(?:api[ _-]?key|session token|credentials?)\b[^.]{0,30}\b(?:invalid|unknown|expired|revoked|not valid|not recognized)\b/i,
+    code: "not_signed_in",
+    reason: "api_key_refused",
+    message: "The IDE's server refused the API key that is stored on this machine.",
+    hint: "Sign in inside the IDE again. `millrace doctor` shows from which folder the key was read.",
+  },
+  {
+    pattern: /api_key not set|read initial metadata/i,
+    code: "not_signed_in",
+    reason: "api_key_missing",
+    message: "The IDE's server has no API key: nobody is signed in.",
+  },
+  {
+    pattern: /is deprecated :\)|is not implemented/i,
+    code: "upstream_failed",
+    reason: "not_implemented",
+    message: "This build of the IDE does not offer the call.",
+    hint: "Update the IDE; `millrace doctor` shows what its server offers.",
+  },
+  {
+    pattern: /error with your Cascade session/i,
+    code: "upstream_failed",
+    reason: "session_refused",
+    message: "The IDE's server refused the session: this build does not take the call from outside.",
+    hint: "Update the IDE to 1.9577 or later and Millrace to its newest version, then run `millrace doctor`.",
+  },
+  {
+    pattern: /no longer available/i,
+    code: "unknown_model",
+    reason: "model_retired",
+    message: "This model has been retired.",
+  },
+  {
+    pattern:
+      /neither PlanModel nor RequestedModel|unknown model (?:UID|key)|model not found|model aliases are no longer supported|invalid value for enum field requested_?Model/i,
+    code: "unknown_model",
+    reason: "model_unknown",
+    message: "The IDE's server does not know this model.",
+  },
+  {
+    pattern:
+      /(?:trajectory|cascade)[^.]*not found|not_found[^.]*(?:cascade|trajectory)|(?:cascade|trajectory|conversation)\b[^.]*\bexpired/i,
+    code: "upstream_failed",
+    reason: "cascade_unknown",
+    message: "The IDE's server does not know this conversation any more.",
+    hint: "Send the request again; a new conversation is started with the full history.",
+  },
+  {
+    pattern:
+      /merging into nil message|invalid UTF-8|invalid wire-format|protocol error: promised|parse (?:binary|JSON):/i,
+    code: "upstream_failed",
+    reason: "schema_mismatch",
+    message: "The IDE's server and Millrace do not agree on the form of a message.",
+    hint: schemaHint,
+  },
+  {
+    pattern: /larger than configured readMaxBytes/i,
+    code: "upstream_failed",
+    reason: "answer_too_large",
+    message: "The IDE's server answered with more than Millrace takes.",
+    hint: "Start a new conversation; this one has grown too large.",
+  },
+  {
+    pattern: /pending stream has been cancell?ed/i,
+    code: "upstream_failed",
+    reason: "upstream_dropped",
+    message: "The IDE's server lost its own connection upstream.",
+  },
+  {
+    pattern: /before hitting truncation|context (?:length|window) exceeded|prompt is too long/i,
+    code: "context_too_long",
+    reason: "prompt_too_long",
+    message: "The prompt is too long for this model.",
+  },
+  {
+    pattern: /invalid tool call/i,
+    code: "upstream_failed",
+    reason: "bad_tool_call",
+    message: "The model produced an invalid tool call.",
+  },
+  {
+    pattern: /content policy/i,
+    code: "invalid_request",
+    reason: "content_policy",
+    message: "The request was blocked by the content policy of the model's vendor.",
+    hint: "Rephrase the request.",
+  },
+  {
+    pattern: /quota|out of credits|insufficient credits|RESOURCE_EXHAUSTED|\b429\b/i,
+    code: "quota_exhausted",
+    reason: "quota",
+    message: "The plan's usage quota is used up.",
+  },
+  {
+    pattern: /rate limit|too many requests/i,
+    code: "rate_limited",
+    reason: "rate",
+    message: "The message rate limit for this model is reached.",
+  },
+  {
+    pattern: /high demand|at capacity|overloaded/i,
+    code: "rate_limited",
+    reason: "capacity",
+    message: "The model is in high demand right now.",
+    hint: "Try again in a minute or pick another model.",
+  },
+  {
+    pattern:
+      /(?:permission_denied|not (?:allowed|available|included)|upgrade|requires)\b.*\b(?:plan|tier|subscription|pro)\b/i,
+    code: "model_not_allowed",
+    reason: "plan_refused",
+    message: "The plan of this account does not include the model.",
+  },
+  {
+    pattern: /internal error occurred|\(trace ID: /i,
+    code: "upstream_failed",
+    reason: "server_error",
+    message: "The IDE's server had an internal error.",
+    hint: "Try again; such errors usually pass.",
+  },
+  {
+    pattern:
+      /http\/2 (?:stream|connection|session)|session (?:has been|was) (?:destroyed|closed)|missing (?:status|trailer|EndStreamResponse)|incomplete envelope|premature (?:EOF|close)|socket hang up|sentinel completed early|connection aborted|GOAWAY/i,
+    code: "upstream_failed",
+    reason: "connection_lost",
+    message: "The connection to the IDE's server broke.",
+    hint: restartHint,
+  },
+];
+
+/** Node's codes of sockets, HTTP and TLS, by prefix; first match wins. Source: facts/language-server.md, 3.8, last row. */
+export const nodeErrorTable: readonly ErrorRow[] = [
+  {
+    pattern: /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/,
+    code: "ide_not_running",
+    reason: "connection_refused",
+    message: "Nothing listens where the IDE's server was.",
+  },
+  {
+    pattern: /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT)/,
+    code: "upstream_failed",
+    reason: "tls_refused",
+    message: "The server's certificate is not trusted; self-signed ones are taken from this machine only.",
+    hint: "Use 127.0.0.1 as host, or a server with a certificate that this machine trusts.",
+  },
+  {
+    pattern: /^(?:EPROTO|ERR_SSL|ERR_TLS)/,
+    code: "upstream_failed",
+    reason: "tls_refused",
+    message: "The server does not speak TLS as expected.",
+    hint: "Check the configured endpoint; `millrace doctor` probes it.",
+  },
+  {
+    pattern: /^ETIMEDOUT$|^ESOCKETTIMEDOUT$/,
+    code: "upstream_timeout",
+    reason: "connection_lost",
+    message: "The IDE's server did not answer in time.",
+  },
+  {
+    pattern: /^(?:ECONNRESET|ECONNABORTED|EPIPE|ERR_HTTP2|ERR_STREAM|ERR_SOCKET|HPE_)/,
+    code: "upstream_failed",
+    reason: "connection_lost",
+    message: "The connection to the IDE's server broke.",
+    hint: restartHint,
+  },
+];

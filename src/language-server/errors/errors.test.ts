@@ -1,0 +1,304 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { Secret } from "../../base/secret.ts";
+import { CortexErrorDetailsSchema } from "../../proto/windsurf/exa/cortex_pb.ts";
+import { type CallFailureKind, callFailure } from "./call-failure.ts";
+import { errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
+import {
+  asRetired,
+  errorFromDetails,
+  errorFromText,
+  serverMayHaveMoved,
+  translateError,
+  upstreamReason,
+} from "./errors.ts";
+
+const nowMs = 1_770_000_000_000;
+const context = { nowMs, secrets: [new Secret("sk-ws-01-planted")] };
+
+/** The recorded text, the status it came with, and what it means. Source: facts/language-server.md, 3.8 and 3.4. */
+const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode, reason: UpstreamReason])[] = [
+  [
+    "There was an error with your Cascade session, please update your editor (error ID: 5e0c) (trace ID: 9a1f)",
+    Code.FailedPrecondition,
+    "upstream_failed",
+    "session_refused",
+  ],
+  ["This model is only available in Devin Local.", Code.PermissionDenied, "backend_retired", "retired"],
+  ["claude-opus-5 is only in Devin Local", Code.PermissionDenied, "backend_retired", "retired"],
+  ["Cascade has been removed from this version", Code.Unimplemented, "backend_retired", "retired"],
+  ["Cascade is no longer available; use Devin Local", Code.FailedPrecondition, "backend_retired", "retired"],
+  ["Your Windsurf version is out of date", Code.FailedPrecondition, "backend_retired", "retired"],
+  ["invalid api key", Code.Unauthenticated, "not_signed_in", "api_key_refused"],
+  ["the session token has expired", Code.PermissionDenied, "not_signed_in", "api_key_refused"],
+  ["GetChatMessage is deprecated :)", Code.Unimplemented, "upstream_failed", "not_implemented"],
+  [
+    "GetCascadeModelConfigs is not implemented; use GetUserStatus instead",
+    Code.Unimplemented,
+    "upstream_failed",
+    "not_implemented",
+  ],
+  ["neither PlanModel nor RequestedModel specified", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  [
+    "failed to construct executor: neither PlanModel nor RequestedModel specified",
+    Code.Unknown,
+    "unknown_model",
+    "model_unknown",
+  ],
+  ["unknown model UID adaptive: model not found", Code.Unknown, "unknown_model", "model_unknown"],
+  ["model aliases are no longer supported", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  ["unknown model key gpt-9: model not found", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  [
+    "Claude 3.5 Sonnet is no longer available, please switch to Claude Sonnet 4.5",
+    Code.Unknown,
+    "unknown_model",
+    "model_retired",
+  ],
+  ["invalid value for enum field requestedModel", Code.InvalidArgument, "unknown_model", "model_unknown"],
+  ["api_key not set", Code.FailedPrecondition, "not_signed_in", "api_key_missing"],
+  ["user status is nil", Code.Internal, "not_signed_in", "account_not_loaded"],
+  ["panel state not found", Code.NotFound, "upstream_failed", "panel_state_lost"],
+  ["untrusted workspace", Code.FailedPrecondition, "upstream_failed", "untrusted_workspace"],
+  ["trajectory not found: 7f9f1d3e-1111", Code.NotFound, "upstream_failed", "cascade_unknown"],
+  ["not_found: no such cascade", Code.NotFound, "upstream_failed", "cascade_unknown"],
+  ["the cascade has expired", Code.NotFound, "upstream_failed", "cascade_unknown"],
+  ["invalid value: merging into nil message", Code.Internal, "upstream_failed", "schema_mismatch"],
+  ["string field contains invalid UTF-8", Code.InvalidArgument, "upstream_failed", "schema_mismatch"],
+  ["proto: cannot parse invalid wire-format data", Code.InvalidArgument, "upstream_failed", "schema_mismatch"],
+  [
+    "protocol error: promised 576938355 bytes in enveloped message, got 12 bytes",
+    Code.InvalidArgument,
+    "upstream_failed",
+    "schema_mismatch",
+  ],
+  ["pending stream has been canceled", Code.Unavailable, "upstream_failed", "upstream_dropped"],
+  ["could not convert a single message before hitting truncation", Code.Unknown, "context_too_long", "prompt_too_long"],
+  ["The model produced an invalid tool call.", Code.Unknown, "upstream_failed", "bad_tool_call"],
+  ["an internal error occurred (error ID: 1b2c)", Code.Internal, "upstream_failed", "server_error"],
+  ["something broke (trace ID: 77aa)", Code.Internal, "upstream_failed", "server_error"],
+  [
+    "Reached message rate limit for this model. Please try again later. Resets in: 3h0m0s",
+    Code.ResourceExhausted,
+    "rate_limited",
+    "rate",
+  ],
+  [
+    "We're currently facing high demand for this model. Please try again later.",
+    Code.Unavailable,
+    "rate_limited",
+    "capacity",
+  ],
+  [
+    "permission_denied: upgrade your plan to use this model",
+    Code.PermissionDenied,
+    "model_not_allowed",
+    "plan_refused",
+  ],
+  ["this model needs a paid tier", Code.PermissionDenied, "model_not_allowed", "plan_refused"],
+  ["Your request was blocked by our content policy", Code.InvalidArgument, "invalid_request", "content_policy"],
+  ["Your weekly usage quota has been exhausted", Code.ResourceExhausted, "quota_exhausted", "quota"],
+  ["RESOURCE_EXHAUSTED: model quota window used up", Code.Unknown, "quota_exhausted", "quota"],
+  ["HTTP 429", Code.Unavailable, "quota_exhausted", "quota"],
+  ["missing CSRF token", Code.Unauthenticated, "unauthenticated", "csrf_refused"],
+  ["invalid CSRF token", Code.PermissionDenied, "unauthenticated", "csrf_refused"],
+  ["read initial metadata: <nil>", Code.Unknown, "not_signed_in", "api_key_missing"],
+  [
+    "message size 70000000 is larger than configured readMaxBytes 67108864",
+    Code.ResourceExhausted,
+    "upstream_failed",
+    "answer_too_large",
+  ],
+  ["http/2 stream closed with error code REFUSED_STREAM (0x7)", Code.Unavailable, "upstream_failed", "connection_lost"],
+  ["protocol error: missing status", Code.Internal, "upstream_failed", "connection_lost"],
+];
+
+describe("what a language server says", () => {
+  it.each(recorded)("%s", (text, code, meaning, reason) => {
+    const error = translateError(new ConnectError(text, code), context);
+    expect([error.code, upstreamReason(error)]).toEqual([meaning, reason]);
+    expect(error.message).not.toBe("");
+    expect(error.hint).not.toBe("");
+  });
+
+  it("means the same in an error step and in an in-band message as in a status", () => {
+    for (const [text, , meaning, reason] of recorded) {
+      if (text.startsWith("HTTP ") || text === "this model needs a paid tier") continue; // told by its status alone
+      const step = errorFromDetails(create(CortexErrorDetailsSchema, { fullError: text }), context);
+      expect([text, step.code, upstreamReason(step)]).toEqual([text, meaning, reason]);
+      expect(upstreamReason(errorFromText(text, context))).toBe(reason);
+    }
+  });
+
+  it("is known by a row of the table that some recorded text needs: no row is idle", () => {
+    const idle = errorTable.filter(
+      (row) => !recorded.some(([text]) => errorTable.find((candidate) => candidate.pattern.test(text)) === row),
+    );
+    expect(idle.map((row) => row.reason)).toEqual([]);
+  });
+});
+
+describe("a status without a text that is known", () => {
+  const statuses: readonly (readonly [Code, ErrorCode, CallFailureKind])[] = [
+    [Code.Canceled, "upstream_failed", "interrupted"],
+    [Code.Unknown, "upstream_failed", "interrupted"],
+    [Code.InvalidArgument, "invalid_request", "refused"],
+    [Code.DeadlineExceeded, "upstream_timeout", "interrupted"],
+    [Code.NotFound, "upstream_failed", "refused"],
+    [Code.AlreadyExists, "upstream_failed", "refused"],
+    [Code.PermissionDenied, "unauthenticated", "unauthenticated"],
+    [Code.ResourceExhausted, "rate_limited", "refused"],
+    [Code.FailedPrecondition, "upstream_failed", "refused"],
+    [Code.Aborted, "upstream_failed", "interrupted"],
+    [Code.OutOfRange, "upstream_failed", "refused"],
+    [Code.Unimplemented, "upstream_failed", "unimplemented"],
+    [Code.Internal, "upstream_failed", "interrupted"],
+    [Code.Unavailable, "upstream_failed", "interrupted"],
+    [Code.DataLoss, "upstream_failed", "interrupted"],
+    [Code.Unauthenticated, "unauthenticated", "unauthenticated"],
+  ];
+  it.each(statuses)("%i is %s, %s", (code, meaning, kind) => {
+    const error = translateError(new ConnectError("zzz", code), context);
+    expect([error.code, callFailure(error)]).toEqual([meaning, kind]);
+  });
+});
+
+describe("a call that a build lacks", () => {
+  const missing = translateError(new ConnectError("unimplemented", Code.Unimplemented), context);
+
+  it.each([
+    ["3.9.19", "backend_retired", "retired"],
+    ["3.11.228", "backend_retired", "retired"],
+    ["3.8.20", "upstream_failed", "unimplemented"],
+    ["2.2.17", "upstream_failed", "unimplemented"],
+    ["", "upstream_failed", "unimplemented"],
+  ])("of version %j is %s, %s", (version, code, kind) => {
+    const error = asRetired(missing, version);
+    expect(error).toMatchObject({ code });
+    expect(callFailure(error)).toBe(kind);
+  });
+
+  it("changes nothing of another failure, and names the way out", () => {
+    const refused = translateError(new ConnectError("invalid CSRF token", Code.Unauthenticated), context);
+    expect(asRetired(refused, "3.9.19")).toBe(refused);
+    expect(asRetired(missing, "3.9.19")).toMatchObject({
+      message: "Cascade was removed from this build of the IDE.",
+      hint: expect.stringContaining("`acp`"),
+    });
+  });
+});
+
+describe("a refusal without a text", () => {
+  it("may mean either credential, and says so", () => {
+    const error = translateError(new ConnectError("", Code.Unauthenticated), context);
+    expect(error.message).toBe("The IDE's server refused the CSRF token or the API key.");
+    expect(serverMayHaveMoved(error)).toBe(true);
+  });
+});
+
+describe("a broken connection", () => {
+  const codes: readonly (readonly [string, ErrorCode, UpstreamReason])[] = [
+    ["ECONNREFUSED", "ide_not_running", "connection_refused"],
+    ["ECONNRESET", "upstream_failed", "connection_lost"],
+    ["ERR_HTTP2_SESSION_ERROR", "upstream_failed", "connection_lost"],
+    ["EPIPE", "upstream_failed", "connection_lost"],
+    ["ETIMEDOUT", "upstream_timeout", "connection_lost"],
+    ["DEPTH_ZERO_SELF_SIGNED_CERT", "upstream_failed", "tls_refused"],
+    ["ERR_SSL_WRONG_VERSION_NUMBER", "upstream_failed", "tls_refused"],
+  ];
+  it.each(codes)("%s is %s, %s, however deep it lies", (code, meaning, reason) => {
+    const node = Object.assign(new Error("some text"), { code });
+    const both = new AggregateError([node, new Error("another")]);
+    for (const thrown of [node, new ConnectError("x", Code.Aborted, undefined, undefined, node), both]) {
+      const error = translateError(thrown, context);
+      expect([error.code, upstreamReason(error)]).toEqual([meaning, reason]);
+    }
+  });
+
+  it("means that the server may have moved, and so does a refused token; a limit does not", () => {
+    const refused = Object.assign(new Error("x"), { code: "ECONNREFUSED" });
+    expect(serverMayHaveMoved(translateError(refused, context))).toBe(true);
+    expect(serverMayHaveMoved(errorFromText("invalid CSRF token", context))).toBe(true);
+    expect(serverMayHaveMoved(errorFromText("Reached message rate limit", context))).toBe(false);
+    expect(serverMayHaveMoved(new Error("x"))).toBe(false);
+  });
+
+  it("has rows that name a code each, none of them idle", () => {
+    const idle = nodeErrorTable.filter((row) => !codes.some(([code]) => row.pattern.test(code)));
+    expect(idle).toEqual([]);
+  });
+});
+
+describe("a limit", () => {
+  it("says when it ends, from its text", () => {
+    const error = errorFromText("Reached message rate limit for this model. Resets in: 3h0m0s", context);
+    expect([error.retryAfterMs, error.resetsAtMs]).toEqual([10_800_000, nowMs + 10_800_000]);
+  });
+
+  it("says when it ends, from the header, which counts more", () => {
+    const thrown = new ConnectError("rate limit. Resets in: 3h0m0s", Code.ResourceExhausted, { "retry-after": "30" });
+    expect(translateError(thrown, context).retryAfterMs).toBe(30_000);
+  });
+});
+
+describe("an abort", () => {
+  it("wins over what it broke", () => {
+    const aborted = AbortSignal.abort(new Error("enough"));
+    expect(translateError(new ConnectError("x", Code.Unavailable), context, aborted).code).toBe("cancelled");
+  });
+
+  it("by a deadline is a timeout, and by one of our errors that error", () => {
+    const timeout = AbortSignal.abort(new DOMException("late", "TimeoutError"));
+    expect(translateError(new Error("x"), context, timeout).code).toBe("upstream_timeout");
+    const ours = new MillraceError("degraded", "x");
+    expect(translateError(new Error("x"), context, AbortSignal.abort(ours))).toBe(ours);
+  });
+});
+
+describe("an error step", () => {
+  it("shows what was meant for the user, and keeps the ids for support", () => {
+    const details = create(CortexErrorDetailsSchema, {
+      userErrorMessage: "The planner tripped.",
+      shortError: "short",
+      fullError: "full at /home/ada/secret.go:12",
+      errorId: "e-1",
+    });
+    const error = errorFromDetails(details, context);
+    expect(error.message).toContain("The planner tripped.");
+    expect(error.message).not.toContain("secret.go");
+    expect(error.details).toEqual({ reason: "other", errorId: "e-1" });
+  });
+
+  it("is still an error when it says nothing", () => {
+    expect(errorFromDetails(create(CortexErrorDetailsSchema), context).code).toBe("upstream_failed");
+  });
+});
+
+it("one of ours passes through untouched", () => {
+  const error = new MillraceError("degraded", "x");
+  expect(translateError(error, context)).toBe(error);
+});
+
+it("any text, however long or odd, becomes one line of bounded length without the secrets", () => {
+  fc.assert(
+    fc.property(
+      fc.string({ unit: "binary" }),
+      fc.boolean(),
+      fc.constantFrom(...Object.values(Code)),
+      (noise, twice, code) => {
+        if (typeof code === "string") return;
+        const text = `${noise} sk-ws-01-planted ${twice ? noise.repeat(50) : ""}`;
+        const error = translateError(new ConnectError(text, code), context);
+        expect(error.message.length).toBeLessThan(400);
+        expect(JSON.stringify(error.toRecord())).not.toContain("planted");
+      },
+    ),
+  );
+});
+
+it("a long text is not searched for ever", () => {
+  const text = "requires ".repeat(200_000);
+  expect(errorFromText(text, context).code).toBe("upstream_failed");
+});

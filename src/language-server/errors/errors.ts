@@ -1,0 +1,233 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type ErrorCode, isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { Secret } from "../../base/secret.ts";
+import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
+import { isWithoutCascade } from "../product-name.ts";
+import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
+import { parseResetTime, parseRetryAfter, type ResetTime } from "./reset-time.ts";
+
+/** What translation needs to know of the call: the time, and what must never appear in a text. */
+export interface ErrorContext {
+  readonly nowMs: number;
+  readonly secrets: readonly Secret[];
+}
+
+/** `details` of an error that came from a language server. */
+export interface UpstreamDetails {
+  readonly reason: UpstreamReason;
+  /** What the server gave for its own support: error and trace id. */
+  readonly errorId?: string;
+  readonly traceId?: string;
+}
+
+/**
+ * Anything a call threw, as ours. Reads gRPC trailers, Connect errors and Node's socket errors; a signal that aborted
+ * wins over what it broke.
+ *
+ * Source: facts/language-server.md, 3.3, 3.4 and 3.8.
+ */
+export function translateError(error: unknown, context: ErrorContext, signal?: AbortSignal): MillraceError {
+  if (isMillraceError(error)) return error;
+  if (signal?.aborted === true) return abortError(signal.reason);
+  const own = ownError(error);
+  if (own !== undefined) return own;
+  const nodeRow = nodeErrorRow(error);
+  if (nodeRow !== undefined) return fromRow(nodeRow, "", context, { cause: error });
+  const connectError = ConnectError.from(error);
+  const text = connectError.rawMessage;
+  const row = rowFor(connectError.code, text);
+  return fromRow(row, text, context, {
+    cause: error,
+    retryAfter: connectError.metadata.get("retry-after") ?? undefined,
+  });
+}
+
+/**
+ * An error step of a trajectory (`error_message` step, or field 31 of any step), as ours.
+ *
+ * Source: facts/language-server.md, 2.2 and 2.3.
+ */
+export function errorFromDetails(details: CortexErrorDetails, context: ErrorContext): MillraceError {
+  const texts = [details.userErrorMessage, details.shortError, details.fullError, details.details];
+  const text = texts.find((candidate) => candidate !== "") ?? "";
+  const all = [...texts, ...details.structuredErrorParts.map(partText)].join("\n");
+  const row = rowByText(all) ?? otherRow("upstream_failed");
+  return fromRow(row, text, context, { searched: all, errorId: details.errorId || undefined });
+}
+
+/** An in-band error text (`is_error` in a chat message with status 0), as ours. */
+export function errorFromText(text: string, context: ErrorContext): MillraceError {
+  return fromRow(rowByText(text) ?? otherRow("upstream_failed"), text, context, {});
+}
+
+/** Why a server failed, where one did: `undefined` for errors that come from elsewhere. */
+export function upstreamReason(error: unknown): UpstreamReason | undefined {
+  if (!isMillraceError(error) || typeof error.details !== "object" || error.details === null) return undefined;
+  const { reason } = error.details as { readonly reason?: unknown }; // an object, seen above
+  return isReason(reason) ? reason : undefined;
+}
+
+/**
+ * The same error, but `backend_retired` where it says that a call is missing from a build whose Cascade was removed.
+ *
+ * Source: docs/wire/devin-desktop.md, "Cascade": no text of such a server is known, so the version decides.
+ */
+export function asRetired(error: unknown, ideVersion: string): unknown {
+  if (!isWithoutCascade(ideVersion) || upstreamReason(error) !== "not_implemented") return error;
+  const row = rowNamed("retired", "Cascade was removed from this build of the IDE.");
+  return fromRow(row, "", { nowMs: 0, secrets: [] }, { cause: error });
+}
+
+/** Whether the server seems gone or renewed, so that it has to be looked for again: new process, port, token. */
+export function serverMayHaveMoved(error: unknown): boolean {
+  const reason = upstreamReason(error);
+  return reason === "connection_refused" || reason === "connection_lost" || reason === "csrf_refused";
+}
+
+const reasons: ReadonlySet<unknown> = new Set<UpstreamReason>([
+  ...[...errorTable, ...nodeErrorTable].map((row) => row.reason),
+  "unavailable",
+  "unclear",
+  "other",
+]);
+
+function isReason(value: unknown): value is UpstreamReason {
+  return reasons.has(value);
+}
+
+function partText(part: CortexErrorDetails["structuredErrorParts"][number]): string {
+  return part.part.case === "text" || part.part.case === "url" ? part.part.value : "";
+}
+
+function abortError(reason: unknown): MillraceError {
+  if (isMillraceError(reason)) return reason;
+  return reason instanceof Error && reason.name === "TimeoutError"
+    ? new MillraceError("upstream_timeout", "The IDE's server did not answer in time.", { cause: reason })
+    : new MillraceError("cancelled", "The call was cancelled.", { cause: reason });
+}
+
+/** What we threw ourselves while a connection was made, under what the library put around it. */
+function ownError(error: unknown): MillraceError | undefined {
+  let current = error;
+  for (let depth = 0; current instanceof Error && depth < 8; depth++) {
+    if (isMillraceError(current)) return current;
+    current = current.cause;
+  }
+  return undefined;
+}
+
+function nodeErrorRow(error: unknown): ErrorRow | undefined {
+  let current = error;
+  for (let depth = 0; current instanceof Error && depth < 8; depth++) {
+    const code: unknown = "code" in current ? current.code : undefined;
+    const row = typeof code === "string" ? nodeErrorTable.find((r) => r.pattern.test(code)) : undefined;
+    if (row !== undefined) return row;
+    const inner: unknown = current instanceof AggregateError ? current.errors[0] : undefined;
+    current = inner ?? current.cause;
+  }
+  return undefined;
+}
+
+/** Only the head of a text is searched: stack traces are long, and say it first. */
+function rowByText(text: string): ErrorRow | undefined {
+  const head = text.slice(0, 4096);
+  return errorTable.find((row) => row.pattern.test(head));
+}
+
+/** A status code alone says little; the text comes first, except where the code is the whole message. */
+function rowFor(code: Code, text: string): ErrorRow {
+  if (retiredRows.some(({ pattern }) => pattern.test(text.slice(0, 4096)))) return rowByText(text) ?? notImplementedRow;
+  if (code === Code.Unimplemented || /^HTTP 404\b/.test(text)) return notImplementedRow;
+  const row = rowByText(text);
+  if (row !== undefined) return row;
+  if (code === Code.PermissionDenied && /\b(?:plan|tier|model|subscription)\b/i.test(text))
+    return rowNamed("plan_refused");
+  return rowByCode[code];
+}
+
+function rowNamed(reason: UpstreamReason, message?: string): ErrorRow {
+  const rows = errorTable.filter((row) => row.reason === reason);
+  return rows.find((row) => row.message === message) ?? rows[0] ?? otherRow("internal");
+}
+
+const notImplementedRow = rowNamed("not_implemented");
+const retiredRows = errorTable.filter(({ reason }) => reason === "retired");
+/** Without a text nothing tells which of the two credentials was refused. */
+const csrfRow: ErrorRow = {
+  ...rowNamed("csrf_refused"),
+  message: "The IDE's server refused the CSRF token or the API key.",
+  hint: "Try again: the IDE is looked for anew. If it stays, sign in inside the IDE again and run `millrace doctor`.",
+};
+
+function otherRow(code: ErrorCode, reason: UpstreamReason = "other"): ErrorRow {
+  return { pattern: /^/, code, reason, message: "The IDE's server failed." };
+}
+
+const rowByCode: Readonly<Record<Code, ErrorRow>> = {
+  [Code.Canceled]: otherRow("upstream_failed", "upstream_dropped"),
+  [Code.Unknown]: otherRow("upstream_failed", "unclear"),
+  [Code.InvalidArgument]: { ...otherRow("invalid_request"), message: "The IDE's server refused the request." },
+  [Code.DeadlineExceeded]: {
+    ...otherRow("upstream_timeout", "unclear"),
+    message: "The IDE's server did not answer in time.",
+  },
+  [Code.NotFound]: otherRow("upstream_failed"),
+  [Code.AlreadyExists]: otherRow("upstream_failed"),
+  [Code.PermissionDenied]: csrfRow, // from a local server 7 and 16 mean the token, unless the text says otherwise
+  [Code.ResourceExhausted]: otherRow("rate_limited", "rate"),
+  [Code.FailedPrecondition]: otherRow("upstream_failed"),
+  [Code.Aborted]: otherRow("upstream_failed", "connection_lost"),
+  [Code.OutOfRange]: otherRow("upstream_failed"),
+  [Code.Unimplemented]: notImplementedRow,
+  [Code.Internal]: otherRow("upstream_failed", "unclear"),
+  [Code.Unavailable]: otherRow("upstream_failed", "unavailable"),
+  [Code.DataLoss]: otherRow("upstream_failed", "unclear"),
+  [Code.Unauthenticated]: csrfRow,
+};
+
+interface RowExtras {
+  readonly cause?: unknown;
+  readonly retryAfter?: string | undefined;
+  readonly errorId?: string | undefined;
+  /** Where ids and reset times are looked for; the shown text otherwise. */
+  readonly searched?: string;
+}
+
+function fromRow(row: ErrorRow, text: string, context: ErrorContext, extras: RowExtras): MillraceError {
+  const searched = extras.searched ?? text;
+  const errorId = extras.errorId ?? /error ID: ([\w-]{1,64})/i.exec(searched)?.[1];
+  const traceId = /trace ID: ([\w-]{1,64})/i.exec(searched)?.[1];
+  const details: UpstreamDetails = {
+    reason: row.reason,
+    ...(errorId === undefined ? {} : { errorId }),
+    ...(traceId === undefined ? {} : { traceId }),
+  };
+  const limited = row.code === "rate_limited" || row.code === "quota_exhausted";
+  const reset = limited ? resetTime(searched, extras.retryAfter, context.nowMs) : undefined;
+  return new MillraceError(row.code, message(row, text, context.secrets), {
+    ...(row.hint === undefined ? {} : { hint: row.hint }),
+    ...reset,
+    details,
+    ...(extras.cause === undefined ? {} : { cause: extras.cause }),
+  });
+}
+
+function resetTime(text: string, retryAfter: string | undefined, nowMs: number): ResetTime | undefined {
+  const byHeader = retryAfter === undefined ? undefined : parseRetryAfter(retryAfter, nowMs);
+  return byHeader ?? parseResetTime(text, nowMs);
+}
+
+/** Reasons whose own words say more than ours: unknown failures, and which model to take instead. */
+const quoted: ReadonlySet<UpstreamReason> = new Set(["other", "unclear", "model_retired"]);
+
+/** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */
+function message(row: ErrorRow, text: string, secrets: readonly Secret[]): string {
+  if (text === "" || !quoted.has(row.reason)) return row.message;
+  let line = text.replaceAll(/\s+/g, " ").trim();
+  for (const secret of secrets) {
+    const value = secret.reveal(); // only to take it out
+    if (value !== "") line = line.replaceAll(value, "[redacted]");
+  }
+  line = line.replaceAll(/\b(?:sk-ws-[\w-]+|devin-session-token\S+|cog_\w+|eyJ[\w-]+\.[\w.-]+)/g, "[redacted]");
+  return `${row.message} It says: "${line.length > 240 ? `${line.slice(0, 239)}…` : line}"`;
+}

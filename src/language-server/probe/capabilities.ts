@@ -1,0 +1,89 @@
+import {
+  create,
+  createFileRegistry,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import {
+  DescriptorProtoSchema,
+  FieldDescriptorProto_Type,
+  FieldDescriptorProtoSchema,
+  FileDescriptorProtoSchema,
+  MethodDescriptorProtoSchema,
+  ServiceDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import type { Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import type { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
+
+/** The two calls that may not be made for a look: one leaves a conversation behind, the other is a prompt. */
+export interface UnreadableCalls {
+  startCascade(signal: AbortSignal, timeoutMs: number): Promise<unknown>;
+  rawGetChatMessage(signal: AbortSignal, timeoutMs: number): Promise<unknown>;
+}
+
+/**
+ * Asks for calls with a request that cannot be read: its `metadata`, a message, holds a cut-off field. A server that has the
+ * call fails to parse it and never runs it; one that does not has no such path. Nothing is started and no prompt is sent.
+ * It shows that the path is there, not that the server would do it: a 2.x build has raw chat and refuses it from outside.
+ */
+export function unreadableCalls(transport: Transport, service: typeof LanguageServerService): UnreadableCalls {
+  const { startCascade, rawGetChatMessage } = unreadableMethods(service);
+  return {
+    startCascade: (signal, timeoutMs) => transport.unary(startCascade, signal, timeoutMs, undefined, unreadable),
+    async rawGetChatMessage(signal, timeoutMs) {
+      const requests = createAsyncIterable([unreadable]);
+      const response = await transport.stream(rawGetChatMessage, signal, timeoutMs, undefined, requests);
+      for await (const _ of response.message) return;
+    },
+  };
+}
+
+/** Tag of field 15 as varint, without the varint: no parser takes it for a message. As JSON it is a string for an object. */
+const unreadable = { metadata: "x" } as MessageInitShape<DescMethodUnary["input"]>; // checked against the descriptor when sent
+
+function unreadableMethods(service: typeof LanguageServerService) {
+  const { startCascade, rawGetChatMessage } = service.method;
+  const methods = [startCascade, rawGetChatMessage].map((method) => {
+    const number = method.input.fields.find((field) => field.name === "metadata")?.number ?? 1;
+    return { name: method.name, request: `Unreadable${method.name}`, number, isStream: method.methodKind !== "unary" };
+  });
+  const file = create(FileDescriptorProtoSchema, {
+    name: "unreadable.proto",
+    package: service.file.proto.package,
+    syntax: "proto3",
+    messageType: methods.map(({ request, number }) =>
+      create(DescriptorProtoSchema, {
+        name: request,
+        field: [
+          create(FieldDescriptorProtoSchema, {
+            name: "metadata",
+            jsonName: "metadata",
+            number,
+            type: FieldDescriptorProto_Type.STRING,
+          }),
+        ],
+      }),
+    ),
+    service: [
+      create(ServiceDescriptorProtoSchema, {
+        name: service.name,
+        method: methods.map(({ name, request, isStream }) => {
+          const type = `.${service.file.proto.package}.${request}`;
+          return create(MethodDescriptorProtoSchema, {
+            name,
+            inputType: type,
+            outputType: type,
+            serverStreaming: isStream,
+          });
+        }),
+      }),
+    ],
+  });
+  const [start, rawChat] = createFileRegistry(file, () => undefined).getService(service.typeName)?.methods ?? [];
+  return {
+    startCascade: start as DescMethodUnary, // as declared above
+    rawGetChatMessage: rawChat as DescMethodServerStreaming, // as declared above
+  };
+}

@@ -1,0 +1,56 @@
+import { type AgentOptions, Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import type { Duplex } from "node:stream";
+import { MillraceError } from "../../base/errors.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { type CheckHolder, openSocket } from "./open-socket.ts";
+
+type Made = (error: Error | null, socket: Duplex) => void;
+
+/**
+ * Kept-alive HTTP/1.1 connections to a server: as many as there are calls in flight, each checked once, when it is made. The one
+ * used last is used next, and those that nobody needed for a minute are closed.
+ */
+export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefined): HttpAgent | HttpsAgent {
+  let closed = false;
+  const options: AgentOptions = {
+    keepAlive: true,
+    maxFreeSockets: Number.POSITIVE_INFINITY,
+    scheduling: "lifo",
+    timeout: 60_000,
+  };
+  const connectSocket = async (made: Made): Promise<void> => {
+    try {
+      const socket = await openSocket(endpoint, { alpn: "http/1.1", checkHolder });
+      if (closed) socket.destroy();
+      made(closed ? closedError() : null, socket);
+    } catch (error) {
+      made(error as Error, undefined as unknown as Duplex); // with an error, Node does not look at the socket
+    }
+  };
+  const make = (made: Made): undefined => {
+    void connectSocket(made);
+  };
+  const destroy = (all: () => void) => () => {
+    closed = true;
+    all();
+  };
+  if (endpoint.tls) {
+    return new (class extends HttpsAgent {
+      override createConnection(_: unknown, made: Made): undefined {
+        return make(made);
+      }
+      override destroy = destroy(() => super.destroy());
+    })(options);
+  }
+  return new (class extends HttpAgent {
+    override createConnection(_: unknown, made: Made): undefined {
+      return make(made);
+    }
+    override destroy = destroy(() => super.destroy());
+  })(options);
+}
+
+function closedError(): MillraceError {
+  return new MillraceError("cancelled", "The connection to the IDE's server has been closed.");
+}

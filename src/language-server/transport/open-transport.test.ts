@@ -1,0 +1,84 @@
+import { createClient } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
+import { translateError, upstreamReason } from "../errors/errors.ts";
+import { startRpcServer } from "../rpc-server.fake.ts";
+import { baseUrl, isLoopback } from "./base-url.ts";
+import { openTransport } from "./open-transport.ts";
+import { describeTransport } from "./transport.conformance.ts";
+
+describeTransport("gRPC, h2c", {
+  start: (methods) => startRpcServer(methods),
+  endpoint: (server) => server.endpoint("grpc"),
+  contentType: /application\/grpc\+proto/,
+  ordered: true,
+});
+describeTransport("gRPC, TLS", {
+  start: (methods) => startRpcServer(methods, { tls: true }),
+  endpoint: (server) => server.endpoint("grpc"),
+  contentType: /application\/grpc\+proto/,
+  ordered: true,
+});
+describeTransport("Connect binary, HTTP/1.1", {
+  start: (methods) => startRpcServer(methods),
+  endpoint: (server) => server.endpoint("connect"),
+  contentType: /application\/proto/,
+  ordered: false,
+});
+describeTransport("Connect binary, TLS", {
+  start: (methods) => startRpcServer(methods, { tls: true }),
+  endpoint: (server) => server.endpoint("connect"),
+  contentType: /application\/proto/,
+  ordered: false,
+});
+describeTransport("Connect JSON, HTTP/1.1", {
+  start: (methods) => startRpcServer(methods),
+  endpoint: (server) => server.endpoint("connect-json"),
+  contentType: /application\/json/,
+  ordered: false,
+});
+describeTransport("Connect JSON, TLS", {
+  start: (methods) => startRpcServer(methods, { tls: true }),
+  endpoint: (server) => server.endpoint("connect-json"),
+  contentType: /application\/json/,
+  ordered: false,
+});
+
+describe("a self-signed certificate", () => {
+  it.each(["grpc", "connect"] as const)(
+    "is refused over %s from a host that is not loopback by name",
+    async (protocol) => {
+      await using server = await startRpcServer({ getProcesses: () => ({}) }, { tls: true });
+      const endpoint = { ...server.endpoint(protocol), host: "127.1" }; // the same server, under a name nobody vouches for
+      const open = openTransport(endpoint);
+      const error = await createClient(LanguageServerService, open.transport)
+        .getProcesses({})
+        .then(
+          () => undefined,
+          (e: unknown) => translateError(e, { nowMs: 0, secrets: [] }),
+        );
+      open.close();
+      expect(error?.code).toBe("upstream_failed");
+      expect(upstreamReason(error)).toBe("tls_refused");
+      expect(server.requests).toEqual([]);
+    },
+  );
+});
+
+describe("isLoopback", () => {
+  it.each(["127.0.0.1", "127.9.8.7", "::1", "[::1]", "localhost"])("%s is", (host) =>
+    expect(isLoopback(host)).toBe(true),
+  );
+  it.each(["127.0.0.1.example.com", "10.0.0.1", "localhost.evil.example", "::", "", "1270.0.0.1"])(
+    "%s is not",
+    (host) => expect(isLoopback(host)).toBe(false),
+  );
+});
+
+describe("baseUrl", () => {
+  it("brackets IPv6 addresses once", () => {
+    expect(baseUrl({ host: "::1", port: 5, tls: true })).toBe("https://[::1]:5");
+    expect(baseUrl({ host: "[::1]", port: 5, tls: false })).toBe("http://[::1]:5");
+    expect(baseUrl({ host: "127.0.0.1", port: 5, tls: false })).toBe("http://127.0.0.1:5");
+  });
+});

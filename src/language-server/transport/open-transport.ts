@@ -1,0 +1,134 @@
+import { create, type DescMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Interceptor, Transport } from "@connectrpc/connect";
+import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { baseUrl } from "./base-url.ts";
+import { connectUnary } from "./connect-unary.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { grpcUnary } from "./grpc-unary.ts";
+import { http1Agent } from "./http1-agent.ts";
+import { Http2Connection } from "./http2-session.ts";
+import { leanTransport } from "./lean-transport.ts";
+import type { CheckHolder } from "./open-socket.ts";
+import type { UnaryWire } from "./unary-wire.ts";
+
+const mebibyte = 1024 * 1024;
+
+export interface TransportOptions {
+  /** The largest answer taken, in bytes after decompression; checked before memory is taken. */
+  readonly readMaxBytes?: number;
+  readonly interceptors?: readonly Interceptor[];
+  /** Asked once for each new connection, before anything is sent over it. */
+  readonly checkHolder?: CheckHolder;
+  /** Called with each request just before its bytes are written, in the order in which they are. */
+  readonly stamp?: (request: Message) => void;
+  readonly clock?: Clock;
+}
+
+/** One server's connection. `close` ends it and whatever runs on it. */
+export interface OpenTransport {
+  readonly transport: Transport;
+  close(): void;
+}
+
+/**
+ * Opens the way to a language server: gRPC over one HTTP/2 connection, or Connect over kept-alive HTTP/1.1 ones; with TLS
+ * a self-signed certificate is taken from loopback hosts only. Nothing is sent until the first call. The only place that
+ * knows there are several protocols. Unary calls are ours, because Connect's cost several times as much; streams are Connect's,
+ * over the same connections.
+ *
+ * Source: docs/performance.md, "The hot call"; docs/wire/language-server.md, "Connections".
+ */
+export function openTransport(endpoint: Endpoint, options: TransportOptions = {}): OpenTransport {
+  const { checkHolder, stamp, interceptors = [], readMaxBytes = 64 * mebibyte } = options;
+  const url = baseUrl(endpoint);
+  const token = endpoint.csrfToken.reveal(); // goes on the wire here
+  const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
+  const streaming = {
+    baseUrl: url,
+    interceptors: [withHeaders(headers), ...interceptors],
+    acceptCompression: [compressionGzip],
+    readMaxBytes,
+  };
+  const lean = { baseUrl: url, interceptors, stamp };
+  switch (endpoint.protocol) {
+    case "grpc": {
+      const connection = new Http2Connection(endpoint, options.clock ?? systemClock, checkHolder);
+      const streams = createGrpcTransport({ ...streaming, sessionManager: connection });
+      return {
+        transport: leanTransport(grpcUnary(connection, { headers, readMaxBytes }), {
+          ...lean,
+          streams: stamping(streams, stamp),
+        }),
+        close: () => connection.close(),
+      };
+    }
+    case "connect":
+    case "connect-json": {
+      const agent = http1Agent(endpoint, checkHolder);
+      const format = endpoint.protocol === "connect" ? "binary" : "json";
+      const streams = createConnectTransport({
+        ...streaming,
+        httpVersion: "1.1",
+        nodeOptions: { agent },
+        useBinaryFormat: format === "binary",
+      });
+      return {
+        transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes }), {
+          ...lean,
+          streams: stamping(streams, stamp),
+        }),
+        close: () => agent.destroy(),
+      };
+    }
+    default:
+      return endpoint.protocol satisfies never;
+  }
+}
+
+/** One server's connection for unary calls, as bytes: for a caller that judges the form of an answer and not its content. */
+export interface OpenWire {
+  readonly wire: UnaryWire;
+  close(): void;
+}
+
+/** Opens the same connections as `openTransport`, without a schema. Nothing is sent until the first call. */
+export function openWire(endpoint: Endpoint, readMaxBytes: number): OpenWire {
+  const token = endpoint.csrfToken.reveal(); // goes on the wire here
+  const headers: Readonly<Record<string, string>> = token === "" ? {} : { "x-codeium-csrf-token": token };
+  if (endpoint.protocol === "grpc") {
+    const connection = new Http2Connection(endpoint, systemClock, undefined);
+    return { wire: grpcUnary(connection, { headers, readMaxBytes }), close: () => connection.close() };
+  }
+  const agent = http1Agent(endpoint, undefined);
+  const format = endpoint.protocol === "connect" ? "binary" : "json";
+  return { wire: connectUnary(endpoint, agent, { format, headers, readMaxBytes }), close: () => agent.destroy() };
+}
+
+/** A stream's requests are stamped when they are about to be written, too. */
+function stamping(streams: Transport, stamp: TransportOptions["stamp"]): Pick<Transport, "stream"> {
+  if (stamp === undefined) return streams;
+  return {
+    stream: (method, signal, timeoutMs, header, input, contextValues) =>
+      streams.stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues),
+  };
+}
+
+async function* stamped<I extends DescMessage>(
+  type: I,
+  input: AsyncIterable<MessageInitShape<I>>,
+  stamp: (request: Message) => void,
+): AsyncGenerator<MessageInitShape<I>, void> {
+  for await (const init of input) {
+    const message = create(type, init);
+    stamp(message);
+    yield message;
+  }
+}
+
+function withHeaders(headers: Readonly<Record<string, string>>): Interceptor {
+  return (next) => (request) => {
+    for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
+    return next(request);
+  };
+}
