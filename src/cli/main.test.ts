@@ -85,7 +85,7 @@ test("an error prints what happened and what to do next, and with --json is JSON
     code: 69,
     stdout: "",
     stderr:
-      "millrace: No IDE runs.\nStart Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.\n",
+      "error: No IDE runs.\nhint: Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.\n",
   });
   const json = await millrace(["probe", "--fail", "--json"]);
   expect(json.code).toBe(69);
@@ -95,7 +95,7 @@ test("an error prints what happened and what to do next, and with --json is JSON
 test("a bug exits 70 without showing its text in the message", async () => {
   const crashed = await millrace(["probe", "--crash"]);
   expect(crashed.code).toBe(70);
-  expect(crashed.stderr.split("\n")[0]).toBe("millrace: Something went wrong inside Millrace.");
+  expect(crashed.stderr.split("\n")[0]).toBe("error: Something went wrong inside Millrace.");
 });
 
 test("help lists commands, options with their variables, examples and exit codes", async () => {

@@ -27,7 +27,7 @@ export const outlines = {
   },
   chat: {
     name: "chat",
-    summary: "Ask one question and stream the answer",
+    summary: "Ask a question, or hold a conversation",
     group: "Use",
     arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
   },

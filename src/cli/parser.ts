@@ -27,9 +27,10 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .description(
       "Serves the models of the AI IDE you already run on 127.0.0.1, through the APIs every other tool speaks.",
     )
-    .version(port.version, "-V, --version", "print the version")
+    .version(port.version, "-v, --version", "print the version")
     .helpOption("-h, --help", "print this help, or that of a command")
     .option("--debug", "print the stack of an error")
+    .option("--color [when]", "colour the output: always, never or auto (default: auto; NO_COLOR also counts)")
     .helpCommand("help [command]", "print the help of a command")
     .showSuggestionAfterError(true)
     .showHelpAfterError("Run `millrace --help` for the commands and their options.")

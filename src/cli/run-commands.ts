@@ -10,7 +10,14 @@ import { openOutput } from "./terminal/output.ts";
 
 /** Runs one command line of these commands and answers its exit code. Only the entry file exits. */
 export async function runCommands(argv: readonly string[], io: Io, available: readonly Command[]): Promise<number> {
-  const out = openOutput(io.stdout, io.stderr, io.env);
+  const { wanted, rest } = takeColour(argv);
+  const colour = colours[wanted];
+  if (colour === undefined) {
+    const message = `--color does not know ${JSON.stringify(wanted)}.`;
+    openOutput(io.stdout, io.stderr, io.env).problem({ message, hint: "Use always, never or auto." });
+    return exitCodes.usage;
+  }
+  const out = openOutput(io.stdout, io.stderr, { ...io.env, ...colour });
   let json = false;
   let code: number = exitCodes.ok;
   const program = buildProgram(available, {
@@ -29,7 +36,7 @@ export async function runCommands(argv: readonly string[], io: Io, available: re
       program.outputHelp();
       return exitCodes.usage;
     }
-    await program.parseAsync([...argv], { from: "user" });
+    await program.parseAsync([...rest], { from: "user" });
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
@@ -38,12 +45,37 @@ export async function runCommands(argv: readonly string[], io: Io, available: re
     const asksJson = json || argv.includes("--json");
     if (asksJson) out.json({ error: known.toRecord() });
     else {
-      out.note(`millrace: ${known.message}`);
-      out.note(known.hint);
+      out.problem(known);
     }
     if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
     return exitCodeOf[known.code];
   }
+}
+
+const colours: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  always: { FORCE_COLOR: "1", NO_COLOR: "" },
+  never: { NO_COLOR: "1", FORCE_COLOR: "" },
+  auto: {},
+};
+
+/** `--color` counts anywhere on the command line, but for the arguments of the client that `run` starts. */
+function takeColour(argv: readonly string[]): { readonly wanted: string; readonly rest: readonly string[] } {
+  const rest: string[] = [];
+  let wanted = "auto";
+  let isOver = false;
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? "";
+    isOver ||= word === "run" || word === "--";
+    const [name, value] = isOver ? [] : word.split("=");
+    if (name === "--no-color") wanted = "never";
+    else if (name === "--color") {
+      const next = argv[at + 1] ?? "";
+      const takesNext = value === undefined && next in colours;
+      wanted = value ?? (takesNext ? next : "always");
+      if (takesNext) at++;
+    } else rest.push(at === 0 && word === "-V" ? "--version" : word);
+  }
+  return { wanted, rest };
 }
 
 function stackOf(error: unknown): string {

@@ -1,19 +1,21 @@
-import { text as readAll } from "node:stream/consumers";
 import { MillraceError } from "../../base/errors.ts";
+import { askWithPictures, readPicture } from "../chat/ask-with-pictures.ts";
+import { chatStreamOptions, openChatRecords, pickLeftover, readNote, startChat } from "../chat/chat-streams.ts";
+import { holdConversation } from "../chat/hold-conversation.ts";
+import { readQuestion } from "../chat/read-question.ts";
+import { type ShownStream, showAnswer } from "../chat/show-answer.ts";
 import { defineCommand } from "../command.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
-import { flag, text } from "../options.ts";
+import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
-import { showAnswer } from "./chat-answer.ts";
-import { chatStreamOptions, openChatRecords, pickLeftover, readNote, startChat } from "./chat-streams.ts";
 import { ownGatewayOptions } from "./serve.ts";
 
 export const chatCommand = defineCommand({
   ...outlines.chat,
   description:
-    "Uses the running gateway, or one of its own for this question. Without a question on the command line it is read from stdin. Ctrl-C cancels the answer. An answer survives the gateway, the connection and this command: it goes on when the gateway is back, and with --resume in another run.",
+    "Asks one question and prints the answer; piped text and files belong to the question. Without a question, on a terminal, it opens a conversation. Uses the running gateway, or starts one for this command. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back; `--resume` continues an answer whose command ended.",
   options: {
     model: text("the model, by any of its names", "<name>", {
       short: "m",
@@ -21,68 +23,79 @@ export const chatCommand = defineCommand({
       defaultText: "the account's default",
     }),
     system: text("a system prompt", "<text>", { short: "s" }),
+    file: texts("a text file that belongs to the question", "<path>", { short: "f" }),
+    image: texts("a picture that belongs to the question (PNG, JPEG, GIF, WebP)", "<path>", { short: "i" }),
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
-    resume: flag("go on with an answer that was cut off; the argument is its id where there are several"),
-    noRecord: flag("keep no record on disk: what is cut off cannot be resumed", { env: "MILLRACE_NO_RECORD" }),
+    resume: flag("continue an answer that was cut off; the argument is its id where there are several"),
+    noRecord: flag("keep no record on disk: an answer that is cut off cannot be resumed", {
+      env: "MILLRACE_NO_RECORD",
+    }),
     ...ownGatewayOptions,
     continuity: { ...ownGatewayOptions.continuity, initial: "off" as const },
     logLevel: { ...ownGatewayOptions.logLevel, initial: "silent" as const },
   },
   examples: [
     ['millrace chat "What is a millrace?"', "the account's default model"],
-    ["git diff | millrace chat -m claude-opus-4.5 -s 'Review this change.'", "a question from stdin"],
-    ["millrace chat --resume", "go on with the answer that was cut off last"],
+    ['git diff | millrace chat -m claude-opus-4.5 "Review this change"', "piped text goes with the question"],
+    ["millrace chat -i screen.png 'What is wrong here?'", "with a picture"],
+    ["millrace chat", "a conversation, on a terminal"],
+    ["millrace chat --resume", "continue the answer that was cut off last"],
   ],
   async run({ options, args }, context) {
     const { io, out } = context;
-    const words = args.join(" ");
-    const question = options.resume || words !== "" ? words : await questionFrom(io.stdin);
+    const isConversation =
+      io.stdin.isTTY === true && out.isTerminal && !options.resume && !options.json && args.length === 0;
+    const isQuestion = !isConversation || options.file.length > 0 || options.image.length > 0;
+    const pictures = await Promise.all(options.image.map(readPicture));
+    const asked = { words: args, files: options.file };
+    const question = options.resume ? args.join(" ") : isQuestion ? await readQuestion(asked, context) : "";
     return withGateway(options, context, async (gateway) => {
-      const streams = chatStreamOptions(
-        gateway,
-        await openChatRecords(!options.noRecord, context),
-        options.grace,
-        context,
-      );
+      const records = await openChatRecords(!options.noRecord, context);
+      const streams = chatStreamOptions(gateway, records, options.grace, context);
+      const model = options.resume ? "" : await modelFor(gateway, options.model, context.signal);
+      const { system, thinking } = options;
+      if (!isQuestion && !options.resume) {
+        const listModels = () => modelNames(gateway, context.signal);
+        return holdConversation({ model, system, thinking, streams, listModels }, context);
+      }
       const leave = new AbortController();
-      const stream = options.resume
-        ? await pickLeftover(question, streams, context, leave.signal)
-        : await startChat(
-            question,
-            await modelFor(gateway, options.model, context.signal),
-            options.system,
-            streams,
-            leave.signal,
-          );
-      if (stream === undefined) return exitCodes.ok;
-      const shown = await showAnswer(stream, leave, options, context);
+      let stream: ShownStream;
+      let asks = model;
+      if (options.resume) {
+        const leftover = await pickLeftover(question, streams, context, leave.signal);
+        if (leftover === undefined) return exitCodes.ok;
+        asks = readNote(leftover.label).model;
+        stream = leftover;
+      } else if (pictures.length > 0) {
+        const withPictures = { model, text: question, pictures, ...(system === undefined ? {} : { system }) };
+        stream = askWithPictures(gateway, withPictures, leave, context);
+      } else {
+        stream = await startChat(
+          { model, messages: [{ role: "user", text: question }], system },
+          streams,
+          leave.signal,
+        );
+      }
+      const shown = await showAnswer(stream, leave, { ...options, model: asks }, context);
       if (shown === "cancelled") {
         out.note("Cancelled.");
         return exitCodes.interrupted;
       }
-      const { model } = readNote(stream.label);
-      const { answer, thinking, reason } = shown;
-      if (options.json) out.json({ model, answer, thinking, finish_reason: reason });
+      const { answer, thinking: thoughts, reason } = shown;
+      if (options.json) out.json({ model: asks, answer, thinking: thoughts, finish_reason: reason });
       return exitCodes.ok;
     });
   },
 });
 
-async function questionFrom(stdin: Parameters<typeof readAll>[0] & { readonly isTTY?: boolean }): Promise<string> {
-  if (stdin.isTTY === true)
-    throw new MillraceError("invalid_request", "There is no question.", {
-      hint: 'Type it: millrace chat "What is a millrace?"',
-    });
-  const question = (await readAll(stdin)).trim();
-  if (question === "")
-    throw new MillraceError("invalid_request", "The question on stdin is empty.", {
-      hint: 'Type it: millrace chat "What is a millrace?"',
-    });
-  return question;
+async function modelNames(gateway: GatewayClient, signal: AbortSignal): Promise<readonly string[]> {
+  const response = await callGateway(gateway, "/v1/models", { signal });
+  const { data } = (await response.json()) as { readonly data: readonly { readonly id: string }[] }; // our own gateway's answer
+  return data.map(({ id }) => id);
 }
 
-/** The one that was asked for; else the model of the list that says it is the default, else the first. */
+/** The model that was asked for, else the default model of the account, else the first of the list. */
 async function modelFor(gateway: GatewayClient, asked: string | undefined, signal: AbortSignal): Promise<string> {
   if (asked !== undefined) return asked;
   const response = await callGateway(gateway, "/v1/models", { signal });

@@ -1,6 +1,8 @@
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { observe } from "../../client/stream/observe.ts";
+import { linkTo } from "../chat/chat-streams.ts";
+import { tellConnection } from "../chat/show-answer.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { toShownEvent } from "../compose/observed-turn.ts";
 import type { OwnStream } from "../compose/own-streams.ts";
@@ -12,8 +14,6 @@ import { exitCodes } from "../terminal/exit-codes.ts";
 import { listTurns, mostTurns, pickTurn } from "../terminal/pick-turn.ts";
 import { type ShownEvent, ShownTurn } from "../terminal/shown-turn.ts";
 import { showTurns, type Turn } from "../terminal/turn-list.ts";
-import { tellConnection } from "./chat-answer.ts";
-import { linkTo } from "./chat-streams.ts";
 
 export const tailCommand = defineCommand({
   ...outlines.tail,

@@ -3,8 +3,8 @@ import { isMillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import { observe } from "../../client/stream/observe.ts";
 import type { ConnectionChange, StreamPass } from "../../client/stream/reliable-stream.ts";
+import { linkTo, readNote } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
-import { linkTo, readNote } from "../commands/chat-streams.ts";
 import type { GatewayClient } from "../gateway-process/gateway-client.ts";
 
 /** A stream of one of this user's chats, by its record. */

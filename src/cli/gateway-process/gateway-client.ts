@@ -102,6 +102,10 @@ export interface Question {
   readonly text: string;
   readonly model: string;
   readonly system?: string;
+  /** Data URLs of images that belong to the question. */
+  readonly pictures?: readonly string[];
+  /** The same key gives the same answer again, and never a second prompt. */
+  readonly idempotencyKey?: string;
 }
 
 /** Asks one question over chat completions and yields the answer as it comes. Throws the gateway's error, also mid-stream. */
@@ -113,13 +117,16 @@ export async function* ask(
   const response = await callGateway(gateway, "/v1/chat/completions", {
     method: "POST",
     signal,
-    headers: { "content-type": "application/json" },
+    headers: {
+      "content-type": "application/json",
+      ...(question.idempotencyKey === undefined ? {} : { "idempotency-key": question.idempotencyKey }),
+    },
     body: JSON.stringify({
       model: question.model,
       stream: true,
       messages: [
         ...(question.system === undefined ? [] : [{ role: "system", content: question.system }]),
-        { role: "user", content: question.text },
+        { role: "user", content: contentOf(question) },
       ],
     }),
   });
@@ -141,6 +148,11 @@ export async function* ask(
     throw new MillraceError("upstream_failed", "The answer broke off before its end.", {
       hint: "Ask again; the part above is all that arrived.",
     });
+}
+
+function contentOf({ text, pictures = [] }: Question): unknown {
+  if (pictures.length === 0) return text;
+  return [{ type: "text", text }, ...pictures.map((url) => ({ type: "image_url", image_url: { url } }))];
 }
 
 function readChunk(data: string): AnswerPiece[] {

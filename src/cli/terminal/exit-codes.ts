@@ -22,14 +22,14 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.internal, "a bug in Millrace"],
   [exitCodes.cannotCreate, "a file or port cannot be used"],
   [exitCodes.tryAgain, "a limit was reached; try again later"],
-  [exitCodes.notAllowed, "the key, plan or account does not allow it"],
+  [exitCodes.notAllowed, "nobody is signed in, or the key, plan or account does not allow it"],
   [exitCodes.interrupted, "interrupted"],
 ];
 
 /** Which exit code an error ends a command with. */
 export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   ide_not_running: exitCodes.unavailable,
-  not_signed_in: exitCodes.unavailable,
+  not_signed_in: exitCodes.notAllowed,
   unauthenticated: exitCodes.notAllowed,
   unknown_model: exitCodes.usage,
   model_not_allowed: exitCodes.notAllowed,

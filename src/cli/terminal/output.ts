@@ -19,10 +19,16 @@ export interface Output {
   json(value: unknown): void;
   /** A line of talk, on stderr. */
   note(text: string): void;
+  /** An error and what to do next, on stderr. */
+  problem(error: { readonly message: string; readonly hint: string }): void;
   /** Talk as it comes, without a line end. */
   talk(text: string): void;
   /** Ends what `write` and `talk` left unfinished. */
   endLine(): void;
+  /** A line on stderr that the next output replaces, such as a spinner; nothing where stderr is no terminal. `""` removes it. */
+  status(text: string): void;
+  /** How many times talk broke an unfinished line of the result. */
+  readonly breaks: number;
   /** Styled for stdout. */
   style(style: Style | readonly Style[], text: string): string;
   readonly isTerminal: boolean;
@@ -44,36 +50,64 @@ interface Stream extends Writable {
 
 export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<string, string | undefined>>): Output {
   const isTerminal = stdout.isTTY === true;
-  const hasColour = (isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
+  const colours = (stream: Stream) =>
+    (stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
+  const hasColour = colours(stdout);
   const columns = () => stdout.columns ?? 80;
   const isOneScreen = isTerminal && stderr.isTTY === true;
+  const hasStatus = stderr.isTTY === true && env["TERM"] !== "dumb";
   const isUnfinished = { stdout: false, stderr: false };
+  let breaks = 0;
+  let isStatusShown = false;
+  const status = (text: string) => {
+    if (!hasStatus || (text === "" && !isStatusShown)) return;
+    if (text !== "" && (isUnfinished.stderr || (isOneScreen && isUnfinished.stdout))) return;
+    stderr.write(`\r\u001B[2K${cutTo(text, Math.max(1, (stderr.columns ?? 80) - 1))}`);
+    isStatusShown = text !== "";
+  };
   const write = (text: string) => {
     if (text === "") return;
+    status("");
     if (isOneScreen && isUnfinished.stderr) talk("\n");
     stdout.write(text);
     isUnfinished.stdout = !text.endsWith("\n");
   };
   const talk = (text: string) => {
     if (text === "") return;
-    if (isOneScreen && isUnfinished.stdout) stderr.write("\n");
+    status("");
+    if (isOneScreen && isUnfinished.stdout) {
+      stderr.write("\n");
+      breaks++;
+    }
     if (isOneScreen) isUnfinished.stdout = false;
     stderr.write(text);
     isUnfinished.stderr = !text.endsWith("\n");
   };
+  const note = (text: string) => {
+    if (isUnfinished.stderr) talk("\n");
+    talk(`${text}\n`);
+  };
+  const mark = (style: Style, text: string) =>
+    colours(stderr) ? styleText(["bold", style], text, { validateStream: false }) : text;
   return {
     line: (text = "") => write(`${text}\n`),
     row: (text) => write(`${isTerminal ? cutTo(text, columns()) : text}\n`),
     write,
     json: (value) => write(`${JSON.stringify(value, null, 2)}\n`),
-    note: (text) => {
-      if (isUnfinished.stderr) talk("\n");
-      talk(`${text}\n`);
+    note,
+    problem: ({ message, hint }) => {
+      note(`${mark("red", "error:")} ${message}`);
+      if (hint !== "") note(`${mark("cyan", "hint:")} ${hint}`);
     },
     talk,
     endLine: () => {
+      status("");
       if (isUnfinished.stdout) write("\n");
       if (isUnfinished.stderr) talk("\n");
+    },
+    status,
+    get breaks() {
+      return breaks;
     },
     style: (style, text) => (hasColour ? styleText([style].flat(), text, { validateStream: false }) : text),
     isTerminal,

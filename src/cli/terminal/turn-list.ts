@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { shortened } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
-import { shortened } from "../commands/chat-streams.ts";
 import type { OwnStream } from "../compose/own-streams.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";

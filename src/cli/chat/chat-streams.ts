@@ -12,7 +12,7 @@ import type { CommandContext } from "../command.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { version } from "../package-files.ts";
-import { tellConnection } from "./chat-answer.ts";
+import { tellConnection } from "./show-answer.ts";
 
 /** Longest part of a question that a list shows, in characters. */
 const shownLength = 60;
@@ -62,19 +62,27 @@ export function readNote(label: string): ChatNote {
   return JSON.parse(label) as ChatNote; // startChat wrote it, and records are sealed
 }
 
+/** A message of the conversation that a chat holds. */
+export interface ChatMessage {
+  readonly role: "user" | "assistant";
+  readonly text: string;
+}
+
+/** What a chat asks; the last message is the question. */
+export interface ChatQuestion {
+  readonly model: string;
+  readonly messages: readonly ChatMessage[];
+  readonly system: string | undefined;
+}
+
+/** Starts the stream of one question. It is stored before anything is sent. */
 export function startChat(
-  question: string,
-  model: string,
-  system: string | undefined,
+  { model, messages, system }: ChatQuestion,
   options: StreamOptions,
   leave: AbortSignal,
 ): Promise<ReliableStream> {
-  const note: ChatNote = { model, question: question.slice(0, 200) };
-  const request = {
-    model,
-    messages: [{ role: "user" as const, text: question }],
-    ...(system === undefined ? {} : { system }),
-  };
+  const note: ChatNote = { model, question: (messages.at(-1)?.text ?? "").slice(0, 200) };
+  const request = { model, messages, ...(system === undefined ? {} : { system }) };
   return startReliableStream(request, { ...options, label: JSON.stringify(note) }, leave);
 }
 

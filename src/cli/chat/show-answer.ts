@@ -2,7 +2,9 @@ import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { ConnectionChange, ReliableStream } from "../../client/stream/reliable-stream.ts";
 import type { EndEvent, StreamEvent } from "../../client/stream/stream-event.ts";
 import type { CommandContext } from "../command.ts";
+import { MarkdownPrinter } from "../terminal/markdown.ts";
 import type { Output } from "../terminal/output.ts";
+import { showWaiting } from "./show-waiting.ts";
 
 /** An answer that is over. */
 export interface ChatAnswer {
@@ -11,9 +13,14 @@ export interface ChatAnswer {
   readonly reason: string;
 }
 
+/** What is shown: a stream of the protocol, or something with the same events. */
+export type ShownStream = Pick<ReliableStream, "events" | "cancel">;
+
 export interface ShowOptions {
   readonly thinking: boolean;
   readonly json: boolean;
+  /** The model that is asked, as the line says that is shown until the first text. */
+  readonly model: string;
 }
 
 /** How long a cancelled answer may take to say so, ms. */
@@ -24,7 +31,7 @@ const farewellMs = 3000;
  * `cancelled` is answered then. `leave` disconnects the stream. Throws the failure of the answer, and what the stream throws.
  */
 export async function showAnswer(
-  stream: ReliableStream,
+  stream: ShownStream,
   leave: AbortController,
   options: ShowOptions,
   { io, out, signal }: CommandContext,
@@ -39,20 +46,22 @@ export async function showAnswer(
   if (signal.aborted) onInterrupt();
   else signal.addEventListener("abort", onInterrupt, { once: true });
   const shown = new ShownAnswer(options, out);
+  const waiting = showWaiting(options.model, { io, out });
   let end: EndEvent | undefined;
   try {
     for await (const event of stream.events) {
-      shown.add(event);
+      if (shown.add(event)) waiting.stop();
       if (event.type === "end") end = event; // the loop goes on: what was left of the stream is cleared away after it
     }
   } catch (error) {
-    out.endLine();
+    shown.end();
     if (!signal.aborted) throw error;
   } finally {
+    waiting.stop();
     signal.removeEventListener("abort", onInterrupt);
     leave.abort();
   }
-  out.endLine();
+  shown.end();
   if (end?.outcome === "finished") return { ...shown.texts, reason: end.reason };
   if (signal.aborted || end === undefined) return "cancelled";
   throw failureOf(end);
@@ -81,34 +90,47 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
 class ShownAnswer {
   readonly #options: ShowOptions;
   readonly #out: Output;
+  readonly #printer: MarkdownPrinter;
   #answer = "";
   #thinking = "";
 
   constructor(options: ShowOptions, out: Output) {
     this.#options = options;
     this.#out = out;
+    this.#printer = new MarkdownPrinter(out);
   }
 
   get texts(): { readonly answer: string; readonly thinking: string } {
     return { answer: this.#answer, thinking: this.#thinking };
   }
 
-  add(event: StreamEvent): void {
+  /** Answers whether something was shown. */
+  add(event: StreamEvent): boolean {
     if (event.type === "thinking") {
       this.#thinking += event.delta;
-      if (this.#options.thinking && !this.#options.json) this.#out.talk(event.delta);
+      if (!this.#options.thinking || this.#options.json) return false;
+      this.#out.talk(event.delta);
+      return true;
     }
     if (event.type === "text" || event.type === "rewritten") {
-      this.#show(event.delta);
+      const isShown = this.#show(event.delta);
       this.#answer = event.type === "rewritten" ? event.text : this.#answer + event.delta;
+      return isShown;
     }
     if (event.type === "end") this.#answer = event.text ?? this.#answer;
+    return event.type === "end";
   }
 
-  #show(delta: string): void {
-    if (this.#options.json || delta === "") return;
+  end(): void {
+    this.#printer.end();
+    this.#out.endLine();
+  }
+
+  #show(delta: string): boolean {
+    if (this.#options.json || delta === "") return false;
     if (this.#answer === "" && this.#thinking !== "" && this.#options.thinking) this.#out.talk("\n\n");
-    this.#out.write(delta);
+    this.#printer.add(delta);
+    return true;
   }
 }
 

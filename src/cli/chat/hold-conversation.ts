@@ -1,0 +1,158 @@
+import { writeFile } from "node:fs/promises";
+import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { StreamOptions } from "../../client/stream/stream-options.ts";
+import type { CommandContext } from "../command.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import { type ChatMessage, startChat } from "./chat-streams.ts";
+import { type Entered, LineReader } from "./read-lines.ts";
+import { readTextFile } from "./read-question.ts";
+import { showAnswer } from "./show-answer.ts";
+
+/** How a conversation begins. */
+export interface Conversation {
+  readonly model: string;
+  readonly system: string | undefined;
+  readonly thinking: boolean;
+  readonly streams: StreamOptions;
+  /** Names of the models that can be asked. */
+  readonly listModels: () => Promise<readonly string[]>;
+}
+
+const help = [
+  "/model [name]   show the models, or ask another one from now on",
+  "/new            begin a new conversation",
+  "/file <path>    attach a text file to the next message",
+  "/save <path>    write the conversation to a Markdown file",
+  "/help           show this list",
+  "/exit           leave (also Ctrl-D)",
+  "",
+  'A line that ends with \\ goes on in the next one. """ begins and ends a text of several lines.',
+  "Ctrl-C stops the answer.",
+];
+
+/** Talks on a terminal until the user leaves. A failed or stopped question can be asked again; it is not part of what follows. */
+export async function holdConversation(begin: Conversation, context: CommandContext): Promise<number> {
+  const { out, signal } = context;
+  const talk = new Talk(begin, context);
+  out.note(`${begin.model} · /help for commands, Ctrl-D to leave`);
+  const reader = new LineReader(context);
+  const onAbort = () => reader.close();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (let interrupts = 0; ; ) {
+      const entered: Entered = await reader.read("> ");
+      if (entered.type === "end") {
+        out.line();
+        return signal.aborted ? exitCodes.interrupted : exitCodes.ok;
+      }
+      if (entered.type === "interrupt") {
+        out.line();
+        if (++interrupts === 2) return exitCodes.ok;
+        out.note("Press Ctrl-C again, or Ctrl-D, to leave.");
+        continue;
+      }
+      interrupts = 0;
+      const text = entered.text.trim();
+      if (text === "/exit" || text === "/quit") return exitCodes.ok;
+      const stop = new AbortController();
+      await reader.during(
+        () => stop.abort(),
+        () => talk.take(text, stop.signal),
+      );
+      if (signal.aborted) return exitCodes.interrupted;
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    reader.close();
+  }
+}
+
+class Talk {
+  readonly #begin: Conversation;
+  readonly #context: CommandContext;
+  #model: string;
+  #messages: readonly ChatMessage[] = [];
+  #attached: readonly string[] = [];
+
+  constructor(begin: Conversation, context: CommandContext) {
+    this.#begin = begin;
+    this.#context = context;
+    this.#model = begin.model;
+  }
+
+  /** Carries out a command or asks a question. Shows what fails. */
+  async take(text: string, stop: AbortSignal): Promise<void> {
+    const { out } = this.#context;
+    try {
+      if (text === "") return;
+      if (text.startsWith("/") && !text.includes("\n") && /^\/[a-z]+(\s|$)/.test(text)) return await this.#obey(text);
+      await this.#ask(text, stop);
+    } catch (error) {
+      out.problem(toMillraceError(error));
+    }
+  }
+
+  async #obey(text: string): Promise<void> {
+    const { out } = this.#context;
+    const [command = "", ...rest] = text.split(/\s+/);
+    const argument = rest.join(" ");
+    if (command === "/help") for (const line of help) out.note(line);
+    else if (command === "/new") {
+      this.#messages = [];
+      this.#attached = [];
+      out.note("This is a new conversation.");
+    } else if (command === "/model") await this.#choose(argument);
+    else if (command === "/file") {
+      this.#attached = [...this.#attached, await readTextFile(argument)];
+      out.note(`${argument} goes with the next message.`);
+    } else if (command === "/save") await this.#save(argument);
+    else
+      throw new MillraceError("invalid_request", `There is no command ${command}.`, {
+        hint: "/help lists the commands.",
+      });
+  }
+
+  async #choose(wanted: string): Promise<void> {
+    const { out } = this.#context;
+    const names = await this.#begin.listModels();
+    if (wanted === "") {
+      for (const name of names) out.note(`${name === this.#model ? "*" : " "} ${name}`);
+      return;
+    }
+    if (!names.includes(wanted)) {
+      const close = names.filter((name) => name.includes(wanted)).slice(0, 5);
+      const hint = close.length > 0 ? `Did you mean ${close.join(", ")}?` : "/model lists the names.";
+      throw new MillraceError("unknown_model", `There is no model ${wanted}.`, { hint });
+    }
+    this.#model = wanted;
+    out.note(`${wanted} answers from now on.`);
+  }
+
+  async #ask(text: string, stop: AbortSignal): Promise<void> {
+    const { thinking, streams, system } = this.#begin;
+    const question = [text, ...this.#attached].join("\n\n");
+    const messages: readonly ChatMessage[] = [...this.#messages, { role: "user", text: question }];
+    const leave = new AbortController();
+    const asked = { model: this.#model, messages, system };
+    const stream = await startChat(asked, streams, leave.signal);
+    const signal = AbortSignal.any([this.#context.signal, stop]);
+    const options = { thinking, json: false, model: this.#model };
+    const shown = await showAnswer(stream, leave, options, { ...this.#context, signal });
+    if (shown === "cancelled") return this.#context.out.note("Stopped.");
+    this.#messages = [...messages, { role: "assistant", text: shown.answer }];
+    this.#attached = [];
+  }
+
+  async #save(path: string): Promise<void> {
+    if (path === "")
+      throw new MillraceError("invalid_request", "/save needs a file name.", { hint: "Type: /save talk.md" });
+    const parts = this.#messages.map(({ role, text }) => `## ${role === "user" ? "You" : this.#model}\n\n${text}\n`);
+    try {
+      await writeFile(path, parts.join("\n"), { flag: "wx", mode: 0o600 });
+    } catch (error) {
+      const why = (error as NodeJS.ErrnoException).code === "EEXIST" ? "exists already" : "cannot be written";
+      throw new MillraceError("invalid_request", `${path} ${why}.`, { hint: "Choose another file name." });
+    }
+    this.#context.out.note(`The conversation is in ${path}.`);
+  }
+}

@@ -1,0 +1,62 @@
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { fakeIo } from "../terminal/io.fake.ts";
+import { openOutput } from "../terminal/output.ts";
+import { LineReader } from "./read-lines.ts";
+
+function open() {
+  const io = fakeIo({ homeFolder: "/nowhere" });
+  const out = openOutput(io.stdout, io.stderr, {});
+  return { stdin: io.stdin as PassThrough, io, reader: new LineReader({ io, out }) };
+}
+
+test("a line, a line that goes on, a block of lines, and pasted lines are one text each", async () => {
+  const { stdin, reader } = open();
+  for (const [typed, text] of [
+    ["one line\r", "one line"],
+    ["first\\\rsecond\r", "first\nsecond"],
+    ['"""\ra\r\rb\r"""\r', "a\n\nb"],
+    ["pasted\rtogether\r", "pasted\ntogether"],
+  ] as const) {
+    const entered = reader.read("> ");
+    stdin.write(typed);
+    expect(await entered).toEqual({ type: "text", text });
+  }
+  reader.close();
+});
+
+test("Ctrl-C at the prompt drops what was typed; the end of the input ends the conversation", async () => {
+  const { stdin, reader } = open();
+  const first = reader.read("> ");
+  stdin.write("half a thou\u0003");
+  expect(await first).toEqual({ type: "interrupt" });
+  const second = reader.read("> ");
+  stdin.write("whole\r");
+  expect(await second).toEqual({ type: "text", text: "whole" });
+  const third = reader.read("> ");
+  stdin.write("\u0004");
+  expect(await third).toEqual({ type: "end" });
+});
+
+test("while an answer comes, Ctrl-C stops it, and what is typed is neither shown nor kept", async () => {
+  const { stdin, reader, io } = open();
+  const before = io.written.stdout();
+  const stopped = await reader.during(
+    () => finish("stopped"),
+    () => {
+      stdin.write("typed early\r\u0003");
+      return answer;
+    },
+  );
+  expect(stopped).toBe("stopped");
+  expect(io.written.stdout()).toBe(before);
+  const next = reader.read("> ");
+  stdin.write("now\r");
+  expect(await next).toEqual({ type: "text", text: "now" });
+  reader.close();
+});
+
+let finish: (how: string) => void;
+const answer = new Promise<string>((resolve) => {
+  finish = resolve;
+});
