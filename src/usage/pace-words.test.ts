@@ -16,8 +16,9 @@ const pace = (part: Partial<Pace>): Pace => ({
 
 describe("a pace in words", () => {
   it.each<[Partial<Pace>, string]>([
-    [{ verdict: "ahead", projectedFraction: 0.62 }, "ahead, 38 % to spare"],
-    [{ verdict: "tight", projectedFraction: 0.96 }, "tight, 4 % to spare"],
+    [{ verdict: "ahead", elapsedFraction: 0.9, usedFraction: 0.32 }, "58 % more left than an even pace"],
+    [{ verdict: "ahead", projectedFraction: 0.62 }, "38 % will be left at the reset"],
+    [{ verdict: "tight", projectedFraction: 0.96 }, "tight: 4 % will be left at the reset"],
     [{ verdict: "runs_out", projectedFraction: 2, runsOutAtMs: 0 }, "runs out 1970-01-01T00:00:00.000Z"],
     [{ verdict: "exhausted" }, "exhausted"],
     [{ verdict: "too_early", why: "just_started" }, "too early to say"],

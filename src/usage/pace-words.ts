@@ -1,4 +1,23 @@
+import type { PaceEnvelope } from "./envelope.ts";
 import type { Pace } from "./pace.ts";
+
+/** What words need to know of a pace. */
+export type SpokenPace = Pick<
+  Pace,
+  "verdict" | "elapsedFraction" | "usedFraction" | "projectedFraction" | "runsOutAtMs" | "why"
+>;
+
+/** A pace as `GET /v1/limits` has it, for `paceInWords`. */
+export function paceFromJson(pace: PaceEnvelope): SpokenPace {
+  return {
+    verdict: pace.verdict,
+    elapsedFraction: pace.elapsed ?? undefined,
+    usedFraction: pace.used ?? undefined,
+    projectedFraction: pace.projected ?? undefined,
+    runsOutAtMs: pace.runs_out_at === null ? undefined : Date.parse(pace.runs_out_at),
+    why: pace.reason ?? undefined,
+  };
+}
 
 /** How instants are written for the reader: `22 Nov 14:20`, in the reader's own time zone. */
 export type FormatInstant = (atMs: number) => string;
@@ -11,16 +30,13 @@ const reasons = {
   no_history: "too early to say",
 } as const satisfies Record<NonNullable<Pace["why"]>, string>;
 
-/** A pace in plain words: `ahead, 38 % to spare`, `runs out 22 Nov 14:20`. */
-export function paceInWords(
-  pace: Pick<Pace, "verdict" | "projectedFraction" | "runsOutAtMs" | "why">,
-  formatInstant: FormatInstant,
-): string {
+/** A pace in plain words: `58 % more left than an even pace`, `runs out 22 Nov 14:20`. */
+export function paceInWords(pace: SpokenPace, formatInstant: FormatInstant): string {
   switch (pace.verdict) {
     case "ahead":
-      return `ahead, ${percentLeft(pace)} to spare`;
+      return moreLeft(pace) ?? `${percentLeft(pace)} will be left at the reset`;
     case "tight":
-      return `tight, ${percentLeft(pace)} to spare`;
+      return `tight: ${percentLeft(pace)} will be left at the reset`;
     case "runs_out":
       return `runs out ${formatInstant(pace.runsOutAtMs ?? 0)}`;
     case "exhausted":
@@ -30,6 +46,15 @@ export function paceInWords(
     default:
       return pace.verdict satisfies never;
   }
+}
+
+/** Undefined where the window's start is not known. */
+function moreLeft({
+  elapsedFraction,
+  usedFraction,
+}: Pick<Pace, "elapsedFraction" | "usedFraction">): string | undefined {
+  if (elapsedFraction === undefined || usedFraction === undefined) return undefined;
+  return `${Math.round((elapsedFraction - usedFraction) * 100)} % more left than an even pace`;
 }
 
 function percentLeft(pace: Pick<Pace, "projectedFraction">): string {

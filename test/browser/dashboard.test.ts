@@ -82,7 +82,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await weekly.getAttribute("aria-valuenow")).toBe("61");
     expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out/);
     expect(await weekly.locator(".tick").getAttribute("style")).toMatch(/left: 33\.\d+%/);
-    await page.getByText("ahead, 24 % to spare").waitFor();
+    await page.getByText("12 % more left than an even pace").waitFor();
     await page.getByText("$12.50 left").waitFor();
     const antigravity = page.getByRole("article", { name: "Limits of Antigravity" });
     await antigravity.getByRole("meter", { name: "Other models, 5 hours" }).waitFor();

@@ -1,5 +1,5 @@
 import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
-import { durationInWords, paceInWords } from "../../src/usage/pace-words.ts";
+import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
 
 const ideNames: Readonly<Record<string, string>> = {
   windsurf: "Windsurf",
@@ -46,15 +46,7 @@ export function resetInWords(window: LimitsWindowEnvelope, nowMs: number): strin
 export function verdictInWords(window: LimitsWindowEnvelope): string {
   const { pace } = window;
   if (pace === null || pace.reason === "no_reset" || window.state !== "metered") return "";
-  return paceInWords(
-    {
-      verdict: pace.verdict,
-      projectedFraction: pace.projected ?? undefined,
-      runsOutAtMs: pace.runs_out_at === null ? undefined : Date.parse(pace.runs_out_at),
-      why: pace.reason ?? undefined,
-    },
-    instantInWords,
-  );
+  return paceInWords(paceFromJson(pace), instantInWords);
 }
 
 /** How a window looks: calm, careful, alarming, or grey where nothing can be said. */

@@ -2,6 +2,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import { removeCascadeFile } from "../../ide/cascades/cascade-files.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { deleteCascades } from "../../language-server/delete-cascade.ts";
+import { productName } from "../../language-server/product-name.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { composeUpstream } from "../compose/compose-upstream.ts";
@@ -18,6 +19,7 @@ import {
 import { spellAge, spellBytes, spellCount } from "../doctor/spell.ts";
 import { duration, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { type Column, printTable } from "../terminal/table.ts";
 import { gatewayOptions } from "./serve.ts";
 
 const ideOptions = {
@@ -30,7 +32,11 @@ const listCommand = defineCommand({
   name: "list",
   summary: "List the conversations that Millrace began in the IDE, with what they take on disk",
   group: "Look",
-  options: { json: flag("print JSON"), ...ideOptions },
+  options: {
+    wide: flag("show every column, however narrow the terminal is"),
+    json: flag("print JSON"),
+    ...ideOptions,
+  },
   examples: [["millrace cascades list", "oldest first"]],
   async run({ options }, context) {
     await withCascades(options, context, async ({ own, others, sessions }) => {
@@ -39,7 +45,7 @@ const listCommand = defineCommand({
         out.json({ data: own.map((cascade) => shown(cascade)), others, sessions: sessions.map(shownSession) });
         return;
       }
-      printAll(own, sessions, context);
+      printAll(own, sessions, options.wide, context);
       if (others.files > 0) {
         const theirs = spellCount(others.files, "conversation");
         out.note(`Left alone: ${theirs} of the IDE's own (${spellBytes(others.bytes)}).`);
@@ -87,7 +93,7 @@ export const cascadesCommand = defineCommand({
   examples: [["millrace cascades clean", "what would go"]],
   run: (_, context) =>
     listCommand.run(
-      { options: { json: false, ide: undefined, endpoint: undefined, tokenFile: undefined }, args: [] },
+      { options: { wide: false, json: false, ide: undefined, endpoint: undefined, tokenFile: undefined }, args: [] },
       context,
     ),
 });
@@ -159,20 +165,41 @@ function report(
     out.note("There is nothing to delete.");
     return;
   }
-  if (!deleted) printAll(old, sessions, context);
+  if (!deleted) printAll(old, sessions, false, context);
   const ofAgents = sessions.length === 0 ? "" : `, and ${spellCount(sessions.length, "session")} of agents`;
   const what = `${spellCount(old.length, "conversation")}, ${spellBytes(bytes)}${ofAgents}`;
   out.line(deleted ? `Deleted: ${what}.` : `Would delete: ${what}. Nothing was changed; \`--yes\` deletes.`);
 }
 
-function printAll(cascades: readonly OwnCascade[], sessions: readonly OwnSession[], { out, io }: CommandContext): void {
-  const nowMs = io.clock.now();
-  for (const { cascadeId, bytes, startedAtMs, modifiedAtMs } of cascades) {
-    const age = spellAge(nowMs - Math.max(startedAtMs, modifiedAtMs));
-    out.line(`${cascadeId}  ${spellBytes(bytes).padStart(9)}  ${age} old`);
-  }
-  for (const { cascadeId, atMs } of sessions) out.line(`${cascadeId}  ${spellAge(nowMs - atMs)} old`);
-  if (cascades.length === 0 && sessions.length === 0) out.note("Millrace has no conversation in an IDE.");
+const columns: readonly Column[] = [
+  { title: "CONVERSATION", whole: true },
+  { title: "LAST USED", align: "right" },
+  { title: "SIZE", align: "right", drop: 1 },
+  { title: "KEPT BY", drop: 2 },
+];
+
+/** Oldest first. */
+function printAll(
+  cascades: readonly OwnCascade[],
+  sessions: readonly OwnSession[],
+  wide: boolean,
+  { out, io }: CommandContext,
+): void {
+  const ofIdes = cascades.map(({ cascadeId, bytes, startedAtMs, modifiedAtMs, ide }) => ({
+    atMs: Math.max(startedAtMs, modifiedAtMs),
+    cells: [cascadeId, spellBytes(bytes), ide === undefined ? "a file" : productName(ide.variant, ide.build)],
+  }));
+  const ofAgents = sessions.map(({ cascadeId, atMs }) => ({ atMs, cells: [cascadeId, "", "an agent"] }));
+  const rows = [...ofIdes, ...ofAgents]
+    .toSorted((a, b) => a.atMs - b.atMs)
+    .map(({ atMs, cells: [id = "", size = "", keeper = ""] }) => [
+      id,
+      `${spellAge(io.clock.now() - atMs)} ago`,
+      size,
+      keeper,
+    ]);
+  if (rows.length === 0) return out.note("Millrace has no conversation in an IDE.");
+  printTable(columns, rows, out, wide);
 }
 
 function shownSession({ cascadeId, atMs }: OwnSession): object {

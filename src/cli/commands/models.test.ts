@@ -35,9 +35,9 @@ it("shows how each model fared at calling tools, from the history of a gateway t
   expect(code).toBe(0);
   expect(stdout).toBe(
     [
-      "MODEL                 CALLS  FIRST TRY  REPAIRED  RE-ASKED  FAILED",
-      "claude-opus-4.7:high  10     9 (90 %)   1 (10 %)  0         0",
-      "kimi-k2.6             4      1 (25 %)   0         2 (50 %)  1 (25 %)",
+      "MODEL                 CALLS  FIRST TRY  REPAIRED  RE-ASKED    FAILED",
+      "claude-opus-4.7:high     10   9 (90 %)  1 (10 %)         0         0",
+      "kimi-k2.6                 4   1 (25 %)         0  2 (50 %)  1 (25 %)",
       "",
     ].join("\n"),
   );

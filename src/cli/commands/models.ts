@@ -10,7 +10,8 @@ import type { OpenLimitsSource } from "../compose/limits-source.ts";
 import { callGateway, findGateway } from "../gateway-process/gateway-client.ts";
 import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { familiesOf, familyRow, modelRow, modelTableHead } from "../terminal/model-table.ts";
+import { familiesOf, familyColumns, familyRow, modelColumns, modelRow } from "../terminal/model-table.ts";
+import { type Column, printTable } from "../terminal/table.ts";
 import { gatewayOptions } from "./serve.ts";
 
 /** `millrace models`: what the account can call, and with `--tools` how its models fared at calling tools. */
@@ -25,6 +26,7 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       refresh: flag("have a running gateway read the list anew too, instead of within five minutes"),
       tools: flag("how each model fared at calling tools"),
       since: text("with --tools: calls since then: 7d, 36h, 2026-11-01", "<time>", { defaultText: "30d" }),
+      wide: flag("show every column, however narrow the terminal is"),
       json: flag("print JSON"),
       ide: gatewayOptions.ide,
       endpoint: gatewayOptions.endpoint,
@@ -59,7 +61,7 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
         const gateway = options.refresh ? await findGateway(settings, signal) : undefined;
         if (gateway !== undefined) await callGateway(gateway, "/v1/models?refresh=1", { signal });
         if (options.json) out.json(list);
-        else await printModels(list, models, options.all, context);
+        else await printModels(list, models, options, context);
       } finally {
         await upstream.agents.close();
         finder.close();
@@ -83,12 +85,20 @@ async function showToolCalls(
     const counted = await source.toolCalls(sinceMs, signal);
     if (options.json) out.json(counted);
     else if (counted.data.length === 0) out.note("No model called a tool in that time.");
-    else
-      printTable(["MODEL", "CALLS", "FIRST TRY", "REPAIRED", "RE-ASKED", "FAILED"], counted.data.map(callCells), out);
+    else printTable(callColumns, counted.data.map(callCells), out);
   } finally {
     source.close();
   }
 }
+
+const callColumns: readonly Column[] = [
+  { title: "MODEL" },
+  { title: "CALLS", align: "right" },
+  { title: "FIRST TRY", align: "right" },
+  { title: "REPAIRED", align: "right", drop: 2 },
+  { title: "RE-ASKED", align: "right", drop: 1 },
+  { title: "FAILED", align: "right" },
+];
 
 /** Counts, with their share of all calls where there are any. */
 function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelCallsEnvelope): readonly string[] {
@@ -100,7 +110,7 @@ function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelC
 async function printModels(
   list: readonly Model[],
   models: Models,
-  all: boolean,
+  { all, wide }: { readonly all: boolean; readonly wide: boolean },
   { out, signal }: CommandContext,
 ): Promise<void> {
   if (list.length === 0) {
@@ -111,13 +121,8 @@ async function printModels(
   for (const { name } of all ? [] : familiesOf(list, () => undefined))
     names.set(name, await meant(models, name, signal));
   const families = familiesOf(list, (name) => names.get(name));
-  if (all)
-    printTable(
-      modelTableHead.filter((title) => title !== "VARIANTS"),
-      list.map(modelRow),
-      out,
-    );
-  else printTable(modelTableHead, families.map(familyRow), out);
+  if (all) printTable(modelColumns, list.map(modelRow), out, wide);
+  else printTable(familyColumns, families.map(familyRow), out, wide);
   if (!all && list.length > families.length) {
     out.note(
       "A request names a model, or name and variant together (claude-opus-4.7:high); * is what the name alone means.",
@@ -134,19 +139,4 @@ async function meant(models: Models, name: string, signal: AbortSignal): Promise
       return undefined;
     throw error;
   }
-}
-
-function printTable(
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  out: Pick<CommandContext["out"], "line" | "style">,
-): void {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
-  out.line(out.style("bold", line(head)));
-  for (const row of rows) out.line(line(row));
 }

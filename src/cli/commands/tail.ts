@@ -23,6 +23,7 @@ export const tailCommand = defineCommand({
     last: flag("the newest turn; also what is shown without an id"),
     list: flag(`list the newest turns, ${mostTurns} at most`),
     follow: flag("go on until the turn ends", { short: "f" }),
+    wide: flag("with --list: show every column, however narrow the terminal is"),
     json: flag("print each event, or each turn of the list, as a line of JSON"),
   },
   examples: [
@@ -46,7 +47,7 @@ export const tailCommand = defineCommand({
     }
     if (options.list) {
       const listed = await listTurns(gateway, context);
-      if (!options.json) showTurns(listed, context);
+      if (!options.json) showTurns(listed, options.wide, context);
       else for (const { turn } of listed) io.stdout.write(`${JSON.stringify(turn)}\n`);
       return exitCodes.ok;
     }

@@ -51,15 +51,15 @@ describe("millrace usage", () => {
     expect(stdout).toBe(
       [
         "Windsurf 2.3  Pro · read just now",
-        "  Daily quota          38 % used  resets in 12 h            ahead, 24 % to spare",
-        "  Weekly quota         19 % used  resets in 2 d 12 h        ahead, 70 % to spare",
+        "  Daily quota          38 % used  resets in 12 h            12 % more left than an even pace",
+        "  Weekly quota         19 % used  resets in 2 d 12 h        45 % more left than an even pace",
         "  Overage balance  1.20 USD owed",
         "",
         "Antigravity 1.14  Google AI Pro · read just now",
-        "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        ahead, 24 % to spare",
-        "  Gemini Models, 5 hours             0 % used  resets in 3 h 23 min      ahead, 100 % to spare",
+        "  Gemini Models, weekly           44.6 % used  resets in 2 d 21 h        14 % more left than an even pace",
+        "  Gemini Models, 5 hours             0 % used  resets in 3 h 23 min      32 % more left than an even pace",
         "  Claude and GPT models, weekly     75 % used  resets in 2 d 21 h        runs out 25 Feb 20:00",
-        "  Claude and GPT models, 5 hours    10 % used  resets in 3 h 23 min      ahead, 69 % to spare",
+        "  Claude and GPT models, 5 hours    10 % used  resets in 3 h 23 min      22 % more left than an even pace",
         "",
       ]
         .join("\n")
@@ -71,7 +71,9 @@ describe("millrace usage", () => {
 
   it("draws bars with the even-pace tick on a terminal, and puts the pace below where it is narrow", async () => {
     const { stdout } = await usage([], [windsurfAnswer("quota")], { columns: 120 });
-    expect(stdout).toContain("Daily quota      ████████░░│░░░░░░░░░      38 % used  resets in 12 h            ahead");
+    expect(stdout).toContain(
+      "Daily quota      ████████░░│░░░░░░░░░      38 % used  resets in 12 h            12 % more",
+    );
     const widest = (text: string) =>
       Math.max(
         ...stripVTControlCharacters(text)
@@ -79,11 +81,11 @@ describe("millrace usage", () => {
           .map((line) => line.length),
       );
     const narrow = await usage([], [windsurfAnswer("quota")], { columns: 80 });
-    expect(narrow.stdout).toMatch(/resets in 12 h\n {19}ahead, 24 % to spare\n/);
+    expect(narrow.stdout).toMatch(/resets in 12 h\n {19}12 % more left than an even pace\n/);
     expect(widest(narrow.stdout)).toBeLessThanOrEqual(80);
     const phone = await usage([], [windsurfAnswer("quota")], { columns: 50 });
     expect(phone.stdout).toMatch(
-      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · ahead, 24 % to spare\n/,
+      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · 12 % more left than an even pace\n/,
     );
     for (const columns of [100, 60, 50, 40, 24, 12]) {
       const { stdout: any } = await usage(["--models"], [windsurfAnswer("quota"), antigravityAnswer("fractions")], {
@@ -190,7 +192,7 @@ describe("millrace usage", () => {
       "Windsurf 2.3  Pro · read just now",
       "  Daily quota",
       "    ████░│░░░░  38 % used",
-      "    resets in 12 h · ahead, 24 % to",
+      "    resets in 12 h · 12 % more left than",
     ]);
     await source.clock.advance(5_000);
     const second = await drawn();

@@ -1,5 +1,6 @@
 import type { Model } from "../../models/model.ts";
 import { shapeOf } from "../../models/model-shape.ts";
+import type { Column } from "./table.ts";
 
 /** Models of one family: what their names have in common, and what each adds to it. */
 export interface ModelFamily {
@@ -10,8 +11,18 @@ export interface ModelFamily {
   readonly plain: Model | undefined;
 }
 
-/** The column titles of `modelRow` and `familyRow`. */
-export const modelTableHead = ["NAME", "VARIANTS", "VENDOR", "CONTEXT", "COST", "TIER", "INPUT", ""] as const;
+/** The columns of `familyRow`; those of `modelRow` lack the variants. */
+export const familyColumns: readonly Column[] = [
+  { title: "NAME", whole: true },
+  { title: "VARIANTS", drop: 1 },
+  { title: "VENDOR", drop: 5 },
+  { title: "CONTEXT", drop: 3 },
+  { title: "COST", drop: 2 },
+  { title: "TIER", drop: 6 },
+  { title: "INPUT", drop: 7 },
+  { title: "NOTES", drop: 4 },
+];
+export const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
 
 /** `means` answers which model a name resolves to, if it is among the given ones. Families stand where their first model stood. */
 export function familiesOf(

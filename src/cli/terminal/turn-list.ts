@@ -5,6 +5,7 @@ import type { CommandContext } from "../command.ts";
 import type { OwnStream } from "../compose/own-streams.ts";
 import { spellAge } from "../doctor/spell.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { type Column, printTable } from "./table.ts";
 
 const turnSchema = z.looseObject({
   id: z.string(),
@@ -44,21 +45,26 @@ export async function turnOf(gateway: GatewayClient, id: string, signal: AbortSi
   }
 }
 
-/** A line for each turn: what names it, how old it is, how it stands, and what can be told of what it is about. */
+const columns: readonly Column[] = [
+  { title: "TURN", whole: true },
+  { title: "AGE", align: "right" },
+  { title: "STATUS", drop: 0 },
+  { title: "MODEL", drop: 2 },
+  { title: "CLIENT", drop: 3 },
+  { title: "QUESTION", drop: 1 },
+];
+
+/** A row for each turn: its id, age, status, model and client, and its question where this user's records have it. */
 export function showTurns(
   turns: readonly { readonly turn: Turn; readonly own: OwnStream | undefined }[],
+  wide: boolean,
   { out, io }: CommandContext,
 ): void {
-  const widthOf = (text: (turn: Turn) => string) => Math.max(0, ...turns.map(({ turn }) => text(turn).length));
-  const [status, model, client] = [
-    widthOf((turn) => turn.status),
-    widthOf((turn) => turn.model),
-    widthOf((turn) => turn.client ?? ""),
-  ];
-  for (const { turn, own } of turns) {
-    const age = spellAge(io.clock.now() - Date.parse(turn.created_at)).padStart(9);
-    const about = own === undefined ? (turn.sealed === true ? "(sealed)" : "") : shortened(own.question);
-    const who = `${turn.model.padEnd(model)}  ${(turn.client ?? "").padEnd(client)}`;
-    out.row(`${turn.id}  ${age}  ${turn.status.padEnd(status)}  ${who}  ${about}`.trimEnd());
-  }
+  if (turns.length === 0) return out.note("The gateway has no turns yet.");
+  const rows = turns.map(({ turn, own }) => {
+    const question = own === undefined ? (turn.sealed === true ? "(sealed)" : "") : shortened(own.question);
+    const age = spellAge(io.clock.now() - Date.parse(turn.created_at));
+    return [turn.id, age, turn.status, turn.model, turn.client ?? "", question];
+  });
+  printTable(columns, rows, out, wide);
 }

@@ -1,7 +1,6 @@
 import { productName } from "../../language-server/product-name.ts";
-import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope, PaceEnvelope } from "../../usage/envelope.ts";
-import type { Pace } from "../../usage/pace.ts";
-import { durationInWords, type FormatInstant, paceInWords } from "../../usage/pace-words.ts";
+import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../usage/envelope.ts";
+import { durationInWords, type FormatInstant, paceFromJson, paceInWords } from "../../usage/pace-words.ts";
 import { displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
 
@@ -140,17 +139,8 @@ function paceOf(window: LimitsWindowEnvelope, out: Pick<Output, "style">, format
   if (window.pace === null || window.pace.reason === "no_reset" || window.state === "unknown") return "";
   return out.style(
     window.pace.verdict === "too_early" ? "dim" : colourOf(window),
-    paceInWords(decoded(window.pace), formatInstant),
+    paceInWords(paceFromJson(window.pace), formatInstant),
   );
-}
-
-function decoded(pace: PaceEnvelope): Pick<Pace, "verdict" | "projectedFraction" | "runsOutAtMs" | "why"> {
-  return {
-    verdict: pace.verdict,
-    projectedFraction: pace.projected ?? undefined,
-    runsOutAtMs: pace.runs_out_at === null ? undefined : Date.parse(pace.runs_out_at),
-    why: pace.reason ?? undefined,
-  };
 }
 
 function number(value: number): string {
