@@ -1,4 +1,3 @@
-import type { PaceEnvelope } from "./envelope.ts";
 import type { Pace } from "./pace.ts";
 
 /** What words need to know of a pace. */
@@ -7,8 +6,18 @@ export type SpokenPace = Pick<
   "verdict" | "elapsedFraction" | "usedFraction" | "projectedFraction" | "runsOutAtMs" | "why"
 >;
 
-/** A pace as `GET /v1/limits` has it, for `paceInWords`. */
-export function paceFromJson(pace: PaceEnvelope): SpokenPace {
+/** The members of a pace in the JSON of `GET /v1/limits` that words need. */
+interface PaceJson {
+  readonly verdict: Pace["verdict"];
+  readonly elapsed: number | null;
+  readonly used: number | null;
+  readonly projected: number | null;
+  readonly runs_out_at: string | null;
+  readonly reason: Exclude<Pace["why"], undefined> | null;
+}
+
+/** Reads a pace from JSON, for `paceInWords`. */
+export function paceFromJson(pace: PaceJson): SpokenPace {
   return {
     verdict: pace.verdict,
     elapsedFraction: pace.elapsed ?? undefined,

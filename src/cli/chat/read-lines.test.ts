@@ -1,4 +1,4 @@
-import { PassThrough } from "node:stream";
+import type { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { openOutput } from "../terminal/output.ts";

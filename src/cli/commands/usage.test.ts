@@ -85,7 +85,7 @@ describe("millrace usage", () => {
     expect(widest(narrow.stdout)).toBeLessThanOrEqual(80);
     const phone = await usage([], [windsurfAnswer("quota")], { columns: 50 });
     expect(phone.stdout).toMatch(
-      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · 12 % more left than an even pace\n/,
+      /Daily quota\n {4}████░│░░░░ {2}38 % used\n {4}resets in 12 h · 12 % more left than an even\n {4}pace\n/,
     );
     for (const columns of [100, 60, 50, 40, 24, 12]) {
       const { stdout: any } = await usage(["--models"], [windsurfAnswer("quota"), antigravityAnswer("fractions")], {
@@ -205,7 +205,7 @@ describe("millrace usage", () => {
     expect(small.at(-1)).toMatch(/^… \d+ more$/);
     screen.resize(120, 12);
     for (let i = 0; i < 10; i++) await new Promise(setImmediate);
-    expect((await drawn())[1]).toMatch(/Daily quota .* 38 % used {2}resets in .* ahead/);
+    expect((await drawn())[1]).toMatch(/Daily quota .* 38 % used {2}resets in .* more left/);
     fails = true;
     await source.clock.advance(5_000);
     await expect.poll(drawn).toContainEqual(expect.stringContaining("The gateway does not answer."));
