@@ -16,7 +16,7 @@ const streams = [
 ];
 const orders = "src/gateway/idempotent/interleavings.test.ts";
 const takeOver = "src/gateway/idempotent/attach/take-over.test.ts";
-const turns = ["src/turns/open-turns.test.ts", "src/turns/attachment.test.ts"];
+const turns = ["src/turns/open-turns.test.ts", "src/turns/attach/attachment.test.ts"];
 const client = ["src/client/stream/stream.test.ts", "src/client/stream/decide.test.ts"];
 const sealing = ["src/log/sealing/sealing.test.ts"];
 
@@ -146,7 +146,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G7: a cancelled turn does not stop its model",
-    file: "src/turns/runner.ts",
+    file: "src/turns/run/runner.ts",
     from: '    this.#stopUpstream.abort("cancel" satisfies StopReason);\n    await within(bestEffort',
     to: "    await within(bestEffort",
     tests: turns,
@@ -168,7 +168,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G7: a disconnect is a cancel",
-    file: "src/turns/attendance.ts",
+    file: "src/turns/read/turn-readers.ts",
     from: "if (leftMs > 0) {",
     to: "if (leftMs > Infinity) {",
     tests: turns,
@@ -280,14 +280,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G5: another request under a used key is joined",
-    file: "src/turns/join.ts",
+    file: "src/turns/start/join.ts",
     from: "if (held.fingerprint === asked.fingerprint) return;",
     to: "if (held.fingerprint !== undefined || asked !== undefined) return;",
     tests: turns,
   },
   {
     name: "G1: an answer that was delivered whole is given again",
-    file: "src/turns/join.ts",
+    file: "src/turns/start/join.ts",
     from: "const wanting = !record.delivered && !attended;",
     to: "const wanting = !attended;",
     tests: turns,
@@ -301,7 +301,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G1: an adopted turn sends its prompt again",
-    file: "src/turns/adopt.ts",
+    file: "src/turns/supervise/adopt.ts",
     from: "if (started === undefined) return exchangeOf(planning, record, asked);",
     to: "if (record !== undefined) return exchangeOf(planning, record, asked);",
     tests: turns,

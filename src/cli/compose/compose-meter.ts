@@ -5,7 +5,7 @@ import type { EventId, TurnId } from "../../base/ids.ts";
 import { announceTurns, type TurnStarts } from "../../gateway/answers/turn-starts.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
-import type { StreamTurns } from "../../turns/attachment.ts";
+import type { StreamTurns } from "../../turns/attach/attachment.ts";
 import type { CallOutcome } from "../../turns/tools/call-desk.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { type FallbackHistory, openFallbackHistory } from "../../usage/history/fallback-history.ts";

@@ -1,5 +1,5 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { Attachment, StreamTurns } from "../../turns/attachment.ts";
+import type { Attachment, StreamTurns } from "../../turns/attach/attachment.ts";
 import type { StartedTurn, StartTurn, Turns } from "../../turns/turns.ts";
 
 /** Tells who listens that a new turn began. */
