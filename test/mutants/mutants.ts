@@ -80,10 +80,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G8: a session's earlier turn is ended before the message is accepted",
-    file: "src/turns/open-turns.ts",
-    from: "    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });",
-    to: `    await this.#supersede({ ...turn, turnId: "" as TurnId, createdAtMs: Infinity } as unknown as TurnRecord);
-    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });`,
+    file: "src/turns/attach/attaching.ts",
+    from: "    const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });",
+    to: `    const earlier = { ...prepared.turn, turnId: "", createdAtMs: Infinity };
+    await starting.supersedeOthers(earlier as unknown as Parameters<typeof starting.supersedeOthers>[0]);
+    const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });`,
     tests: [orders, ...turns],
   },
   {
@@ -139,8 +140,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G7: a cancel is not stored",
-    file: "src/turns/open-turns.ts",
-    from: "if (!(await this.#store.requestCancel(turnId, by, stream))) return false;",
+    file: "src/turns/supervise/supervisor.ts",
+    from: "if (!(await this.#options.store.requestCancel(turnId, by, stream))) return false;",
     to: "",
     tests: turns,
   },
@@ -288,13 +289,13 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: an answer that was delivered whole is given again",
     file: "src/turns/start/join.ts",
-    from: "const wanting = !record.delivered && !attended;",
-    to: "const wanting = !attended;",
+    from: "const wanting = !record.delivered && !beingRead;",
+    to: "const wanting = !beingRead;",
     tests: turns,
   },
   {
     name: "G1: a reader that left half-way counts as one that has it all",
-    file: "src/turns/open-turns.ts",
+    file: "src/turns/read/reading.ts",
     from: "    } finally {\n      leave();\n      reading.abort();",
     to: "    } finally {\n      await this.#store.noteDelivered(turnId);\n      leave();\n      reading.abort();",
     tests: turns,

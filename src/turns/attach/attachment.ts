@@ -13,6 +13,12 @@ import type { Admitted, StreamStore, TurnRecord } from "../../log/store.ts";
 import { superseded } from "../../log/superseded.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns.ts";
 
+/** A numbered message of a client. */
+export interface StreamMessage {
+  readonly seqno: number;
+  readonly payload: Uint8Array;
+}
+
 /** What became of a message (see `Admitted`), and the turn that it started. */
 export interface Sent {
   readonly outcome: Admitted["outcome"];
@@ -45,11 +51,7 @@ export interface Attachment extends StreamReading {
    * Makes a message durable, together with the turn that it starts. Nothing is acknowledged when it throws: `expired`,
    * `degraded`, and what finding a backend throws.
    */
-  send(
-    message: { readonly seqno: number; readonly payload: Uint8Array },
-    start: StartTurn | undefined,
-    signal: AbortSignal,
-  ): Promise<Sent>;
+  send(message: StreamMessage, start: StartTurn | undefined, signal: AbortSignal): Promise<Sent>;
   /** As `Turns.cancel`, for a turn of this stream; false, and nothing happens, where a newer attach has the stream. */
   cancel(turnId: TurnId, by: CancelledBy): Promise<boolean>;
   /** As `Turns.read`, with the client's key. */
@@ -58,19 +60,19 @@ export interface Attachment extends StreamReading {
   close(): void;
 }
 
+/** What a client brings to an attach beside the stream's name. */
+export interface AttachOptions {
+  /** The ticket that the last attach was given. */
+  readonly ticket?: Secret | undefined;
+  readonly number?: AttachNumber | undefined;
+  /** How long the turn that runs is to go on with nobody there, where that is longer than what it has; ms. */
+  readonly graceMs?: number | undefined;
+}
+
 /** Turns that can also be started by the numbered messages of a client's stream. */
 export interface StreamTurns extends Turns {
-  /**
-   * `graceMs`: how long the turn that runs is to go on with nobody there, where that is longer than what it has. Throws what
-   * `StreamStore.attachStream` throws, `invalid_request` for a malformed key.
-   */
-  attach(
-    name: StreamName,
-    intent: AttachIntent,
-    ticket?: Secret,
-    number?: AttachNumber,
-    graceMs?: number,
-  ): Promise<Attachment>;
+  /** Throws what `StreamStore.attachStream` throws, `invalid_request` for a malformed key. */
+  attach(name: StreamName, intent: AttachIntent, options?: AttachOptions): Promise<Attachment>;
 }
 
 interface WatchedStream {

@@ -1,19 +1,19 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
-import { Attendance } from "./turn-readers.ts";
+import { TurnReaders } from "./turn-readers.ts";
 
-/** How long a client that started a turn counts as present before its first read. */
+/** How long a client that started a turn counts as its reader before its first read. */
 const firstReadMs = 30_000;
 
 /** How long a request waits for the reader of its twin to leave, ms; and in how many parts: after each, what the sockets brought is known. */
 const leavingMs = 250;
 const looks = 5;
 
-/** Who is present at which turn in this process: readers, and clients that started a turn and are about to read. */
-export class Presence {
+/** The readers of every turn in this process, and the clients that started a turn and are about to read it. */
+export class Readers {
   readonly #clock: Clock;
-  readonly #turns = new Map<TurnId, Attendance>();
+  readonly #turns = new Map<TurnId, TurnReaders>();
   readonly #expected = new Map<TurnId, Set<AbortController>>();
   readonly #waits = new Set<Promise<void>>();
 
@@ -21,25 +21,25 @@ export class Presence {
     this.#clock = clock;
   }
 
-  /** The turn's attendance, made when first asked for. */
-  of(turnId: TurnId): Attendance {
+  /** The readers of one turn. */
+  of(turnId: TurnId): TurnReaders {
     const known = this.#turns.get(turnId);
     if (known !== undefined) return known;
-    const attendance = new Attendance(this.#clock);
-    this.#turns.set(turnId, attendance);
-    return attendance;
+    const readers = new TurnReaders(this.#clock);
+    this.#turns.set(turnId, readers);
+    return readers;
   }
 
-  isAttended(turnId: TurnId): boolean {
-    return (this.#turns.get(turnId)?.present ?? 0) > 0;
+  has(turnId: TurnId): boolean {
+    return (this.#turns.get(turnId)?.count ?? 0) > 0;
   }
 
-  /** Forgets the attendance of a turn that is over, unless somebody still reads it. */
+  /** Forgets a turn that is over, unless somebody still reads it. */
   forget(turnId: TurnId): void {
-    if (!this.isAttended(turnId)) this.#turns.delete(turnId);
+    if (!this.has(turnId)) this.#turns.delete(turnId);
   }
 
-  /** The client that started or joined the turn counts as there until it reads, goes away (its signal), or half a minute. */
+  /** The client that started or joined the turn counts as a reader until it reads, goes away (its signal), or for half a minute. */
   expect(turnId: TurnId, signal: AbortSignal): void {
     if (signal.aborted) return;
     const leave = this.of(turnId).enter();
@@ -51,22 +51,22 @@ export class Presence {
     void wait.finally(() => this.#waits.delete(wait));
   }
 
-  /** A reader is there until the answered function is called. Clients that were expected have come. */
+  /** A reader reads until the returned function is called. Clients that were expected have come. */
   enter(turnId: TurnId): () => void {
     const leave = this.of(turnId).enter();
     for (const arrived of this.#expected.get(turnId) ?? []) arrived.abort();
     return leave;
   }
 
-  /** Resolves once nobody is present at one of the turns, or when that takes too long. Rejects with the signal's reason. */
-  async untilOneIsLeft(turnIds: readonly TurnId[], signal: AbortSignal): Promise<void> {
+  /** Resolves once one of the turns has no reader, or after a quarter of a second. Rejects with the signal's reason. */
+  async untilOneIsUnread(turnIds: readonly TurnId[], signal: AbortSignal): Promise<void> {
     const left = new AbortController();
     const watching = new AbortController();
     const either = AbortSignal.any([signal, watching.signal]);
     const watches = turnIds.map((turnId) =>
       bestEffort(
         this.of(turnId)
-          .untilEmpty(either)
+          .untilNone(either)
           .then(() => left.abort()),
       ),
     );

@@ -3,47 +3,47 @@ import type { Clock } from "../../base/clock.ts";
 /** How far the clocks of machines that share a store may be apart; ms. */
 const skewMs = 10_000;
 
-/** Who reads one turn in this process, and since when nobody does: by the clock that neither jumps nor goes back. */
-export class Attendance {
+/** The readers of one turn in this process, and since when it has none: by the monotonic clock. */
+export class TurnReaders {
   readonly #clock: Clock;
-  #present = 0;
-  #emptySinceMs: number;
+  #count = 0;
+  #unreadSinceMs: number;
   #graceMs = 0;
   readonly #changes = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#emptySinceMs = clock.monotonic();
+    this.#unreadSinceMs = clock.monotonic();
   }
 
-  get present(): number {
-    return this.#present;
+  get count(): number {
+    return this.#count;
   }
 
-  /** Somebody is there until the answered function is called; calling it twice is calling it once. */
+  /** A reader reads until the returned function is called; a second call does nothing. */
   enter(): () => void {
-    this.#present += 1;
+    this.#count += 1;
     this.#announce();
     let here = true;
     return () => {
       if (!here) return;
       here = false;
-      this.#present -= 1;
-      this.#emptySinceMs = this.#clock.monotonic();
+      this.#count -= 1;
+      this.#unreadSinceMs = this.#clock.monotonic();
       this.#announce();
     };
   }
 
-  /** How long the turn goes on with nobody here: the longest that was ever said. `Infinity`: to its end. */
-  lengthen(graceMs: number): void {
+  /** How long the turn runs without a reader: the longest that was ever asked for. `Infinity`: to its end. */
+  extendGrace(graceMs: number): void {
     if (graceMs <= this.#graceMs) return;
     this.#graceMs = graceMs;
     this.#announce();
   }
 
-  /** Resolves once nobody is here (at once if so). Rejects with the signal's reason. */
-  async untilEmpty(signal: AbortSignal): Promise<void> {
-    while (this.#present > 0) await this.#changed(signal);
+  /** Resolves once there is no reader here (at once if so). Rejects with the signal's reason. */
+  async untilNone(signal: AbortSignal): Promise<void> {
+    while (this.#count > 0) await this.#changed(signal);
   }
 
   /**
@@ -51,22 +51,22 @@ export class Attendance {
    * and moves the end on. Never with an endless one. Rejects with the signal's reason.
    */
   async untilAbandoned(seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
-    let quietSinceMs = this.#emptySinceMs;
+    let quietSinceMs = this.#unreadSinceMs;
     for (;;) {
       const graceMs = this.#graceMs;
-      if (this.#present > 0 || graceMs === Infinity) {
+      if (this.#count > 0 || graceMs === Infinity) {
         await this.#changed(signal);
-        quietSinceMs = this.#emptySinceMs;
+        quietSinceMs = this.#unreadSinceMs;
         continue;
       }
-      quietSinceMs = Math.max(quietSinceMs, this.#emptySinceMs);
+      quietSinceMs = Math.max(quietSinceMs, this.#unreadSinceMs);
       const leftMs = quietSinceMs + graceMs - this.#clock.monotonic();
       if (leftMs > 0) {
         await this.#changedWithin(leftMs, signal);
         continue;
       }
       const seenAtMs = await seenElsewhereAtMs();
-      if (this.#present > 0 || this.#graceMs > graceMs) continue;
+      if (this.#count > 0 || this.#graceMs > graceMs) continue;
       const agoMs = this.#clock.now() - seenAtMs;
       if (agoMs < -skewMs) return; // noted before the clock was set back: who is there now would have said so since
       const elsewhere = this.#clock.monotonic() - Math.max(0, agoMs);

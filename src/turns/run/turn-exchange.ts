@@ -1,8 +1,6 @@
-import type { Backend, Backends, Prompt, RunOptions } from "../../backends/backend.ts";
-import type { CascadeId } from "../../base/ids.ts";
-import type { BackendKind } from "../../log/event.ts";
+import type { Backend, Prompt, RunOptions } from "../../backends/backend.ts";
 import type { NewTurn } from "../../log/store.ts";
-import type { Continuity, ContinuityOptions } from "../continuity/continuity.ts";
+import type { Continuity } from "../continuity/continuity.ts";
 import { Conversation } from "../continuity/conversation.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
 import { type Begun, type Exchange, exchange } from "./exchange.ts";
@@ -17,23 +15,6 @@ export interface Asked {
   readonly run: RunOptions;
   /** Where the log of a turn that another process began stands. */
   readonly from?: Begun;
-}
-
-/** An agent may have to be started first: OpenCode took 10 s on a busy machine. */
-const archiveMs: Readonly<Record<BackendKind, number>> = { cascade: 5_000, raw_chat: 5_000, acp: 60_000 };
-
-/** Only cascades and sessions of agents are ever archived. */
-function kindOf(cascadeId: CascadeId): BackendKind {
-  return cascadeId.startsWith("acp:") ? "acp" : "cascade";
-}
-
-/** Archives trajectories over whatever backend there is then. */
-export function archiverOf(backends: Backends): ContinuityOptions["archive"] {
-  return async (cascadeId: CascadeId) => {
-    const backend = kindOf(cascadeId);
-    const signal = AbortSignal.timeout(archiveMs[backend]);
-    await (await backends.holding({ backend, cascadeId }, signal)).archive(cascadeId, signal);
-  };
 }
 
 /** The exchange of a turn, its answer read by the turn's plan. Counts what became of its calls. */
@@ -54,10 +35,10 @@ export function exchangeOf(
 }
 
 /**
- * The way of a new turn, and what `continuity` tells of it: `reused` or `rebuilt(reason)`, once it is known. Without continuity
- * every prompt goes into a fresh trajectory.
+ * The exchange of a new turn. `continuity` resolves to `reused` or `rebuilt(reason)`, once that is known. Without continuity every
+ * prompt goes into a fresh trajectory.
  */
-export function routeOf(
+export function newTurnExchange(
   planning: Planning,
   continuity: Continuity | undefined,
   turn: Turn,

@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { asking } from "../turns.fake.ts";
-import { attendedTwins, implicitTwin, type Twin } from "./join.ts";
+import { implicitTwin, type Twin, twinsBeingRead } from "./join.ts";
 
 /** An earlier turn of session `s`: running, and nobody reads it. */
-function twin({ attended = false, ...record }: Partial<TurnRecord> & { readonly attended?: boolean } = {}): Twin {
+function twin({ beingRead = false, ...record }: Partial<TurnRecord> & { readonly beingRead?: boolean } = {}): Twin {
   const running: TurnRecord = {
     ...asking({ session: "s" }),
     turnId: "turn-1" as TurnId, // any text will do
@@ -21,7 +21,7 @@ function twin({ attended = false, ...record }: Partial<TurnRecord> & { readonly 
     attachedAtMs: 0,
     expiresAtMs: 0,
   };
-  return { record: { ...running, ...record }, attended };
+  return { record: { ...running, ...record }, beingRead };
 }
 
 const finished = { ended: true, outcome: "finished" } as const;
@@ -36,7 +36,7 @@ describe("a repeated request without a key", () => {
   });
 
   test.each([
-    ["somebody reads", twin({ attended: true })],
+    ["somebody reads", twin({ beingRead: true })],
     ["gave its client what that asked for", twin({ delivered: true })],
   ])("joins a running turn that %s only if it says that it is a repetition", (_, earlier) => {
     expect(implicitTwin({ session: "s" }, [earlier])).toBeUndefined();
@@ -45,7 +45,7 @@ describe("a repeated request without a key", () => {
 
   test.each([
     ["was delivered whole", twin({ ...finished, delivered: true })],
-    ["finished while its reader is still there", twin({ ...finished, attended: true })],
+    ["finished while its reader is still there", twin({ ...finished, beingRead: true })],
     ["failed", twin({ ended: true, outcome: "failed" })],
     ["was cancelled", twin({ ended: true, outcome: "cancelled" })],
     ["is to be cancelled", twin({ cancelRequested: "client" })],
@@ -64,12 +64,12 @@ describe("a repeated request without a key", () => {
 });
 
 test("a repeated request waits for the readers of those turns only that it would join without them", () => {
-  const waited = twin({ attended: true });
+  const waited = twin({ beingRead: true });
   const others = [
     twin(),
-    twin({ attended: true, delivered: true }),
-    twin({ attended: true, session: "t" }),
-    twin({ ...finished, attended: true }),
+    twin({ beingRead: true, delivered: true }),
+    twin({ beingRead: true, session: "t" }),
+    twin({ ...finished, beingRead: true }),
   ];
-  expect(attendedTwins({ session: "s" }, [waited, ...others])).toEqual([waited.record]);
+  expect(twinsBeingRead({ session: "s" }, [waited, ...others])).toEqual([waited.record]);
 });

@@ -12,8 +12,8 @@ export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick
 /** What is known of an earlier turn of the same caller with the same fingerprint. */
 export interface Twin {
   readonly record: TurnRecord;
-  /** Whether a reader of it is there now, as far as this process can tell. */
-  readonly attended: boolean;
+  /** Whether somebody reads it now, as far as this process can tell. */
+  readonly beingRead: boolean;
 }
 
 /**
@@ -27,18 +27,20 @@ export function implicitTwin(
   asked: Pick<StartTurn, "session" | "retry">,
   twins: readonly Twin[],
 ): TurnRecord | undefined {
-  return twins.find(({ record, attended }) => {
+  return twins.find(({ record, beingRead }) => {
     if (record.session !== asked.session || record.idempotencyKey !== undefined) return false;
-    const wanting = !record.delivered && !attended;
+    const wanting = !record.delivered && !beingRead;
     if (record.ended) return record.outcome === "finished" && wanting;
     return record.cancelRequested === undefined && (wanting || asked.retry === true);
   })?.record;
 }
 
 /** Running turns that the request would join, were it not that somebody seems to read them. */
-export function attendedTwins(asked: Pick<StartTurn, "session">, twins: readonly Twin[]): readonly TurnRecord[] {
+export function twinsBeingRead(asked: Pick<StartTurn, "session">, twins: readonly Twin[]): readonly TurnRecord[] {
   return twins
-    .filter(({ record, attended }) => attended && !record.ended && implicitTwin(asked, [{ record, attended: false }]))
+    .filter(
+      ({ record, beingRead }) => beingRead && !record.ended && implicitTwin(asked, [{ record, beingRead: false }]),
+    )
     .map(({ record }) => record);
 }
 
@@ -47,7 +49,7 @@ export interface Twins {
   /** The one that it joins. */
   readonly twin?: TurnRecord;
   /** Those that it would join if their readers in this process left. */
-  readonly attended: readonly TurnId[];
+  readonly beingRead: readonly TurnId[];
   /** Without a key: every turn of this caller and body, newest first, those with a key too. */
   readonly same: readonly TurnRecord[];
 }
@@ -56,9 +58,9 @@ export interface TwinOptions {
   readonly store: Pick<LogStore, "list">;
   /** Whether a repeated request without a key may join its twin. */
   readonly implicitJoins: boolean;
-  readonly isAttended: (record: TurnRecord) => boolean;
+  readonly hasReader: (record: TurnRecord) => boolean;
   /** Whether a client of this process reads the turn. */
-  readonly isReadHere: (record: TurnRecord) => boolean;
+  readonly hasReaderHere: (record: TurnRecord) => boolean;
 }
 
 /** How many earlier turns with the same fingerprint are looked at for an implicit join. */
@@ -67,19 +69,19 @@ const twinsLookedAt = 8;
 /** The turn that the request joins, and those that it would join if their readers in this process left. */
 export async function twinsOf(
   asked: JoinTurn,
-  { store, implicitJoins, isAttended, isReadHere }: TwinOptions,
+  { store, implicitJoins, hasReader, hasReaderHere }: TwinOptions,
 ): Promise<Twins> {
   const { caller, fingerprint, idempotencyKey } = asked;
   if (idempotencyKey !== undefined) {
     const [twin] = await store.list({ caller, idempotencyKey, limit: 1 });
-    return { ...(twin && { twin }), attended: [], same: [] };
+    return { ...(twin && { twin }), beingRead: [], same: [] };
   }
   const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
-  if (!implicitJoins) return { attended: [], same: records };
-  const twins = records.map((record) => ({ record, attended: isAttended(record) }));
+  if (!implicitJoins) return { beingRead: [], same: records };
+  const twins = records.map((record) => ({ record, beingRead: hasReader(record) }));
   const twin = implicitTwin(asked, twins);
-  const attended = attendedTwins(asked, twins)
-    .filter(isReadHere)
+  const beingRead = twinsBeingRead(asked, twins)
+    .filter(hasReaderHere)
     .map(({ turnId }) => turnId);
-  return { ...(twin && { twin }), attended, same: records };
+  return { ...(twin && { twin }), beingRead, same: records };
 }

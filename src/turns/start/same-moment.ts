@@ -11,7 +11,7 @@ export interface SameMomentOptions {
   readonly implicitJoins: boolean;
   readonly ownerIsGone: (owner: string) => boolean;
   /** Whether a client reads the turn here. */
-  readonly isAttended: (turnId: TurnId) => boolean;
+  readonly hasReaderHere: (turnId: TurnId) => boolean;
   readonly stopping: AbortSignal;
 }
 
@@ -44,12 +44,12 @@ export async function begunElsewhere(
 
 async function sameElsewhere(
   { caller, fingerprint, session, createdAtMs }: TurnRecord,
-  { store, owner, ownerIsGone, isAttended }: SameMomentOptions,
+  { store, owner, ownerIsGone, hasReaderHere }: SameMomentOptions,
 ): Promise<readonly TurnRecord[]> {
   const open = await store.list({ caller, fingerprint, open: true, limit: othersLookedAt });
   return open.filter((other) => {
     if (other.owner === owner || other.session !== session || other.idempotencyKey !== undefined) return false;
     if (other.createdAtMs + sameMomentMs < createdAtMs || other.cancelRequested !== undefined) return false;
-    return !ownerIsGone(other.owner) && !isAttended(other.turnId);
+    return !ownerIsGone(other.owner) && !hasReaderHere(other.turnId);
   });
 }

@@ -3,24 +3,24 @@ import type { LogStore, TurnRecord } from "../../log/store.ts";
 
 export interface SupersedeOptions {
   readonly store: Pick<LogStore, "list">;
-  readonly isAttended: (record: TurnRecord) => boolean;
+  readonly hasReader: (record: TurnRecord) => boolean;
   readonly cancel: (turnId: TurnId) => Promise<void>;
 }
 
-const mostLeftBehind = 64;
+const mostSuperseded = 64;
 
 /**
- * The client asked something else in the same session: what it left behind is ended, unless it was to go on to its end. Call it
- * only once its own turn is stored: a request that is refused, or that joins a turn, leaves nothing behind.
+ * Cancels the earlier turns of a session whose client has asked something else, unless they have a reader or run to their end.
+ * Call it once the new turn is stored: a request that is refused, or that joins a turn, supersedes nothing.
  */
 export async function supersede(
   { turnId, createdAtMs, caller, session }: TurnRecord,
-  { store, isAttended, cancel }: SupersedeOptions,
+  { store, hasReader, cancel }: SupersedeOptions,
 ): Promise<void> {
   if (session === undefined) return;
-  for (const record of await store.list({ caller, session, open: true, limit: mostLeftBehind })) {
+  for (const record of await store.list({ caller, session, open: true, limit: mostSuperseded })) {
     if (record.turnId === turnId || record.createdAtMs > createdAtMs) continue;
-    if (record.graceMs === Infinity || isAttended(record)) continue;
+    if (record.graceMs === Infinity || hasReader(record)) continue;
     await cancel(record.turnId);
   }
 }

@@ -5,7 +5,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Claimed, LogStore, TurnRecord } from "../../log/store.ts";
 import type { Planning } from "../run/turn-plan.ts";
 import { adopt } from "./adopt.ts";
-import { orphans } from "./orphaned-turns.ts";
+import { orphanedTurns } from "./orphaned-turns.ts";
 import type { RunningTurns, TurnProblem } from "./running-turns.ts";
 
 /** An adopted turn goes on at least this long without readers: theirs were cut off with the process. */
@@ -26,10 +26,10 @@ export interface AdoptionOptions extends Planning {
 }
 
 /** Takes over every running turn whose process is gone. One that cannot be gone on with costs the others nothing. */
-export async function adoptOrphans(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
+export async function adoptOrphanedTurns(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
   const { store, clock, owner, ownerIsGone = () => false, running, onProblem, onAdopted, again } = options;
   const left = (record: TurnRecord) => (record.owner === owner ? again.has(record.turnId) : ownerIsGone(record.owner));
-  for (const { turnId, graceMs } of await orphans(store, owner, clock.now(), left)) {
+  for (const { turnId, graceMs } of await orphanedTurns(store, owner, clock.now(), left)) {
     if (signal.aborted) return;
     try {
       again.delete(turnId);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import { archiveLeftBehind, type NotedTrajectory } from "./archive-orphaned-trajectories.ts";
+import { archiveOrphanedTrajectories, type NotedTrajectory } from "./archive-orphaned-trajectories.ts";
 
 const minuteMs = 60_000;
 const nobodyThere = new MillraceError("ide_not_running", "No IDE runs.");
@@ -28,7 +28,7 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
     left,
   };
   const stop = new AbortController();
-  const done = archiveLeftBehind(
+  const done = archiveOrphanedTrajectories(
     {
       notes: {
         kept: () => {},

@@ -27,7 +27,7 @@ export interface TrajectoryNotes {
   left(): Promise<readonly NotedTrajectory[]>;
 }
 
-export interface LeftBehindOptions {
+export interface OrphanedTrajectoriesOptions {
   readonly notes: TrajectoryNotes;
   readonly store: Pick<LogStore, "list">;
   readonly clock: Clock;
@@ -64,12 +64,15 @@ interface Tried {
  *
  * Source: facts/client-contract.md, part 3: no trajectories are left behind.
  */
-export async function archiveLeftBehind(options: LeftBehindOptions, signal: AbortSignal): Promise<void> {
+export async function archiveOrphanedTrajectories(
+  options: OrphanedTrajectoriesOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const { notes, clock, archive } = options;
   const tried = new Map<CascadeId, Tried>();
   while (!signal.aborted) {
     let nextAtMs = clock.now() + lookEveryMs;
-    for (const { cascadeId, fromMs } of await unattended(options)) {
+    for (const { cascadeId, fromMs } of await orphanedTrajectories(options)) {
       const atMs = Math.max(fromMs, tried.get(cascadeId)?.againAtMs ?? 0);
       if (atMs > clock.now()) nextAtMs = Math.min(nextAtMs, atMs);
       else if (!signal.aborted) await tryOne(cascadeId);
@@ -93,12 +96,12 @@ export async function archiveLeftBehind(options: LeftBehindOptions, signal: Abor
 }
 
 /** Those whose process is gone, or is this one and has ended their turn; and from when on each may be archived. */
-async function unattended({
+async function orphanedTrajectories({
   notes,
   store,
   owner,
   ownerIsGone,
-}: LeftBehindOptions): Promise<readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]> {
+}: OrphanedTrajectoriesOptions): Promise<readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]> {
   try {
     const noted = (await notes.left()).filter((each) => {
       if (each.owner === undefined) return each.untilMs !== undefined;

@@ -113,7 +113,7 @@ describe("the grace time of a turn", () => {
       gone.signal,
     );
     first.close();
-    (await turns.attach(name, "resume", undefined, undefined, 30_000)).close();
+    (await turns.attach(name, "resume", { graceMs: 30_000 })).close();
     gone.abort();
     await settle();
     await expectEndAfter(30_000, clock, turns, sent.turn?.turnId ?? ("" as TurnId));

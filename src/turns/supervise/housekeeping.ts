@@ -5,26 +5,26 @@ import { leaseMs, renewEveryMs } from "./orphaned-turns.ts";
 const sweepEveryMs = 60_000;
 
 /**
- * Until the signal aborts: says that this process lives, looks for turns to adopt (at once, then every three seconds), and
+ * Runs until the signal aborts: notes that this process lives, looks for turns to adopt (at once, then every three seconds), and
  * erases what has expired. A store that fails is tried again the next time.
  */
-export async function upkeep(
+export async function keepHouse(
   options: {
     readonly store: LogStore;
     readonly owner: string;
     readonly clock: Clock;
-    readonly adoptOrphans: () => Promise<void>;
+    readonly adoptOrphanedTurns: () => Promise<void>;
     readonly onProblem: (error: unknown) => void;
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const { store, owner, clock, adoptOrphans, onProblem } = options;
+  const { store, owner, clock, adoptOrphanedTurns, onProblem } = options;
   let sweptAtMs = -Infinity;
   while (!signal.aborted) {
     try {
       if (store.capabilities.survivesRestart) {
         await store.renewOwner(owner, clock.now() + leaseMs);
-        await adoptOrphans();
+        await adoptOrphanedTurns();
       }
       if (clock.monotonic() - sweptAtMs >= sweepEveryMs) {
         sweptAtMs = clock.monotonic();

@@ -8,7 +8,7 @@ export const renewEveryMs = 3_000;
  * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless `isLeft`
  * knows better.
  */
-export async function orphans(
+export async function orphanedTurns(
   store: Pick<LogStore, "listRunning" | "owners">,
   self: string,
   nowMs: number,

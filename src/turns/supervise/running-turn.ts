@@ -3,13 +3,13 @@ import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../../log/event.ts";
 import type { LogStore } from "../../log/store.ts";
-import type { Attendance } from "../read/turn-readers.ts";
+import type { TurnReaders } from "../read/turn-readers.ts";
 import type { Runner } from "../run/runner.ts";
 
 export interface RunningTurnOptions {
   readonly turnId: TurnId;
   readonly runner: Runner;
-  readonly attendance: Attendance;
+  readonly readers: TurnReaders;
   readonly graceMs: number;
   readonly store: LogStore;
   readonly clock: Clock;
@@ -22,19 +22,19 @@ export class RunningTurn {
   /** Resolves when the runner is done and the backend has cleaned up. Rejects with what the log throws. */
   readonly done: Promise<void>;
   readonly #runner: Runner;
-  readonly #attendance: Attendance;
+  readonly #readers: TurnReaders;
 
-  constructor({ turnId, runner, attendance, graceMs, store, clock, owner }: RunningTurnOptions) {
+  constructor({ turnId, runner, readers, graceMs, store, clock, owner }: RunningTurnOptions) {
     this.#runner = runner;
-    this.#attendance = attendance;
-    attendance.lengthen(graceMs);
+    this.#readers = readers;
+    readers.extendGrace(graceMs);
     const watching = new AbortController();
     let isElsewhere = false;
     const seenElsewhere = async () => {
       try {
         const record = await store.get(turnId);
         isElsewhere = record !== undefined && record.owner !== owner;
-        if (record !== undefined && record.sealed !== true) attendance.lengthen(record.graceMs);
+        if (record !== undefined && record.sealed !== true) readers.extendGrace(record.graceMs);
         return record?.attachedAtMs ?? clock.now();
       } catch {
         return 0; // a store that cannot be asked knows of nobody
@@ -49,7 +49,7 @@ export class RunningTurn {
     // both end with the run; a store that cannot be asked only costs what other processes would have told
     const watches = [
       bestEffort(store.untilCancelRequested(turnId, watching.signal).then(cancel)),
-      bestEffort(attendance.untilAbandoned(seenElsewhere, watching.signal).then(abandon)),
+      bestEffort(readers.untilAbandoned(seenElsewhere, watching.signal).then(abandon)),
     ];
     void runner.over.then(() => watching.abort());
     this.done = (async () => {
@@ -61,9 +61,9 @@ export class RunningTurn {
     })();
   }
 
-  /** Somebody who reads it asks for this grace time: that or what it has, whichever is longer. */
-  lengthen(graceMs: number): void {
-    this.#attendance.lengthen(graceMs);
+  /** A reader asks for this grace time; the turn keeps a longer one. */
+  extendGrace(graceMs: number): void {
+    this.#readers.extendGrace(graceMs);
   }
 
   /** Resolves when the turn has ended, not when the backend has cleaned up. */

@@ -2,7 +2,7 @@ import { bestEffort, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { LogStore } from "../../log/store.ts";
-import type { Presence } from "../read/readers.ts";
+import type { Readers } from "../read/readers.ts";
 import type { Runner } from "../run/runner.ts";
 import { RunningTurn } from "./running-turn.ts";
 
@@ -18,7 +18,7 @@ export interface TurnProblem {
 
 export interface RunningTurnsOptions {
   readonly store: LogStore;
-  readonly presence: Presence;
+  readonly readers: Readers;
   readonly clock: Clock;
   readonly onProblem: (problem: TurnProblem) => void;
   /** Names this process in the store. */
@@ -50,21 +50,21 @@ export class RunningTurns {
 
   /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is let go. */
   add(turnId: TurnId, runner: Runner, graceMs: number, afterwards: () => Promise<void> = async () => {}): RunningTurn {
-    const { store, presence, clock, owner } = this.#options;
-    const turn = new RunningTurn({ turnId, runner, attendance: presence.of(turnId), graceMs, store, clock, owner });
+    const { store, readers, clock, owner } = this.#options;
+    const turn = new RunningTurn({ turnId, runner, readers: readers.of(turnId), graceMs, store, clock, owner });
     this.#turns.set(turnId, turn);
     void this.#untilDone(turnId, turn, afterwards);
     return turn;
   }
 
-  /** Never rejects: a run that failed is told as a problem. */
+  /** Never rejects: a failed run is reported as a problem. */
   async #untilDone(turnId: TurnId, turn: RunningTurn, afterwards: () => Promise<void>): Promise<void> {
-    const { presence, onProblem } = this.#options;
+    const { readers, onProblem } = this.#options;
     await bestEffort(turn.done, (error) => onProblem({ event: "turn_run_failed", turnId, error }));
     await bestEffort(afterwards());
     this.#turns.delete(turnId);
     this.#aliveAtMs.delete(turnId);
-    presence.forget(turnId);
+    readers.forget(turnId);
   }
 
   /** Hands every turn over, or ends it as `shutdown`; resolves when the backends have cleaned up, in ten seconds at most. */

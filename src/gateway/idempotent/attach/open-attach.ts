@@ -77,7 +77,7 @@ export async function openAttach(
       return undefined;
     }
     place?.take();
-    attachment = await streams.attach(ask.name, ask.intent, ask.ticket, ask.number, ask.graceMs);
+    attachment = await streams.attach(ask.name, ask.intent, ask);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, stopping);
     noteReturn(parts, ask, state);
