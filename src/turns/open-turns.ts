@@ -1,10 +1,12 @@
 import type { Backends } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
+import { Emitter } from "../base/emitter.ts";
 import type { ModelUid } from "../base/ids.ts";
-import type { LogStore, TurnRecord } from "../log/store.ts";
+import type { LogStore } from "../log/store.ts";
 import { Attaching } from "./attach/attaching.ts";
 import type { StreamTurns } from "./attach/attachment.ts";
 import { Continuity } from "./continuity/continuity.ts";
+import type { TurnLifecycle } from "./lifecycle.ts";
 import { Readers } from "./read/readers.ts";
 import { Reading } from "./read/reading.ts";
 import type { Planning } from "./run/turn-plan.ts";
@@ -13,7 +15,6 @@ import { Refusals } from "./start/refusals.ts";
 import { Starting } from "./start/starting.ts";
 import type { TrajectoryNotes } from "./supervise/archive-orphaned-trajectories.ts";
 import { archiverOf } from "./supervise/archiver.ts";
-import type { TurnProblem } from "./supervise/running-turns.ts";
 import { Supervisor } from "./supervise/supervisor.ts";
 
 export interface TurnsOptions extends Planning {
@@ -29,11 +30,6 @@ export interface TurnsOptions extends Planning {
   readonly owner: string;
   /** Whether another owner's process is known to be gone, before its lease says so. */
   readonly ownerIsGone?: (owner: string) => boolean;
-  readonly onProblem?: (problem: TurnProblem) => void;
-  /** Told of each turn that is gone on with after its process was gone; the record says how far its log is. */
-  readonly onAdopted?: (record: TurnRecord) => void;
-  /** Told of each poll that the upstream answered. */
-  readonly onPoll?: () => void;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
   /** When the used-up quota of a model resets, epoch ms, where the meter knows: for refusals that do not say it. */
@@ -47,15 +43,23 @@ export interface TurnsOptions extends Planning {
  * the turns that an earlier process left running there.
  */
 export function openTurns(options: TurnsOptions): StreamTurns {
-  const { store, backends, clock } = options;
+  const { store, backends, clock, events = new Emitter<TurnLifecycle>() } = options;
   const archive = archiverOf(backends);
   const readers = new Readers(clock);
-  const supervisor = new Supervisor({ ...options, planning: options, readers, archive });
+  const supervisor = new Supervisor({ ...options, planning: options, readers, archive, events });
   const reading = new Reading({ ...options, readers, running: supervisor });
   const continuity =
     options.continuity && new Continuity({ clock, ...options.continuity, archive, notes: options.trajectoryNotes });
   const refusals = new Refusals(clock, options.resetOf);
-  const launcher = new Launcher({ ...options, planning: options, readers, refusals, continuity, running: supervisor });
+  const launcher = new Launcher({
+    ...options,
+    planning: options,
+    readers,
+    refusals,
+    continuity,
+    events,
+    running: supervisor,
+  });
   const starting = new Starting({ ...options, readers, reading, launcher, running: supervisor });
   const attaching = new Attaching({ ...options, reading, starting, launcher, running: supervisor });
   return {

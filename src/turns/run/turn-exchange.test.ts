@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Backend, Backends } from "../../backends/backend.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { TurnRequest } from "../../log/request.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
 import { assistant, bash, fakeRequest, toolResult, user } from "../prompt/request.fake.ts";
 import type { CallOutcome } from "../tools/call-desk.ts";
@@ -19,12 +21,14 @@ function talking(backend: ScriptedBackend, continuity?: { readonly idleMs: numbe
     holding: (): Promise<Backend> => Promise.resolve(backend),
   };
   const outcomes: (readonly CallOutcome[])[] = [];
+  const events = new Emitter<TurnLifecycle>();
+  events.on("tool_calls_judged", (judged) => outcomes.push(judged.outcomes));
   const { turns } = fakeTurns({
     backends,
     layout: (request, model, continues) =>
       layoutPrompt(request, { ...model, contextTokens: undefined }, continues === undefined ? {} : { continues })
         .prompt,
-    onOutcomes: (_, told) => outcomes.push(told),
+    events,
     ...(continuity === undefined ? {} : { continuity }),
   });
   let asked = 0;

@@ -29,7 +29,7 @@ export function exchangeOf(
     conversation,
     plan: planAnswer(turn.request, turn.turnId.replace(/^turn_/, "")),
     onReport: ({ outcomes }) => {
-      if (outcomes.length > 0) planning.onOutcomes?.(turn, outcomes);
+      if (outcomes.length > 0) planning.events?.emit("tool_calls_judged", { turn, outcomes });
     },
   });
 }

@@ -1,10 +1,11 @@
 import type { Prompt } from "../../backends/backend.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { NewTurn } from "../../log/store.ts";
 import { heldPart } from "../continuity/visible-history.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
 import type { LayoutOptions } from "../prompt/layout.ts";
-import type { CallOutcome } from "../tools/call-desk.ts";
 import { limitOutput } from "./limit-output.ts";
 import type { Step } from "./step.ts";
 
@@ -20,11 +21,7 @@ export interface Planning {
   readonly layout: (request: TurnRequest, model: PlannedModel, continues?: LayoutOptions["continues"]) => Prompt;
   /** Never more than one token a UTF-16 code unit. */
   readonly countTokens: (text: string) => number;
-  /**
-   * Told at the end of a turn what became of the calls that its model wrote, one entry a call; never without one. A turn
-   * that was taken over may be told twice.
-   */
-  readonly onOutcomes?: (turn: Pick<NewTurn, "turnId" | "modelUid">, outcomes: readonly CallOutcome[]) => void;
+  readonly events?: EventSink<TurnLifecycle>;
 }
 
 export function promptOf(planning: Planning, turn: Pick<NewTurn, "request" | "modelUid" | "modelNumber">): Prompt {

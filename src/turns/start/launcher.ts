@@ -1,8 +1,10 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import type { ModelUid, TurnId } from "../../base/ids.ts";
 import type { LogWriter, NewTurn, TurnRecord } from "../../log/store.ts";
 import type { Continuity } from "../continuity/continuity.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import { Runner } from "../run/runner.ts";
 import type { Step } from "../run/step.ts";
@@ -21,6 +23,7 @@ export interface LauncherOptions {
   readonly readers: Readers;
   readonly refusals: Refusals;
   readonly continuity: Continuity | undefined;
+  readonly events: EventSink<TurnLifecycle>;
   readonly running: {
     runOptions(turnId: TurnId): RunOptions;
     run(turnId: TurnId, runner: Runner, graceMs: number): void;
@@ -73,10 +76,11 @@ export class Launcher {
 
   /** From here the turn is stored, and goes on even if the request fails. */
   begin(record: TurnRecord, { runner, continuity }: Launch, signal: AbortSignal): StartedTurn {
-    const { readers, running } = this.#options;
+    const { readers, running, events } = this.#options;
     const { turnId, graceMs, degraded, expiresAtMs } = record;
     readers.expect(turnId, signal);
     running.run(turnId, runner, graceMs);
+    events.emit("turn_started", { turnId });
     return { turnId, joined: "no", continuity, degraded, expiresAtMs };
   }
 }

@@ -1,7 +1,9 @@
 import { bestEffort, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { LogStore } from "../../log/store.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import type { Runner } from "../run/runner.ts";
 import { RunningTurn } from "./running-turn.ts";
@@ -9,18 +11,11 @@ import { RunningTurn } from "./running-turn.ts";
 /** How long a stop waits for backends to clean up. */
 const cleanUpMs = 10_000;
 
-/** Something that went wrong beside an answer, for the gateway's own log: never a prompt, an answer or a secret. */
-export interface TurnProblem {
-  readonly event: "turn_run_failed" | "turn_adopt_failed" | "turn_upkeep_failed";
-  readonly turnId: TurnId | undefined;
-  readonly error: unknown;
-}
-
 export interface RunningTurnsOptions {
   readonly store: LogStore;
   readonly readers: Readers;
   readonly clock: Clock;
-  readonly onProblem: (problem: TurnProblem) => void;
+  readonly events: EventSink<TurnLifecycle>;
   /** Names this process in the store. */
   readonly owner: string;
 }
@@ -46,6 +41,7 @@ export class RunningTurns {
 
   noteAlive(turnId: TurnId): void {
     this.#aliveAtMs.set(turnId, this.#options.clock.now());
+    this.#options.events.emit("turn_polled", { turnId });
   }
 
   /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is let go. */
@@ -59,8 +55,8 @@ export class RunningTurns {
 
   /** Never rejects: a failed run is reported as a problem. */
   async #untilDone(turnId: TurnId, turn: RunningTurn, afterwards: () => Promise<void>): Promise<void> {
-    const { readers, onProblem } = this.#options;
-    await bestEffort(turn.done, (error) => onProblem({ event: "turn_run_failed", turnId, error }));
+    const { readers, events } = this.#options;
+    await bestEffort(turn.done, (error) => events.emit("turn_problem", { event: "turn_run_failed", turnId, error }));
     await bestEffort(afterwards());
     this.#turns.delete(turnId);
     this.#aliveAtMs.delete(turnId);

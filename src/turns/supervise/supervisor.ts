@@ -1,16 +1,18 @@
 import type { Backends, RunOptions } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import type { CascadeId, TurnId } from "../../base/ids.ts";
 import type { AttachedStream } from "../../log/client-stream.ts";
 import type { CancelledBy } from "../../log/event.ts";
-import type { LogStore, TurnRecord } from "../../log/store.ts";
+import type { LogStore } from "../../log/store.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import type { Runner } from "../run/runner.ts";
 import type { Planning } from "../run/turn-plan.ts";
 import { adoptOrphanedTurns } from "./adopt-orphaned-turns.ts";
 import { archiveOrphanedTrajectories, type TrajectoryNotes } from "./archive-orphaned-trajectories.ts";
 import { keepHouse } from "./housekeeping.ts";
-import { RunningTurns, type TurnProblem } from "./running-turns.ts";
+import { RunningTurns } from "./running-turns.ts";
 
 export interface SupervisorOptions {
   readonly planning: Planning;
@@ -22,9 +24,7 @@ export interface SupervisorOptions {
   readonly readers: Readers;
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
   readonly trajectoryNotes?: TrajectoryNotes;
-  readonly onProblem?: (problem: TurnProblem) => void;
-  readonly onAdopted?: (record: TurnRecord) => void;
-  readonly onPoll?: () => void;
+  readonly events: EventSink<TurnLifecycle>;
 }
 
 /** Runs turns to their end: adopts at once, and while it works, those whose process is gone, and cleans up after them. */
@@ -36,17 +36,15 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     const { store, clock, owner, ownerIsGone = () => false, readers, archive, trajectoryNotes: notes } = options;
-    const { planning, onProblem = () => {}, onAdopted = () => {} } = options;
+    const { planning, events } = options;
     this.#options = options;
-    this.#running = new RunningTurns({ store, readers, clock, onProblem, owner });
+    this.#running = new RunningTurns({ store, readers, clock, events, owner });
     const adoption = {
       ...planning,
       ...options,
       running: this.#running,
       runOptions: (turnId: TurnId) => this.runOptions(turnId),
-      onProblem,
       again: new Set<TurnId>(),
-      onAdopted,
     };
     const housekeeping = keepHouse(
       {
@@ -54,7 +52,7 @@ export class Supervisor {
         clock,
         owner,
         adoptOrphanedTurns: () => adoptOrphanedTurns(adoption, this.stopping),
-        onProblem: (error) => onProblem({ event: "turn_upkeep_failed", turnId: undefined, error }),
+        onProblem: (error) => events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error }),
       },
       this.stopping,
     );
@@ -69,11 +67,7 @@ export class Supervisor {
   }
 
   runOptions(turnId: TurnId): RunOptions {
-    const onAlive = () => {
-      this.#running.noteAlive(turnId);
-      this.#options.onPoll?.();
-    };
-    return { keep: false, onAlive };
+    return { keep: false, onAlive: () => this.#running.noteAlive(turnId) };
   }
 
   run(turnId: TurnId, runner: Runner, graceMs: number): void {
