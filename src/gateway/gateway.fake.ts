@@ -1,6 +1,9 @@
 import { FakeClock } from "../base/clock.fake.ts";
+import { Emitter } from "../base/emitter.ts";
 import { Secret } from "../base/secret.ts";
 import { FakeModels } from "../models/models.fake.ts";
+import type { TurnLifecycle } from "../turns/lifecycle.ts";
+import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import { type OpenGateway, openGateway } from "./open-gateway.ts";
 import type { GatewayOptions } from "./options.ts";
 import { ScriptedTurns } from "./scripted-turns.fake.ts";
@@ -12,6 +15,8 @@ export const guestKey = "mr-guest-key-0123456789abcdef";
 export interface FakeGateway {
   readonly gateway: OpenGateway;
   readonly turns: ScriptedTurns;
+  /** What the gateway subscribes to, unless the test gave another source. */
+  readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
   readonly models: FakeModels;
   readonly clock: FakeClock;
   readonly logged: {
@@ -27,11 +32,13 @@ export interface FakeGateway {
 
 export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway {
   const clock = new FakeClock();
-  const turns = new ScriptedTurns(options.clock ?? clock);
+  const events = new Emitter<TurnLifecycle & UsageLifecycle>();
+  const turns = new ScriptedTurns(options.clock ?? clock, events);
   const models = new FakeModels();
   const logged: FakeGateway["logged"] = [];
   const gateway = openGateway({
     turns,
+    events,
     models,
     clock,
     log: { write: (level, event, fields) => void logged.push({ level, event, fields }) },
@@ -46,6 +53,7 @@ export function fakeGateway(options: Partial<GatewayOptions> = {}): FakeGateway 
   return {
     gateway,
     turns,
+    events,
     models,
     clock,
     logged,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
-import { announceTurns } from "./answers/turn-starts.ts";
+import { Emitter } from "../base/emitter.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
 import { openGuard } from "./http/guard.ts";
@@ -24,11 +24,9 @@ export interface OpenGateway {
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
   const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile: options.keyInFile };
-  const announced = announceTurns(options.turns);
   const gateway: Gateway = {
     ...options,
-    turns: options.starts === undefined ? announced.turns : options.turns,
-    starts: options.starts ?? announced.starts,
+    events: options.events ?? new Emitter(),
     sessions: openSessions(options.clock, options.sessionStore),
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
     waits: { ...defaultTiming, ...options.timing },

@@ -1,9 +1,11 @@
 import type { Clock } from "../base/clock.ts";
+import type { EventSource } from "../base/emitter.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Models } from "../models/model.ts";
+import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { Turns } from "../turns/turns.ts";
+import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import type { Meter } from "../usage/meter.ts";
-import type { TurnStarts } from "./answers/turn-starts.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { SessionStore } from "./dashboard/dashboard-sessions.ts";
 import type { GatewayKey } from "./http/guard.ts";
@@ -16,8 +18,11 @@ import type { GatewayMetrics } from "./metrics/metrics.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  "limits" | "usage" | "readings" | "toolCalls" | "recordResumption" | "resumptions" | "onResumption"
+  "limits" | "usage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
 >;
+
+/** What the dashboard subscribes to. */
+export type GatewayEvents = EventSource<Pick<TurnLifecycle, "turn_started"> & Pick<UsageLifecycle, "turn_resumed">>;
 
 /** The event log's medium. */
 export interface StoreState {
@@ -71,8 +76,8 @@ export interface GatewayOptions {
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
   readonly rpc?: OpenRpc;
-  /** Word of turns that start, where they may start elsewhere than here too (`announceTurns`). */
-  readonly starts?: TurnStarts;
+  /** What happens to the turns and the meter, for the dashboard; without it, pages that are open learn of changes late. */
+  readonly events?: GatewayEvents;
   /** The built dashboard, served at `/`; a short page stands there without it. */
   readonly dashboard?: DashboardFiles | undefined;
 }

@@ -1,10 +1,12 @@
 import type { Clock } from "../base/clock.ts";
+import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts";
 import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
 import { eventIdOf } from "../log/event-id.ts";
 import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
+import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { JoinTurn, StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
 interface HeldTurn {
@@ -28,11 +30,13 @@ export class ScriptedTurns implements Turns {
   /** What `start` throws, where a test wants no turn. */
   refuses: MillraceError | undefined;
   readonly #clock: Clock;
+  readonly #events: EventSink<Pick<TurnLifecycle, "turn_started">> | undefined;
   readonly #turns = new Map<TurnId, HeldTurn>();
   #wakers: (() => void)[] = [];
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, events?: EventSink<Pick<TurnLifecycle, "turn_started">>) {
     this.#clock = clock;
+    this.#events = events;
   }
 
   async start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
@@ -61,6 +65,7 @@ export class ScriptedTurns implements Turns {
     };
     this.#turns.set(turnId, { record, events: [], readers: 0, aliveAtMs: undefined });
     this.emit(turnId, ...this.script(turn));
+    this.#events?.emit("turn_started", { turnId });
     return this.#answer(turnId, "no");
   }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
+import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { fakeModels, fakeStatus } from "./account.fake.ts";
+import type { ModelLifecycle } from "./lifecycle.ts";
 import { openModels } from "./open-models.ts";
 
 const never = new AbortController().signal;
@@ -152,7 +154,9 @@ describe("the models of configured agents", () => {
       if (state.account !== undefined) throw state.account;
       return { status: fakeStatus(fakeModels), agent: undefined };
     };
-    const options = { clock: new FakeClock(), onProblem: (name: string) => problems.push(name) };
+    const events = new Emitter<ModelLifecycle>();
+    events.on("agent_models_unread", (unread) => problems.push(unread.agent));
+    const options = { clock: new FakeClock(), events };
     return { state, problems, models: openModels({ account, agents: [agent] }, options) };
   }
 

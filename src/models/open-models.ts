@@ -1,10 +1,12 @@
 import type { Clock } from "../base/clock.ts";
+import type { EventSink } from "../base/emitter.ts";
 import { isMillraceError, isWithoutIde } from "../base/errors.ts";
 import { SharedCall } from "../base/shared-call.ts";
 import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { type AccountModel, modelsOf } from "./account-models.ts";
 import { type AgentModel, configuredAgentModels, vendorAgentModels } from "./agent-models.ts";
 import { createCatalogue } from "./catalogue.ts";
+import type { ModelLifecycle } from "./lifecycle.ts";
 import type { Models } from "./model.ts";
 import { nameOfUid } from "./model-name.ts";
 import { resolveModel } from "./resolve.ts";
@@ -15,8 +17,7 @@ export interface ModelsOptions {
   readonly keepMs?: number;
   /** The youngest list that an unknown name makes us ask for again, in ms. */
   readonly doubtMs?: number;
-  /** Told of a configured agent whose list could not be read. */
-  readonly onProblem?: (agent: string, error: unknown) => void;
+  readonly events?: EventSink<ModelLifecycle>;
 }
 
 /** Where the lists of models come from. */
@@ -41,7 +42,7 @@ interface AgentSource {
 
 /** The models that requests can name: the account's, and `<agent>/<model>` of each configured agent. */
 export function openModels(sources: ModelSources, options: ModelsOptions): Models {
-  const { clock, keepMs = 300_000, doubtMs = 10_000, onProblem } = options;
+  const { clock, keepMs = 300_000, doubtMs = 10_000, events } = options;
   const catalogue = createCatalogue();
   const account = new KeptList(async (signal) => {
     const { status, agent } = await sources.account(signal);
@@ -63,7 +64,7 @@ export function openModels(sources: ModelSources, options: ModelsOptions): Model
           return await list.read(maxAgeMs, signal);
         } catch (error) {
           signal.throwIfAborted();
-          onProblem?.(name, error);
+          events?.emit("agent_models_unread", { agent: name, error });
           return [];
         }
       }),

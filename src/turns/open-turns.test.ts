@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Backend } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
+import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
 import { clearCodec } from "../log/codec.ts";
@@ -13,9 +14,10 @@ import { readAll } from "../log/read-all.ts";
 import { defaultRetention } from "../log/retention.ts";
 import { encodeKey } from "../log/sealing/keys.ts";
 import { sealedCodec } from "../log/sealing/sealed-codec.ts";
-import type { LogStore, TurnRecord } from "../log/store.ts";
+import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
+import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./open-turns.ts";
 import { asking, bound, durable, FakeReader, type FakeTurns, fakeTurns, settle } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
@@ -719,8 +721,9 @@ describe("a stop of the gateway", () => {
     expect(await store.get(turnId)).toMatchObject({ ended: false });
 
     const adopted: (readonly string[])[] = [];
-    const onAdopted = (record: TurnRecord) => void adopted.push([record.turnId, record.lastEventId]);
-    const second = begin({ store, clock, backends: backend, owner: "owner-2", onAdopted });
+    const events = new Emitter<TurnLifecycle>();
+    events.on("turn_adopted", (record) => adopted.push([record.turnId, record.lastEventId]));
+    const second = begin({ store, clock, backends: backend, owner: "owner-2", events });
     await settle();
     expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "", answered: true });
     expect(adopted).toEqual([[turnId, reader.events.at(-1)?.eventId]]);
@@ -926,7 +929,9 @@ describe("a stop of the gateway", () => {
       clock.now(),
     );
     const problems: string[] = [];
-    const { backend } = begin({ store, clock, onProblem: ({ event }) => problems.push(event) });
+    const events = new Emitter<TurnLifecycle>();
+    events.on("turn_problem", ({ event }) => problems.push(event));
+    const { backend } = begin({ store, clock, events });
     await clock.advance(10_000);
     expect(await store.get("turn_left" as TurnId)).toMatchObject({ outcome: "failed" });
     expect(problems).toEqual(["turn_adopt_failed"]);

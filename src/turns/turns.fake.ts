@@ -6,10 +6,10 @@ import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { LogStore } from "../log/store.ts";
 import { plainRequest } from "../log/turn.fake.ts";
-import type { StreamTurns } from "./attachment.ts";
+import type { StreamTurns } from "./attach/attachment.ts";
 import { FakeBackend } from "./backend.fake.ts";
 import { openTurns, type TurnsOptions } from "./open-turns.ts";
-import type { PlannedModel } from "./turn-plan.ts";
+import type { PlannedModel } from "./run/turn-plan.ts";
 import type { StartTurn, Turns } from "./turns.ts";
 
 /** The last message as the whole prompt. */

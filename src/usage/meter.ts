@@ -1,40 +1,20 @@
 import { deadline } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
-import { type ErrorRecord, MillraceError, toMillraceError } from "../base/errors.ts";
+import type { EventSink } from "../base/emitter.ts";
+import { MillraceError, toMillraceError } from "../base/errors.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";
 import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
+import type { Limits, ReadingError } from "./known-limits.ts";
+import type { UsageLifecycle } from "./lifecycle.ts";
 import type { LimitsSnapshot } from "./limits.ts";
-import { type Pace, paceOf } from "./pace.ts";
+import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
 import { ideOrder, type UsageReport, usageReport } from "./usage-report.ts";
 
-/** The last good reading of one IDE. */
-export interface Reading {
-  readonly snapshot: LimitsSnapshot;
-  readonly paces: readonly Pace[];
-  /** Epoch ms after which it is not believed any more. */
-  readonly expiresAtMs: number;
-  /** Older than that, read before a turn ended, or the IDE does not answer any more. */
-  readonly stale: boolean;
-}
-
-/** Why a reading failed. It stays beside the last good one until the next attempt. */
-export interface ReadingError {
-  /** Undefined when no IDE could be asked at all, or when the history cannot be written. */
-  readonly ide: IdeVariant | undefined;
-  readonly error: ErrorRecord;
-  readonly atMs: number;
-}
-
-export interface Limits {
-  readonly nowMs: number;
-  /** Windsurf, Windsurf Next, Antigravity, as far as there is a reading. */
-  readonly readings: readonly Reading[];
-  readonly errors: readonly ReadingError[];
-}
+export type { Limits, Reading, ReadingError } from "./known-limits.ts";
 
 export interface MeterOptions {
   /** Asks every running IDE for its plan (some 170 KB each), or reads what an app saved. Throws when there is neither. */
@@ -42,11 +22,8 @@ export interface MeterOptions {
   readonly history: UsageHistory;
   readonly clock: Clock;
   readonly timing?: Partial<MeterTiming>;
-  /** Told what is known after each reading, and when a turn's end made it stale: for readers outside this process. */
-  readonly onChange?: (limits: Limits) => void;
-  /** Told of each ended turn, once. */
-  readonly onTurn?: (turn: FinishedTurn) => void;
-  /** When somebody last looked at what `onChange` wrote, epoch ms: it counts as asking. */
+  readonly events?: EventSink<UsageLifecycle>;
+  /** When a program outside this process last looked at the limits, epoch ms: it counts as asking. */
   readonly askedElsewhereAtMs?: () => number | undefined;
 }
 
@@ -82,8 +59,6 @@ export interface Meter {
   recordResumption(resumption: Resumption): void;
   /** Who came back to a turn, in order of time; undefined where the history cannot be read. */
   resumptions(turnId: string): readonly Resumption[] | undefined;
-  /** Told of each return that is recorded here, once it is. Answers what ends it. */
-  onResumption(listener: (turnId: string) => void): () => void;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
@@ -94,7 +69,7 @@ export interface Meter {
 }
 
 export function openMeter(options: MeterOptions): Meter {
-  const { readPlan, history, clock, timing, onChange = () => {}, onTurn = () => {} } = options;
+  const { readPlan, history, clock, timing, events } = options;
   const { askedElsewhereAtMs = () => undefined } = options;
   const { refreshMs, askedMs, shortestGapMs, readTimeoutMs } = { ...defaults, ...timing };
   const newest = new Map(history.latestSnapshots(clock.now() - keptReadingMs).map((s) => [s.ide, s]));
@@ -106,7 +81,6 @@ export function openMeter(options: MeterOptions): Meter {
   let triedAtMs = Number.NEGATIVE_INFINITY;
   let sweptAtMs = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
-  const resumptionListeners = new Set<(turnId: string) => void>();
 
   const isStale = (snapshot: LimitsSnapshot, nowMs: number) =>
     nowMs - snapshot.readAtMs >= refreshMs || turnEndedAtMs >= snapshot.readAtMs || unanswered.has(snapshot.ide);
@@ -155,7 +129,7 @@ export function openMeter(options: MeterOptions): Meter {
     for (const [ide, error] of unusable) if (!answered.has(ide)) failed(ide, error);
     unanswered = new Set([...newest.keys()].filter((ide) => !answered.has(ide)));
     errors = failures;
-    notify();
+    events?.emit("limits_changed", known());
   }
 
   function known(): Limits {
@@ -177,14 +151,6 @@ export function openMeter(options: MeterOptions): Meter {
     const { degradedBy } = history;
     if (degradedBy !== undefined) return [{ ide: undefined, error: degradedBy.toRecord(), atMs: nowMs }];
     return historyError === undefined ? [] : [historyError];
-  }
-
-  function notify(): void {
-    try {
-      onChange(known());
-    } catch {
-      // a reader outside this process sees older limits; nothing here depends on it
-    }
   }
 
   /** The history is for later: when it cannot be written, limits still flow, and readers are told. */
@@ -217,16 +183,12 @@ export function openMeter(options: MeterOptions): Meter {
       const nowMs = clock.now();
       const tells = [...newest.values()].some((snapshot) => !isStale(snapshot, nowMs));
       turnEndedAtMs = nowMs;
-      onTurn(turn);
-      if (tells) notify();
+      events?.emit("turn_ended", turn);
+      if (tells) events?.emit("limits_changed", known());
     },
     recordResumption(resumption) {
       remember(() => history.addResumption(resumption));
-      for (const listener of resumptionListeners) listener(resumption.turnId);
-    },
-    onResumption(listener) {
-      resumptionListeners.add(listener);
-      return () => resumptionListeners.delete(listener);
+      events?.emit("turn_resumed", resumption);
     },
     resumptions(turnId) {
       try {

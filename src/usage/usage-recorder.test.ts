@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Emitter } from "../base/emitter.ts";
 import type { TurnId } from "../base/ids.ts";
 import { asking, type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
 import type { UsageHistory } from "./history/history.ts";
 import { openHistory } from "./history/sqlite-history.ts";
+import type { UsageLifecycle } from "./lifecycle.ts";
 import { type Meter, openMeter } from "./meter.ts";
 import { openUsageRecorder, type UsageRecorder } from "./usage-recorder.ts";
 
@@ -11,6 +13,7 @@ let fake: FakeTurns;
 let history: UsageHistory;
 let meter: Meter;
 let problems: unknown[];
+let events: Emitter<UsageLifecycle>;
 let recorder: UsageRecorder;
 
 beforeEach(() => {
@@ -18,6 +21,8 @@ beforeEach(() => {
   history = openHistory({ file: ":memory:", keepDays: 400 });
   meter = openMeter({ readPlan: () => Promise.resolve([]), history, clock: fake.clock });
   problems = [];
+  events = new Emitter();
+  events.on("usage_unrecorded", ({ error }) => problems.push(error));
 });
 
 afterEach(async () => {
@@ -27,7 +32,7 @@ afterEach(async () => {
 });
 
 function open(): UsageRecorder {
-  recorder = openUsageRecorder({ turns: fake.turns, meter, onProblem: (error) => problems.push(error) });
+  recorder = openUsageRecorder({ turns: fake.turns, meter, events });
   return recorder;
 }
 
@@ -94,7 +99,7 @@ describe("the usage recorder", () => {
     recorder = openUsageRecorder({
       turns: { get: gone, list: gone, untilEnded: async () => {}, outline: (...asked) => fake.turns.outline(...asked) },
       meter,
-      onProblem: (error) => problems.push(error),
+      events,
     });
     recorder.watch("turn_1" as TurnId); // any id will do
     await until(() => problems.length === 2);

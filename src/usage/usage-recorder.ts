@@ -1,7 +1,9 @@
+import type { EventSink } from "../base/emitter.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
 import { finishedTurn } from "./history/finished-turn.ts";
+import type { UsageLifecycle } from "./lifecycle.ts";
 import type { Meter } from "./meter.ts";
 
 /** What the recorder reads turns from, as an onlooker: it keeps no turn alive and delivers none, and needs no client's key. */
@@ -25,16 +27,16 @@ const lookedBack = 1000;
 
 /**
  * Opens the recorder. It first catches up with turns that run, and with turns that ended unrecorded when a process died
- * between a turn's end and its record. `onProblem` is told what could not be read; the turn is tried again at the next start.
+ * between a turn's end and its record. A turn that cannot be read is tried again at the next start (`usage_unrecorded`).
  */
 export function openUsageRecorder(options: {
   readonly turns: TurnSource;
   readonly meter: Pick<Meter, "recordTurn" | "history">;
-  readonly onProblem: (error: unknown) => void;
+  readonly events: EventSink<UsageLifecycle>;
   /** What a model's UID is called now. */
   readonly nameOf?: (uid: string) => string;
 }): UsageRecorder {
-  const { turns, meter, onProblem, nameOf } = options;
+  const { turns, meter, events, nameOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
 
@@ -58,7 +60,7 @@ export function openUsageRecorder(options: {
     if (watched.has(turnId) || stopping.signal.aborted) return;
     const work = record(turnId)
       .catch((error: unknown) => {
-        if (!stopping.signal.aborted) onProblem(error);
+        if (!stopping.signal.aborted) events.emit("usage_unrecorded", { error });
       })
       .finally(() => watched.delete(turnId));
     watched.set(turnId, work);
@@ -75,7 +77,7 @@ export function openUsageRecorder(options: {
   }
 
   const caughtUp = catchUp().catch((error: unknown) => {
-    if (!stopping.signal.aborted) onProblem(error);
+    if (!stopping.signal.aborted) events.emit("usage_unrecorded", { error });
   });
   return {
     watch,

@@ -6,10 +6,10 @@ import { create } from "@bufbuild/protobuf";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { build } from "vite";
 import { systemClock } from "../../src/base/clock.ts";
+import { Emitter } from "../../src/base/emitter.ts";
 import type { MillraceError } from "../../src/base/errors.ts";
 import { Secret } from "../../src/base/secret.ts";
 import type { IdeVerdicts } from "../../src/cli/compose/ide-verdicts.ts";
-import { announceTurns } from "../../src/gateway/answers/turn-starts.ts";
 import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
@@ -19,9 +19,11 @@ import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
 import { plainRequest } from "../../src/log/turn.fake.ts";
 import { FakeModels } from "../../src/models/models.fake.ts";
 import { BillingStrategy, type UserStatus, UserStatusSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
+import type { TurnLifecycle } from "../../src/turns/lifecycle.ts";
 import { asking, fakeTurns } from "../../src/turns/turns.fake.ts";
 import { turnFake } from "../../src/usage/history/history.fake.ts";
 import { openHistory } from "../../src/usage/history/sqlite-history.ts";
+import type { UsageLifecycle } from "../../src/usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../src/usage/limits.ts";
 import { openMeter } from "../../src/usage/meter.ts";
 import type { PlanAnswer } from "../../src/usage/plan-answer.ts";
@@ -153,16 +155,17 @@ export async function dashboardWorld(options: {
     if (options.plan === "full") return Promise.resolve(answers());
     return options.plan === "none" ? Promise.resolve([]) : Promise.reject(options.plan);
   };
-  const meter = openMeter({ readPlan, history, clock });
+  const events = new Emitter<TurnLifecycle & UsageLifecycle>();
+  const meter = openMeter({ readPlan, history, clock, events });
   const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(3)));
-  const turns = fakeTurns({ clock, store: openMemoryLog({ clock, codec }) });
-  const announced = announceTurns(turns.turns);
-  const recorder = openUsageRecorder({ turns: announced.turns, meter, onProblem: () => {} });
-  announced.starts.subscribe((turnId) => recorder.watch(turnId));
+  const turns = fakeTurns({ events, clock, store: openMemoryLog({ clock, codec }) });
+  const recorder = openUsageRecorder({ turns: turns.turns, meter, events });
+  events.on("turn_started", ({ turnId }) => recorder.watch(turnId));
   let sessions: readonly KeptSession[] = [];
   const open = () =>
     openGateway({
-      ...announced,
+      turns: turns.turns,
+      events,
       models: new FakeModels(),
       clock,
       log: { write: () => {} },
@@ -210,7 +213,7 @@ export async function dashboardWorld(options: {
     },
     async askSealed(text) {
       const name = { caller: "caller-1", name: "stream-1", clientKey: encodeKey(new Uint8Array(32).fill(4)) };
-      const attachment = await announced.turns.attach(name, "create");
+      const attachment = await turns.turns.attach(name, "create");
       const message = { seqno: 0, payload: new TextEncoder().encode(text) };
       const request = {
         ...plainRequest,

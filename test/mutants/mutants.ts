@@ -16,7 +16,7 @@ const streams = [
 ];
 const orders = "src/gateway/idempotent/interleavings.test.ts";
 const takeOver = "src/gateway/idempotent/attach/take-over.test.ts";
-const turns = ["src/turns/open-turns.test.ts", "src/turns/attachment.test.ts"];
+const turns = ["src/turns/open-turns.test.ts", "src/turns/attach/attachment.test.ts"];
 const client = ["src/client/stream/stream.test.ts", "src/client/stream/decide.test.ts"];
 const sealing = ["src/log/sealing/sealing.test.ts"];
 
@@ -80,10 +80,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G8: a session's earlier turn is ended before the message is accepted",
-    file: "src/turns/open-turns.ts",
-    from: "    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });",
-    to: `    await this.#supersede({ ...turn, turnId: "" as TurnId, createdAtMs: Infinity } as unknown as TurnRecord);
-    const admitted = await this.#store.admit(stream, message, { turn, owner: this.#options.owner });`,
+    file: "src/turns/attach/attaching.ts",
+    from: "    const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });",
+    to: `    const earlier = { ...prepared.turn, turnId: "", createdAtMs: Infinity };
+    await starting.supersedeOthers(earlier as unknown as Parameters<typeof starting.supersedeOthers>[0]);
+    const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });`,
     tests: [orders, ...turns],
   },
   {
@@ -139,14 +140,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G7: a cancel is not stored",
-    file: "src/turns/open-turns.ts",
-    from: "if (!(await this.#store.requestCancel(turnId, by, stream))) return false;",
+    file: "src/turns/supervise/supervisor.ts",
+    from: "if (!(await this.#options.store.requestCancel(turnId, by, stream))) return false;",
     to: "",
     tests: turns,
   },
   {
     name: "G7: a cancelled turn does not stop its model",
-    file: "src/turns/runner.ts",
+    file: "src/turns/run/runner.ts",
     from: '    this.#stopUpstream.abort("cancel" satisfies StopReason);\n    await within(bestEffort',
     to: "    await within(bestEffort",
     tests: turns,
@@ -168,7 +169,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G7: a disconnect is a cancel",
-    file: "src/turns/attendance.ts",
+    file: "src/turns/read/turn-readers.ts",
     from: "if (leftMs > 0) {",
     to: "if (leftMs > Infinity) {",
     tests: turns,
@@ -280,28 +281,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "G5: another request under a used key is joined",
-    file: "src/turns/join.ts",
+    file: "src/turns/start/join.ts",
     from: "if (held.fingerprint === asked.fingerprint) return;",
     to: "if (held.fingerprint !== undefined || asked !== undefined) return;",
     tests: turns,
   },
   {
     name: "G1: an answer that was delivered whole is given again",
-    file: "src/turns/join.ts",
-    from: "const wanting = !record.delivered && !attended;",
-    to: "const wanting = !attended;",
+    file: "src/turns/start/join.ts",
+    from: "const wanting = !record.delivered && !beingRead;",
+    to: "const wanting = !beingRead;",
     tests: turns,
   },
   {
     name: "G1: a reader that left half-way counts as one that has it all",
-    file: "src/turns/open-turns.ts",
+    file: "src/turns/read/reading.ts",
     from: "    } finally {\n      leave();\n      reading.abort();",
     to: "    } finally {\n      await this.#store.noteDelivered(turnId);\n      leave();\n      reading.abort();",
     tests: turns,
   },
   {
     name: "G1: an adopted turn sends its prompt again",
-    file: "src/turns/adopt.ts",
+    file: "src/turns/supervise/adopt.ts",
     from: "if (started === undefined) return exchangeOf(planning, record, asked);",
     to: "if (record !== undefined) return exchangeOf(planning, record, asked);",
     tests: turns,

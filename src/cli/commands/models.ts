@@ -1,4 +1,6 @@
+import { Emitter } from "../../base/emitter.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Model, Models } from "../../models/model.ts";
 import type { ModelCallsEnvelope } from "../../usage/envelope.ts";
 import { parseSince } from "../../usage/since.ts";
@@ -49,8 +51,9 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       }
       if (options.tools) return showToolCalls(options, await openSource(context), context);
       const finder = composeIdeFinder(io, overridesOf(io, options));
-      const onProblem = (agent: string, error: unknown) => out.note(unread(agent, error));
-      const upstream = composeUpstream({ ...options, io, finder, onProblem });
+      const events = new Emitter<ModelLifecycle>();
+      events.on("agent_models_unread", ({ agent, error }) => out.note(unread(agent, error)));
+      const upstream = composeUpstream({ ...options, io, finder, events });
       try {
         const { models } = upstream;
         const list = (await models.list({ refresh: true }, signal)).filter(

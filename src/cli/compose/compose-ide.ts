@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
+import type { EventSink } from "../../base/emitter.ts";
 import { withCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { openIdeFinder } from "../../ide/discover/finder.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
 import { openHost } from "../../ide/host/open-host.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
+import type { IdeLifecycle } from "../../ide/lifecycle.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { createWireIds, type MachineIdentity } from "../../language-server/metadata.ts";
 import { openLanguageServer } from "../../language-server/open-language-server.ts";
@@ -24,11 +26,18 @@ export function composeSchemas(io: Io): Schemas {
   return openSchemas({ cacheFolder: readSettings(io).schemaFolder });
 }
 
-/** The finder of the IDEs that run on this machine, with the clients that it hands out. `owner` names who begins conversations there. */
+export interface IdeFinderParts {
+  readonly schemas?: Schemas;
+  /** Names who begins conversations. */
+  readonly owner?: string;
+  readonly events?: EventSink<IdeLifecycle>;
+}
+
+/** The finder of the IDEs that run on this machine, with the clients that it hands out. */
 export function composeIdeFinder(
   io: Io,
   overrides: IdeOverrides,
-  { schemas = composeSchemas(io), owner = ownerName(randomUUID()) }: { schemas?: Schemas; owner?: string } = {},
+  { schemas = composeSchemas(io), owner = ownerName(randomUUID()), events }: IdeFinderParts = {},
 ): IdeFinder {
   const { clock } = io;
   const ids = createWireIds(clock);
@@ -59,6 +68,7 @@ export function composeIdeFinder(
         onProblem: () => {}, // a conversation that is not noted is only never cleaned up; the turn matters more
       }),
     overrides,
+    ...(events && { events }),
   });
 }
 

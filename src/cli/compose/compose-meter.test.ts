@@ -2,8 +2,12 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { Emitter } from "../../base/emitter.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
+import type { StoreLifecycle } from "../../log/lifecycle.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { asking, fakeTurns } from "../../turns/turns.fake.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import { lastAsked, markAsked, readLimitsFile } from "./limits-file.ts";
 
@@ -17,7 +21,8 @@ const nobody: IdeFinder = {
 
 function parts(env: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-meter-"));
-  const fake = fakeTurns();
+  const events = new Emitter<TurnLifecycle & StoreLifecycle & UsageLifecycle>();
+  const fake = fakeTurns({ events });
   const io = { clock: fake.clock, env };
   return {
     fake,
@@ -28,8 +33,7 @@ function parts(env: Readonly<Record<string, string>> = {}) {
       folder,
       storeFile: join(folder, "turns.db"),
       ownsFile: false,
-      onDegraded: () => {},
-      onSetAside: () => {},
+      events,
     },
   };
 }
@@ -38,21 +42,22 @@ describe("the meter of a gateway", () => {
   it("records the turns that go through it, and writes what status lines read", async () => {
     const { fake, folder, options } = parts();
     const ended: string[] = [];
-    const meter = composeMeter({ ...options, onTurn: (turn) => ended.push(turn.turnId) });
+    const meter = composeMeter(options);
+    options.events.on("turn_ended", (turn) => ended.push(turn.turnId));
     const metered = startMeter({
       ...meter,
       clock: fake.clock,
       turns: fake.turns,
-      log: { write() {} },
+      events: options.events,
       nameOf: (uid) => uid,
     });
-    const { turnId } = await metered.turns.start(asking({ client: "codex/2" }), never);
+    const { turnId } = await fake.turns.start(asking({ client: "codex/2" }), never);
     while (fake.backend.answers.length === 0) await new Promise(setImmediate);
     fake.backend.last.finish("Hi");
-    while (metered.meter.history.turn(turnId) === undefined) await new Promise(setImmediate);
-    expect(metered.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
+    while (meter.meter.history.turn(turnId) === undefined) await new Promise(setImmediate);
+    expect(meter.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
     expect(ended).toEqual([turnId]);
-    await metered.meter.limits({ wait: true }, never);
+    await meter.meter.limits({ wait: true }, never);
     expect(readLimitsFile(folder)).toMatchObject({ data: [], errors: [{ code: "ide_not_running" }] });
     await metered.close();
     await fake.turns.stop();

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
+import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import { defaultRetention } from "../../log/retention.ts";
 import { newTurn } from "../../log/turn.fake.ts";
 import { openStore } from "./compose-store.ts";
@@ -12,15 +14,16 @@ test("a store whose key is gone says how many turns nobody can read, once", asyn
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const logKeyFile = join(folder, "log-key");
   const start = async () => {
+    const events = new Emitter<StoreLifecycle>();
+    for (const name of ["store_failed", "store_restored", "store_damaged"] as const)
+      events.on(name, () => expect.unreachable());
     const { store, unreadableTurns } = await openStore({
       storeFile: join(folder, "turns.db"),
       redis: undefined,
       logKeyFile,
       retention: defaultRetention,
       clock: new FakeClock(),
-      onDegraded: (error) => expect(error).toBeUndefined(),
-      onRestored: () => expect.unreachable(),
-      onDamaged: () => expect.unreachable(),
+      events,
     });
     const known = await store.list({ limit: 9 });
     await store.create(newTurn(), "me");

@@ -2,8 +2,10 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { Emitter } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import { openLiveLog } from "../../log/live/open-live-log.ts";
 import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
 import { loadRedisLog } from "../../log/redis/load-redis-log.ts";
@@ -26,12 +28,7 @@ export interface StoreOptions {
   readonly logKeyFile: string;
   readonly retention: Retention;
   readonly clock: Clock;
-  /** Told when the store begins to fail, with why, and when it is well again. */
-  readonly onDegraded: (error: MillraceError | undefined) => void;
-  /** Told when the SQLite file was taken away and has been put back: whoever else has it open opens it anew. */
-  readonly onRestored: () => void;
-  /** Told when the SQLite file was found damaged: what of it was kept, and where. */
-  readonly onDamaged: (damage: Damage) => void;
+  readonly events: Emitter<StoreLifecycle>;
 }
 
 export interface OpenedStore {
@@ -49,24 +46,21 @@ const retryTimeoutMs = 100;
 
 /** The gateway's log, or memory while that fails; what is wrong is said once. */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
-  const { storeFile, redis, retention, clock, onDegraded } = options;
+  const { storeFile, redis, retention, clock, events } = options;
   const file = redis === undefined ? storeFile : undefined;
   const unreadableTurns = file === undefined || existsSync(options.logKeyFile) ? 0 : await turnsIn(file);
   let damage: Damage | undefined;
-  const onDamaged = (found: Damage) => {
+  events.on("store_damaged", (found) => {
     damage = found;
-    options.onDamaged(found);
-  };
+  });
   let tries = 0;
   let key: Secret | undefined;
   const openCodec = async () => {
     key = await openLogKey(options.logKeyFile, key);
     return sealedCodec(key);
   };
-  const onRestored = () => {
-    void bestEffort(openLogKey(options.logKeyFile, key)); // taken away with its folder, as a rule
-    options.onRestored();
-  };
+  // the key's file was taken away with the folder of the store, as a rule
+  events.on("store_restored", () => void bestEffort(openLogKey(options.logKeyFile, key)));
   const openRedisLog = redis === undefined ? undefined : await loadRedisLog(); // no client is no failure that passes
   const opening =
     redis !== undefined && openRedisLog !== undefined
@@ -80,8 +74,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
               clock,
               retention,
               codec: await openCodec(),
-              onRestored,
-              onDamaged,
+              events,
             });
             return opened.store;
           }
@@ -96,7 +89,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
       degradedBy: () => undefined,
     };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
-  const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, onDegraded });
+  const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, events });
   return { store, damage: () => damage, unreadableTurns, degradedBy: () => store.degradedBy };
 }
 

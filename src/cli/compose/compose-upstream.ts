@@ -3,10 +3,12 @@ import type { IdeTools } from "../../backends/cascade/settings.ts";
 import type { BackendMode } from "../../backends/choose-backend.ts";
 import { type OpenBackends, openBackends } from "../../backends/open-backend.ts";
 import type { ServerSource } from "../../backends/reach.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
+import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Models } from "../../models/model.ts";
 import { openModels } from "../../models/open-models.ts";
 import { accountModels } from "../agents/account-models.ts";
@@ -37,8 +39,7 @@ export interface UpstreamOptions extends AskingOptions {
   readonly folder?: string;
   /** Names this process in the journal of conversations. */
   readonly owner?: string;
-  /** Told of a configured agent whose list of models could not be read. */
-  readonly onProblem?: (agent: string, error: unknown) => void;
+  readonly events?: EventSink<ModelLifecycle>;
 }
 
 /** What answers prompts on this machine, and the models that it has. */
@@ -52,7 +53,7 @@ export interface Upstream {
 
 /** Opens what prompts can go to. Nothing is started before it is asked; whoever opens it closes `agents`. */
 export function composeUpstream(options: UpstreamOptions): Upstream {
-  const { io, finder, ideTools, backend: mode, acpCommand: command, onProblem } = options;
+  const { io, finder, ideTools, backend: mode, acpCommand: command, events } = options;
   const settings = readSettings(io);
   const { config = readConfig(settings.configFile), folder = settings.folder } = options;
   const { owner = ownerName(randomUUID()) } = options;
@@ -70,7 +71,7 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
   });
   const models: Models = openModels(
     { account: accountModels(backends, servers, agents), agents: agents.all },
-    { clock: io.clock, ...(onProblem === undefined ? {} : { onProblem }) },
+    { clock: io.clock, ...(events && { events }) },
   );
   return { servers, agents, backends, models, journal };
 }

@@ -1,16 +1,18 @@
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { setDatabaseAside } from "../../log/sqlite/damage.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Io } from "../terminal/io.ts";
 
 const defaultKeepDays = 400;
 
 interface OpenOptions {
   readonly openTimeoutMs?: number;
-  /** What becomes of a damaged file that holds nothing but the history: it is moved aside, never deleted. */
-  readonly onDamaged?: { readonly clock: Clock; readonly onSetAside: (copy: string) => void };
+  /** The file holds nothing but the history: a damaged one is moved aside, never deleted. */
+  readonly ownFile?: { readonly clock: Clock; readonly events: EventSink<UsageLifecycle> };
 }
 
 /**
@@ -21,18 +23,19 @@ interface OpenOptions {
 export function openOwnHistory(
   env: Io["env"],
   storeFile: string | undefined,
-  { openTimeoutMs, onDamaged }: OpenOptions = {},
+  { openTimeoutMs, ownFile }: OpenOptions = {},
 ): UsageHistory {
   const keepDays = keepDaysOf(env["MILLRACE_USAGE_DAYS"]);
   const setAside = () => {
-    if (storeFile === undefined || onDamaged === undefined) return;
-    onDamaged.onSetAside(setDatabaseAside(storeFile, String(onDamaged.clock.now())));
+    if (storeFile === undefined || ownFile === undefined) return;
+    const copy = setDatabaseAside(storeFile, String(ownFile.clock.now()));
+    ownFile.events.emit("history_set_aside", { copy });
   };
   return openHistory({
     file: storeFile ?? ":memory:",
     keepDays,
     ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }),
-    ...(onDamaged === undefined ? {} : { setAside }),
+    ...(ownFile === undefined ? {} : { setAside }),
   });
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { repeatOf } from "../../turns/repeats.ts";
+import { repeatOf } from "../../turns/start/repeats.ts";
 
 /**
  * A failure under an Idempotency-Key, with how to go on: the key gives this failure again and never a prompt, so "try again"

@@ -3,14 +3,14 @@ import { startOfLog } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
-import type { TurnStarts } from "../answers/turn-starts.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
+import type { GatewayEvents } from "../options.ts";
 import { beginSummary, summarize, type TurnSummary, unreadSummary } from "./turn-summary.ts";
 
 export interface TurnFeedOptions {
   readonly turns: Pick<Turns, "list" | "get" | "outline">;
-  readonly starts: TurnStarts;
-  readonly meter?: Pick<Meter, "resumptions" | "onResumption"> | undefined;
+  readonly events: GatewayEvents;
+  readonly meter?: Pick<Meter, "resumptions"> | undefined;
   readonly clock: Clock;
 }
 
@@ -27,7 +27,7 @@ const heartbeatMs = 15_000;
  * keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, starts, clock, meter } = options;
+  const { turns, events, clock, meter } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();
@@ -60,13 +60,13 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   }
 
   const unsubscribe = [
-    starts.subscribe((turnId) => {
+    events.on("turn_started", ({ turnId }) => {
       turns.get(turnId).then(
         (record) => void (record !== undefined && watch(record)),
         () => undefined, // as above
       );
     }),
-    meter?.onResumption((turnId) => {
+    events.on("turn_resumed", ({ turnId }) => {
       const summary = summaries.get(turnId);
       if (summary !== undefined) tell({ ...summary, returns: returnsTo(turnId) });
     }),
@@ -110,6 +110,6 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     if (!stopped.aborted) throw error;
   } finally {
     stop.abort();
-    for (const end of unsubscribe) end?.();
+    for (const end of unsubscribe) end();
   }
 }

@@ -9,11 +9,11 @@ import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summa
  * Of a turn that its client sealed: what the gateway keeps of each event.
  */
 export async function* turnTimeline(
-  gateway: Pick<Gateway, "turns" | "meter" | "clock" | "dashboardText">,
+  gateway: Pick<Gateway, "turns" | "events" | "meter" | "clock" | "dashboardText">,
   turn: Pick<TurnRecord, "turnId" | "sealed">,
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent, void> {
-  const { meter, clock } = gateway;
+  const { events, meter, clock } = gateway;
   let told = 0;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   const resumptions = function* (): Generator<WireEvent, void> {
@@ -23,7 +23,7 @@ export async function* turnTimeline(
     told = Math.max(told, all.length);
   };
   let bell = Promise.withResolvers<"rung">();
-  const unsubscribe = meter?.onResumption((turnId) => {
+  const unsubscribe = events.on("turn_resumed", ({ turnId }) => {
     if (turnId === turn.turnId) bell.resolve("rung");
   });
   const entries = entriesOf(gateway, turn, signal);
@@ -45,7 +45,7 @@ export async function* turnTimeline(
     }
     yield* resumptions();
   } finally {
-    unsubscribe?.();
+    unsubscribe();
   }
 }
 

@@ -1,13 +1,12 @@
 import type { Context } from "hono";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
-import type { TurnStarts } from "../answers/turn-starts.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { forClient } from "../dialects/by-client.ts";
 import type { WireError } from "../dialects/dialect.ts";
 import { encodeOpenAiError } from "../dialects/openai-errors.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
-import type { GatewayOptions } from "../options.ts";
+import type { GatewayEvents, GatewayOptions } from "../options.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Caller } from "./guard.ts";
 import type { Timing } from "./timing.ts";
@@ -29,7 +28,7 @@ export interface Gateway extends GatewayOptions {
   readonly limits: { readonly maxBodyBytes: number };
   readonly waits: Timing;
   readonly metrics: GatewayMetrics;
-  readonly starts: TurnStarts;
+  readonly events: GatewayEvents;
   readonly sessions: DashboardSessions;
 }
 

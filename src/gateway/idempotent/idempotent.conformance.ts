@@ -407,7 +407,7 @@ export function describeStream(tier: TierName): void {
     test("is listed and told of as it runs, and no word of it to who has no key of it", async () => {
       const world = await streamWorld();
       const started: string[] = [];
-      world.starts.subscribe((turnId) => started.push(turnId));
+      world.events.on("turn_started", ({ turnId }) => started.push(turnId));
       const names = newNames();
       const first = attach(world, tier, names).send(say.request("a secret question"));
       await first.until(({ chunks }) => chunks.length > 0);

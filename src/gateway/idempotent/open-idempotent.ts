@@ -11,7 +11,7 @@ import {
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
 } from "../../proto/aiserver/v1/chat_pb.ts";
-import type { StreamTurns } from "../../turns/attachment.ts";
+import type { StreamTurns } from "../../turns/attach/attachment.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
 import type { Caller } from "../http/guard.ts";
 import type { OpenRpc, RpcHandler } from "../http/rpc-handler.ts";

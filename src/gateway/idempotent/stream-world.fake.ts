@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Clock } from "../../base/clock.ts";
 import { systemClock } from "../../base/clock.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { LogCodec } from "../../log/codec.ts";
 import { MemoryMedium } from "../../log/memory/memory-medium.ts";
 import { openLog } from "../../log/open-log.ts";
@@ -13,9 +14,10 @@ import { sealedCodec } from "../../log/sealing/sealed-codec.ts";
 import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../../log/store.ts";
 import { FakeBackend } from "../../turns/backend.fake.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { openTurns, type TurnsOptions } from "../../turns/open-turns.ts";
 import { plainLayout } from "../../turns/turns.fake.ts";
-import { announceTurns } from "../answers/turn-starts.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
 import type { GatewayOptions } from "../options.ts";
 import { openIdempotent } from "./open-idempotent.ts";
@@ -61,7 +63,9 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
   const { clock = systemClock, backend = new FakeBackend() } = options;
   const store = options.store ?? sealedMemoryLog(clock);
   worlds++;
-  const inner = openTurns({
+  const events = new Emitter<TurnLifecycle & UsageLifecycle>();
+  const turns = openTurns({
+    events,
     store,
     backends: backend,
     clock,
@@ -72,8 +76,7 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
     countTokens: (text) => Math.ceil(text.length / 4),
     ...options.turns,
   });
-  const { turns, starts } = announceTurns(inner);
-  const fake = fakeGateway({ clock, turns, starts, rpc: openIdempotent(turns, options.quotas), ...options.gateway });
+  const fake = fakeGateway({ clock, turns, events, rpc: openIdempotent(turns, options.quotas), ...options.gateway });
   const listening = await fake.gateway.listen({ host: "127.0.0.1", port: 0 });
   let closed = false;
   const close = async () => {
@@ -84,7 +87,7 @@ export async function streamWorld(options: StreamWorldOptions = {}) {
   };
   onTestFinished(close);
   const client = rawClient({ url: listening.url, key: fakeKey });
-  return { clock, backend, store, turns, starts, fake, listening, client, close };
+  return { clock, backend, store, turns, events, fake, listening, client, close };
 }
 
 export type StreamWorld = Awaited<ReturnType<typeof streamWorld>>;

@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { Emitter } from "../../base/emitter.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitWindow } from "../../usage/limits.ts";
 import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeGateway } from "../gateway.fake.ts";
@@ -37,9 +40,14 @@ describe("the metrics", () => {
 
   it("count an ended turn once, with its times and tokens by where they come from", async () => {
     const metrics = new GatewayMetrics("1.2.3");
-    metrics.turnEnded(turnFake({ turnId: "a", endedAtMs: 4000, startedAtMs: 1000, firstTokenMs: 6500 }));
-    metrics.turnEnded(turnFake({ turnId: "b", endedAtMs: 4000, tokenSource: "estimated", firstTokenMs: undefined }));
-    metrics.turnEnded(turnFake({ turnId: "c", endedAtMs: 4000, tokenSource: "unknown", outcome: "failed" }));
+    const events = new Emitter<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended">>();
+    metrics.subscribe(events);
+    events.emit("turn_ended", turnFake({ turnId: "a", endedAtMs: 4000, startedAtMs: 1000, firstTokenMs: 6500 }));
+    events.emit(
+      "turn_ended",
+      turnFake({ turnId: "b", endedAtMs: 4000, tokenSource: "estimated", firstTokenMs: undefined }),
+    );
+    events.emit("turn_ended", turnFake({ turnId: "c", endedAtMs: 4000, tokenSource: "unknown", outcome: "failed" }));
     const all = await written(metrics);
     expect(sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",outcome="finished"}')).toBe(2);
     expect(sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",outcome="failed"}')).toBe(1);

@@ -1,5 +1,8 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { EventSource } from "../../base/emitter.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Limits } from "../../usage/meter.ts";
 import { AgentMetrics, type AgentStats } from "./agent-metrics.ts";
 import { LimitMetrics } from "./limit-metrics.ts";
@@ -93,8 +96,13 @@ export class GatewayMetrics {
     this.#degraded.set(degraded ? 1 : 0);
   }
 
-  /** Counts a turn as the history keeps it: once, whoever read it. */
-  turnEnded(turn: FinishedTurn): void {
+  /** Counts polls, and each turn once, when the history has it. */
+  subscribe(events: EventSource<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended">>): void {
+    events.on("turn_polled", () => this.#polls.inc());
+    events.on("turn_ended", (turn) => this.#turnEnded(turn));
+  }
+
+  #turnEnded(turn: FinishedTurn): void {
     const { dialect, outcome, tokenSource: source, firstTokenMs } = turn;
     this.#turnsEnded.inc({ dialect, outcome });
     this.#turnSeconds.observe({ dialect }, Math.max(0, turn.endedAtMs - turn.startedAtMs) / 1000);
@@ -107,10 +115,6 @@ export class GatewayMetrics {
 
   deltaHanded(lagMs: number): void {
     this.#deltaLag.observe(Math.max(0, lagMs) / 1000);
-  }
-
-  pollAnswered(): void {
-    this.#polls.inc();
   }
 
   streamOpened(): void {

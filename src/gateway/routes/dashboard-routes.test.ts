@@ -3,8 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { TurnEventBody } from "../../log/event.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { readDashboard } from "../dashboard/dashboard-files.ts";
 import { fakeGateway, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
@@ -122,9 +125,9 @@ describe("signing in", () => {
 });
 
 /** Returns to turns in memory, as the meter keeps them. */
-function rememberedReturns(): { readonly meter: GatewayMeter; readonly kept: Resumption[] } {
+function rememberedReturns() {
   const kept: Resumption[] = [];
-  const listeners = new Set<(turnId: string) => void>();
+  const events = new Emitter<TurnLifecycle & UsageLifecycle>();
   const meter: GatewayMeter = {
     limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
@@ -132,15 +135,11 @@ function rememberedReturns(): { readonly meter: GatewayMeter; readonly kept: Res
     toolCalls: () => [],
     recordResumption(resumption) {
       kept.push(resumption);
-      for (const listener of listeners) listener(resumption.turnId);
-    },
-    onResumption(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
+      events.emit("turn_resumed", resumption);
     },
     resumptions: (turnId) => kept.filter((one) => one.turnId === turnId),
   };
-  return { meter, kept };
+  return { meter, events, kept };
 }
 
 describe("turns for an onlooker", () => {
@@ -221,8 +220,8 @@ describe("turns for an onlooker", () => {
 
   it("tell who came back, when, how and from where, in the summary and between the events", async () => {
     const clock = new FakeClock();
-    const { meter, kept } = rememberedReturns();
-    const fake = fakeGateway({ clock, meter });
+    const { meter, events, kept } = rememberedReturns();
+    const fake = fakeGateway({ clock, meter, events });
     const key = { "idempotency-key": "k-1" };
     const id = await startTurn(fake, "a question", key);
     const turnId = fake.turns.turnId(0);
@@ -267,8 +266,8 @@ describe("turns for an onlooker", () => {
 
   it("tell of somebody who comes back at once, on the turn's page and in the list, although the turn is silent", async () => {
     const clock = new FakeClock();
-    const { meter } = rememberedReturns();
-    const fake = fakeGateway({ clock, meter });
+    const { meter, events } = rememberedReturns();
+    const fake = fakeGateway({ clock, meter, events });
     const id = await startTurn(fake, "a question");
     const page = new SseReader(await fake.request(`/v1/turns/${id}/timeline`));
     const list = new SseReader(await fake.request("/v1/turns/feed"));

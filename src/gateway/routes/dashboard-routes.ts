@@ -66,8 +66,8 @@ export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
   });
   app.get("/v1/turns/feed", (c) => {
     if (!callerOf(c).owner) return ownersOnly(c);
-    const { turns, starts, clock, meter } = gateway;
-    return stream(c, (signal) => turnFeed({ turns, starts, clock, meter }, signal));
+    const { turns, events, clock, meter } = gateway;
+    return stream(c, (signal) => turnFeed({ turns, events, clock, meter }, signal));
   });
   app.get("/v1/turns/:id/summary", async (c) => {
     const turn = await ownTurn(gateway, c, c.req.param("id"));

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { Emitter } from "../../base/emitter.ts";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { openSessions } from "../dashboard/dashboard-sessions.ts";
@@ -43,7 +44,7 @@ describe("the list of routes", () => {
         limits: { maxBodyBytes: 1 },
         waits: defaultTiming,
         metrics: new GatewayMetrics("0"),
-        starts: { subscribe: () => () => {} },
+        events: new Emitter(),
         sessions: openSessions(clock),
       },
       { keys: [], hosts: new Set(), origins: new Set() },
@@ -172,7 +173,6 @@ describe("limits and usage", () => {
     readings: () => [],
     toolCalls: () => [],
     recordResumption: () => {},
-    onResumption: () => () => {},
     resumptions: () => [],
   };
 

@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { FakeHost, fakeWindsurf } from "../host/host.fake.ts";
+import type { IdeLifecycle } from "../lifecycle.ts";
 import type { Probe } from "../process/probe-port.ts";
 import { openIdeFinder } from "./finder.ts";
 import { noOverrides } from "./overrides.ts";
@@ -13,7 +15,12 @@ const answers: Probe = async () => ({ ok: true, protocol: "grpc", tls: false });
 function setUp(probe: Probe = answers, clock = new FakeClock()) {
   const host = new FakeHost();
   const opened: { port: number; closed: boolean; apiKey: string; checkHolder: CheckHolder }[] = [];
+  const changes: string[] = [];
+  const events = new Emitter<IdeLifecycle>();
+  events.on("ide_found", ({ pid }) => changes.push(`found ${pid}`));
+  events.on("ide_lost", ({ pid }) => changes.push(`lost ${pid}`));
   const finder = openIdeFinder({
+    events,
     host,
     clock,
     probe,
@@ -28,7 +35,7 @@ function setUp(probe: Probe = answers, clock = new FakeClock()) {
     host.states.set("/home/me/.config/Windsurf/User/globalStorage/state.vscdb", {
       windsurfAuthStatus: JSON.stringify({ apiKey }),
     });
-  return { host, clock, finder, opened, signIn };
+  return { host, clock, finder, opened, changes, signIn };
 }
 
 describe("the finder", () => {
@@ -38,6 +45,20 @@ describe("the finder", () => {
     const results = await Promise.all(Array.from({ length: 20 }, () => finder.find(signal)));
     expect(host.scans).toBe(1);
     expect(new Set(results).size).toBe(1);
+  });
+
+  it("says once which IDEs came and went, and takes one that restarted for another", async () => {
+    const { host, clock, finder, changes } = setUp();
+    host.add(fakeWindsurf(10, 4000));
+    for (let scan = 0; scan < 2; scan++) {
+      await finder.find(signal);
+      await clock.advance(31_000);
+    }
+    expect(changes).toEqual(["found 10"]);
+    host.processes.delete(10);
+    host.add(fakeWindsurf(11, 4000));
+    await finder.find(signal);
+    expect(changes).toEqual(["found 10", "lost 10", "found 11"]);
   });
 
   it("scans no more than every 30 s while all is well, and never while nobody asks", async () => {

@@ -1,5 +1,6 @@
 import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
@@ -7,6 +8,7 @@ import type { CheckHolder } from "../../language-server/transport/open-socket.ts
 import { readSavedPlan } from "../account/saved-plan.ts";
 import type { Answer, Host } from "../host/host.ts";
 import type { DiscoveryResult, Ide, IdeFinder, SavedPlan } from "../ide.ts";
+import type { IdeLifecycle } from "../lifecycle.ts";
 import { openLinks } from "../links.ts";
 import type { Probe } from "../process/probe-port.ts";
 import { sharedCheck } from "../process/shared-check.ts";
@@ -23,8 +25,7 @@ export interface IdeFinderOptions {
   /** Opens a client; sends nothing by itself, and nothing over a connection before `checkHolder` let it pass. */
   readonly connect: (endpoint: Endpoint, identity: IdeIdentity, checkHolder: CheckHolder) => LanguageServer;
   readonly overrides: IdeOverrides;
-  /** Told after each scan what it found and how long it took. */
-  readonly onScan?: (result: DiscoveryResult, tookMs: number) => void;
+  readonly events?: EventSink<IdeLifecycle>;
 }
 
 /** How long a result with an IDE is believed: no process scan more often than this while all is well. */
@@ -61,6 +62,8 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     (pid) => host.isAlive(pid),
   );
   let known: Known | undefined;
+  /** The IDEs of the last scan, also when its result is no longer believed. */
+  let seen: readonly Ide[] = [];
   let scanning: Promise<DiscoveryResult> | undefined;
   let lastStartMs = Number.NEGATIVE_INFINITY;
   /** When each server was last seen to hold its port, by `Ide.id`; steady ms. */
@@ -98,8 +101,16 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     known = { result, wallMs: result.atMs, steadyMs: clock.monotonic() };
     checked = new Map(ides.map((ide) => [ide.id, clock.monotonic()]));
     links.keepOnly(ides);
-    options.onScan?.(result, clock.monotonic() - lastStartMs);
+    tellChanges(ides);
     return result;
+  }
+
+  /** Says which IDEs came and went since the last scan. One that restarts is another one. */
+  function tellChanges(ides: readonly Ide[]): void {
+    const before = seen;
+    seen = ides;
+    for (const ide of before) if (!ides.some(({ id }) => id === ide.id)) options.events?.emit("ide_lost", ide);
+    for (const ide of ides) if (!before.some(({ id }) => id === ide.id)) options.events?.emit("ide_found", ide);
   }
 
   /** One of each variant: of the IDE that runs, else of the app that is installed. */

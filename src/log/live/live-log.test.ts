@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
@@ -7,6 +8,7 @@ import { clearCodec } from "../codec.ts";
 import type { TurnEventBody } from "../event.ts";
 import { eventIdOf } from "../event-id.ts";
 import { FailingMedium } from "../failing-medium.fake.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { MemoryMedium } from "../memory/memory-medium.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
 import { openLog } from "../open-log.ts";
@@ -49,11 +51,14 @@ async function begin() {
   const failing = new FailingMedium(new MemoryMedium());
   const primary = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
   const said: (string | undefined)[] = [];
+  const events = new Emitter<StoreLifecycle>();
+  events.on("store_failed", ({ error }) => said.push(error.code));
+  events.on("store_recovered", () => said.push(undefined));
   const log = await openLiveLog({
     open: async () => primary,
     capabilities: primary.capabilities,
     clock,
-    onDegraded: (error) => said.push(error?.code),
+    events,
   });
   return { clock, failing, primary, said, log };
 }

@@ -1,5 +1,6 @@
 import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
@@ -7,6 +8,7 @@ import type { AttachedStream } from "../client-stream.ts";
 import type { LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { seqOf } from "../event-id.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { Notifier } from "../notifier.ts";
 import { unknownTurn } from "../open-log.ts";
 import { outlineEvent } from "../outline.ts";
@@ -41,8 +43,7 @@ export interface LiveLogOptions {
   readonly retention?: Retention;
   /** How memory keeps the streams that the store will not take; as they are where not said. */
   readonly codec?: LogCodec;
-  /** Told when the store begins to fail, with why, and when it is well again. */
-  readonly onDegraded?: (error: MillraceError | undefined) => void;
+  readonly events?: EventSink<StoreLifecycle>;
 }
 
 /**
@@ -70,9 +71,9 @@ class Live implements LiveLog {
   readonly #healed = new Notifier();
 
   constructor(options: LiveLogOptions) {
-    const { clock, codec, retention = defaultRetention, open, onDegraded, capabilities } = options;
+    const { clock, codec, retention = defaultRetention, open, events, capabilities } = options;
     this.capabilities = capabilities;
-    this.#health = new StoreHealth({ open, clock, onDegraded, bringBack: (store) => this.#bringBack(store) });
+    this.#health = new StoreHealth({ open, clock, events, bringBack: (store) => this.#bringBack(store) });
     this.#streams = new LiveStreams(this.#health, clock, retention, codec);
     this.#turns = new LiveTurns({
       clock,

@@ -1,6 +1,8 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import type { LogStore } from "../store.ts";
 
 /** How often a store that failed is tried again; ms. */
@@ -13,8 +15,7 @@ export interface StoreHealthOptions {
   /** Opens the store; called again while it fails. Throws `degraded`. */
   readonly open: () => Promise<LogStore>;
   readonly clock: Clock;
-  /** Told when the store begins to fail, with why, and when it is well again. */
-  readonly onDegraded?: ((error: MillraceError | undefined) => void) | undefined;
+  readonly events?: EventSink<StoreLifecycle> | undefined;
   /** Hands a store that takes writes again what it lacks. Throws `degraded` where it fails once more. */
   readonly bringBack: (store: LogStore) => Promise<void>;
 }
@@ -68,7 +69,7 @@ export class StoreHealth {
 
   /** From now on it fails, until it is healed. */
   degrade(error: MillraceError): void {
-    if (this.#degradedBy === undefined) this.#options.onDegraded?.(error);
+    if (this.#degradedBy === undefined) this.#options.events?.emit("store_failed", { error });
     this.#degradedBy = error;
     if (!this.#closing.signal.aborted) this.#healing ??= this.#heal();
   }
@@ -86,7 +87,7 @@ export class StoreHealth {
   /** Tries the store again until it takes everything that it lacks. A row of docs/retries.md. */
   async #heal(): Promise<void> {
     const { signal } = this.#closing;
-    const { clock, open, bringBack, onDegraded } = this.#options;
+    const { clock, open, bringBack, events } = this.#options;
     while (!signal.aborted) {
       await bestEffort(clock.sleep(healEveryMs, signal));
       if (signal.aborted) break;
@@ -95,10 +96,10 @@ export class StoreHealth {
         await this.#store.renewOwner(probeOwner, clock.now()); // a write: a full disk is not well
         await bringBack(this.#store);
         this.#degradedBy = undefined;
-        onDegraded?.(undefined);
+        events?.emit("store_recovered", {});
         break;
       } catch (error) {
-        if (!isDegraded(error)) onDegraded?.(toMillraceError(error));
+        if (!isDegraded(error)) events?.emit("store_failed", { error: toMillraceError(error) });
       }
     }
     this.#healing = undefined;

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { type CascadeId, type ModelUid, startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
 import type { StreamName } from "../client-stream.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { newTurn } from "../turn.fake.ts";
 import { NoteWriter } from "./commit-note.ts";
 import type { Damage } from "./damage.ts";
@@ -33,7 +35,9 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function open() {
   const damages: Damage[] = [];
-  const { store } = await openSqliteLog({ path, clock, onDamaged: (damage) => damages.push(damage) });
+  const events = new Emitter<StoreLifecycle>();
+  events.on("store_damaged", (damage) => damages.push(damage));
+  const { store } = await openSqliteLog({ path, clock, events });
   return { store, damages };
 }
 

@@ -14,9 +14,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { modeOf } from "../../../test/support/file-mode.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { TurnEventBody } from "../event.ts";
 import { eventIdOf } from "../event-id.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { readAll } from "../read-all.ts";
 import { newTurn, SettableClock } from "../turn.fake.ts";
 import { openSqliteLog, type SqliteLogOptions } from "./open-sqlite-log.ts";
@@ -77,8 +79,10 @@ describe.skipIf(process.platform === "win32")("a log's file that is taken away w
     ["by moving its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}-away`)],
   ])("%s is put back with all that it held, and goes on", async (_, takeAway) => {
     const path = newPath();
+    const events = new Emitter<StoreLifecycle>();
     const onRestored = vi.fn();
-    const { store, endedId, turnId, writer } = await used(path, { onRestored });
+    events.on("store_restored", onRestored);
+    const { store, endedId, turnId, writer } = await used(path, { events });
     const waiting = store.untilPast(turnId, cursor, never);
     takeAway(path);
     expect((await writer.append([text("c")], clock.now())).outcome).toBe("appended");

@@ -12,7 +12,9 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
+import type { EventSink } from "../../base/emitter.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 
 /** The file of a log, through whichever connection has it now. */
@@ -28,8 +30,8 @@ export interface HeldFileOptions {
   readonly database: DatabaseSync;
   /** Opens what stands at the path, as `database` was opened. */
   readonly reopen: () => DatabaseSync;
-  /** Told when the file was gone and has been put back, before anything more is written to it. */
-  readonly onRestored?: () => void;
+  /** `store_restored` comes before anything more is written to the file. */
+  readonly events?: EventSink<StoreLifecycle>;
 }
 
 /**
@@ -61,7 +63,7 @@ export class HeldFile implements KeptFile {
    * @throws MillraceError `degraded` when the file is gone and cannot be put back, or another one stands in its place.
    */
   keep(): boolean {
-    const { reopen, onRestored } = this.#options;
+    const { reopen, events } = this.#options;
     const path = this.#path;
     const main = identityOf(path);
     const wal = identityOf(walOf(path));
@@ -75,7 +77,7 @@ export class HeldFile implements KeptFile {
       this.#database.close();
       this.#database = next;
       this.#noteWhatIsHeld();
-      if (isOurs) onRestored?.();
+      if (isOurs) events?.emit("store_restored", {});
       return true;
     } catch (error) {
       throw asDegraded(error, path);

@@ -1,8 +1,10 @@
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
@@ -26,10 +28,7 @@ export interface SqliteLogOptions {
   readonly maxPages?: number;
   /** How long opening waits for another program's lock, while nothing else runs; two seconds where not said. */
   readonly openTimeoutMs?: number;
-  /** Told when the file was gone and was put back, with all that it held. */
-  readonly onRestored?: () => void;
-  /** Told when the file was found damaged, as it was opened. */
-  readonly onDamaged?: (damage: Damage) => void;
+  readonly events?: EventSink<StoreLifecycle>;
 }
 
 /**
@@ -41,10 +40,10 @@ export interface SqliteLogOptions {
 export async function openSqliteLog(
   options: SqliteLogOptions,
 ): Promise<{ readonly store: LogStore; readonly setAside: string | undefined }> {
-  const { path, clock, codec = clearCodec, retention = defaultRetention, onDamaged } = options;
+  const { path, clock, codec = clearCodec, retention = defaultRetention, events } = options;
   const sqlite = await loadSqlite();
   const { file, damage, lostKeys } = openFile(sqlite, options);
-  if (damage !== undefined) onDamaged?.(damage);
+  if (damage !== undefined) events?.emit("store_damaged", damage);
   const medium = new SqliteMedium({ file, clock, ledger: new Ledger(path, clock), ...(lostKeys && { lostKeys }) });
   return { store: openLog({ medium, codec, clock, retention }), setAside: damage?.copy };
 }
@@ -56,7 +55,7 @@ interface OpenedFile {
 }
 
 function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile {
-  const { path, onDamaged } = options;
+  const { path, events } = options;
   try {
     return openHeld(sqlite, options);
   } catch (why) {
@@ -69,7 +68,7 @@ function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile 
           openToRead: () => openToRead(sqlite, path),
           openToWrite: () => {
             const { file, damage } = openHeld(sqlite, options);
-            if (damage !== undefined) onDamaged?.(damage);
+            if (damage !== undefined) events?.emit("store_damaged", damage);
             return file;
           },
         }),
@@ -83,7 +82,7 @@ function openFile(sqlite: typeof Sqlite, options: SqliteLogOptions): OpenedFile 
 
 function openHeld(
   sqlite: typeof Sqlite,
-  { path, clock, maxPages, openTimeoutMs, onRestored }: SqliteLogOptions,
+  { path, clock, maxPages, openTimeoutMs, events }: SqliteLogOptions,
 ): OpenedFile {
   const { database, reopen, damage } = openDatabase(sqlite, { path, nowMs: clock.now(), openTimeoutMs });
   const limited = (opened: DatabaseSync) => {
@@ -94,7 +93,7 @@ function openHeld(
     path,
     database: limited(database),
     reopen: () => limited(reopen()),
-    ...(onRestored && { onRestored }),
+    ...(events && { events }),
   });
   return { file, damage };
 }

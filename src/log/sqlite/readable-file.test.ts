@@ -5,8 +5,10 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { mayMount, smallDisk } from "../../../test/support/small-disk.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { openLiveLog } from "../live/open-live-log.ts";
 import { newTurn } from "../turn.fake.ts";
 import type { Damage } from "./damage.ts";
@@ -83,12 +85,15 @@ test.skipIf(!mayMount)(
     const { path, turnId } = await heldOn(disk.folder, { killed: true });
     disk.readOnly(true);
     const said: (MillraceError | undefined)[] = [];
+    const events = new Emitter<StoreLifecycle>();
+    events.on("store_failed", ({ error }) => said.push(error));
+    events.on("store_recovered", () => said.push(undefined));
     const fast = new FakeClock();
     const live = await openLiveLog({
       open: async () => (await openSqliteLog({ path, clock: fast })).store,
       capabilities: { survivesRestart: true, sharedBetweenProcesses: true },
       clock: fast,
-      onDegraded: (error) => said.push(error),
+      events,
     });
     onTestFinished(() => live.close());
     expect(said.map((error) => error?.code)).toEqual(["degraded"]);
@@ -124,7 +129,9 @@ test.skipIf(!mayMount)(
     writeFileSync(`${path}-wal`, wal);
     disk.readOnly(true);
     const damages: Damage[] = [];
-    const { store } = await openSqliteLog({ path, clock, onDamaged: (damage) => damages.push(damage) });
+    const events = new Emitter<StoreLifecycle>();
+    events.on("store_damaged", (damage) => damages.push(damage));
+    const { store } = await openSqliteLog({ path, clock, events });
     expect(damages).toEqual([{ copy: undefined, lostKeys: 1 }]);
     const { caller } = keyed("");
     expect(await store.list({ caller, idempotencyKey: "held", limit: 1 })).toHaveLength(1);

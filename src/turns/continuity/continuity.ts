@@ -2,7 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import type { TrajectoryNotes } from "../left-behind.ts";
+import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
 import { type Choice, drop, expire, give, type LiveTrajectories, noTrajectories, take } from "./live-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
 

@@ -1,6 +1,6 @@
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
-import type { End } from "../answer.ts";
+import type { End } from "../run/answer.ts";
 import type { CallOutcome } from "./call-desk.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 

@@ -1,5 +1,5 @@
 import type { TurnEventBody, Usage } from "../../log/event.ts";
-import type { Answer, End } from "../answer.ts";
+import type { Answer, End } from "../run/answer.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerReader, type AnswerResult } from "./answer-reader.ts";
 

@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { Emitter } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
+import type { UsageLifecycle } from "../lifecycle.ts";
 import { snapshotOf } from "../snapshot.fake.ts";
 import { type FallbackHistory, openFallbackHistory } from "./fallback-history.ts";
 import { turnFake } from "./history.fake.ts";
@@ -34,11 +36,14 @@ afterEach(async () => {
 });
 
 function open(setAside?: () => void): FallbackHistory {
+  const events = new Emitter<UsageLifecycle>();
+  events.on("history_failed", ({ error }) => told.push(error));
+  events.on("history_recovered", () => told.push(undefined));
   history = openFallbackHistory({
     open: () =>
       openHistory({ file, keepDays: 400, openTimeoutMs: 10, ...(setAside === undefined ? {} : { setAside }) }),
     clock,
-    onDegraded: (error) => told.push(error),
+    events,
   });
   healing = history.heal(stop.signal);
   return history;

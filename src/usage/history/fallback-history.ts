@@ -1,6 +1,8 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
+import type { UsageLifecycle } from "../lifecycle.ts";
 import type { UsageHistory } from "./history.ts";
 import { openHistory } from "./sqlite-history.ts";
 
@@ -13,8 +15,7 @@ export interface FallbackHistoryOptions {
   /** Opens the history; called again while it fails. Quick also then: nothing else runs meanwhile. Throws `degraded`. */
   readonly open: () => UsageHistory;
   readonly clock: Clock;
-  /** Told when the history begins to fail, with why, and when it is well again. */
-  readonly onDegraded: (error: MillraceError | undefined) => void;
+  readonly events?: EventSink<UsageLifecycle>;
 }
 
 /** A history that goes on when its file cannot be used: what is added waits in memory until it can. */
@@ -30,7 +31,7 @@ export interface FallbackHistory extends UsageHistory {
  * reading counts once. What was there before cannot be told meanwhile: asking for it throws why, so that nobody takes a part
  * for the whole. Throws what `open` throws beside `degraded`.
  */
-export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistoryOptions): FallbackHistory {
+export function openFallbackHistory({ open, clock, events }: FallbackHistoryOptions): FallbackHistory {
   const memory = openHistory({ file: ":memory:", keepDays: 400 });
   const waiting: ((history: UsageHistory) => void)[] = [];
   let primary: UsageHistory | undefined;
@@ -43,7 +44,7 @@ export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistory
       return true;
     } catch (error) {
       if (!isDegraded(error)) throw error;
-      if (degradedBy?.message !== error.message) onDegraded(error);
+      if (degradedBy?.message !== error.message) events?.emit("history_failed", { error });
       degradedBy = error;
       return false;
     }
@@ -103,7 +104,7 @@ export function openFallbackHistory({ open, clock, onDegraded }: FallbackHistory
         });
         if (!isWell) continue;
         degradedBy = undefined;
-        onDegraded(undefined);
+        events?.emit("history_recovered", {});
       }
     },
     reopen() {

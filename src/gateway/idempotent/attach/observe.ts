@@ -1,5 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
-import type { StreamTurns } from "../../../turns/attachment.ts";
+import type { StreamTurns } from "../../../turns/attach/attachment.ts";
 import { readPayload } from "../../dialects/idempotent/client-message.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { StreamState } from "../stream/stream-state.ts";

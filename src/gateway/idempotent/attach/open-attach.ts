@@ -1,6 +1,6 @@
 import type { TurnId } from "../../../base/ids.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment, StreamTurns } from "../../../turns/attachment.ts";
+import type { Attachment, StreamTurns } from "../../../turns/attach/attachment.ts";
 import type { StartedTurn } from "../../../turns/turns.ts";
 import { eventIn } from "../../dialects/idempotent/event-id.ts";
 import type { RpcParts } from "../../http/rpc-handler.ts";
@@ -77,7 +77,7 @@ export async function openAttach(
       return undefined;
     }
     place?.take();
-    attachment = await streams.attach(ask.name, ask.intent, ask.ticket, ask.number, ask.graceMs);
+    attachment = await streams.attach(ask.name, ask.intent, ask);
     const state = new StreamState(attachment.accepted);
     const stored = await readStored(attachment, state, ask, stopping);
     noteReturn(parts, ask, state);

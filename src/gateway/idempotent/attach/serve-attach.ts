@@ -10,7 +10,7 @@ import {
   type StreamUnifiedChatResponseWithToolsIdempotent as ServerMessage,
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment } from "../../../turns/attachment.ts";
+import type { Attachment } from "../../../turns/attach/attachment.ts";
 import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../../dialects/idempotent/errors.ts";
 import { isAnswering, lookAgainMs } from "../../http/timing.ts";

@@ -9,7 +9,7 @@ import {
   type StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment, StreamTurns } from "../../../turns/attachment.ts";
+import type { Attachment, StreamTurns } from "../../../turns/attach/attachment.ts";
 import { parseMessage } from "../../dialects/idempotent/client-message.ts";
 import { type MessageInit, say } from "../raw-client.fake.ts";
 import { Incoming } from "../rpc/incoming.ts";

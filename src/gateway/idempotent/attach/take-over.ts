@@ -1,6 +1,6 @@
 import { isMillraceError } from "../../../base/errors.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment, StreamTurns } from "../../../turns/attachment.ts";
+import type { Attachment, StreamTurns } from "../../../turns/attach/attachment.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { Incoming } from "../rpc/incoming.ts";
 import { StreamState } from "../stream/stream-state.ts";

@@ -1,6 +1,6 @@
 import { startOfLog } from "../../../base/ids.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment } from "../../../turns/attachment.ts";
+import type { Attachment } from "../../../turns/attach/attachment.ts";
 import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { Bell } from "./bell.ts";
 import { chainDigest } from "./chain.ts";

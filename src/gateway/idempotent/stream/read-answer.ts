@@ -1,5 +1,5 @@
 import { startOfLog, type TurnId } from "../../../base/ids.ts";
-import type { StreamReading } from "../../../turns/attachment.ts";
+import type { StreamReading } from "../../../turns/attach/attachment.ts";
 import { type Answer, AnswerFold, type Block } from "../../dialects/answer.ts";
 
 /** A turn that has ended: its blocks, and whether it waits for results of its calls. */

@@ -1,6 +1,6 @@
 import { MillraceError } from "../../../base/errors.ts";
 import { startOfLog } from "../../../base/ids.ts";
-import type { StreamReading } from "../../../turns/attachment.ts";
+import type { StreamReading } from "../../../turns/attach/attachment.ts";
 import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { refusal } from "../../dialects/idempotent/errors.ts";
 import { beforeFirst } from "../../dialects/idempotent/event-id.ts";

@@ -4,7 +4,7 @@ import type { TurnId } from "../../../base/ids.ts";
 import { superseded } from "../../../log/superseded.ts";
 import type { Models } from "../../../models/model.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
-import type { Attachment, Sent } from "../../../turns/attachment.ts";
+import type { Attachment, Sent } from "../../../turns/attach/attachment.ts";
 import type { StartedTurn, StartTurn } from "../../../turns/turns.ts";
 import {
   type ClientInput,

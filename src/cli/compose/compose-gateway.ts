@@ -1,0 +1,88 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import type { OpenBackends } from "../../backends/open-backend.ts";
+import type { Emitter } from "../../base/emitter.ts";
+import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
+import { openIdempotent } from "../../gateway/idempotent/open-idempotent.ts";
+import type { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
+import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
+import type { StoreState } from "../../gateway/options.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import type { Schemas } from "../../schema/open-schemas.ts";
+import type { StreamTurns } from "../../turns/attach/attachment.ts";
+import type { Meter } from "../../usage/meter.ts";
+import { agentStats, type ComposedAgents } from "../agents/compose-agents.ts";
+import { healthDetails } from "../gateway-process/health-details.ts";
+import { keyInFile } from "../gateway-process/key-file.ts";
+import { sessionFile } from "../gateway-process/session-file.ts";
+import { dashboardFolder, version } from "../package-files.ts";
+import type { ComposeOptions } from "./compose-options.ts";
+import type { OpenedStore } from "./compose-store.ts";
+import type { ModelsWithWindows } from "./context-windows.ts";
+import { ideVerdicts } from "./ide-verdicts.ts";
+import type { GatewayLifecycle } from "./lifecycle.ts";
+import { streamQuotasOf } from "./stream-quotas.ts";
+
+export interface GatewayParts extends ModelsWithWindows {
+  readonly options: ComposeOptions;
+  /** Random, made at each start. */
+  readonly instance: string;
+  readonly events: Emitter<GatewayLifecycle>;
+  readonly metrics: GatewayMetrics;
+  readonly schemas: Schemas;
+  readonly finder: IdeFinder;
+  readonly agents: ComposedAgents;
+  readonly backends: OpenBackends;
+  readonly opened: OpenedStore;
+  readonly turns: StreamTurns;
+  readonly meter: Meter;
+}
+
+/** The HTTP side of a gateway over its parts. */
+export function composeGateway(parts: GatewayParts): OpenGateway {
+  const { options, instance, events, metrics, schemas, finder, agents, backends, opened, turns, meter } = parts;
+  const { io, log, folder, storeFile, redis, retention, key, keyFile } = options;
+  const { clock } = io;
+  return openGateway({
+    turns,
+    events,
+    meter,
+    rpc: openIdempotent(turns, streamQuotasOf(io.env, retention.windowMs)),
+    metrics,
+    storeState: () => describeStore(opened),
+    // With a shared server the file holds the usage history alone.
+    logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
+    dashboard: readDashboard(dashboardFolder),
+    dashboardText: options.dashboardText,
+    sessionStore: sessionFile(join(folder, "sessions.json")),
+    ides: ideVerdicts(finder, schemas, clock),
+    agents: () => agentStats(agents),
+    healthDetails: healthDetails(finder, backends),
+    models: parts.models,
+    contextTokens: parts.contextTokens,
+    clock,
+    log,
+    instance,
+    keys: [{ name: "owner", key }],
+    ...(keyFile === undefined ? {} : { keyInFile: keyInFile(keyFile, clock) }),
+    version: version(),
+    allowedHosts: options.allowedHosts,
+    allowedOrigins: options.allowedOrigins,
+  });
+}
+
+function describeStore(opened: OpenedStore): StoreState {
+  const error = opened.degradedBy();
+  const damage = opened.damage();
+  return {
+    degraded: error !== undefined,
+    why: error?.message ?? null,
+    hint: error?.hint ?? null,
+    damaged: damage === undefined ? null : { copy: damage.copy ?? null, lost_keys: damage.lostKeys },
+  };
+}
+
+/** Bytes that the SQLite file takes, with what is not merged into it yet. */
+function bytesOf(file: string): number {
+  return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
+}

@@ -1,0 +1,37 @@
+import type { Secret } from "../../base/secret.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
+import type { IdeOverrides } from "../../ide/discover/overrides.ts";
+import type { Retention } from "../../log/retention.ts";
+import type { Config } from "../config/config-schema.ts";
+import type { Io } from "../terminal/io.ts";
+import type { AskingOptions } from "./compose-upstream.ts";
+import type { RedisAddress } from "./redis-address.ts";
+
+/** What a gateway is made from: the settings of its command and its process. */
+export interface ComposeOptions extends AskingOptions {
+  readonly io: Io;
+  readonly overrides: IdeOverrides;
+  /** The user's configuration file. */
+  readonly config: Config;
+  readonly log: GatewayLog;
+  readonly key: Secret;
+  /** The file that holds it, where one does: looked into when a request carries another key. */
+  readonly keyFile?: string;
+  /** Millrace's own folder. */
+  readonly folder: string;
+  /** The SQLite file of the log and the usage history; undefined keeps them in memory. */
+  readonly storeFile: string | undefined;
+  /** The Redis server that holds the log instead. */
+  readonly redis?: RedisAddress | undefined;
+  /** The file of the key that seals the log; made where there is none. */
+  readonly logKeyFile: string;
+  readonly graceMs: number;
+  readonly retention: Retention;
+  readonly implicitJoins: boolean;
+  /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
+  readonly continuityIdleMs: number | undefined;
+  /** Whether the dashboard may show the texts of prompts and answers. */
+  readonly dashboardText: boolean;
+  readonly allowedHosts: readonly string[];
+  readonly allowedOrigins: readonly string[];
+}

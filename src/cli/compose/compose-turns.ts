@@ -1,0 +1,65 @@
+import type { Backends } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Emitter } from "../../base/emitter.ts";
+import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import type { LogStore } from "../../log/store.ts";
+import type { StreamTurns } from "../../turns/attach/attachment.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
+import { openTurns } from "../../turns/open-turns.ts";
+import { estimateTokens } from "../../turns/prompt/estimate.ts";
+import { layoutPrompt } from "../../turns/prompt/layout.ts";
+import type { UsageLifecycle } from "../../usage/lifecycle.ts";
+import type { LimitsSnapshot } from "../../usage/limits.ts";
+import { quotaReset } from "../../usage/quota-reset.ts";
+import { ownerIsGone } from "../gateway-process/owner.ts";
+import { trajectoryNotes } from "./own-cascades.ts";
+
+export interface TurnParts {
+  readonly clock: Clock;
+  readonly store: LogStore;
+  readonly backends: Backends;
+  readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
+  readonly journal: CascadeJournal;
+  /** Names this process in the store and the journal. */
+  readonly owner: string;
+  readonly contextTokens: (modelUid: string) => number | undefined;
+  readonly graceMs: number;
+  readonly implicitJoins: boolean;
+  /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
+  readonly continuityIdleMs: number | undefined;
+}
+
+/** The turns of a gateway, with prompts laid out for their models. */
+export function composeTurns(parts: TurnParts): StreamTurns {
+  const { clock, store, backends, events, journal, owner, contextTokens, graceMs, implicitJoins } = parts;
+  const { continuityIdleMs: idleMs } = parts;
+  return openTurns({
+    store,
+    backends,
+    clock,
+    events,
+    graceMs,
+    implicitJoins,
+    owner,
+    ownerIsGone: (other) => ownerIsGone(other, owner),
+    layout: (request, model, continues) =>
+      layoutPrompt(
+        request,
+        { ...model, contextTokens: contextTokens(model.uid) },
+        continues === undefined ? {} : { continues },
+      ).prompt,
+    countTokens: estimateTokens,
+    resetOf: quotaResets(events, clock),
+    trajectoryNotes: trajectoryNotes(journal, owner, clock),
+    ...(idleMs === undefined ? {} : { continuity: { idleMs } }),
+  });
+}
+
+/** When the quota of the plans that pay for prompts resets, as the last reading told it; Antigravity is metered only. */
+function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): () => number | undefined {
+  let plans: readonly LimitsSnapshot[] = [];
+  events.on("limits_changed", ({ readings }) => {
+    plans = readings.map(({ snapshot }) => snapshot).filter(({ ide }) => ide !== "antigravity");
+  });
+  return () => quotaReset(plans, clock.now());
+}

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { Emitter } from "../../base/emitter.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { GatewayLifecycle } from "./lifecycle.ts";
+import { logLifecycle } from "./log-lifecycle.ts";
+
+test("what happens in a gateway's life becomes log lines, without a stack but for what nobody expected", () => {
+  const lines: (readonly [string, string, Readonly<Record<string, unknown>>])[] = [];
+  const events = new Emitter<GatewayLifecycle>();
+  const log = {
+    write: (...line: (typeof lines)[number]) => {
+      lines.push(line);
+    },
+  };
+  logLifecycle(events, log, { store: "redis", file: "turns.db" });
+  const error = new MillraceError("degraded", "The disk is full.", { hint: "Make room." });
+  events.emit("store_failed", { error });
+  events.emit("store_recovered", {});
+  events.emit("store_damaged", { copy: "turns.db.damaged-1", lostKeys: 2 });
+  events.emit("history_failed", { error });
+  events.emit("history_recovered", {});
+  events.emit("turn_problem", { event: "turn_adopt_failed", turnId: "turn_1" as TurnId, error: "odd" });
+  expect(lines).toEqual([
+    ["error", "store_degraded", { store: "redis", why: "The disk is full.", hint: "Make room." }],
+    ["info", "store_healed", { store: "redis" }],
+    ["error", "store_damaged", { store: "redis", copy: "turns.db.damaged-1", lost_keys: 2 }],
+    ["error", "usage_degraded", { file: "turns.db", why: "The disk is full.", hint: "Make room." }],
+    ["info", "usage_healed", { file: "turns.db" }],
+    ["warn", "turn_adopt_failed", { turnId: "turn_1", error: "odd" }],
+  ]);
+});

@@ -1,0 +1,40 @@
+import type { EventSource } from "../../base/emitter.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
+import type { Ide } from "../../ide/ide.ts";
+import type { GatewayLifecycle } from "./lifecycle.ts";
+
+/** Writes the log lines of the gateway's life. `store` and `file` name where turns and the usage history are kept. */
+export function logLifecycle(
+  events: EventSource<GatewayLifecycle>,
+  log: GatewayLog,
+  { store, file }: { readonly store: string | undefined; readonly file: string | undefined },
+): void {
+  events.on("turn_problem", ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }));
+  events.on("store_failed", ({ error: { message: why, hint } }) =>
+    log.write("error", "store_degraded", { store, why, hint }),
+  );
+  events.on("store_recovered", () => log.write("info", "store_healed", { store }));
+  events.on("store_restored", () => log.write("warn", "store_restored", { store }));
+  events.on("store_damaged", ({ copy, lostKeys }) =>
+    log.write("error", "store_damaged", { store, copy, lost_keys: lostKeys }),
+  );
+  events.on("history_failed", ({ error: { message: why, hint } }) =>
+    log.write("error", "usage_degraded", { file, why, hint }),
+  );
+  events.on("history_recovered", () => log.write("info", "usage_healed", { file }));
+  events.on("history_set_aside", ({ copy }) => log.write("warn", "usage_set_aside", { file, copy }));
+  events.on("usage_unrecorded", ({ error }) => log.write("warn", "usage not recorded", { error: String(error) }));
+  events.on("agent_models_unread", ({ agent, error }) =>
+    log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
+  );
+  events.on("ide_found", (ide) => log.write("info", "ide_found", named(ide)));
+  events.on("ide_lost", (ide) => log.write("info", "ide_lost", named(ide)));
+}
+
+function named({ variant, build, pid }: Ide): Readonly<Record<string, unknown>> {
+  return { variant, build, pid };
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,15 @@
+import type { NoDetails } from "../base/emitter.ts";
+import type { MillraceError } from "../base/errors.ts";
+import type { Damage } from "./sqlite/damage.ts";
+
+/** What happens to the store of the log. */
+export interface StoreLifecycle {
+  /** It begins to fail, or fails for another reason as it is tried again: turns stay in memory. */
+  readonly store_failed: { readonly error: MillraceError };
+  /** It takes writes again, and has what it lacked. */
+  readonly store_recovered: NoDetails;
+  /** Its file was gone and is back, with all that it held: others that have it open must open it anew. */
+  readonly store_restored: NoDetails;
+  /** Its file was found damaged, as it was opened. */
+  readonly store_damaged: Damage;
+}

@@ -1,0 +1,105 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { AttachedStream, AttachIntent, StreamName } from "../../log/client-stream.ts";
+import type { CancelledBy } from "../../log/event.ts";
+import type { LogStore } from "../../log/store.ts";
+import type { Reading } from "../read/reading.ts";
+import { FailedBodies } from "../start/failed-series.ts";
+import type { Launcher } from "../start/launcher.ts";
+import { refuseRepeat } from "../start/refuse-repeat.ts";
+import type { Starting } from "../start/starting.ts";
+import type { StartTurn } from "../turns.ts";
+import {
+  type Attachment,
+  type AttachOptions,
+  neverSuperseded,
+  type Sent,
+  type StreamMessage,
+  watchSuperseded,
+} from "./attachment.ts";
+
+export interface AttachingOptions {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly reading: Pick<Reading, "read" | "follow" | "noteReader">;
+  readonly starting: Pick<Starting, "supersedeOthers">;
+  readonly launcher: Launcher;
+  readonly running: {
+    cancel(turnId: TurnId, by: CancelledBy, stream: AttachedStream): Promise<boolean>;
+  };
+}
+
+/** Attaches clients to their streams, and starts the turns that the messages of a stream ask for. */
+export class Attaching {
+  readonly #options: AttachingOptions;
+  readonly #store: LogStore;
+  readonly #clock: Clock;
+  readonly #failedBodies: FailedBodies;
+
+  constructor(options: AttachingOptions) {
+    this.#options = options;
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#failedBodies = new FailedBodies(() => options.clock.now());
+  }
+
+  /** As `StreamTurns.attach`. */
+  async attach(name: StreamName, intent: AttachIntent, { graceMs, ...proof }: AttachOptions = {}): Promise<Attachment> {
+    const { reading, running } = this.#options;
+    const stream = await this.#store.attachStream(name, intent, proof.ticket, proof.number);
+    const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
+    const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
+    const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);
+    if (intent !== "observe") {
+      const last = turnIds.at(-1);
+      // before the client is told when the stream expires; reading says it where the turn has expired
+      if (last !== undefined) await bestEffort(reading.noteReader(last, graceMs));
+      await this.#store.keepTogether(turnIds);
+    }
+    return {
+      epoch,
+      accepted,
+      expiresAtMs,
+      serverNowMs: this.#clock.now(),
+      nextTicket,
+      degraded,
+      superseded,
+      send: async (message, start, signal) => {
+        const sent =
+          start === undefined ? await this.#admit(stream, message) : await this.#start(stream, message, start, signal);
+        if (sent.turn !== undefined) {
+          turnIds.push(sent.turn.turnId);
+          await bestEffort(this.#store.keepTogether(turnIds)); // the next attach does it too
+        }
+        return sent;
+      },
+      cancel: (turnId, by) => running.cancel(turnId, by, stream),
+      read: (turnId, after, signal) => reading.read(turnId, after, signal, name),
+      get: (turnId) => this.#store.get(turnId, name),
+      follow: (turnId, after, signal) => reading.follow(turnId, after, signal, name),
+      close: stop,
+    };
+  }
+
+  async #admit(stream: AttachedStream, message: StreamMessage): Promise<Sent> {
+    const { outcome } = await this.#store.admit(stream, message);
+    return { outcome, turn: undefined };
+  }
+
+  async #start(stream: AttachedStream, message: StreamMessage, start: StartTurn, signal: AbortSignal): Promise<Sent> {
+    const { launcher, starting, owner } = this.#options;
+    const { body } = start;
+    if (body !== undefined) refuseRepeat(this.#failedBodies.seriesOf(body), this.#clock.now(), "stream");
+    const prepared = await launcher.prepare(start, signal);
+    const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });
+    if (admitted.outcome !== "admitted" || admitted.turn === undefined)
+      return { outcome: admitted.outcome, turn: undefined };
+    const { record, writer } = admitted.turn;
+    const watches = body === undefined ? [] : [this.#failedBodies.watch(body)];
+    const begun = launcher.begin(record, launcher.launch(prepared, writer, watches), signal);
+    await starting.supersedeOthers(record);
+    return { outcome: "admitted", turn: begun };
+  }
+}

@@ -1,0 +1,26 @@
+import type { TurnId } from "../base/ids.ts";
+import type { NewTurn, TurnRecord } from "../log/store.ts";
+import type { CallOutcome } from "./tools/call-desk.ts";
+
+/** Something that went wrong beside an answer, for the gateway's own log: never a prompt, an answer or a secret. */
+export interface TurnProblem {
+  readonly event: "turn_run_failed" | "turn_adopt_failed" | "turn_upkeep_failed";
+  readonly turnId: TurnId | undefined;
+  readonly error: unknown;
+}
+
+/** What happens to the turns of this process. */
+export interface TurnLifecycle {
+  /** A new turn is stored, and runs here. */
+  readonly turn_started: { readonly turnId: TurnId };
+  /** The upstream answered a poll. */
+  readonly turn_polled: { readonly turnId: TurnId };
+  /** This process goes on with a turn whose process is gone; the record says how far its log is. */
+  readonly turn_adopted: TurnRecord;
+  /** At the end of a turn with tool calls: one outcome a call. Twice, it may be, for a turn that was adopted. */
+  readonly tool_calls_judged: {
+    readonly turn: Pick<NewTurn, "turnId" | "modelUid">;
+    readonly outcomes: readonly CallOutcome[];
+  };
+  readonly turn_problem: TurnProblem;
+}

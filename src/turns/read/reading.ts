@@ -1,0 +1,122 @@
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { EventId, TurnId } from "../../base/ids.ts";
+import type { TurnEvent } from "../../log/event.ts";
+import type { OutlinedEvent } from "../../log/outline.ts";
+import { readOutline, readTurn } from "../../log/read-turn.ts";
+import type { LogStore, Opening, TurnRecord } from "../../log/store.ts";
+import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
+import type { Readers } from "./readers.ts";
+
+/** The turns that this process runs, as far as reading knows them. */
+export interface RunningTurnsRead {
+  /** Aborts when the turns stop. */
+  readonly stopping: AbortSignal;
+  isRunning(turnId: TurnId): boolean;
+  /** A turn that runs here goes on this long without a reader; it keeps a longer grace time. */
+  extendGrace(turnId: TurnId, graceMs: number): void;
+}
+
+export interface ReadingOptions {
+  readonly store: LogStore;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly ownerIsGone?: (owner: string) => boolean;
+  readonly readers: Readers;
+  readonly running: RunningTurnsRead;
+}
+
+/** Reads turns, and knows who reads which. */
+export class Reading {
+  readonly #options: ReadingOptions;
+  readonly #store: LogStore;
+  readonly #clock: Clock;
+  readonly #readers: Readers;
+  readonly #running: RunningTurnsRead;
+
+  constructor(options: ReadingOptions) {
+    const { store, clock, readers, running } = options;
+    this.#options = options;
+    this.#store = store;
+    this.#clock = clock;
+    this.#readers = readers;
+    this.#running = running;
+  }
+
+  /** As `Turns.read`; `opening` has the client's key of a turn that was sealed with one. */
+  async *read(
+    turnId: TurnId,
+    after: EventId,
+    signal: AbortSignal,
+    opening: Opening = {},
+  ): AsyncGenerator<TurnEvent, void> {
+    const leave = this.#readers.enter(turnId);
+    const reading = new AbortController();
+    let noting: Promise<void> | undefined;
+    try {
+      await this.#store.noteAttached(turnId, this.#clock.now());
+      if (!this.#running.isRunning(turnId)) noting = noteWhileReading(this.#store, turnId, this.#clock, reading.signal);
+      yield* this.follow(turnId, after, signal, opening);
+      await this.#store.noteDelivered(turnId);
+    } finally {
+      leave();
+      reading.abort();
+      await noting;
+      if (!this.#running.isRunning(turnId)) this.#readers.forget(turnId);
+    }
+  }
+
+  /** As `Turns.follow`. */
+  follow(
+    turnId: TurnId,
+    after: EventId,
+    signal: AbortSignal,
+    { clientKey }: Opening = {},
+  ): AsyncGenerator<TurnEvent, void> {
+    return this.#untilStopped(signal, (reading) => readTurn(this.#store, turnId, after, reading, { clientKey }));
+  }
+
+  /** As `Turns.outline`. */
+  outline(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<OutlinedEvent, void> {
+    return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
+  }
+
+  /** Whether somebody reads the turn. Readers here are known; another process notes its readers every few seconds. */
+  hasReader(record: TurnRecord): boolean {
+    const { owner, ownerIsGone = () => false } = this.#options;
+    if (this.#readers.has(record.turnId)) return true;
+    if (record.owner === owner || ownerIsGone(record.owner)) return false;
+    return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
+  }
+
+  /** As `Turns.noteAttached`. Rejects with what the store throws, but extends the grace of a turn that runs here first. */
+  async noteReader(turnId: TurnId, graceMs: number | undefined): Promise<void> {
+    if (graceMs !== undefined) this.#running.extendGrace(turnId, graceMs);
+    await this.#store.noteAttached(turnId, this.#clock.now(), graceMs);
+  }
+
+  /** As `Turns.noteAttached`. */
+  async noteReaderOf(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord> {
+    try {
+      await this.noteReader(record.turnId, graceMs);
+      return (await this.#store.get(record.turnId)) ?? record;
+    } catch {
+      return record; // reading it will say what is wrong
+    }
+  }
+
+  async *#untilStopped<E>(
+    signal: AbortSignal,
+    read: (signal: AbortSignal) => AsyncGenerator<E, void>,
+  ): AsyncGenerator<E, void> {
+    const handedOver = this.#store.capabilities.survivesRestart ? this.#running.stopping : undefined;
+    try {
+      yield* read(AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]));
+    } catch (error) {
+      if (signal.aborted || handedOver?.aborted !== true) throw error;
+      throw new MillraceError("cancelled", "The gateway is stopping; the turn goes on when it runs again.", {
+        hint: "Send the same request again, or read the turn from the last event that you have.",
+      });
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import type { Clock } from "../../base/clock.ts";
+
+/** How far the clocks of machines that share a store may be apart; ms. */
+const skewMs = 10_000;
+
+/** The readers of one turn in this process, and since when it has none: by the monotonic clock. */
+export class TurnReaders {
+  readonly #clock: Clock;
+  #count = 0;
+  #unreadSinceMs: number;
+  #graceMs = 0;
+  readonly #changes = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#unreadSinceMs = clock.monotonic();
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** A reader reads until the returned function is called; a second call does nothing. */
+  enter(): () => void {
+    this.#count += 1;
+    this.#announce();
+    let here = true;
+    return () => {
+      if (!here) return;
+      here = false;
+      this.#count -= 1;
+      this.#unreadSinceMs = this.#clock.monotonic();
+      this.#announce();
+    };
+  }
+
+  /** How long the turn runs without a reader: the longest that was ever asked for. `Infinity`: to its end. */
+  extendGrace(graceMs: number): void {
+    if (graceMs <= this.#graceMs) return;
+    this.#graceMs = graceMs;
+    this.#announce();
+  }
+
+  /** Resolves once there is no reader here (at once if so). Rejects with the signal's reason. */
+  async untilNone(signal: AbortSignal): Promise<void> {
+    while (this.#count > 0) await this.#changed(signal);
+  }
+
+  /**
+   * Resolves once nobody has been here for the grace time, nor anywhere else: `seenElsewhereAtMs` (epoch ms) is asked at that moment
+   * and moves the end on. Never with an endless one. Rejects with the signal's reason.
+   */
+  async untilAbandoned(seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
+    let quietSinceMs = this.#unreadSinceMs;
+    for (;;) {
+      const graceMs = this.#graceMs;
+      if (this.#count > 0 || graceMs === Infinity) {
+        await this.#changed(signal);
+        quietSinceMs = this.#unreadSinceMs;
+        continue;
+      }
+      quietSinceMs = Math.max(quietSinceMs, this.#unreadSinceMs);
+      const leftMs = quietSinceMs + graceMs - this.#clock.monotonic();
+      if (leftMs > 0) {
+        await this.#changedWithin(leftMs, signal);
+        continue;
+      }
+      const seenAtMs = await seenElsewhereAtMs();
+      if (this.#count > 0 || this.#graceMs > graceMs) continue;
+      const agoMs = this.#clock.now() - seenAtMs;
+      if (agoMs < -skewMs) return; // noted before the clock was set back: who is there now would have said so since
+      const elsewhere = this.#clock.monotonic() - Math.max(0, agoMs);
+      if (elsewhere <= quietSinceMs || elsewhere + graceMs <= this.#clock.monotonic()) return;
+      quietSinceMs = elsewhere;
+    }
+  }
+
+  #announce(): void {
+    for (const change of this.#changes) change();
+  }
+
+  #changed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(signal.reason as Error); // passed on as the aborter gave it
+        return;
+      }
+      const leave = () => {
+        this.#changes.delete(change);
+        signal.removeEventListener("abort", onAbort);
+      };
+      const change = () => {
+        leave();
+        resolve();
+      };
+      const onAbort = () => {
+        leave();
+        reject(signal.reason as Error); // as above
+      };
+      this.#changes.add(change);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  async #changedWithin(ms: number, signal: AbortSignal): Promise<void> {
+    const either = new AbortController();
+    const both = AbortSignal.any([signal, either.signal]);
+    const quiet = (promise: Promise<void>) => promise.catch(() => undefined);
+    await Promise.race([quiet(this.#changed(both)), quiet(this.#clock.sleep(ms, both))]);
+    either.abort();
+    signal.throwIfAborted();
+  }
+}

@@ -1,0 +1,199 @@
+import type { Batch, StopReason } from "../../backends/backend.ts";
+import { bestEffort, within } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { toMillraceError } from "../../base/errors.ts";
+import { type CancelledBy, isTerminal, type TurnEventBody } from "../../log/event.ts";
+import type { LogWriter } from "../../log/store.ts";
+import { decide, isOver, stopFor, type TurnInput, type TurnState } from "./decide.ts";
+import type { Exchange } from "./exchange.ts";
+import { mergeDeltas } from "./merge-deltas.ts";
+import { type Step, through } from "./step.ts";
+
+/** How long a cancel waits for the backend, to be found and then to be told, before the turn ends; ms each. */
+const cancelFirstMs = 1_000;
+
+export interface RunnerOptions {
+  /** Rejects where the turn is not stored after all: what was begun upstream is then cancelled, and no prompt is sent. */
+  readonly writer: LogWriter | Promise<LogWriter>;
+  /** Where the log stands; `created` for a new turn. */
+  readonly state: TurnState;
+  /** Finds the backend. The reason of the signal is a `StopReason`. May throw what finding a backend throws. */
+  readonly open: (signal: AbortSignal) => Promise<Exchange>;
+  readonly steps: readonly Step[];
+  readonly clock: Clock;
+}
+
+/**
+ * Runs one turn: takes the batches of its exchange, passes each through the steps and the machine, and appends the result.
+ * The only writer of the turn's log. `stop` may come at any time; the first one counts. Source: docs/turn-machine.md.
+ */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #stopUpstream = new AbortController();
+  readonly #stopped: Promise<TurnInput>;
+  #stop: (input: TurnInput) => void = () => {};
+  #stopping: TurnInput | undefined;
+  #state: TurnState;
+  #upstreamEnded = false;
+  /** The exchange, from the search for its backend to the end of its clean-up. Never rejects. */
+  #working: Promise<TurnInput> | undefined;
+  #opened = false;
+  readonly #opening = Promise.withResolvers<void>();
+  /** The batch that is being stored. Never rejects. */
+  #storing: Promise<unknown> = Promise.resolve();
+  #logFailure: { readonly error: unknown } | undefined;
+  readonly #stored = Promise.withResolvers<void>();
+  readonly #over = Promise.withResolvers<void>();
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#state = options.state;
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
+  }
+
+  get state(): TurnState {
+    return this.#state;
+  }
+
+  /** Resolves when the turn is over here, which may be before the backend has cleaned up. Never rejects. */
+  get over(): Promise<void> {
+    return this.#over.promise;
+  }
+
+  /** Resolves when the log has the first event of this runner, or the turn is over here. Never rejects. */
+  get stored(): Promise<void> {
+    return this.#stored.promise;
+  }
+
+  /** Ends the turn, or hands it over. Takes effect even while the backend is silent. */
+  stop(why: { readonly type: "cancel"; readonly by: CancelledBy } | { readonly type: "detach" }): void {
+    if (this.#stopping !== undefined) return;
+    this.#stopping = why;
+    this.#stop(why);
+  }
+
+  /**
+   * Begins upstream while the turn is still being stored: nothing is appended, and so no prompt is sent, before the writer is
+   * there. Resolves when the backend has cleaned up; never rejects.
+   */
+  async begin(): Promise<void> {
+    this.#working ??= this.#work();
+    void bestEffort(Promise.resolve(this.#options.writer), () => this.#tell("cancel"));
+    await this.#working;
+  }
+
+  /** Resolves when the turn is over here and the backend has cleaned up. Rejects with what the log throws. */
+  async run(): Promise<TurnState> {
+    let input: TurnInput;
+    try {
+      const goesOn = this.#stopping === undefined || wasAskedFor(this.#stopping); // else it is over before it goes on
+      if (goesOn) this.#working ??= this.#work();
+      input = await Promise.race([this.#stopped, ...(this.#working === undefined ? [] : [this.#working])]);
+      if (wasAskedFor(input)) await this.#cancelUpstream();
+      await this.#storing;
+      if (this.#logFailure !== undefined) throw this.#logFailure.error;
+      if (!isOver(this.#state)) await this.#step([input]);
+    } finally {
+      this.#stored.resolve();
+      this.#over.resolve();
+      if (!isOver(this.#state)) this.#tell("cancel"); // the log failed for good
+      if (this.#opened) await this.#working;
+    }
+    if (input.type !== "detach") await this.#working; // a backend that is found late is told as well
+    return this.#state;
+  }
+
+  async #work(): Promise<TurnInput> {
+    const { signal } = this.#stopUpstream;
+    try {
+      const exchange = await this.#options.open(signal);
+      this.#opened = true;
+      if (this.#stopping !== undefined && wasAskedFor(this.#stopping)) this.#tell("cancel"); // as that of any other turn
+      this.#opening.resolve();
+      const isLeftAlone = signal.aborted && signal.reason === ("detach" satisfies StopReason);
+      if (!isLeftAlone) await exchange((batch) => this.#deliver(batch), signal);
+      return { type: "upstream_ended" };
+    } catch (error) {
+      return { type: "upstream_threw", error: toMillraceError(error) };
+    } finally {
+      this.#opening.resolve();
+    }
+  }
+
+  /**
+   * Before the terminal event, for as long as that may take: once the log has it nobody comes back to this turn, not even after a
+   * crash. Another process that takes the turn over meanwhile finds the request to cancel, and does the same.
+   */
+  async #cancelUpstream(): Promise<void> {
+    const { clock } = this.#options;
+    if (!this.#opened) await within(this.#opening.promise, cancelFirstMs, clock);
+    if (!this.#opened || this.#working === undefined) return;
+    this.#stopUpstream.abort("cancel" satisfies StopReason);
+    await within(bestEffort(this.#working), cancelFirstMs, clock);
+  }
+
+  /** Stores what one poll answered in one transaction. False: the turn is over or stopped, and nothing more is taken. */
+  #deliver(batch: Batch): Promise<boolean> {
+    const stored = this.#store(batch);
+    this.#storing = stored;
+    return stored;
+  }
+
+  async #store(batch: Batch): Promise<boolean> {
+    try {
+      await this.#options.writer;
+    } catch {
+      this.#tell("cancel"); // not stored, so not asked either
+      return false;
+    }
+    if (this.#stopping !== undefined || isOver(this.#state)) return false;
+    this.#upstreamEnded ||= batch.some(isTerminal);
+    try {
+      await this.#step(batch.map((body) => ({ type: "event", body })));
+    } catch (error) {
+      this.#logFailure = { error };
+      this.#tell("cancel");
+      return false;
+    }
+    return !isOver(this.#state);
+  }
+
+  async #step(inputs: readonly TurnInput[]): Promise<void> {
+    this.#upstreamEnded ||= inputs.some(({ type }) => type === "upstream_ended" || type === "upstream_threw");
+    const appends: TurnEventBody[] = [];
+    let state = this.#state;
+    for (const input of this.#stepped(inputs)) {
+      const decision = decide(state, input);
+      state = decision.state;
+      appends.push(...decision.appends);
+    }
+    const writer = await this.#options.writer;
+    const { outcome } = await writer.append(mergeDeltas(appends), this.#options.clock.now());
+    this.#stored.resolve();
+    this.#state = outcome === "appended" ? state : decide(this.#state, { type: "fenced" }).state;
+    // only now: whoever fenced us off needs the upstream; a turn that was removed needs it no more
+    const reason = outcome === "removed" ? "cancel" : stopFor(this.#state, this.#upstreamEnded);
+    if (reason !== undefined) this.#tell(reason);
+    if (isOver(this.#state)) this.#over.resolve();
+  }
+
+  /** Terminal events that are made here pass through the steps too: they give back the text that they hold. */
+  #stepped(inputs: readonly TurnInput[]): readonly TurnInput[] {
+    return inputs.flatMap((input): readonly TurnInput[] => {
+      const bodies = input.type === "event" ? [input.body] : decide(this.#state, input).appends;
+      if (bodies.length === 0) return [input];
+      return through(this.#options.steps, bodies).map((body) => ({ type: "event", body }));
+    });
+  }
+
+  #tell(reason: StopReason): void {
+    this.#stopUpstream.abort(reason);
+  }
+}
+
+/** A cancel that is stored with the turn, as a request; a stop's is not, and an IDE's own needs none. */
+function wasAskedFor(input: TurnInput): boolean {
+  return input.type === "cancel" && input.by !== "shutdown" && input.by !== "ide";
+}

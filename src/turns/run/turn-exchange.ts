@@ -1,0 +1,55 @@
+import type { Backend, Prompt, RunOptions } from "../../backends/backend.ts";
+import type { NewTurn } from "../../log/store.ts";
+import type { Continuity } from "../continuity/continuity.ts";
+import { Conversation } from "../continuity/conversation.ts";
+import { planAnswer } from "../tools/answer-plan.ts";
+import { type Begun, type Exchange, exchange } from "./exchange.ts";
+import { continuedPromptOf, type Planning } from "./turn-plan.ts";
+
+type Turn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber" | "caller" | "session">;
+
+/** What is asked, and over what. */
+export interface Asked {
+  readonly backend: Backend;
+  readonly prompt: Prompt;
+  readonly run: RunOptions;
+  /** Where the log of a turn that another process began stands. */
+  readonly from?: Begun;
+}
+
+/** The exchange of a turn, its answer read by the turn's plan. Counts what became of its calls. */
+export function exchangeOf(
+  planning: Planning,
+  turn: Pick<Turn, "turnId" | "request" | "modelUid">,
+  asked: Asked,
+  conversation?: Conversation,
+): Exchange {
+  return exchange({
+    ...asked,
+    conversation,
+    plan: planAnswer(turn.request, turn.turnId.replace(/^turn_/, "")),
+    onReport: ({ outcomes }) => {
+      if (outcomes.length > 0) planning.events?.emit("tool_calls_judged", { turn, outcomes });
+    },
+  });
+}
+
+/**
+ * The exchange of a new turn. `continuity` resolves to `reused` or `rebuilt(reason)`, once that is known. Without continuity every
+ * prompt goes into a fresh trajectory.
+ */
+export function newTurnExchange(
+  planning: Planning,
+  continuity: Continuity | undefined,
+  turn: Turn,
+  asked: Asked,
+): { readonly exchange: Exchange; readonly continuity: Promise<string> } {
+  if (continuity === undefined) {
+    return { exchange: exchangeOf(planning, turn, asked), continuity: Promise.resolve("rebuilt(off)") };
+  }
+  const choice = continuity.choose(turn);
+  const continued = choice.type === "reuse" ? continuedPromptOf(planning, turn, choice.cascadeId) : undefined;
+  const travelled = Promise.withResolvers<string>();
+  const conversation = new Conversation({ continuity, asker: turn, choice, continued, onTravelled: travelled.resolve });
+  return { exchange: exchangeOf(planning, turn, asked, conversation), continuity: travelled.promise };
+}

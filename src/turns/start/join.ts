@@ -1,0 +1,87 @@
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { LogStore, TurnRecord } from "../../log/store.ts";
+import type { JoinTurn, StartTurn } from "../turns.ts";
+
+/** Throws `idempotency_conflict` when the turn that holds the request's key was started by another request. */
+export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick<TurnRecord, "fingerprint">): void {
+  if (held.fingerprint === asked.fingerprint) return;
+  throw new MillraceError("idempotency_conflict", "This idempotency key was used for a different request.");
+}
+
+/** What is known of an earlier turn of the same caller with the same fingerprint. */
+export interface Twin {
+  readonly record: TurnRecord;
+  /** Whether somebody reads it now, as far as this process can tell. */
+  readonly beingRead: boolean;
+}
+
+/**
+ * The earlier turn that a request without a key is most likely a repetition of: same session, and either still running
+ * with no reader, or finished while its reader was gone. Never one that failed or was cancelled (its repetition deserves
+ * another try), nor one whose answer was delivered whole: asking the same thing twice is a right. A request that says it
+ * is a retry joins a running turn although its reader seems to be there, or seems to have what it asked for (the response
+ * object of one in the background). Source: design.md, decision 11.
+ */
+export function implicitTwin(
+  asked: Pick<StartTurn, "session" | "retry">,
+  twins: readonly Twin[],
+): TurnRecord | undefined {
+  return twins.find(({ record, beingRead }) => {
+    if (record.session !== asked.session || record.idempotencyKey !== undefined) return false;
+    const wanting = !record.delivered && !beingRead;
+    if (record.ended) return record.outcome === "finished" && wanting;
+    return record.cancelRequested === undefined && (wanting || asked.retry === true);
+  })?.record;
+}
+
+/** Running turns that the request would join, were it not that somebody seems to read them. */
+export function twinsBeingRead(asked: Pick<StartTurn, "session">, twins: readonly Twin[]): readonly TurnRecord[] {
+  return twins
+    .filter(
+      ({ record, beingRead }) => beingRead && !record.ended && implicitTwin(asked, [{ record, beingRead: false }]),
+    )
+    .map(({ record }) => record);
+}
+
+/** The earlier turns that a request may be a repetition of. */
+export interface Twins {
+  /** The one that it joins. */
+  readonly twin?: TurnRecord;
+  /** Those that it would join if their readers in this process left. */
+  readonly beingRead: readonly TurnId[];
+  /** Without a key: every turn of this caller and body, newest first, those with a key too. */
+  readonly same: readonly TurnRecord[];
+}
+
+export interface TwinOptions {
+  readonly store: Pick<LogStore, "list">;
+  /** Whether a repeated request without a key may join its twin. */
+  readonly implicitJoins: boolean;
+  readonly hasReader: (record: TurnRecord) => boolean;
+  /** Whether a client of this process reads the turn. */
+  readonly hasReaderHere: (record: TurnRecord) => boolean;
+}
+
+/** How many earlier turns with the same fingerprint are looked at for an implicit join. */
+const twinsLookedAt = 8;
+
+/** The turn that the request joins, and those that it would join if their readers in this process left. */
+export async function twinsOf(
+  asked: JoinTurn,
+  { store, implicitJoins, hasReader, hasReaderHere }: TwinOptions,
+): Promise<Twins> {
+  const { caller, fingerprint, idempotencyKey } = asked;
+  if (idempotencyKey !== undefined) {
+    const [twin] = await store.list({ caller, idempotencyKey, limit: 1 });
+    return { ...(twin && { twin }), beingRead: [], same: [] };
+  }
+  const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
+  if (!implicitJoins) return { beingRead: [], same: records };
+  const twins = records.map((record) => ({ record, beingRead: hasReader(record) }));
+  const twin = implicitTwin(asked, twins);
+  const beingRead = twinsBeingRead(asked, twins)
+    .filter(hasReaderHere)
+    .map(({ turnId }) => turnId);
+  return { ...(twin && { twin }), beingRead, same: records };
+}

@@ -1,0 +1,86 @@
+import type { Backend, Backends, Prompt, RunOptions } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
+import type { ModelUid, TurnId } from "../../base/ids.ts";
+import type { LogWriter, NewTurn, TurnRecord } from "../../log/store.ts";
+import type { Continuity } from "../continuity/continuity.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
+import type { Readers } from "../read/readers.ts";
+import { Runner } from "../run/runner.ts";
+import type { Step } from "../run/step.ts";
+import { newTurnExchange } from "../run/turn-exchange.ts";
+import { type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
+import type { StartedTurn, StartTurn } from "../turns.ts";
+import { newTurnOf } from "./new-turn.ts";
+import type { Refusals } from "./refusals.ts";
+
+export interface LauncherOptions {
+  readonly planning: Planning;
+  readonly backends: Backends;
+  readonly clock: Clock;
+  /** The grace time of a turn whose request asks for none; ms. */
+  readonly graceMs: number;
+  readonly readers: Readers;
+  readonly refusals: Refusals;
+  readonly continuity: Continuity | undefined;
+  readonly events: EventSink<TurnLifecycle>;
+  readonly running: {
+    runOptions(turnId: TurnId): RunOptions;
+    run(turnId: TurnId, runner: Runner, graceMs: number): void;
+  };
+}
+
+/** A turn that can be stored, and what it is asked. */
+export interface PreparedTurn {
+  readonly turn: NewTurn;
+  readonly prompt: Prompt;
+  readonly backend: Backend;
+}
+
+/** A runner that has not begun, and how its prompt reaches the model. */
+export interface Launch {
+  readonly runner: Runner;
+  readonly continuity: Promise<string>;
+}
+
+/** Makes the runner of a new turn, whether a request starts it or a message of a stream. */
+export class Launcher {
+  readonly #options: LauncherOptions;
+
+  constructor(options: LauncherOptions) {
+    this.#options = options;
+  }
+
+  /** Does all that may fail before anything is stored. Throws what finding a backend throws, and refusals told again. */
+  async prepare(asked: StartTurn, signal: AbortSignal): Promise<PreparedTurn> {
+    const { planning, refusals, backends, clock, graceMs } = this.#options;
+    const prompt = promptOf(planning, asked);
+    refusals.check(asked.modelUid);
+    const backend = await backends.choose(prompt, signal);
+    return { turn: newTurnOf(asked, clock.now(), graceMs), prompt, backend };
+  }
+
+  /** `watches`: further steps that see the events of the turn. */
+  launch(
+    { turn, backend, prompt }: PreparedTurn,
+    writer: LogWriter | Promise<LogWriter>,
+    watches: readonly Step[] = [],
+  ): Launch {
+    const { planning, continuity: conversations, refusals, running, clock } = this.#options;
+    const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
+    const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
+    const steps = [refusals.watch(turn.modelUid as ModelUid), ...watches, ...stepsOf(planning, turn)];
+    const open = async () => exchange;
+    return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };
+  }
+
+  /** From here the turn is stored, and goes on even if the request fails. */
+  begin(record: TurnRecord, { runner, continuity }: Launch, signal: AbortSignal): StartedTurn {
+    const { readers, running, events } = this.#options;
+    const { turnId, graceMs, degraded, expiresAtMs } = record;
+    readers.expect(turnId, signal);
+    running.run(turnId, runner, graceMs);
+    events.emit("turn_started", { turnId });
+    return { turnId, joined: "no", continuity, degraded, expiresAtMs };
+  }
+}

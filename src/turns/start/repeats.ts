@@ -1,0 +1,108 @@
+import { type ErrorCode, type ErrorRecord, MillraceError, unusableAnswer } from "../../base/errors.ts";
+
+/** How often a failed request may become a prompt again, while the same body comes without a key. */
+export interface RepeatRule {
+  /** How many prompts may follow the first failure at once. */
+  readonly atOnce: 0 | 1;
+  /** After each further failure, how long no prompt may follow; ms. The last wait stays. */
+  readonly waitsMs: readonly number[];
+}
+
+/** Whether the client received a part of the answer before it failed. */
+export type Reached = "nothing" | "a_part";
+
+const second = 1000;
+
+/** How long failures of one body count together: after that, the next failure is the first again; ms. */
+export const seriesMs = 15 * 60 * second;
+
+const early = [30, 60, 120, 300].map((s) => s * second);
+const late = [60, 120, 300].map((s) => s * second);
+
+const oneMore = { nothing: { atOnce: 1, waitsMs: early }, a_part: { atOnce: 1, waitsMs: late } } as const;
+const noMore = { nothing: { atOnce: 0, waitsMs: early }, a_part: { atOnce: 0, waitsMs: late } } as const;
+
+const quota = { nothing: { atOnce: 0, waitsMs: late }, a_part: { atOnce: 0, waitsMs: late } } as const;
+
+type Rules = Readonly<Record<Reached, RepeatRule>>;
+
+/**
+ * The one table of what may follow a failed turn when the same caller sends the same body again without a key. Checked
+ * cell by cell against docs/retries.md.
+ *
+ * - A refusal (`quota_exhausted`, `rate_limited`, plan, policy) gets no better at once, so nothing follows at once.
+ * - A failure that a restart or a sign-in mends gets one prompt at once.
+ */
+export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
+  ide_not_running: oneMore,
+  not_signed_in: oneMore,
+  unauthenticated: oneMore,
+  unknown_model: oneMore,
+  model_not_allowed: oneMore,
+  quota_exhausted: quota,
+  rate_limited: noMore,
+  context_too_long: noMore,
+  invalid_request: noMore,
+  idempotency_conflict: oneMore,
+  backend_retired: oneMore,
+  upstream_failed: oneMore,
+  upstream_timeout: oneMore,
+  cancelled: oneMore,
+  degraded: oneMore,
+  log_damaged: oneMore,
+  expired: oneMore,
+  internal: oneMore,
+};
+
+/** The rule of an answer that stayed unusable: the turn itself has asked the model twice already. */
+const unusableRules: Rules = noMore;
+
+/** What is known of the failed turns of one body, newest first. */
+export interface FailedSeries {
+  readonly error: ErrorRecord;
+  readonly reached: Reached;
+  /** When the newest turn failed, epoch ms. */
+  readonly atMs: number;
+  /** How many prompts of this body have failed, or run now, since the first failure. */
+  readonly prompts: number;
+}
+
+/** What follows from a repeated body: a new prompt, or the same failure until `untilMs` (epoch ms). */
+export type Repeat = { readonly type: "prompt" } | { readonly type: "tell"; readonly untilMs: number };
+
+/** Applies the table. Pure. A known reset ends the wait earlier, and so does the wait that the first refusal named. */
+export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
+  const { atOnce, waitsMs } = rulesFor(series.error)[series.reached];
+  const spent = series.prompts - atOnce;
+  if (spent <= 0) return { type: "prompt" };
+  const ruledMs = waitsMs[Math.min(spent, waitsMs.length) - 1] ?? 0;
+  const { resetsAtMs = Number.POSITIVE_INFINITY, retryAfterMs = ruledMs } = series.error;
+  const waitMs = spent === 1 ? Math.min(ruledMs, retryAfterMs) : ruledMs;
+  const untilMs = Math.min(series.atMs + waitMs, resetsAtMs);
+  return nowMs >= untilMs ? { type: "prompt" } : { type: "tell", untilMs };
+}
+
+/** The rules of a failure. */
+export function rulesFor({ code, details }: ErrorRecord): Rules {
+  const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
+  return code === "upstream_failed" && reason === unusableAnswer ? unusableRules : repeatRules[code];
+}
+
+/** The same failure, told again: `repeated` makes every API answer it with a status on which clients stop. */
+export function toldAgain(
+  { error, atMs }: FailedSeries,
+  untilMs: number,
+  nowMs: number,
+  asked: "request" | "stream" = "request",
+): MillraceError {
+  const ago = Math.max(0, Math.round((nowMs - atMs) / second));
+  const left = Math.max(1, Math.ceil((untilMs - nowMs) / second));
+  const atOnce = asked === "stream" ? "" : ", or now with a new Idempotency-Key";
+  const again = `The same request failed ${ago} s ago, so Millrace did not send it again. Send it after ${left} s${atOnce}.`;
+  return MillraceError.fromRecord({
+    ...error,
+    hint: again, // the hint of the failure often says "try again"
+    ...(error.code === "rate_limited" ? { retryAfterMs: untilMs - nowMs } : {}),
+    repeated: true,
+  });
+}

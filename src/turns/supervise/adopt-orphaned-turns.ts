@@ -1,0 +1,59 @@
+import type { Backends, RunOptions } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
+import { isDegraded, toMillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { Claimed, LogStore, TurnRecord } from "../../log/store.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
+import type { Planning } from "../run/turn-plan.ts";
+import { adopt } from "./adopt.ts";
+import { orphanedTurns } from "./orphaned-turns.ts";
+import type { RunningTurns } from "./running-turns.ts";
+
+/** An adopted turn goes on at least this long without readers: theirs were cut off with the process. */
+const adoptedGraceMs = 30_000;
+
+export interface AdoptionOptions extends Planning {
+  readonly store: LogStore;
+  readonly backends: Backends;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly ownerIsGone?: (owner: string) => boolean;
+  readonly running: RunningTurns;
+  readonly runOptions: (turnId: TurnId) => RunOptions;
+  readonly events: EventSink<TurnLifecycle>;
+  /** Turns that this process claimed while the store failed, so that it could not go on with them: they are tried again. */
+  readonly again: Set<TurnId>;
+}
+
+/** Takes over every running turn whose process is gone. One that cannot be gone on with costs the others nothing. */
+export async function adoptOrphanedTurns(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
+  const { store, clock, owner, ownerIsGone = () => false, running, events, again } = options;
+  const left = (record: TurnRecord) => (record.owner === owner ? again.has(record.turnId) : ownerIsGone(record.owner));
+  for (const { turnId, graceMs } of await orphanedTurns(store, owner, clock.now(), left)) {
+    if (signal.aborted) return;
+    try {
+      again.delete(turnId);
+      const claimed = await store.claim(turnId, owner);
+      if (claimed === undefined) continue; // ended, or taken by another, since it was listed
+      const { runner, cleanUp } = await goOnWith(claimed, options);
+      running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);
+      events.emit("turn_adopted", claimed.record);
+    } catch (error) {
+      if (isDegraded(error)) again.add(turnId);
+      events.emit("turn_problem", { event: "turn_adopt_failed", turnId, error });
+    }
+  }
+}
+
+/** A turn whose log cannot be trusted ends as failed: nobody could go on from it. One that cannot be read now is left as it is. */
+async function goOnWith(claimed: Claimed, options: AdoptionOptions): ReturnType<typeof adopt> {
+  const { backends, clock, runOptions } = options;
+  try {
+    return await adopt(claimed, { backends, planning: options, clock, run: runOptions(claimed.record.turnId) });
+  } catch (error) {
+    if (isDegraded(error)) throw error;
+    await claimed.writer.append([{ type: "failed", error: toMillraceError(error).toRecord() }], clock.now());
+    throw error;
+  }
+}

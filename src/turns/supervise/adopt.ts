@@ -1,0 +1,109 @@
+import type { Backend, Backends, Batch, Prompt, RunOptions, StopReason } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isWithoutIde, MillraceError } from "../../base/errors.ts";
+import type { BackendKind, TurnEventBody } from "../../log/event.ts";
+import type { Claimed, TurnRecord } from "../../log/store.ts";
+import { stateOf } from "../run/decide.ts";
+import type { Exchange } from "../run/exchange.ts";
+import { answerOf, reconcile } from "../run/reconcile.ts";
+import { Runner } from "../run/runner.ts";
+import { exchangeOf } from "../run/turn-exchange.ts";
+import { continuedPromptOf, type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
+
+/** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
+const waitForIdeMs = 60_000;
+const lookEveryMs = 1_000;
+
+export interface AdoptOptions {
+  readonly backends: Backends;
+  readonly planning: Planning;
+  readonly clock: Clock;
+  readonly run: RunOptions;
+}
+
+/**
+ * A runner that goes on with a turn whose process is gone. Nothing sent yet: the prompt is sent. Else the backend is asked
+ * for the whole answer again, and what the log lacks is added to it. A turn that somebody asked to end, before it was taken over
+ * or while its backend is being found, is ended; `cleanUp` then has the backend stop what it may still work on.
+ */
+export async function adopt(
+  { record, writer, readAll }: Claimed,
+  options: AdoptOptions,
+): Promise<{ readonly runner: Runner; readonly cleanUp: () => Promise<void> }> {
+  const { backends, planning, clock } = options;
+  const events = await readAll();
+  const logged = answerOf(events);
+  const started = events.find((event) => event.type === "started");
+  const prompt = () => adoptedPrompt(planning, record, started);
+  const find = (signal: AbortSignal) =>
+    started === undefined ? backends.choose(prompt(), signal) : backends.holding(started, signal);
+  /** Whether the backend was asked to go on: it then cleans up itself. */
+  let begun = false;
+  const open = async (signal: AbortSignal): Promise<Exchange> => {
+    const backend = await whenThere(find, clock, signal);
+    begun = true;
+    const asked = { backend, prompt: prompt(), run: options.run };
+    if (started === undefined) return exchangeOf(planning, record, asked);
+    if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
+    // the whole answer again: steps have changed what the log holds, so only they can say where it stands
+    const { cascadeId, fromStep } = started;
+    const answered = events.some((event) => event.type !== "started");
+    const from = { cascadeId, answered, ...(fromStep === undefined ? {} : { fromStep }) };
+    return exchangeOf(planning, record, { ...asked, from });
+  };
+  const steps = [...stepsOf(planning, record), reconcile(logged)];
+  const runner = new Runner({ writer, state: stateOf(events), open, steps, clock });
+  if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
+  const cleanUp = async () => {
+    const cascadeId = started?.cascadeId;
+    if (begun || cascadeId === undefined || runner.state !== "cancelled") return;
+    const backend = await whenThere(find, clock, never);
+    await stopUpstream(backend.resume(prompt(), { cascadeId, text: "", thinking: "" }, options.run, cancelled));
+  };
+  return { runner, cleanUp };
+}
+
+const never = new AbortController().signal;
+const cancelled = AbortSignal.abort("cancel" satisfies StopReason);
+
+/** A stream whose signal has aborted before its beginning: the backend cancels and archives, and answers nothing. */
+async function stopUpstream(events: AsyncIterable<Batch>): Promise<void> {
+  for await (const _event of events) continue;
+}
+
+/** As it was laid out when it was sent: a trajectory that held steps before got only what it did not hold. */
+function adoptedPrompt(planning: Planning, record: TurnRecord, started: StartedBody | undefined): Prompt {
+  const { cascadeId, fromStep = 0 } = started ?? {};
+  const continued =
+    cascadeId !== undefined && fromStep > 0 ? continuedPromptOf(planning, record, cascadeId) : undefined;
+  return continued ?? promptOf(planning, record);
+}
+
+type StartedBody = TurnEventBody & { readonly type: "started" };
+
+/** The backend of the IDE that runs, once one does. Only finding is repeated: nothing has been sent. */
+async function whenThere(
+  find: (signal: AbortSignal) => Promise<Backend>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Backend> {
+  const giveUpAtMs = clock.monotonic() + waitForIdeMs;
+  for (;;) {
+    try {
+      return await find(signal);
+    } catch (error) {
+      if (!isWithoutIde(error) || clock.monotonic() >= giveUpAtMs) throw error;
+    }
+    await clock.sleep(lookEveryMs, signal);
+  }
+}
+
+function anotherIde(was: BackendKind, is: BackendKind): MillraceError {
+  return new MillraceError(
+    "upstream_failed",
+    `The answer began in an IDE that speaks ${was}; the one that runs now speaks ${is}.`,
+    {
+      hint: "What was received is kept; send the request again for a whole answer, under a new idempotency key if it had one.",
+    },
+  );
+}

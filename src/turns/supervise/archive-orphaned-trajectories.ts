@@ -1,0 +1,120 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isWithoutIde } from "../../base/errors.ts";
+import type { CascadeId } from "../../base/ids.ts";
+import type { LogStore } from "../../log/store.ts";
+
+/** A trajectory that Millrace began and nobody is known to have archived. */
+export interface NotedTrajectory {
+  readonly cascadeId: CascadeId;
+  /** The process that began it or took it up last, as the log names owners; undefined in notes of older builds. */
+  readonly owner: string | undefined;
+  /** When that was, epoch ms. */
+  readonly atMs: number;
+  /** It is kept open for the next turn of its conversation until then, epoch ms. */
+  readonly untilMs: number | undefined;
+}
+
+/** Where trajectories are noted, so that what is left behind can be cleaned up. Noting never fails. */
+export interface TrajectoryNotes {
+  /** It is kept open for the next turn of its conversation, until then (epoch ms). */
+  kept(cascadeId: CascadeId, untilMs: number): void;
+  /** A turn of this process uses it again. */
+  taken(cascadeId: CascadeId): void;
+  /** There is nothing left to do for it. */
+  archived(cascadeId: CascadeId): void;
+  /** Those that are not archived, of this process and of others. Rejects with what reading them throws. */
+  left(): Promise<readonly NotedTrajectory[]>;
+}
+
+export interface OrphanedTrajectoriesOptions {
+  readonly notes: TrajectoryNotes;
+  readonly store: Pick<LogStore, "list">;
+  readonly clock: Clock;
+  /** Names this process. */
+  readonly owner: string;
+  readonly ownerIsGone: (owner: string) => boolean;
+  /** Stops and archives one. Throws what finding an IDE throws, and what that says. */
+  readonly archive: (cascadeId: CascadeId) => Promise<void>;
+}
+
+/** How often it looks, how often an IDE that says no is asked, and how long between two tries of one. A row of docs/retries.md. */
+const lookEveryMs = 15_000;
+const mostRefusals = 5;
+const firstPauseMs = 60_000;
+const longestPauseMs = 3_600_000;
+
+/** What this process keeps open it archives itself; it is left behind when that did not happen for so long. */
+const ownKeptMs = 300_000;
+
+/** A running turn may use whatever was begun since the turn was; by so much the clocks of two processes may be apart, ms. */
+const skewMs = 10_000;
+const mostOpenTurns = 1_000;
+
+interface Tried {
+  readonly refusals: number;
+  readonly pauseMs: number;
+  readonly againAtMs: number;
+}
+
+/**
+ * Archives the trajectories that nobody looks after, until the signal aborts: what a process that is gone had begun or kept open,
+ * and what an IDE did not archive when its turn ended. One that a running turn may use is left alone. One that its IDE refuses to
+ * archive is given up after a few tries; while no IDE runs, it is looked for less and less often.
+ *
+ * Source: facts/client-contract.md, part 3: no trajectories are left behind.
+ */
+export async function archiveOrphanedTrajectories(
+  options: OrphanedTrajectoriesOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { notes, clock, archive } = options;
+  const tried = new Map<CascadeId, Tried>();
+  while (!signal.aborted) {
+    let nextAtMs = clock.now() + lookEveryMs;
+    for (const { cascadeId, fromMs } of await orphanedTrajectories(options)) {
+      const atMs = Math.max(fromMs, tried.get(cascadeId)?.againAtMs ?? 0);
+      if (atMs > clock.now()) nextAtMs = Math.min(nextAtMs, atMs);
+      else if (!signal.aborted) await tryOne(cascadeId);
+    }
+    await bestEffort(clock.sleep(nextAtMs - clock.now(), signal));
+  }
+
+  async function tryOne(cascadeId: CascadeId): Promise<void> {
+    try {
+      await archive(cascadeId);
+    } catch (error) {
+      const before = tried.get(cascadeId) ?? { refusals: 0, pauseMs: firstPauseMs };
+      const refusals = before.refusals + (isWithoutIde(error) ? 0 : 1);
+      const pauseMs = Math.min(before.pauseMs * 2, longestPauseMs);
+      tried.set(cascadeId, { refusals, pauseMs, againAtMs: clock.now() + before.pauseMs });
+      if (refusals < mostRefusals) return;
+    }
+    tried.delete(cascadeId);
+    notes.archived(cascadeId);
+  }
+}
+
+/** Those whose process is gone, or is this one and has ended their turn; and from when on each may be archived. */
+async function orphanedTrajectories({
+  notes,
+  store,
+  owner,
+  ownerIsGone,
+}: OrphanedTrajectoriesOptions): Promise<readonly { readonly cascadeId: CascadeId; readonly fromMs: number }[]> {
+  try {
+    const noted = (await notes.left()).filter((each) => {
+      if (each.owner === undefined) return each.untilMs !== undefined;
+      return each.owner === owner || ownerIsGone(each.owner);
+    });
+    if (noted.length === 0) return [];
+    const open = await store.list({ open: true, limit: mostOpenTurns });
+    const oldestMs = open.length < mostOpenTurns ? Math.min(...open.map(({ createdAtMs }) => createdAtMs)) : 0;
+    return noted.flatMap(({ cascadeId, owner: of, atMs, untilMs }) => {
+      if (untilMs !== undefined) return [{ cascadeId, fromMs: untilMs + (of === owner ? ownKeptMs : 0) }];
+      return atMs + skewMs < oldestMs ? [{ cascadeId, fromMs: atMs + skewMs }] : []; // a turn is stored before it begins one
+    });
+  } catch {
+    return []; // notes or a store that cannot be read: the next look tells
+  }
+}

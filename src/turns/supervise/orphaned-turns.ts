@@ -1,0 +1,22 @@
+import type { LogStore, TurnRecord } from "../../log/store.ts";
+
+/** How often a process says that it lives, and how long that holds; ms. Others may take over what it runs after that. */
+export const leaseMs = 10_000;
+export const renewEveryMs = 3_000;
+
+/**
+ * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless `isLeft`
+ * knows better.
+ */
+export async function orphanedTurns(
+  store: Pick<LogStore, "listRunning" | "owners">,
+  self: string,
+  nowMs: number,
+  isLeft: (turn: TurnRecord) => boolean,
+): Promise<readonly TurnRecord[]> {
+  const open = await store.listRunning();
+  if (open.every((turn) => turn.owner === self && !isLeft(turn))) return [];
+  const owners = await store.owners();
+  const isOverdue = (owner: string) => owner !== self && (owners.get(owner) ?? 0) <= nowMs;
+  return open.filter((turn) => isOverdue(turn.owner) || isLeft(turn));
+}

@@ -1,0 +1,115 @@
+import type { Backends, RunOptions } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
+import type { CascadeId, TurnId } from "../../base/ids.ts";
+import type { AttachedStream } from "../../log/client-stream.ts";
+import type { CancelledBy } from "../../log/event.ts";
+import type { LogStore } from "../../log/store.ts";
+import type { TurnLifecycle } from "../lifecycle.ts";
+import type { Readers } from "../read/readers.ts";
+import type { Runner } from "../run/runner.ts";
+import type { Planning } from "../run/turn-plan.ts";
+import { adoptOrphanedTurns } from "./adopt-orphaned-turns.ts";
+import { archiveOrphanedTrajectories, type TrajectoryNotes } from "./archive-orphaned-trajectories.ts";
+import { keepHouse } from "./housekeeping.ts";
+import { RunningTurns } from "./running-turns.ts";
+
+export interface SupervisorOptions {
+  readonly planning: Planning;
+  readonly store: LogStore;
+  readonly backends: Backends;
+  readonly clock: Clock;
+  readonly owner: string;
+  readonly ownerIsGone?: (owner: string) => boolean;
+  readonly readers: Readers;
+  readonly archive: (cascadeId: CascadeId) => Promise<void>;
+  readonly trajectoryNotes?: TrajectoryNotes;
+  readonly events: EventSink<TurnLifecycle>;
+}
+
+/** Runs turns to their end: adopts at once, and while it works, those whose process is gone, and cleans up after them. */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #running: RunningTurns;
+  readonly #stopping = new AbortController();
+  readonly #background: Promise<unknown>;
+
+  constructor(options: SupervisorOptions) {
+    const { store, clock, owner, ownerIsGone = () => false, readers, archive, trajectoryNotes: notes } = options;
+    const { planning, events } = options;
+    this.#options = options;
+    this.#running = new RunningTurns({ store, readers, clock, events, owner });
+    const adoption = {
+      ...planning,
+      ...options,
+      running: this.#running,
+      runOptions: (turnId: TurnId) => this.runOptions(turnId),
+      again: new Set<TurnId>(),
+    };
+    const housekeeping = keepHouse(
+      {
+        store,
+        clock,
+        owner,
+        adoptOrphanedTurns: () => adoptOrphanedTurns(adoption, this.stopping),
+        onProblem: (error) => events.emit("turn_problem", { event: "turn_upkeep_failed", turnId: undefined, error }),
+      },
+      this.stopping,
+    );
+    const archiving =
+      notes && archiveOrphanedTrajectories({ notes, store, clock, owner, ownerIsGone, archive }, this.stopping);
+    this.#background = Promise.all([housekeeping, archiving]);
+  }
+
+  /** Aborts when the turns stop. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
+  runOptions(turnId: TurnId): RunOptions {
+    return { keep: false, onAlive: () => this.#running.noteAlive(turnId) };
+  }
+
+  run(turnId: TurnId, runner: Runner, graceMs: number): void {
+    this.#running.add(turnId, runner, graceMs);
+  }
+
+  isRunning(turnId: TurnId): boolean {
+    return this.#running.get(turnId) !== undefined;
+  }
+
+  extendGrace(turnId: TurnId, graceMs: number): void {
+    this.#running.get(turnId)?.extendGrace(graceMs);
+  }
+
+  /** As `Turns.lastAliveAtMs`. */
+  lastAliveAtMs(turnId: TurnId): number | undefined {
+    return this.#running.lastAliveAtMs(turnId);
+  }
+
+  /** As `Turns.cancel`; for a stream: false, and nothing happens, where a newer attach has it. */
+  async cancel(turnId: TurnId, by: CancelledBy, stream?: AttachedStream): Promise<boolean> {
+    if (!(await this.#options.store.requestCancel(turnId, by, stream))) return false;
+    await this.#running.get(turnId)?.cancel(by);
+    return true;
+  }
+
+  /** As `Turns.remove`. */
+  async remove(turnId: TurnId): Promise<void> {
+    await this.#running.get(turnId)?.cancel("client");
+    await this.#options.store.remove(turnId);
+  }
+
+  /** Ends the turns that run, or hands them over where their log outlives this process. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#background;
+    await this.#running.stop(this.#options.store.capabilities.survivesRestart ? "detach" : "cancel");
+  }
+
+  /** Other processes may take over the turns of this one from now on. */
+  async release(): Promise<void> {
+    const { store, owner } = this.#options;
+    if (store.capabilities.survivesRestart) await store.renewOwner(owner, 0);
+  }
+}
