@@ -77,7 +77,8 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
         const answeredAtMs = now();
         const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
         const ageMs = answeredAtMs - startedAtMs;
-        const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming }, pace);
+        const length = progress.sent.text.length + progress.sent.thinking.length;
+        const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
         history = after.history;
         detours = state.astray ? detours + 1 : 0;
         if ((progress.phase === "closing" && !confirming) || (state.astray && detours < 4)) continue;
