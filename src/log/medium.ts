@@ -77,6 +77,8 @@ export interface AppendRows {
 
 export interface RowFilter {
   readonly open?: boolean;
+  /** Not those of this owner. */
+  readonly exceptOwner?: string;
   readonly caller?: string;
   readonly matchIndex?: string;
   readonly sessionIndex?: string;

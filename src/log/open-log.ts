@@ -95,8 +95,9 @@ class Log implements LogStore {
     return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec), readAll };
   }
 
-  async listRunning(): Promise<readonly TurnRecord[]> {
-    return this.#recordsOf(await this.#medium.list({ open: true, limit: Number.MAX_SAFE_INTEGER }), "runner");
+  async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
+    const rows = await this.#medium.list({ ...options, open: true, limit: Number.MAX_SAFE_INTEGER });
+    return this.#recordsOf(rows, "runner");
   }
 
   async readAfter(

@@ -357,6 +357,17 @@ export function describeLogStore(
         expect((await store.claim(turnId, "o2"))?.record.graceMs).toBe(Infinity);
       });
 
+      test("that run are listed for whoever may have to run them, without those of one owner where that is asked", async () => {
+        const mine = await store.create(newTurn(), "me");
+        const other = await store.create(newTurn(), "other");
+        const ended = await store.create(newTurn(), "other");
+        await ended.writer?.append([finished], 1);
+        const ids = async (options?: { readonly exceptOwner: string }) =>
+          (await store.listRunning(options)).map(({ turnId }) => turnId).sort();
+        expect(await ids()).toEqual([mine.record.turnId, other.record.turnId].sort());
+        expect(await ids({ exceptOwner: "me" })).toEqual([other.record.turnId]);
+      });
+
       test("with one caller's key are one turn, whoever comes second", async () => {
         const first = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o");
         const second = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "g" }), "o");

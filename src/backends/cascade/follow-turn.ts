@@ -46,7 +46,6 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
   let state = follower.start(from);
   let history: PollHistory = noPolls;
   let detours = 0;
-  let tellsNothing: LanguageServer | undefined;
   const now = () => clock.monotonic();
   const startedAtMs = now();
   const leave = pacer.enter();
@@ -61,9 +60,7 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
         state = followed.state;
         onAlive();
         if (!state.astray && wantsRun(state.progress, now())) {
-          const { server } = reach;
-          const run = await readRun(from, cascadeId, reach, tellsNothing === server, now, signal);
-          if (run.status === undefined) tellsNothing = server;
+          const run = await readRun(from, cascadeId, reach, now, signal);
           state = follower.follow(state, run).state;
           onAlive();
         }
@@ -80,7 +77,8 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
         const answeredAtMs = now();
         const quietMs = answeredAtMs - (progress.changedAtMs ?? startedAtMs);
         const ageMs = answeredAtMs - startedAtMs;
-        const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming }, pace);
+        const length = progress.sent.text.length + progress.sent.thinking.length;
+        const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
         history = after.history;
         detours = state.astray ? detours + 1 : 0;
         if ((progress.phase === "closing" && !confirming) || (state.astray && detours < 4)) continue;
@@ -105,19 +103,21 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
   }
 }
 
+/** Servers that have no call for the run status: no turn asks them again. */
+const tellNothing = new WeakSet<LanguageServer>();
+
 async function readRun(
   from: StartPoint,
   cascadeId: CascadeId,
   reach: Reach,
-  tellsNothing: boolean,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {
-  const { restarted } = reach;
+  const { restarted, server } = reach;
   const nothing = () => ({ kind: "run", atMs: now(), status: undefined, executors: [], restarted }) as const;
-  if (tellsNothing) return nothing(); // it said once that it has no such call
+  if (tellNothing.has(server)) return nothing(); // it said once that it has no such call
   try {
-    const { status, executors } = await reach.server.getStatus(cascadeId, signal);
+    const { status, executors } = await server.getStatus(cascadeId, signal);
     const ended = executors.filter(
       (executor) =>
         executor.terminationReason !== ExecutorTerminationReason.UNSPECIFIED &&
@@ -126,6 +126,7 @@ async function readRun(
     return { kind: "run", atMs: now(), status, executors: ended, restarted };
   } catch (error) {
     if (callFailure(error) !== "unimplemented") throw error;
+    tellNothing.add(server);
     return nothing();
   }
 }

@@ -21,14 +21,16 @@ const gridMs = 4;
 const spread = 0.25;
 /** What one turn of n waits at least is this times the root of n: 60 ms for 64 turns, 106 for 200. */
 const perRootMs = 7.5;
-/** Up to 28 turns wait longer, up to a limit: people notice no difference, and the processor does. 40 ms for 16 turns. */
-const perRootOfFewMs = 10;
-const mostOfFewMs = 40;
+/** Up to 44 turns wait longer, up to a limit: people notice no difference, and the processor does. 50 ms from 16 turns on. */
+const perRootOfFewMs = 12.5;
+const mostOfFewMs = 50;
 /** Wake-ups that are this late on average are none of ours to worry about. */
 const tolerableLatenessMs = 6;
 const latenessPerStretchMs = 12;
 const mostStretch = 6;
 const memory = 0.1;
+/** One for all, since a reason made anew each time captures a stack. */
+const earlierIsDue = new Error("an earlier poll is due");
 
 /**
  * When the turns of this process poll. They share one timer and are spread over it, so that a wake-up serves several turns and none
@@ -113,7 +115,7 @@ export class PollPacer {
       else if (slot.atMs < firstMs) firstMs = slot.atMs;
     }
     if (this.#armed !== undefined && this.#armed.atMs <= firstMs) return;
-    this.#armed?.stop.abort(new Error("an earlier poll is due"));
+    this.#armed?.stop.abort(earlierIsDue);
     this.#armed = undefined;
     if (firstMs === Number.POSITIVE_INFINITY) return;
     const armed = { atMs: firstMs, stop: new AbortController() };

@@ -9,7 +9,7 @@ import {
   type PollHistory,
 } from "./poll-schedule.ts";
 
-const answered = { askedAtMs: 1_000, answeredAtMs: 1_001, ageMs: 60_000, quietMs: 0, confirming: false };
+const answered = { askedAtMs: 1_000, answeredAtMs: 1_001, ageMs: 60_000, quietMs: 0, confirming: false, length: 0 };
 const after = (poll: Partial<AnsweredPoll>) => afterAnswer(noPolls, { ...answered, ...poll }, defaultPace).next;
 
 describe("afterAnswer", () => {
@@ -27,6 +27,13 @@ describe("afterAnswer", () => {
     expect(after({ answeredAtMs: 6_000 }).notBeforeMs).toBe(6_500);
   });
 
+  test("a long answer is read less often, because each poll carries all of it", () => {
+    expect(after({ length: 200_000 }).intervalMs).toBe(defaultPace.fastestMs);
+    expect(after({ length: 2_000_000 }).intervalMs).toBe(200);
+    expect(after({ length: 100_000_000 }).intervalMs).toBe(500);
+    expect(after({ length: 100_000_000, confirming: true }).intervalMs).toBe(0);
+  });
+
   test("a checkpoint is looked at again soon, however long the turn was silent", () => {
     const next = after({ confirming: true, quietMs: 200_000 });
     expect(next).toMatchObject({ intervalMs: 0, notBeforeMs: answered.answeredAtMs + defaultPace.confirmMs });
@@ -34,8 +41,8 @@ describe("afterAnswer", () => {
 
   test("no interval is shorter than the fastest or longer than a second", () => {
     fc.assert(
-      fc.property(fc.nat(600_000), fc.nat(600_000), (quietMs, ageMs) => {
-        const { intervalMs } = after({ quietMs, ageMs });
+      fc.property(fc.nat(600_000), fc.nat(600_000), fc.nat(50_000_000), (quietMs, ageMs, length) => {
+        const { intervalMs } = after({ quietMs, ageMs, length });
         expect(intervalMs).toBeGreaterThanOrEqual(defaultPace.fastestMs);
         expect(intervalMs).toBeLessThanOrEqual(1_000);
       }),

@@ -32,6 +32,8 @@ const silences: readonly { readonly afterMs: number; readonly everyMs: number; r
   { afterMs: eagerMs, everyMs: 100, evenEarly: true },
   { afterMs: 2_000, everyMs: 50, evenEarly: false },
 ];
+/** Of an answer no more than this is read again for each ms, so that a very long one costs no more than many short ones. */
+const readPerMs = 10_000;
 /** A slow server is not left alone for longer than this. */
 const mostPoliteMs = 500;
 
@@ -68,6 +70,8 @@ export interface AnsweredPoll {
   readonly quietMs: number;
   /** The next poll decides whether a checkpoint was the end. */
   readonly confirming: boolean;
+  /** How long the answer is by now, in UTF-16 units: each poll carries all of it. */
+  readonly length: number;
 }
 
 /** When to poll again after a poll that the server answered. */
@@ -85,9 +89,9 @@ export function afterAnswer(
   };
 }
 
-function intervalOf({ ageMs, quietMs }: AnsweredPoll, pace: PollPace): number {
+function intervalOf({ ageMs, quietMs, length }: AnsweredPoll, pace: PollPace): number {
   const silence = silences.find(({ afterMs, evenEarly }) => quietMs >= afterMs && (evenEarly || ageMs > eagerMs));
-  return Math.max(pace.fastestMs, silence?.everyMs ?? 0);
+  return Math.max(pace.fastestMs, silence?.everyMs ?? 0, Math.min(mostPoliteMs, length / readPerMs));
 }
 
 /**

@@ -15,6 +15,7 @@ import { keepGatewayFile } from "../gateway-process/gateway-file.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { logLevels, openLog } from "../gateway-process/log.ts";
+import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
@@ -149,6 +150,7 @@ export const serveCommand = defineCommand({
       out.note(
         `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}): until it can, other commands of Millrace do not find this gateway.`,
       );
+    keepHeapSmall(signal);
     const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
     const kept = keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal);
     if (options.json)

@@ -57,7 +57,25 @@ const maxLeftBytes = 4 * 1024 * 1024; // the newest ones: reading them must not 
  * Half a line, from a machine that lost power, is skipped.
  */
 export function openCascadeJournal(file: string): CascadeJournal {
+  let waiting: { readonly entries: object[]; readonly written: Promise<void> } | undefined;
+  let writing: Promise<unknown> = Promise.resolve();
+
+  /** What comes while the file is written goes into it together: turns that start at one time open it once, not once each. */
   async function append(entries: readonly object[]): Promise<void> {
+    if (waiting === undefined) {
+      const group: object[] = [];
+      const written = writing.then(() => {
+        waiting = undefined;
+        return write(group);
+      });
+      writing = bestEffort(written);
+      waiting = { entries: group, written };
+    }
+    waiting.entries.push(...entries);
+    await waiting.written;
+  }
+
+  async function write(entries: readonly object[]): Promise<void> {
     if (entries.length === 0) return;
     // The line end in front closes a half line that somebody left.
     const lines = `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`;

@@ -116,9 +116,10 @@ class Live implements LiveLog {
     return held;
   }
 
-  async listRunning(): Promise<readonly TurnRecord[]> {
-    const stored = (await this.#health.orDegraded(() => this.#store.listRunning())) ?? [];
-    const here = this.#turns.all().filter((live) => !live.isKnown && live.outcome === undefined);
+  async listRunning(options: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
+    const stored = (await this.#health.orDegraded(() => this.#store.listRunning(options))) ?? [];
+    const isAsked = (live: LiveTurn) => !live.isKnown && live.outcome === undefined;
+    const here = this.#turns.all().filter((live) => isAsked(live) && live.record.owner !== options.exceptOwner);
     return here.length === 0 ? stored : [...here.map((live) => this.#recordOf(live)), ...stored];
   }
 

@@ -12,6 +12,7 @@ import type {
   TurnRow,
 } from "../medium.ts";
 import { type PageLimit, takePage } from "../page-limit.ts";
+import { passes } from "../row-filter.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
 import { MemoryStreams } from "./memory-streams.ts";
@@ -116,20 +117,12 @@ export class MemoryMedium implements LogMedium {
     return this.#entries.get(turnId)?.row;
   }
 
-  async list({ open, caller, matchIndex, sessionIndex, keyIndex, limit }: RowFilter): Promise<readonly TurnRow[]> {
+  async list(filter: RowFilter): Promise<readonly TurnRow[]> {
     return [...this.#entries.values()]
       .map(({ row }) => row)
-      .filter(
-        (row) =>
-          row.erasedAtMs === undefined &&
-          (open === undefined || (row.outcome === undefined) === open) &&
-          (caller === undefined || row.caller === caller) &&
-          (matchIndex === undefined || row.matchIndex === matchIndex) &&
-          (sessionIndex === undefined || row.sessionIndex === sessionIndex) &&
-          (keyIndex === undefined || row.keyIndex === keyIndex),
-      )
+      .filter((row) => passes(row, filter))
       .sort((a, b) => b.createdAtMs - a.createdAtMs || (a.turnId < b.turnId ? 1 : -1))
-      .slice(0, limit);
+      .slice(0, filter.limit);
   }
 
   async erase(turnId: TurnId, atMs: number): Promise<void> {

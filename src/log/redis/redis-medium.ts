@@ -4,6 +4,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
 import type { Admission, AppendRows, HolderRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
 import type { PageLimit } from "../page-limit.ts";
+import { passes } from "../row-filter.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
 import { translateRedisError } from "./redis-errors.ts";
@@ -225,17 +226,6 @@ function indexOf({ open, caller, matchIndex, sessionIndex }: RowFilter): string 
   if (caller !== undefined && matchIndex !== undefined) return `match:${caller}:${matchIndex}`;
   if (caller !== undefined && sessionIndex !== undefined) return `session:${caller}:${sessionIndex}`;
   return "turns";
-}
-
-function passes(row: TurnRow, { open, caller, matchIndex, sessionIndex, keyIndex }: RowFilter): boolean {
-  return (
-    row.erasedAtMs === undefined &&
-    (open === undefined || (row.outcome === undefined) === open) &&
-    (caller === undefined || row.caller === caller) &&
-    (matchIndex === undefined || row.matchIndex === matchIndex) &&
-    (sessionIndex === undefined || row.sessionIndex === sessionIndex) &&
-    (keyIndex === undefined || row.keyIndex === keyIndex)
-  );
 }
 
 function digestOf(name: keyof typeof scripts): string {

@@ -59,17 +59,18 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
 
 function turnCodec(turnId: TurnId, turnKey: KeyObject, nonces: Nonces): TurnCodec {
   const contentKey = deriveKey(turnKey, "content", turnId);
-  const macKey = deriveKey(turnKey, "mac", turnId);
+  let derivedMacKey: KeyObject | undefined;
+  const macKey = () => (derivedMacKey ??= deriveKey(turnKey, "mac", turnId)); // who reads a header alone needs none
   const header = `header ${turnId}`;
   return {
     encodeHeader: (text) => seal(contentKey, Buffer.from(text), header),
     decodeHeader: (box) => openText(contentKey, box, header),
     encode({ text, ...record }, previousMac) {
       const payload = seal(contentKey, Buffer.from(text), placeOf(turnId, record), nonces.next());
-      return { ...record, payload, mac: macOf(macKey, turnId, { ...record, payload }, previousMac) };
+      return { ...record, payload, mac: macOf(macKey(), turnId, { ...record, payload }, previousMac) };
     },
     decode(row, previousMac) {
-      const mac = macOf(macKey, turnId, row, previousMac);
+      const mac = macOf(macKey(), turnId, row, previousMac);
       if (row.mac.length !== mac.length || !timingSafeEqual(mac, row.mac)) throw damagedLog();
       return openText(contentKey, row.payload, placeOf(turnId, row));
     },

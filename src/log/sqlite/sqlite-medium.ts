@@ -23,7 +23,7 @@ import type { KeptFile } from "./held-file.ts";
 import { digestOfKey, digestOfMessage } from "./key-journal.ts";
 import { type Ledger, logDamaged } from "./ledger.ts";
 import { LockPatience } from "./lock-patience.ts";
-import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
+import { eventRowsOf, selectOpenTurns, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import {
   admitMessage,
@@ -235,7 +235,8 @@ export class SqliteMedium implements LogMedium {
     return row === undefined ? undefined : turnRowOf(row);
   }
 
-  async list({ open, caller, matchIndex, sessionIndex, keyIndex, limit }: RowFilter): Promise<readonly TurnRow[]> {
+  async list(filter: RowFilter): Promise<readonly TurnRow[]> {
+    const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex, limit } = filter;
     const where = ["erased_at_ms IS NULL"];
     const values: SQLInputValue[] = [];
     if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
@@ -245,7 +246,12 @@ export class SqliteMedium implements LogMedium {
       where.push(`${column} = ?`);
       values.push(value);
     }
-    const sql = `${selectTurns} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
+    if (exceptOwner !== undefined) {
+      where.push("owner <> ?");
+      values.push(exceptOwner);
+    }
+    const select = open === true && caller === undefined ? selectOpenTurns : selectTurns;
+    const sql = `${select} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
     return this.#translated(() => {
       const rows = this.#statement(sql).all(...values, limit);
       if (rows.length === 0 && caller !== undefined && keyIndex !== undefined)

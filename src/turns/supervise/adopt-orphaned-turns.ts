@@ -30,7 +30,7 @@ export interface AdoptionOptions extends Planning {
 export async function adoptOrphanedTurns(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
   const { store, clock, owner, ownerIsGone = () => false, running, events, again } = options;
   const left = (record: TurnRecord) => (record.owner === owner ? again.has(record.turnId) : ownerIsGone(record.owner));
-  for (const { turnId, graceMs } of await orphanedTurns(store, owner, clock.now(), left)) {
+  for (const { turnId, graceMs } of await orphanedTurns(store, owner, clock.now(), left, again.size > 0)) {
     if (signal.aborted) return;
     try {
       again.delete(turnId);

@@ -5,16 +5,17 @@ export const leaseMs = 10_000;
 export const renewEveryMs = 3_000;
 
 /**
- * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless `isLeft`
- * knows better.
+ * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless some are
+ * `leftHere` and `isLeft` knows which: they are not even read otherwise.
  */
 export async function orphanedTurns(
   store: Pick<LogStore, "listRunning" | "owners">,
   self: string,
   nowMs: number,
   isLeft: (turn: TurnRecord) => boolean,
+  leftHere: boolean,
 ): Promise<readonly TurnRecord[]> {
-  const open = await store.listRunning();
+  const open = await store.listRunning(leftHere ? {} : { exceptOwner: self });
   if (open.every((turn) => turn.owner === self && !isLeft(turn))) return [];
   const owners = await store.owners();
   const isOverdue = (owner: string) => owner !== self && (owners.get(owner) ?? 0) <= nowMs;
