@@ -17,7 +17,7 @@ import { archiveLeftBehind, type TrajectoryNotes } from "./left-behind.ts";
 import { newTurnOf } from "./new-turn.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import { Presence } from "./presence.ts";
-import { Refusals } from "./refusals.ts";
+import { Refusals, type RefusalsOptions } from "./refusals.ts";
 import { type FailedSeries, repeatOf, toldAgain } from "./repeats.ts";
 import { archiverOf, routeOf } from "./route.ts";
 import { Runner } from "./runner.ts";
@@ -50,8 +50,9 @@ export interface TurnsOptions extends Planning {
   readonly onPoll?: () => void;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
-  /** When the used-up quota of a model resets, epoch ms, where the meter knows: for refusals that do not say it. */
-  readonly resetOf?: (modelUid: ModelUid) => number | undefined;
+  /** As `RefusalsOptions` has them: when a quota resets, and whether a model may be asked now. */
+  readonly resetOf?: RefusalsOptions["resetOf"];
+  readonly limitOf?: RefusalsOptions["limitOf"];
   /** Where trajectories are noted; what is left behind there is archived. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }
@@ -91,7 +92,7 @@ class Engine implements StreamTurns {
 
   constructor(options: TurnsOptions) {
     const { store, clock, owner, onProblem = () => {}, onAdopted = () => {} } = options;
-    this.#refusals = new Refusals(clock, options.resetOf);
+    this.#refusals = new Refusals({ clock, resetOf: options.resetOf, limitOf: options.limitOf });
     this.#failedBodies = new FailedBodies(() => clock.now());
     this.#inFlight = new StartsInFlight(clock);
     this.#options = options;
@@ -305,7 +306,7 @@ class Engine implements StreamTurns {
     signal: AbortSignal,
   ): Promise<{ readonly prompt: Prompt; readonly backend: Backend }> {
     const prompt = promptOf(this.#options, asked);
-    this.#refusals.check(asked.modelUid);
+    await this.#refusals.check(asked.modelUid);
     const backend = await this.#options.backends.choose(prompt, signal);
     return { prompt, backend };
   }
@@ -327,8 +328,10 @@ class Engine implements StreamTurns {
   ): { readonly runner: Runner; readonly continuity: Promise<string> } {
     const asked = { backend, prompt, run: this.#runOptions(turn.turnId) };
     const { exchange, continuity } = routeOf(this.#options, this.#continuity, turn, asked);
-    const steps = [this.#refusals.watch(turn.modelUid as ModelUid), ...watched, ...stepsOf(this.#options, turn)];
-    const open = async () => exchange;
+    const modelUid = turn.modelUid as ModelUid;
+    const steps = [this.#refusals.watch(modelUid), ...watched, ...stepsOf(this.#options, turn)];
+    const watchedExchange = backend.kind === "acp" ? exchange : this.#refusals.asking(exchange, modelUid); // agents tell no limits
+    const open = async () => watchedExchange;
     return { runner: new Runner({ writer, state: "created", open, steps, clock: this.#clock }), continuity };
   }
 

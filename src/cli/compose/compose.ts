@@ -109,7 +109,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     ideTools,
     onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   });
-  const { agents, backends, journal } = upstream;
+  const { agents, backends, journal, servers } = upstream;
   const models = noting(upstream.models, ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens));
   const { storeFile, redis, logKeyFile } = options;
   const where = redis?.shown ?? storeFile;
@@ -165,7 +165,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
         continues === undefined ? {} : { continues },
       ).prompt,
     countTokens: estimateTokens,
-    resetOf: () => quotaReset(promptedPlans(plans), clock.now()),
+    resetOf: (window) => quotaReset(promptedPlans(plans), clock.now(), window),
+    limitOf: async (modelUid, signal) => (await servers.find(signal)).messageLimit(modelUid, signal),
     onOutcomes: (turn, outcomes) => metered.noteCalls(turn, outcomes),
     trajectoryNotes: trajectoryNotes(journal, owner, clock),
     ...(options.continuityIdleMs === undefined ? {} : { continuity: { idleMs: options.continuityIdleMs } }),
