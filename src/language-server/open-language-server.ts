@@ -393,6 +393,7 @@ const provesNothing: ReadonlySet<UpstreamReason | undefined> = new Set([
   "unavailable",
   "tls_refused",
   "csrf_refused",
+  "not_the_server",
 ] as const);
 
 /** A refusal by the call itself proves that it is there. */

@@ -42,7 +42,9 @@ async function askOrFail(finder: IdeFinder, ide: Ide, clock: Clock, signal: Abor
     return await readPlan(finder, ide, clock, signal);
   } catch (error) {
     const answer = { type: "failed", ide: ide.variant, error: toMillraceError(error) } as const;
-    if (!lacksTheCall(answer)) finder.invalidate(ide);
+    if (!lacksTheCall(answer)) {
+      finder.invalidate(ide, upstreamReason(error) === "not_the_server" ? "stranger" : "failed");
+    }
     return answer;
   }
 }
