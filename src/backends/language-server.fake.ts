@@ -137,6 +137,10 @@ export class FakeLanguageServer implements LanguageServer {
     return Promise.reject(new MillraceError("internal", "no backend asks for the account"));
   }
 
+  messageLimit(): Promise<never> {
+    return Promise.reject(new MillraceError("internal", "no backend asks for limits"));
+  }
+
   ping(signal: AbortSignal): Promise<void> {
     return this.#serve("ping", signal, () => {});
   }

@@ -5,8 +5,8 @@ import type { LanguageServer } from "../language-server/language-server.ts";
 export interface ServerSource {
   /** Throws `ide_not_running`, `not_signed_in`, `upstream_failed`. */
   find(signal: AbortSignal): Promise<LanguageServer>;
-  /** A call to this server failed as if it were gone: `find` must look again. */
-  forget(server: LanguageServer): void;
+  /** A call to this server failed as if it were gone, or another program: `find` must look again. */
+  forget(server: LanguageServer, error?: unknown): void;
   /** The version of the editor that a server belongs to (`3.10.48`); undefined where nothing says it. */
   buildOf?(server: LanguageServer): string | undefined;
 }
@@ -57,7 +57,7 @@ export class Reach {
       if (!(await repair(error))) {
         const kind = callFailure(error);
         if (kind !== "not_sent" && kind !== "interrupted" && kind !== "unauthenticated") throw error;
-        this.#source.forget(this.#server);
+        this.#source.forget(this.#server, error);
         this.#server = await this.#source.find(signal);
       }
       return await call(this.#server);

@@ -7,6 +7,7 @@ import type {
   CortexTrajectoryStep,
   ExecutorMetadata,
 } from "../proto/windsurf/exa/cortex_pb.ts";
+import type { MessageLimit } from "./message-limit.ts";
 import type { Endpoint } from "./transport/endpoint.ts";
 
 export interface SendMessage {
@@ -61,6 +62,8 @@ export interface LanguageServer {
   cancel(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
   getUserStatus(signal: AbortSignal): Promise<UserStatus>;
+  /** Whether the account may ask this model now; undefined where the build does not say. Sends no prompt. */
+  messageLimit(modelUid: ModelUid, signal: AbortSignal): Promise<MessageLimit | undefined>;
   /** The cheapest call that proves a server is there and takes the token. */
   ping(signal: AbortSignal): Promise<void>;
   /** The 1.x way: one server stream. An in-band `is_error` is thrown, not yielded. */

@@ -3,7 +3,7 @@ import { createClient, type Interceptor } from "@connectrpc/connect";
 import { bestEffort } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, isMillraceError, MillraceError } from "../base/errors.ts";
-import type { CascadeId } from "../base/ids.ts";
+import type { CascadeId, ModelUid } from "../base/ids.ts";
 import type { RetryPolicy } from "../base/retry.ts";
 import { SharedCall } from "../base/shared-call.ts";
 import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
@@ -15,6 +15,7 @@ import { cascadeConfig } from "./cascade-config.ts";
 import type { UpstreamReason } from "./errors/error-table.ts";
 import { asRetired, errorFromText, upstreamReason } from "./errors/errors.ts";
 import type { Capabilities, CascadeStatus, LanguageServer, RawChat, SendMessage } from "./language-server.ts";
+import { askMessageLimit } from "./message-limit.ts";
 import { type MachineIdentity, metadataFor, stampRequestId, type WireIds } from "./metadata.ts";
 import { PanelState } from "./panel-state.ts";
 import { type UnreadableCalls, unreadableCalls } from "./probe/capabilities.ts";
@@ -246,6 +247,11 @@ class RpcLanguageServer implements LanguageServer {
     return status;
   }
 
+  messageLimit(modelUid: ModelUid, signal: AbortSignal) {
+    const request = { metadata: this.#metadata(), modelUid };
+    return askMessageLimit(this.#client, this.#calls, request, this.#deadlines.read, signal);
+  }
+
   async ping(signal: AbortSignal): Promise<void> {
     await this.#calls.once(
       (call) => this.#client.getUnleashData({ metadata: this.#metadata() }, call),
@@ -387,6 +393,7 @@ const provesNothing: ReadonlySet<UpstreamReason | undefined> = new Set([
   "unavailable",
   "tls_refused",
   "csrf_refused",
+  "not_the_server",
 ] as const);
 
 /** A refusal by the call itself proves that it is there. */

@@ -43,6 +43,8 @@ export const simulatorOptionsSchema = z.strictObject({
   savedPlan: z.enum(savedPlanForms).default("fresh"),
   /** More ports of the server's process that speak something else; a client that asks ports in order meets them first. */
   decoys: z.array(z.enum(decoyKinds)).default([]),
+  /** Without it the server speaks Connect over HTTP/1.1 alone. */
+  http2: z.boolean().default(true),
   /** RPCs to leave out, on top of those the profile lacks. */
   missing: z.array(z.string()).default([]),
   /** Permutes the field numbers of every message, by this seed; 0 leaves them. The extension's bundle says how. */

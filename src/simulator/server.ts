@@ -64,7 +64,7 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
   } else {
     const chatClient = await listenForLsp();
     product.portsAre({ lsp: lsp.port, chatClient: chatClient.port });
-    const rpc = await listenForRpc(handler, onConnection);
+    const rpc = await listenForRpc(handler, onConnection, 0, config.http2);
     listeners = [rpc, lsp, chatClient];
     ports = { rpcPort: rpc.port, tlsPort: undefined, lspPort: lsp.port, chatClientPort: chatClient.port };
   }

@@ -100,7 +100,7 @@ class Editor implements Simulator {
       compileCache: compileCache(),
       exhausted: async () => {
         const { plan, nowMs } = await this.#livePlan();
-        return plan.exhausted(nowMs);
+        return plan.refusal(nowMs);
       },
       spend: (credits) => this.#spend(ownTurnSchema.parse({ credits })),
     });

@@ -1,7 +1,6 @@
 import type { Backends } from "../backends/backend.ts";
 import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
-import type { ModelUid } from "../base/ids.ts";
 import type { LogStore } from "../log/store.ts";
 import { Attaching } from "./attach/attaching.ts";
 import type { StreamTurns } from "./attach/attachment.ts";
@@ -11,7 +10,7 @@ import { Readers } from "./read/readers.ts";
 import { Reading } from "./read/reading.ts";
 import type { Planning } from "./run/turn-plan.ts";
 import { Launcher } from "./start/launcher.ts";
-import { Refusals } from "./start/refusals.ts";
+import { Refusals, type RefusalsOptions } from "./start/refusals.ts";
 import { Starting } from "./start/starting.ts";
 import type { TrajectoryNotes } from "./supervise/archive-orphaned-trajectories.ts";
 import { archiverOf } from "./supervise/archiver.ts";
@@ -32,8 +31,9 @@ export interface TurnsOptions extends Planning {
   readonly ownerIsGone?: (owner: string) => boolean;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
-  /** When the used-up quota of a model resets, epoch ms, where the meter knows: for refusals that do not say it. */
-  readonly resetOf?: (modelUid: ModelUid) => number | undefined;
+  /** As `RefusalsOptions` has them: when a quota resets, and whether a model may be asked now. */
+  readonly resetOf?: RefusalsOptions["resetOf"];
+  readonly limitOf?: RefusalsOptions["limitOf"];
   /** Where trajectories are noted. Those that nobody archived are archived from there. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }
@@ -50,7 +50,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const reading = new Reading({ ...options, readers, running: supervisor });
   const continuity =
     options.continuity && new Continuity({ clock, ...options.continuity, archive, notes: options.trajectoryNotes });
-  const refusals = new Refusals(clock, options.resetOf);
+  const refusals = new Refusals({ clock, resetOf: options.resetOf, limitOf: options.limitOf });
   const launcher = new Launcher({
     ...options,
     planning: options,

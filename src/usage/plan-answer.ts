@@ -4,7 +4,7 @@ import type { UserStatus } from "../proto/windsurf/exa/codeium_common_pb.ts";
 import { antigravitySnapshot } from "./antigravity-plan.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { type SavedPlanRows, savedPlanSnapshot } from "./saved-plan.ts";
-import { windsurfSnapshot } from "./windsurf-plan.ts";
+import { type MessagesLeft, windsurfSnapshot } from "./windsurf-plan.ts";
 
 /** What one running IDE answered when it was asked for its plan, why it did not, or what its app saved. */
 export type PlanAnswer =
@@ -13,6 +13,8 @@ export type PlanAnswer =
       readonly ide: "windsurf" | "windsurf-next";
       readonly build: string;
       readonly userStatus: UserStatus;
+      /** How many messages one model still takes, where the server says it. */
+      readonly messages?: MessagesLeft;
     }
   /** The JSON answers of GetUserStatus and RetrieveUserQuotaSummary; undefined for an RPC that the build lacks. */
   | {
@@ -42,5 +44,7 @@ export function snapshotOfAnswer(
 ): LimitsSnapshot {
   const source = { ide: answer.ide, build: answer.build, readAtMs, source: "language_server" } as const;
   if (answer.type === "saved") return savedPlanSnapshot(answer.rows, source, readAtMs);
-  return answer.type === "windsurf" ? windsurfSnapshot(answer.userStatus, source) : antigravitySnapshot(answer, source);
+  return answer.type === "windsurf"
+    ? windsurfSnapshot(answer.userStatus, source, answer.messages)
+    : antigravitySnapshot(answer, source);
 }

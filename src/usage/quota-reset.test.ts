@@ -36,3 +36,9 @@ test.each([
 ])("nothing from %s", (_, snapshots) => {
   expect(quotaReset(snapshots, 100)).toBeUndefined();
 });
+
+test("of the window that the refusal names, also where another is used more", () => {
+  const both = snapshot(window("daily", 0.01, 500), window("weekly", 0.02, 900));
+  expect(quotaReset(both, 0, "weekly")).toBe(900);
+  expect(quotaReset(both, 0, "daily")).toBe(500);
+});

@@ -2,13 +2,20 @@ import type { LimitsSnapshot, LimitWindow } from "./limits.ts";
 
 /**
  * When the quota that refuses a prompt resets, epoch ms: the latest reset of the windows that are used up, or of the window
- * that is used most where a reading is from before the last prompt. Undefined where no window says its reset. Pure.
+ * that is used most where a reading is from before the last prompt. Where the refusal names its window, that one's. Undefined
+ * where no window says its reset. Pure.
  */
-export function quotaReset(snapshots: readonly LimitsSnapshot[], nowMs: number): number | undefined {
+export function quotaReset(
+  snapshots: readonly LimitsSnapshot[],
+  nowMs: number,
+  named?: "daily" | "weekly",
+): number | undefined {
   const dated = snapshots
     .flatMap(({ windows }) => windows)
     .filter(({ kind, scope }) => kind === "consumption" && scope === "plan")
     .filter((window): window is Dated => (window.resetsAtMs ?? 0) > nowMs && window.utilization !== undefined);
+  const ofName = dated.find(({ id }) => id === named);
+  if (ofName !== undefined) return ofName.resetsAtMs;
   const usedUp = dated.filter(({ utilization }) => utilization >= 1);
   if (usedUp.length > 0) return Math.max(...usedUp.map(({ resetsAtMs }) => resetsAtMs));
   return dated.toSorted((a, b) => b.utilization - a.utilization)[0]?.resetsAtMs;

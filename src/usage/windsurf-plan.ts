@@ -23,7 +23,43 @@ const daySeconds = 86_400;
  * Source: facts/language-server.md, 1.8 (credits are hundredths; negative available: unlimited; `available` is the
  * cycle's whole grant, `used` what is gone of it).
  */
-export function windsurfSnapshot(userStatus: UserStatus, source: ReadingSource): LimitsSnapshot {
+export function windsurfSnapshot(
+  userStatus: UserStatus,
+  source: ReadingSource,
+  messages?: MessagesLeft,
+): LimitsSnapshot {
+  const snapshot = planSnapshot(userStatus, source);
+  if (messages === undefined) return snapshot;
+  return { ...snapshot, windows: [...snapshot.windows, messagesWindow(messages, source.readAtMs)] };
+}
+
+/** How many messages a model still takes. */
+export interface MessagesLeft {
+  /** As the IDE shows the model. */
+  readonly model: string;
+  readonly remaining: number;
+  readonly max: number;
+  readonly resetsInMs: number | undefined;
+}
+
+function messagesWindow({ model, remaining, max, resetsInMs }: MessagesLeft, readAtMs: number): LimitWindow {
+  return {
+    id: "model-messages",
+    label: `Messages to ${model}`,
+    kind: "consumption",
+    unit: "messages",
+    state: "metered",
+    scope: "model",
+    used: Math.max(0, max - remaining),
+    limit: max,
+    remaining,
+    utilization: tidy(Math.min(1, Math.max(0, max - remaining) / max)),
+    resetsAtMs: resetsInMs === undefined ? undefined : readAtMs + resetsInMs,
+    windowSeconds: undefined,
+  };
+}
+
+function planSnapshot(userStatus: UserStatus, source: ReadingSource): LimitsSnapshot {
   const plan = userStatus.planStatus;
   const about = { ...source, planName: plan?.planInfo?.planName || undefined, raw: rawWindsurfPlan(userStatus) };
   if (plan === undefined) return { ...about, shape: "unknown", windows: [] };

@@ -91,6 +91,14 @@ describe("a server's process with other ports", () => {
     expect((await ide.report()).messages).toHaveLength(1);
   });
 
+  it("that pass the probe and answer with a page later are dropped, and the next one answers the same request", async () => {
+    const { client, ide, home } = await world({ simulator: { decoys: ["impostor"] } });
+    const { choices } = await client.chat.completions.create(ask("echo: found"));
+    expect(choices[0]?.message.content).toBe("found");
+    expect((await ide.report()).messages).toHaveLength(1);
+    expect(home).toBe(ide.home);
+  });
+
   it("whose answer to the probe does not decode is asked over gRPC", async () => {
     const ide = await simulator({ faults: [{ rpc: "GetUnleashData", garbled: true }] });
     const served = await gateway({ home: ide.home });
@@ -98,6 +106,23 @@ describe("a server's process with other ports", () => {
     expect(choices[0]?.message.content).toBe("found");
     const { contentTypes } = await ide.report();
     expect(Object.keys(contentTypes)).toEqual(["application/grpc+proto"]);
+  });
+});
+
+describe("64 turns at once", () => {
+  it.each([
+    ["gRPC", "rise in the order of their arrival", true, "application/grpc+proto"],
+    ["Connect over HTTP/1.1", "are all different", false, "application/proto"],
+  ] as const)("over %s: each is answered, and the request ids %s", async (_, __, http2, contentType) => {
+    const { client, ide } = await world({ simulator: { http2, turn: { rate: "instant", firstMs: 5, inputMs: 5 } } });
+    const numbers = Array.from({ length: 64 }, (_, index) => index);
+    const answers = await Promise.all(numbers.map((n) => client.chat.completions.create(ask(`echo: ${n}`))));
+    expect(answers.map(({ choices }) => choices[0]?.message.content)).toEqual(numbers.map(String));
+    const { requestIds, messages, contentTypes } = await ide.report();
+    expect(messages).toHaveLength(64);
+    expect(Object.keys(contentTypes)).toContain(contentType);
+    expect(new Set(messages.map(({ requestId }) => requestId)).size).toBe(64);
+    if (http2) expect(requestIds.notRising).toBe(0); // connections of their own may overtake each other
   });
 });
 

@@ -5,7 +5,7 @@ import {
   type MillraceErrorOptions,
   unusableAnswer,
 } from "../../base/errors.ts";
-import { parseResetTime } from "../../language-server/errors/reset-time.ts";
+import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
 import { isObject } from "./process/json-lines.ts";
 import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
 
@@ -172,11 +172,14 @@ function rowFor(text: string, cause: string | undefined, code: number): Row {
 function fromRow(row: Row, text: string, context: AgentErrorContext, cause: unknown): MillraceError {
   const limited = row.code === "quota_exhausted" || row.code === "rate_limited";
   const reset = limited ? parseResetTime(text, context.nowMs) : undefined;
+  const window = row.code === "quota_exhausted" ? windowNamed(text) : undefined;
+  const said = window === undefined ? row.message : row.message.replace("usage quota", `${window} usage quota`);
   const hint = row.hint ?? hintFor(row.code, context);
   const quoted = row === other && text !== "" ? ` It says: "${clean(text)}"` : "";
-  return new MillraceError(row.code, row.message.replace("The agent", `The agent "${context.agent}"`) + quoted, {
+  return new MillraceError(row.code, said.replace("The agent", `The agent "${context.agent}"`) + quoted, {
     ...(hint === undefined ? {} : { hint }),
     ...reset,
+    ...(window === undefined ? {} : { details: { window } }),
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -3,6 +3,7 @@ import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
+import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { productName, productToday } from "../../language-server/product-name.ts";
 
@@ -26,9 +27,9 @@ export function promptServers(finder: IdeFinder): ServerSource {
       ideOf.set(server, ide);
       return server;
     },
-    forget(server) {
+    forget(server, error) {
       const ide = ideOf.get(server);
-      if (ide !== undefined) finder.invalidate(ide);
+      if (ide !== undefined) finder.invalidate(ide, upstreamReason(error) === "not_the_server" ? "stranger" : "failed");
     },
     buildOf: (server) => ideOf.get(server)?.build,
   };

@@ -8,6 +8,7 @@ import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
+import type { RefusalsOptions } from "../../turns/start/refusals.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaReset } from "../../usage/quota-reset.ts";
@@ -22,6 +23,8 @@ export interface TurnParts {
   readonly journal: CascadeJournal;
   /** Names this process in the store and the journal. */
   readonly owner: string;
+  /** The server's own word on whether a model may be asked now. */
+  readonly limitOf: RefusalsOptions["limitOf"];
   readonly contextTokens: (modelUid: string) => number | undefined;
   readonly graceMs: number;
   readonly implicitJoins: boolean;
@@ -31,7 +34,7 @@ export interface TurnParts {
 
 /** The turns of a gateway, with prompts laid out for their models. */
 export function composeTurns(parts: TurnParts): StreamTurns {
-  const { clock, store, backends, events, journal, owner, contextTokens, graceMs, implicitJoins } = parts;
+  const { clock, store, backends, events, journal, owner, limitOf, contextTokens, graceMs, implicitJoins } = parts;
   const { continuityIdleMs: idleMs } = parts;
   return openTurns({
     store,
@@ -50,16 +53,17 @@ export function composeTurns(parts: TurnParts): StreamTurns {
       ).prompt,
     countTokens: estimateTokens,
     resetOf: quotaResets(events, clock),
+    limitOf,
     trajectoryNotes: trajectoryNotes(journal, owner, clock),
     ...(idleMs === undefined ? {} : { continuity: { idleMs } }),
   });
 }
 
 /** When the quota of the plans that pay for prompts resets, as the last reading told it; Antigravity is metered only. */
-function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): () => number | undefined {
+function quotaResets(events: Emitter<UsageLifecycle>, clock: Clock): RefusalsOptions["resetOf"] {
   let plans: readonly LimitsSnapshot[] = [];
   events.on("limits_changed", ({ readings }) => {
     plans = readings.map(({ snapshot }) => snapshot).filter(({ ide }) => ide !== "antigravity");
   });
-  return () => quotaReset(plans, clock.now());
+  return (window) => quotaReset(plans, clock.now(), window);
 }

@@ -16,7 +16,7 @@ import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import type { ComposeOptions } from "./compose-options.ts";
 import { openStore } from "./compose-store.ts";
-import { composeTurns } from "./compose-turns.ts";
+import { composeTurns, type TurnParts } from "./compose-turns.ts";
 import { composeUpstream } from "./compose-upstream.ts";
 import { rememberWindows } from "./context-windows.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
@@ -57,13 +57,15 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas, events });
   const upstream = composeUpstream({ ...options, finder, owner, events });
-  const { agents, backends, journal } = upstream;
+  const { agents, backends, journal, servers } = upstream;
+  const limitOf: TurnParts["limitOf"] = async (model, signal) =>
+    (await servers.find(signal)).messageLimit(model, signal);
   const { models, contextTokens } = rememberWindows(upstream.models);
 
   const opened = await openStore({ ...options, redis, clock, events });
   const { store } = opened;
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
-  const turns = composeTurns({ ...options, clock, store, backends, events, journal, owner, contextTokens });
+  const turns = composeTurns({ ...options, clock, store, backends, events, journal, owner, limitOf, contextTokens });
   const metering = startMeter({ ...usage, clock, turns, events, nameOf: (uid) => models.nameOf(uid) });
 
   const { meter } = usage;

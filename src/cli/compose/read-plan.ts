@@ -1,9 +1,13 @@
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import type { ModelUid } from "../../base/ids.ts";
 import type { Ide, IdeFinder } from "../../ide/ide.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
+import type { LanguageServer } from "../../language-server/language-server.ts";
+import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { readAntigravityPlan } from "../../usage/antigravity-calls.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
+import type { MessagesLeft } from "../../usage/windsurf-plan.ts";
 
 /**
  * Asks every running IDE for its plan: one of each product, the newest. Where a product's IDE does not run or does not tell
@@ -38,7 +42,9 @@ async function askOrFail(finder: IdeFinder, ide: Ide, clock: Clock, signal: Abor
     return await readPlan(finder, ide, clock, signal);
   } catch (error) {
     const answer = { type: "failed", ide: ide.variant, error: toMillraceError(error) } as const;
-    if (!lacksTheCall(answer)) finder.invalidate(ide);
+    if (!lacksTheCall(answer)) {
+      finder.invalidate(ide, upstreamReason(error) === "not_the_server" ? "stranger" : "failed");
+    }
     return answer;
   }
 }
@@ -63,5 +69,27 @@ async function readPlan(finder: IdeFinder, ide: Ide, clock: Clock, signal: Abort
     const plan = await readAntigravityPlan(ide.endpoint, clock.now(), signal);
     return { type: "antigravity", ide: variant, build, ...plan };
   }
-  return { type: "windsurf", ide: variant, build, userStatus: await server.getUserStatus(signal) };
+  const userStatus = await server.getUserStatus(signal);
+  const messages = await messagesLeft(server, userStatus, signal);
+  return { type: "windsurf", ide: variant, build, userStatus, ...(messages === undefined ? {} : { messages }) };
+}
+
+/** Of the model that the IDE offers first. The plan is told without it where the build does not say. */
+async function messagesLeft(
+  server: Pick<LanguageServer, "messageLimit">,
+  { cascadeModelConfigData: models }: UserStatus,
+  signal: AbortSignal,
+): Promise<MessagesLeft | undefined> {
+  const listed = models?.clientModelConfigs ?? [];
+  const preferred = models?.defaultOverrideModelConfig?.modelUid;
+  const model = listed.find(({ modelUid }) => modelUid === preferred) ?? listed.find(({ disabled }) => !disabled);
+  if (model === undefined || model.modelUid === "") return undefined;
+  try {
+    const limit = await server.messageLimit(model.modelUid as ModelUid, signal); // this is where they come from
+    if (limit?.messagesRemaining === undefined || limit.maxMessages === undefined) return undefined;
+    const { messagesRemaining: remaining, maxMessages: max, resetsInMs } = limit;
+    return { model: model.label, remaining, max, resetsInMs };
+  } catch {
+    return undefined; // the plan counts more
+  }
 }

@@ -17,6 +17,13 @@ export interface DiscoverOptions {
   readonly overrides: IdeOverrides;
   /** What worked last for a server, by `Ide.id`. */
   readonly lastGood: ReadonlyMap<string, LastGood>;
+  /** Ports that passed the probe and then answered as no language server does, by `strangerKey`. */
+  readonly strangers?: ReadonlySet<string>;
+}
+
+/** A port of one server's process, which is another one after a restart. */
+export function strangerKey(id: string, { host, port }: { readonly host: string; readonly port: number }): string {
+  return `${id} ${host} ${port}`;
 }
 
 /** The same, once the user's token file is read. */

@@ -14,7 +14,7 @@ import type { Probe } from "../process/probe-port.ts";
 import { sharedCheck } from "../process/shared-check.ts";
 import { verifyHolder } from "../process/verify-holder.ts";
 import { type Discovered, discover } from "./discover.ts";
-import type { LastGood } from "./discover-options.ts";
+import { type LastGood, strangerKey } from "./discover-options.ts";
 import type { IdeOverrides } from "./overrides.ts";
 
 export interface IdeFinderOptions {
@@ -52,6 +52,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   const { host, clock } = options;
   const closing = new AbortController();
   const lastGood = new Map<string, LastGood>();
+  const strangers = new Set<string>();
   const links = openLinks(
     (ide) =>
       options.connect(
@@ -85,7 +86,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     if (wait > 0) await clock.sleep(wait, closing.signal);
     lastStartMs = clock.monotonic();
     const { ides, agents, apps, stateFileOf, trace } = await discover(
-      { host, probe: options.probe, overrides: options.overrides, lastGood },
+      { host, probe: options.probe, overrides: options.overrides, lastGood, strangers },
       closing.signal,
     );
     for (const ide of ides) lastGood.set(ide.id, { token: ide.endpoint.csrfToken, port: ide.endpoint.port });
@@ -171,7 +172,11 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
       return believed() ?? (await orAborted(shared(), signal));
     },
 
-    invalidate(ide) {
+    invalidate(ide, why) {
+      if (why === "stranger") {
+        strangers.add(strangerKey(ide.id, ide.endpoint));
+        lastGood.delete(ide.id);
+      }
       if (known?.result.ides.some((other) => other.id === ide.id) === true) known = undefined;
     },
 

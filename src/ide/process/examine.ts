@@ -5,7 +5,7 @@ import { readAccount } from "../account/api-key.ts";
 import { hostOf } from "../account/cli-credentials.ts";
 import { stateQuestion } from "../account/state-question.ts";
 import { homesOf, joinPath } from "../apps/layouts.ts";
-import type { ExamineOptions } from "../discover/discover-options.ts";
+import { type ExamineOptions, strangerKey } from "../discover/discover-options.ts";
 import type { IdeOverrides } from "../discover/overrides.ts";
 import type { Trace } from "../discover/trace.ts";
 import type { Host } from "../host/host.ts";
@@ -66,7 +66,18 @@ export async function examineServer(
   if (fixed !== undefined && wanted.length === 0) {
     trace.rejected("ports", subject, "override", `does not hold ${fixed.host}:${fixed.port}, which was asked for`);
   }
-  const answer = await probePorts(options, variant, wanted, tokens, lastGood?.port, trace, signal);
+  const asked = wanted.filter((port) => {
+    const isStranger = options.strangers?.has(strangerKey(id, port)) === true;
+    if (isStranger)
+      trace.rejected(
+        "ports",
+        `port ${port.port}`,
+        "stranger",
+        "passed the probe, then answered as no language server does",
+      );
+    return !isStranger;
+  });
+  const answer = await probePorts(options, variant, asked, tokens, lastGood?.port, trace, signal);
   if (answer === undefined) return undefined;
 
   const account =

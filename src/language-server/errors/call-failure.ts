@@ -36,6 +36,7 @@ const kinds: Readonly<Record<UpstreamReason, CallFailureKind>> = {
   server_error: "interrupted",
   unclear: "interrupted",
   csrf_refused: "unauthenticated",
+  not_the_server: "interrupted",
   panel_state_lost: "panel_state_missing",
   cascade_unknown: "trajectory_missing",
   not_implemented: "unimplemented",

@@ -9,6 +9,8 @@ export type UpstreamReason =
   | "upstream_dropped"
   | "answer_too_large"
   | "csrf_refused"
+  /** The answer is in no form of the protocol: something else listens there. */
+  | "not_the_server"
   | "account_not_loaded"
   | "api_key_missing"
   | "api_key_refused"
@@ -54,6 +56,13 @@ const schemaHint = "This build of the IDE may have changed its protocol; run `mi
  * `errors.test.ts`. Source: facts/language-server.md, 3.8 and 3.4; docs/wire/devin-desktop.md, "Cascade".
  */
 export const errorTable: readonly ErrorRow[] = [
+  {
+    pattern: /^unsupported content type /,
+    code: "upstream_failed",
+    reason: "not_the_server",
+    message: "What answered on the port is not the IDE's language server.",
+    hint: "Try again: another port of the IDE is asked. `millrace doctor` shows which one was taken.",
+  },
   {
     pattern: /\bonly (?:available |supported |offered )?(?:in|with|through|via) Devin(?: Local)?\b/i,
     code: "backend_retired",

@@ -4,7 +4,7 @@ import type { Secret } from "../../base/secret.ts";
 import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { isWithoutCascade } from "../product-name.ts";
 import { type ErrorRow, errorTable, nodeErrorTable, type UpstreamReason } from "./error-table.ts";
-import { parseResetTime, parseRetryAfter, type ResetTime } from "./reset-time.ts";
+import { parseResetTime, parseRetryAfter, type ResetTime, windowNamed } from "./reset-time.ts";
 
 /** What translation needs to know of the call: the time, and what must never appear in a text. */
 export interface ErrorContext {
@@ -18,6 +18,8 @@ export interface UpstreamDetails {
   /** What the server gave for its own support: error and trace id. */
   readonly errorId?: string;
   readonly traceId?: string;
+  /** Of a quota that is used up: the window that the text names. */
+  readonly window?: "daily" | "weekly";
 }
 
 /**
@@ -197,10 +199,12 @@ function fromRow(row: ErrorRow, text: string, context: ErrorContext, extras: Row
   const searched = extras.searched ?? text;
   const errorId = extras.errorId ?? /error ID: ([\w-]{1,64})/i.exec(searched)?.[1];
   const traceId = /trace ID: ([\w-]{1,64})/i.exec(searched)?.[1];
+  const window = row.code === "quota_exhausted" ? windowNamed(searched) : undefined;
   const details: UpstreamDetails = {
     reason: row.reason,
     ...(errorId === undefined ? {} : { errorId }),
     ...(traceId === undefined ? {} : { traceId }),
+    ...(window === undefined ? {} : { window }),
   };
   const limited = row.code === "rate_limited" || row.code === "quota_exhausted";
   const reset = limited ? resetTime(searched, extras.retryAfter, context.nowMs) : undefined;
@@ -222,6 +226,8 @@ const quoted: ReadonlySet<UpstreamReason> = new Set(["other", "unclear", "model_
 
 /** Our words; where no row knew the text, also the server's own, cut to a line and without anything secret. */
 function message(row: ErrorRow, text: string, secrets: readonly Secret[]): string {
+  const window = row.code === "quota_exhausted" ? windowNamed(text) : undefined;
+  if (window !== undefined) return row.message.replace("usage quota", `${window} usage quota`);
   if (text === "" || !quoted.has(row.reason)) return row.message;
   let line = text.replaceAll(/\s+/g, " ").trim();
   for (const secret of secrets) {

@@ -25,6 +25,12 @@ export function parseResetTime(text: string, nowMs: number): ResetTime | undefin
   return tail === undefined ? undefined : fromDelay(durationMs(tail), nowMs);
 }
 
+/** Which window of a quota a text names; undefined where it names none, or both. */
+export function windowNamed(text: string): "daily" | "weekly" | undefined {
+  const [daily, weekly] = [/\bdaily\b|\btoday\b/i.test(text), /\bweekly\b|\bthis week\b/i.test(text)];
+  return daily === weekly ? undefined : daily ? "daily" : "weekly";
+}
+
 /** The same from a `retry-after` header: seconds, or an HTTP date. */
 export function parseRetryAfter(value: string, nowMs: number): ResetTime | undefined {
   const seconds = Number(value);

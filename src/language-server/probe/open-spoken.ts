@@ -61,6 +61,7 @@ export function openSpokenLanguageServer(
     cancel: async (id, signal) => (await server(signal)).cancel(id, signal),
     archive: async (id, signal) => (await server(signal)).archive(id, signal),
     getUserStatus: async (signal) => (await server(signal)).getUserStatus(signal),
+    messageLimit: async (model, signal) => (await server(signal)).messageLimit(model, signal),
     ping: async (signal) => (await server(signal)).ping(signal),
     async *rawChat(chat: RawChat, signal) {
       yield* (await server(signal)).rawChat(chat, signal);

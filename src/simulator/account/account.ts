@@ -38,10 +38,8 @@ export class Account {
       return { uid: name, config, refusal: { text: `unknown model UID ${name}: model not found` } };
     }
     if (config.disabled) return { uid: name, config, refusal: "permission" };
-    return {
-      uid: name,
-      config,
-      refusal: config.creditMultiplier > 0 && this.plan.exhausted(nowMs) ? "quota" : undefined,
-    };
+    const usedUp = config.creditMultiplier > 0 ? this.plan.refusal(nowMs) : undefined;
+    const tooMany = usedUp === undefined && this.plan.messages?.take(name, nowMs) === false;
+    return { uid: name, config, refusal: usedUp ?? (tooMany ? "rate_limit" : undefined) };
   }
 }

@@ -24,6 +24,8 @@ export const planOptionsSchema = z.strictObject({
   drain: z.number().min(0).max(100).default(1),
   /** A free account of Devin: how many messages its pool holds and has left. */
   freeMessages: z.strictObject({ remaining: z.number().int().min(-1), total: z.number().int().min(-1) }).optional(),
+  /** A limit of messages to each model, beside the plan: how many in a window, and how long that window lasts. */
+  messages: z.strictObject({ max: z.number().int().positive(), windowMs: z.number().positive() }).optional(),
   /** The server says nothing about the plan. */
   unknown: z.boolean().default(false),
   /** When the short window resets, counted from the start of the simulator. */

@@ -7,11 +7,15 @@ import {
   PlanStatusSchema,
   TeamsTier,
 } from "../../proto/windsurf/exa/codeium_common_pb.ts";
+import { MessageRate } from "./message-rate.ts";
 import type { PlanOptions } from "./plan-options.ts";
 import { QuotaWindow, type WindowUse } from "./quota-window.ts";
 
 const dayMs = 86_400_000;
 const monthlyFlow = 120_000;
+
+/** By its name among the errors of a turn: of the week, or of the day or the cycle. */
+export type QuotaError = "quota" | "weekly_quota";
 
 /** What is gone of a plan: plain data, handed to the process that follows a restart. */
 export interface PlanUse {
@@ -43,6 +47,7 @@ export class Plan {
   readonly #options: PlanOptions;
   readonly #daily: QuotaWindow;
   readonly #weekly: QuotaWindow;
+  readonly messages: MessageRate | undefined;
   readonly #cycleStartMs: number;
   #prompt: number;
   #flex: number;
@@ -53,6 +58,7 @@ export class Plan {
     this.#daily = new QuotaWindow(dayMs, use.daily);
     this.#weekly = new QuotaWindow(7 * dayMs, use.weekly);
     this.#cycleStartMs = use.daily.resetsAtMs - (use.daily.resetsAtMs % dayMs) - 11 * dayMs;
+    this.messages = options.messages === undefined ? undefined : new MessageRate(options.messages);
     this.#prompt = use.prompt;
     this.#flex = use.flex;
     this.#overageMicros = use.overageMicros;
@@ -67,6 +73,19 @@ export class Plan {
     const { creditsHundredths, flexHundredths, unlimited } = this.#options;
     if (this.#inPercent) return this.#overQuota(nowMs) && this.#overageMicros <= 0;
     return !unlimited && this.#prompt >= creditsHundredths && this.#flex >= flexHundredths;
+  }
+
+  /** The error that a turn which costs something meets. */
+  refusal(nowMs: number): QuotaError | undefined {
+    if (!this.exhausted(nowMs)) return undefined;
+    return this.#inPercent && this.#weekly.at(nowMs).usedPercent >= 100 ? "weekly_quota" : "quota";
+  }
+
+  /** Ms until what is used up resets. */
+  resetsInMs(nowMs: number): number {
+    const used = [this.#daily.at(nowMs), this.#weekly.at(nowMs)].filter(({ usedPercent }) => usedPercent >= 100);
+    const ends = this.#inPercent ? used.map(({ resetsAtMs }) => resetsAtMs) : [this.#cycleStartMs + 30 * dayMs];
+    return Math.max(0, ...ends.map((atMs) => atMs - nowMs));
   }
 
   /** Takes the cost of a turn: from the plan first, then from what was bought on top. */

@@ -1,4 +1,5 @@
 import type { Secret } from "../../base/secret.ts";
+import type { QuotaError } from "../account/plan.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { Layout } from "../layout.ts";
 import type { SimulatorConfig } from "../options.ts";
@@ -14,7 +15,7 @@ interface AgentsParts {
   /** No app is installed, so that the CLI is, unless the options say otherwise. */
   readonly cliOnly: boolean;
   readonly compileCache: { readonly compileCache?: string };
-  readonly exhausted: () => Promise<boolean>;
+  readonly exhausted: () => Promise<QuotaError | undefined>;
   readonly spend: (credits: number) => Promise<void>;
 }
 

@@ -45,7 +45,7 @@ export class DeskLink {
   /** What this call meets. */
   async call(method: string): Promise<CallTerms> {
     const { options, turn } = this.#settings;
-    return (await this.#ask({ ask: "call", method })) ?? { options, turn, exhausted: false };
+    return (await this.#ask({ ask: "call", method })) ?? { options, turn };
   }
 
   /** Resolves once it is counted. */

@@ -1,3 +1,4 @@
+import type { QuotaError } from "../account/plan.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { AgentFault, AgentOptions } from "./agent-options.ts";
 
@@ -66,7 +67,7 @@ export interface CallTerms {
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
   /** The plan is used up: what costs is refused. */
-  readonly exhausted: boolean;
+  readonly exhausted?: QuotaError;
 }
 
 export type ToDesk = DeskQuestion & { readonly id: number };

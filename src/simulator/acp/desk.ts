@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
 import { orAborted } from "../../base/async.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { QuotaError } from "../account/plan.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import { AgentFaults, type AgentOptions } from "./agent-options.ts";
 import { readLines } from "./desk-link.ts";
@@ -49,7 +50,7 @@ export interface DeskOptions {
   readonly apiKey: Secret;
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
-  readonly exhausted: () => Promise<boolean>;
+  readonly exhausted: () => Promise<QuotaError | undefined>;
   /** A prompt was accepted; it costs this many credits. */
   readonly spend: (credits: number) => Promise<void>;
 }
@@ -189,9 +190,14 @@ export class AgentDesk {
   async #terms(method: string): Promise<CallTerms> {
     this.#report.calls[method] = (this.#report.calls[method] ?? 0) + 1;
     const fault = this.#faults.hit(method);
-    const exhausted = method === "session/prompt" && (await this.#parts.exhausted());
+    const exhausted = method === "session/prompt" ? await this.#parts.exhausted() : undefined;
     this.#changed();
-    return { options: this.options, turn: this.turn, exhausted, ...(fault === undefined ? {} : { fault }) };
+    return {
+      options: this.options,
+      turn: this.turn,
+      ...(exhausted === undefined ? {} : { exhausted }),
+      ...(fault === undefined ? {} : { fault }),
+    };
   }
 
   async #take(pid: number, fact: AgentFact): Promise<void> {

@@ -34,6 +34,7 @@ const table: Readonly<Record<ErrorName, TurnError>> = {
   rate_limit: of(codes.exhausted, "rate_limited", true),
   high_demand: of(codes.unavailable, "unavailable", true),
   quota: of(codes.exhausted, "quota_exhausted", true, "quota_exhausted"), // a quota error was seen marked retryable
+  weekly_quota: of(codes.exhausted, "quota_exhausted", true, "quota_exhausted"),
   content_policy: of(codes.contentFilter, "content_filter", false, "content_filter"),
   invalid_tool_call: of(codes.internal, "internal", true),
   internal: of(codes.internal, "internal", true),

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import type { QuotaError } from "../account/plan.ts";
 import { errorTexts } from "../faults/error-texts.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { Gate } from "../trajectory/gate.ts";
@@ -19,7 +20,7 @@ interface PromptCall {
   readonly session: Session;
   readonly incoming: IncomingPrompt;
   readonly turn: TurnPlan;
-  readonly exhausted: boolean;
+  readonly exhausted: QuotaError | undefined;
   readonly options: AgentOptions;
   readonly store: SessionStore;
   readonly services: {
@@ -71,8 +72,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
   });
 
   if (plan.crashAt === "before-store") await crash();
-  const refused =
-    plan.errorAt === "send" ? plan.error : call.exhausted && (model?.credits ?? 0) > 0 ? "quota" : undefined;
+  const refused = plan.errorAt === "send" ? plan.error : (model?.credits ?? 0) > 0 ? call.exhausted : undefined;
   if (refused !== undefined) {
     return {
       stopped: { cause: causeOf(refused), stats: stats() },

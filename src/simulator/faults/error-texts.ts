@@ -26,6 +26,11 @@ const table = {
     text: "Your daily usage quota has been exhausted. Upgrade your plan or wait for the reset: https://windsurf.com/plan",
     short: "Usage quota exhausted",
   },
+  weekly_quota: {
+    code: Code.ResourceExhausted,
+    text: "Your weekly usage quota has been exhausted. Upgrade your plan or wait for the reset: https://windsurf.com/plan",
+    short: "Usage quota exhausted",
+  },
   content_policy: {
     code: Code.InvalidArgument,
     text: "Your request was blocked by our content policy",

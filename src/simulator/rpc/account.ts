@@ -29,10 +29,14 @@ export function accountRpcs(context: RpcContext) {
         clientModelSorts: data?.clientModelSorts ?? [],
       };
     },
-    checkUserMessageRateLimit: () =>
-      context.account.plan.exhausted(context.clock.now())
-        ? { hasCapacity: false, message: errorTexts("quota").text, maxMessages: 50, resetsInSeconds: 3600n }
-        : { hasCapacity: true, messagesRemaining: 40, maxMessages: 50 },
+    checkUserMessageRateLimit({ modelUid }) {
+      const { plan } = context.account;
+      const nowMs = context.clock.now();
+      const usedUp = plan.refusal(nowMs);
+      if (usedUp === undefined) return plan.messages?.answer(modelUid, nowMs) ?? { hasCapacity: true };
+      const resetsInSeconds = BigInt(Math.ceil(plan.resetsInMs(nowMs) / 1000));
+      return { hasCapacity: false, message: errorTexts(usedUp).text, resetsInSeconds };
+    },
     checkChatCapacity: () => ({ hasCapacity: true, activeSessions: 1 }),
   } satisfies Partial<ServiceImpl<typeof LanguageServerService>>;
 }

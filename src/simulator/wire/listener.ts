@@ -24,11 +24,12 @@ export async function listenForRpc(
   handler: Handler,
   onConnection: (change: 1 | -1) => void,
   port = 0,
+  withHttp2 = true,
 ): Promise<Listener> {
   const http1 = http.createServer(handler);
   const h2 = http2.createServer({ settings: { initialWindowSize: 4 * 1024 * 1024 } }, handler);
   h2.on("sessionError", () => {}); // a peer that breaks off mid-frame is no concern of the server's
-  const server = net.createServer((socket) => sniff(socket, http1, h2));
+  const server = net.createServer((socket) => sniff(socket, http1, withHttp2 ? h2 : undefined));
   return await listen(server, onConnection, port);
 }
 
@@ -70,7 +71,7 @@ export async function listenForTlsAndPlain(
   }
 }
 
-function sniff(socket: net.Socket, http1: http.Server, h2: http2.Http2Server): void {
+function sniff(socket: net.Socket, http1: http.Server, h2: http2.Http2Server | undefined): void {
   let got = Buffer.alloc(0);
   const onReadable = () => {
     for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
@@ -82,7 +83,8 @@ function sniff(socket: net.Socket, http1: http.Server, h2: http2.Http2Server): v
     if (matches && size < preface.length) return;
     socket.removeListener("readable", onReadable);
     socket.unshift(got);
-    (matches ? h2 : http1).emit("connection", socket);
+    if (matches && h2 === undefined) socket.destroy();
+    else (matches && h2 !== undefined ? h2 : http1).emit("connection", socket);
   };
   socket.on("readable", onReadable);
 }
@@ -101,7 +103,7 @@ export async function listenForLsp(port = 0): Promise<Listener> {
   );
 }
 
-export const decoyKinds = ["html", "json", "not-found", "lsp", "silent", "closing"] as const;
+export const decoyKinds = ["html", "json", "not-found", "lsp", "silent", "closing", "impostor"] as const;
 /** How a port of the process that is not the server's answers. */
 export type DecoyKind = (typeof decoyKinds)[number];
 
@@ -109,6 +111,22 @@ const decoyAnswers: Readonly<Partial<Record<DecoyKind, readonly [number, string,
   html: [200, "text/html; charset=utf-8", "<!doctype html><title>A page</title>"],
   json: [200, "application/json", '{"ok":true}'],
   "not-found": [404, "text/plain; charset=utf-8", "404 page not found\n"],
+};
+
+/** Answers the calls that a probe makes as the server would, and everything else with a page. */
+const impostor: Handler = (request, response) => {
+  if (!/\/(?:GetUnleashData|Heartbeat)$/.test(request.url ?? "")) {
+    respond(response, 200, { "content-type": "text/html; charset=utf-8" }, "<!doctype html><title>A page</title>");
+    return;
+  }
+  const type = request.headers["content-type"] ?? "application/proto";
+  if (!type.startsWith("application/grpc")) {
+    respond(response, 200, { "content-type": type }, "");
+    return;
+  }
+  response.setHeader("content-type", type);
+  response.addTrailers({ "grpc-status": "0" });
+  response.end(Buffer.alloc(5)); // a message without a field
 };
 
 /**
@@ -127,6 +145,7 @@ export async function listenAsDecoy(kind: DecoyKind, below: number): Promise<Lis
           port,
         );
       }
+      if (kind === "impostor") return await listenForRpc(impostor, () => {}, port);
       if (kind === "lsp") return await listenForLsp(port);
       const onSocket = (socket: net.Socket) => (kind === "closing" ? socket.destroy() : socket.pause());
       return await listen(net.createServer(onSocket), () => {}, port);

@@ -55,7 +55,7 @@ export class Launcher {
   async prepare(asked: StartTurn, signal: AbortSignal): Promise<PreparedTurn> {
     const { planning, refusals, backends, clock, graceMs } = this.#options;
     const prompt = promptOf(planning, asked);
-    refusals.check(asked.modelUid);
+    await refusals.check(asked.modelUid);
     const backend = await backends.choose(prompt, signal);
     return { turn: newTurnOf(asked, clock.now(), graceMs), prompt, backend };
   }
@@ -69,8 +69,10 @@ export class Launcher {
     const { planning, continuity: conversations, refusals, running, clock } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
-    const steps = [refusals.watch(turn.modelUid as ModelUid), ...watches, ...stepsOf(planning, turn)];
-    const open = async () => exchange;
+    const modelUid = turn.modelUid as ModelUid;
+    const steps = [refusals.watch(modelUid), ...watches, ...stepsOf(planning, turn)];
+    const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents tell no limits
+    const open = async () => watched;
     return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };
   }
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, MillraceError, type MillraceErrorOptions } from "../../base/errors.ts";
 import { type ModelUid, startOfLog, type TurnId } from "../../base/ids.ts";
+import type { LogStore } from "../../log/store.ts";
 import { asking, FakeReader, fakeTurns } from "../turns.fake.ts";
+import type { ModelLimit } from "./refusals.ts";
 
 const soon = new AbortController().signal;
 
@@ -19,6 +21,13 @@ async function refused(
   const again = (fingerprint: string, modelUid = "some-model") =>
     fake.turns.start(asking({ fingerprint, modelUid: modelUid as ModelUid }), soon); // any text will do here
   return { ...fake, again };
+}
+
+/** The last event of the only turn. */
+async function logged(store: LogStore) {
+  const [turn] = await store.list({ limit: 1 });
+  const { events } = await store.readAfter(turn?.turnId as TurnId, startOfLog, { limit: 9 });
+  return events.at(-1);
 }
 
 describe("after a refusal", () => {
@@ -63,9 +72,10 @@ describe("after a refusal", () => {
 
   test("a limit without a wait holds half a minute, and the log says that wait", async () => {
     const { again, backend, clock, store } = await refused("rate_limited");
-    const [turn] = await store.list({ limit: 1 });
-    const { events } = await store.readAfter(turn?.turnId as TurnId, startOfLog, { limit: 9 });
-    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "rate_limited", retryAfterMs: 30_000 } });
+    expect(await logged(store)).toMatchObject({
+      type: "failed",
+      error: { code: "rate_limited", retryAfterMs: 30_000 },
+    });
     await clock.advance(29_000);
     await expect(again("early")).rejects.toMatchObject({ code: "rate_limited", repeated: true, retryAfterMs: 1_000 });
     await clock.advance(1_000);
@@ -76,9 +86,7 @@ describe("after a refusal", () => {
   test("a quota that does not say its reset gets the one that the meter knows", async () => {
     const resetsAtMs = fakeTurns().clock.now() + 3_600_000;
     const { again, store } = await refused("quota_exhausted", {}, { resetOf: () => resetsAtMs });
-    const [turn] = await store.list({ limit: 1 });
-    const { events } = await store.readAfter(turn?.turnId as TurnId, startOfLog, { limit: 9 });
-    expect(events.at(-1)).toMatchObject({ type: "failed", error: { resetsAtMs } });
+    expect(await logged(store)).toMatchObject({ type: "failed", error: { resetsAtMs } });
     await expect(again("the same again")).rejects.toMatchObject({ repeated: true, resetsAtMs });
   });
 
@@ -91,6 +99,84 @@ describe("after a refusal", () => {
   test("what is no refusal keeps no other request from asking", async () => {
     const { again, backend } = await refused("upstream_failed");
     await again("at once");
+    expect(backend.answers).toHaveLength(2);
+  });
+});
+
+describe("a limit that the server tells", () => {
+  /** A server that answers what it is told to. */
+  function server(...answers: (ModelLimit | undefined)[]) {
+    const asked: string[] = [];
+    const limitOf = async (model: string) => {
+      asked.push(model);
+      return answers.length > 1 ? answers.shift() : answers[0];
+    };
+    return { asked, limitOf };
+  }
+  const holds = (resetsInMs: number | undefined): ModelLimit => ({ hasCapacity: false, resetsInMs });
+  const free: ModelLimit = { hasCapacity: true, resetsInMs: undefined };
+
+  test("ends when the server says, long after a minute, and its end is told with the first refusal", async () => {
+    const { limitOf } = server(holds(3_600_000), holds(3_600_000), holds(3_000_000), free);
+    const { again, backend, clock, store } = await refused("rate_limited", {}, { limitOf });
+    expect(await logged(store)).toMatchObject({ type: "failed", error: { retryAfterMs: 3_600_000 } });
+    const atMs = clock.now();
+    await clock.advance(300_000);
+    await expect(again("five minutes later")).rejects.toMatchObject({
+      retryAfterMs: 3_600_000,
+      hint: expect.stringContaining("not asked again for 3600 s"),
+      resetsAtMs: atMs + 300_000 + 3_600_000,
+    });
+    await clock.advance(300_000);
+    await expect(again("ten minutes later")).rejects.toMatchObject({ retryAfterMs: 3_000_000, repeated: true });
+    expect(backend.answers).toHaveLength(1);
+    await clock.advance(60_000);
+    await again("the limit was lifted early");
+    expect(backend.answers).toHaveLength(2);
+  });
+
+  test("that ends within the minute ends the refusal with it", async () => {
+    const { limitOf } = server(holds(7_000), free);
+    const { again, backend, clock } = await refused("quota_exhausted", {}, { limitOf });
+    await expect(again("at once")).rejects.toMatchObject({ repeated: true });
+    await clock.advance(7_000);
+    await again("after its end");
+    expect(backend.answers).toHaveLength(2);
+  });
+
+  test("is looked at once in five seconds, however many requests ask", async () => {
+    const { limitOf, asked } = server(holds(60_000));
+    const { again, clock } = await refused("quota_exhausted", {}, { limitOf });
+    for (const body of ["a", "b", "c"]) await expect(again(body)).rejects.toMatchObject({ repeated: true });
+    expect(asked).toEqual(["some-model"]);
+    await clock.advance(5_000);
+    for (const body of ["d", "e"]) await expect(again(body)).rejects.toMatchObject({ repeated: true });
+    expect(asked).toHaveLength(2);
+  });
+
+  test.each([
+    ["does not say", undefined],
+    ["knows no limit that would explain it", free],
+  ])("counts for its minute where the server %s", async (_, answer) => {
+    const { limitOf, asked } = server(answer);
+    const { again, backend, clock } = await refused("quota_exhausted", {}, { limitOf });
+    await clock.advance(59_000);
+    await expect(again("early")).rejects.toMatchObject({ repeated: true });
+    await clock.advance(1_000);
+    await again("in time");
+    expect(backend.answers).toHaveLength(2);
+    expect(asked).toHaveLength(1);
+  });
+
+  test("whose server cannot be asked any more is believed to its end", async () => {
+    let fails = false;
+    const limitOf = async () => (fails ? Promise.reject(new Error("gone")) : holds(90_000));
+    const { again, backend, clock } = await refused("quota_exhausted", {}, { limitOf });
+    fails = true;
+    await clock.advance(89_000);
+    await expect(again("early")).rejects.toMatchObject({ repeated: true });
+    await clock.advance(1_000);
+    await again("in time");
     expect(backend.answers).toHaveLength(2);
   });
 });

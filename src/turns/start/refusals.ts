@@ -1,45 +1,64 @@
+import type { Batch } from "../../backends/backend.ts";
+import { deadline } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
+import type { Exchange } from "../run/exchange.ts";
 import type { Step } from "../run/step.ts";
 
-/** How long a refusal is told again instead of asking anew; also the longest wait that is announced to clients. */
+/** How long a refusal is told again instead of asking anew, where nobody tells when its limit ends. */
 const rememberMs = 60_000;
 /** The wait after a rate limit or high demand that names none; ms. */
 const unnamedWaitMs = 30_000;
+/** A limit that the server told is looked at again no sooner than this: it may have ended early. */
+const lookAgainMs = 5_000;
+/** How long a request waits to be told of a limit. */
+const lookMs = 2_000;
+
+/** Whether a model may be asked now, as its server says it. */
+export interface ModelLimit {
+  readonly hasCapacity: boolean;
+  readonly resetsInMs: number | undefined;
+}
+
+export interface RefusalsOptions {
+  readonly clock: Clock;
+  /** When a window of the quota resets, epoch ms, for refusals that do not say it; any window where none is named. */
+  readonly resetOf?: ((window: "daily" | "weekly" | undefined) => number | undefined) | undefined;
+  /** Asks the server for a model's limit, without a prompt; undefined where it does not say. */
+  readonly limitOf?: ((model: ModelUid, signal: AbortSignal) => Promise<ModelLimit | undefined>) | undefined;
+}
 
 interface Refusal {
   readonly error: ErrorRecord;
   readonly atMs: number;
   readonly untilMs: number;
+  /** When the server last said that this limit holds, epoch ms; undefined where it does not know of it. */
+  readonly toldAtMs: number | undefined;
 }
 
 /**
- * What the account was refused a moment ago. Many clients repeat a refused request by themselves. For the wait that was
- * named, 60 seconds at most, Millrace repeats the refusal and does not ask the server. Kept by model: another model may
+ * What the account was refused a moment ago. Many clients repeat a refused request by themselves: until the limit ends, Millrace
+ * repeats the refusal and sends no prompt. Where the server tells of the limit, it says when that is, and is asked again.
+ * Otherwise the refusal counts for the wait that was named, 60 seconds at most. Kept by model: another model may
  * still be included. A model that answers is no longer refused. Source: docs/retries.md.
  */
 export class Refusals {
-  readonly #clock: Clock;
-  readonly #resetOf: (model: ModelUid) => number | undefined;
+  readonly #options: RefusalsOptions;
   readonly #byModel = new Map<ModelUid, Refusal>();
+  /** Limits that the server told of while a refused turn ended. */
+  readonly #told = new Map<ModelUid, ModelLimit>();
 
-  /** `resetOf`: when the quota of a model resets, epoch ms, for refusals that do not say it. */
-  constructor(clock: Clock, resetOf: (model: ModelUid) => number | undefined = () => undefined) {
-    this.#clock = clock;
-    this.#resetOf = resetOf;
+  constructor(options: RefusalsOptions) {
+    this.#options = options;
   }
 
   /** Throws `quota_exhausted` or `rate_limited`, marked as repeated, while a refusal of this model is remembered. */
-  check(model: ModelUid): void {
-    const refusal = this.#byModel.get(model);
+  async check(model: ModelUid): Promise<void> {
+    const refusal = await this.#current(model);
     if (refusal === undefined) return;
-    const nowMs = this.#clock.now();
+    const nowMs = this.#options.clock.now();
     const leftMs = refusal.untilMs - nowMs;
-    if (leftMs <= 0) {
-      this.#byModel.delete(model);
-      return;
-    }
     const { code, message, hint, resetsAtMs } = refusal.error;
     const ago = Math.round((nowMs - refusal.atMs) / 1000);
     const left = Math.ceil(leftMs / 1000);
@@ -51,30 +70,100 @@ export class Refusals {
     });
   }
 
+  /** The refusal that holds now. One that the server knows ends when the server says so. */
+  async #current(model: ModelUid): Promise<Refusal | undefined> {
+    const refusal = this.#byModel.get(model);
+    if (refusal === undefined) return undefined;
+    const nowMs = this.#options.clock.now();
+    const isOver = nowMs >= refusal.untilMs;
+    if (refusal.toldAtMs !== undefined && (isOver || nowMs - refusal.toldAtMs >= lookAgainMs)) {
+      const limit = await this.#look(model);
+      if (this.#byModel.get(model) !== refusal) return this.#byModel.get(model); // another request looked meanwhile
+      if (limit !== undefined && !limit.hasCapacity) {
+        const renewed = toldAnew(refusal, limit, this.#options.clock.now());
+        this.#byModel.set(model, renewed);
+        return renewed;
+      }
+      if (limit === undefined && !isOver) return refusal;
+    } else if (!isOver) return refusal;
+    this.#byModel.delete(model);
+    return undefined;
+  }
+
+  /** The same exchange, whose refusal is completed by what the server says of the limit before anybody is told of it. */
+  asking(exchange: Exchange, model: ModelUid): Exchange {
+    if (this.#options.limitOf === undefined) return exchange;
+    return (deliver, signal) => exchange(async (batch) => deliver(await this.#withLimit(batch, model)), signal);
+  }
+
+  async #withLimit(batch: Batch, model: ModelUid): Promise<Batch> {
+    if (!batch.some((event) => event.type === "failed" && isLimit(event.error))) return batch;
+    const limit = await this.#look(model);
+    if (limit === undefined || limit.hasCapacity) return batch; // it knows nothing of this limit
+    this.#told.set(model, limit);
+    const { resetsInMs } = limit;
+    if (resetsInMs === undefined) return batch;
+    const resetsAtMs = this.#options.clock.now() + resetsInMs;
+    return batch.map((event) => {
+      if (event.type !== "failed" || !isLimit(event.error)) return event;
+      const wait = event.error.code === "rate_limited" ? { retryAfterMs: resetsInMs } : {};
+      return { ...event, error: { ...event.error, ...wait, resetsAtMs } };
+    });
+  }
+
+  async #look(model: ModelUid): Promise<ModelLimit | undefined> {
+    try {
+      return await this.#options.limitOf?.(model, deadline(new AbortController().signal, lookMs));
+    } catch {
+      return undefined; // the refusal itself says enough
+    }
+  }
+
   /** Looks at a turn's events on their way into its log, and completes a refusal: the wait, the reset. */
   watch(model: ModelUid): Step {
     return {
       push: (event) => {
         if (event.type === "finished") this.#byModel.delete(model);
         if (event.type !== "failed") return [event];
-        const error = this.#completed(model, event.error);
+        const error = this.#completed(event.error);
         this.#note(model, error);
         return [{ ...event, error }];
       },
     };
   }
 
-  #completed(model: ModelUid, error: ErrorRecord): ErrorRecord {
+  #completed(error: ErrorRecord): ErrorRecord {
     if (error.code === "rate_limited") return { retryAfterMs: unnamedWaitMs, ...error };
     if (error.code !== "quota_exhausted" || error.resetsAtMs !== undefined) return error;
-    const resetsAtMs = this.#resetOf(model);
+    const resetsAtMs = this.#options.resetOf?.(windowOf(error));
     return resetsAtMs === undefined ? error : { ...error, resetsAtMs };
   }
 
   #note(model: ModelUid, error: ErrorRecord): void {
-    if (error.code !== "quota_exhausted" && error.code !== "rate_limited") return;
-    const atMs = this.#clock.now();
+    if (!isLimit(error)) return;
+    const told = this.#told.get(model);
+    this.#told.delete(model);
+    const atMs = this.#options.clock.now();
     const lastsMs = Math.min(error.retryAfterMs ?? rememberMs, rememberMs);
-    this.#byModel.set(model, { error, atMs, untilMs: Math.min(atMs + lastsMs, error.resetsAtMs ?? Infinity) });
+    const untilMs = Math.min(atMs + lastsMs, error.resetsAtMs ?? Infinity);
+    const refusal: Refusal = { error, atMs, untilMs, toldAtMs: undefined };
+    this.#byModel.set(model, told === undefined ? refusal : toldAnew(refusal, told, atMs));
   }
+}
+
+/** The same refusal until the end that the server tells; for a while where it tells none. */
+function toldAnew(refusal: Refusal, { resetsInMs }: ModelLimit, nowMs: number): Refusal {
+  const untilMs = nowMs + (resetsInMs ?? rememberMs);
+  const error = resetsInMs === undefined ? refusal.error : { ...refusal.error, resetsAtMs: untilMs };
+  return { ...refusal, error, untilMs, toldAtMs: nowMs };
+}
+
+function isLimit({ code }: ErrorRecord): boolean {
+  return code === "quota_exhausted" || code === "rate_limited";
+}
+
+/** The window that the refusal named. */
+function windowOf({ details }: ErrorRecord): "daily" | "weekly" | undefined {
+  const window = typeof details === "object" && details !== null && "window" in details ? details.window : undefined;
+  return window === "daily" || window === "weekly" ? window : undefined;
 }
