@@ -74,6 +74,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
   const refused =
     plan.errorAt === "send" ? plan.error : call.exhausted && (model?.credits ?? 0) > 0 ? "quota" : undefined;
   if (refused !== undefined) {
+    await desk.note({ is: "refused", text: incoming.whole });
     return {
       stopped: { cause: causeOf(refused), stats: stats() },
       error: turnError(refused, errorTexts(refused).text),
