@@ -24,7 +24,8 @@ export const backends = ["Cascade", "ACP"] as const;
 export type BackendName = (typeof backends)[number];
 
 const profileOf = { Cascade: "windsurf-2", ACP: "devin-3" } as const;
-const models = { Cascade: "claude-sonnet-4.6", ACP: "swe-2:high" } as const;
+/** The one of the agent costs nothing, so that no quota ends. */
+const models = { Cascade: "claude-sonnet-4.6", ACP: "swe-1.6:slow" } as const;
 
 /** One for a test, stopped after it. */
 export async function standInFor(backend: BackendName, options: SimulatorOptions = {}): Promise<StandIn> {
