@@ -29,7 +29,7 @@ export interface TurnOutcome {
   /** The turn ended as failed and said why: its client knows where it stands. */
   readonly failed: string | undefined;
   /** It failed by name because its agent died while it answered, and kept what had arrived: all that can be had then. */
-  readonly cut: boolean;
+  readonly cut: string | undefined;
   /** Why nobody can say: nothing moved any more. A late answer is not a lost one, and is not counted as one. */
   readonly stalled: string | undefined;
 }
@@ -140,19 +140,19 @@ export class CrashWorld implements AsyncDisposable {
         clientDeaths: got.deaths,
         broken,
         failed: undefined,
-        cut: false,
+        cut: undefined,
         stalled: undefined,
       };
     } catch (error) {
       const nothing = { ...about, connections: 0, clientDeaths: 0 };
       const what = `${error instanceof Error ? error.message : String(error)}; ${await seen(lives, question.name)}`;
-      const unclear = { ...nothing, broken: [], failed: undefined, cut: false, stalled: undefined };
+      const unclear = { ...nothing, broken: [], failed: undefined, cut: undefined, stalled: undefined };
       if (error instanceof Stalled) return { ...unclear, stalled: what };
       if (error instanceof TurnFailed && error.left !== undefined && this.#upstream.cuts) {
         const broken = await checkCut(await lives.current(), error.left, question, client).catch((why) => [
           String(why),
         ]);
-        return { ...unclear, cut: true, broken: broken.map((each) => `${each}; ${what}`) };
+        return { ...unclear, cut: what, broken: broken.map((each) => `${each}; ${what}`) };
       }
       if (error instanceof TurnFailed) return { ...unclear, failed: what };
       return { ...unclear, broken: [what] };
@@ -216,9 +216,10 @@ async function seen(lives: Lives, name: string): Promise<string> {
 /** The outcome with what its prompts say: one for each answer of the model, and none twice. A cut turn was asked at least once. */
 function withPrompts(turn: TurnOutcome, wanted: number, prompts: readonly string[]): TurnOutcome {
   const accepted = prompts.filter((text) => text.includes(turn.name)).length;
-  const isIncomplete = turn.stalled !== undefined || turn.failed !== undefined || (turn.cut && accepted > 0);
+  const isIncomplete =
+    turn.stalled !== undefined || turn.failed !== undefined || (turn.cut !== undefined && accepted > 0);
   if (accepted === wanted || (isIncomplete && accepted < wanted)) return turn;
-  return { ...turn, broken: [...turn.broken, `${accepted} prompts were accepted, not ${wanted}`] };
+  return { ...turn, broken: [...turn.broken, `${accepted} prompts were accepted, not ${wanted}; ${turn.cut ?? ""}`] };
 }
 
 function deathOf(fate: Fate | undefined): Death | undefined {

@@ -190,7 +190,7 @@ async function observe(gateway: GatewayProcess, { streamKey, encryptionKey }: Na
       ? { eventId, type: "text", delta: text }
       : { eventId, type: "rewritten", text: rewrittenText };
   });
-  if (failed) return [...log, { eventId: "", type: "failed" }];
+  if (failed) return attach.end === undefined ? [...log, { eventId: "", type: "failed" }] : log;
   if (attach.end?.eventCount !== log.length - 1)
     throw new RuleBroken(`the end counts ${attach.end?.eventCount} events of ${log.length - 1}`);
   return log;
