@@ -137,6 +137,16 @@ export function isWithoutIde(error: unknown): error is MillraceError {
   return isMillraceError(error) && (error.code === "ide_not_running" || error.code === "not_signed_in");
 }
 
+/** `details.reason` of an `ide_not_running` where an IDE runs that cannot be used: it may be starting. */
+export const unusableServer = "unusable_server";
+
+/** Whether no process of an IDE was found at all, so that none is starting either. */
+export function isWithoutAnyIde(error: unknown): boolean {
+  if (!isMillraceError(error) || error.code !== "ide_not_running") return false;
+  const { details } = error;
+  return !(typeof details === "object" && details !== null && "reason" in details && details.reason === unusableServer);
+}
+
 /** Ours as it is; anything else is a bug that reached a border, and becomes `internal` without its text. */
 export function toMillraceError(value: unknown): MillraceError {
   if (isMillraceError(value)) return value;

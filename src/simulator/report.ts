@@ -33,6 +33,8 @@ export interface Report {
   readonly version: number;
   readonly startedCascades: number;
   readonly messages: readonly AcceptedMessage[];
+  /** Texts of messages that were refused in the call. */
+  readonly refusedMessages: readonly string[];
   readonly cascades: readonly CascadeReport[];
   readonly deletedCascades: readonly CascadeId[];
   readonly cancels: readonly CascadeId[];
@@ -57,6 +59,7 @@ export class Observations {
   #version = 0;
   #waiting = new Set<() => void>();
   readonly messages: AcceptedMessage[] = [];
+  readonly refusedMessages: string[] = [];
   readonly cancels: CascadeId[] = [];
   readonly archives: CascadeId[] = [];
   readonly deletedCascades: CascadeId[] = [];
@@ -113,6 +116,7 @@ export class Observations {
       version: this.#version,
       startedCascades: this.startedCascades,
       messages: [...this.messages],
+      refusedMessages: [...this.refusedMessages],
       cascades,
       deletedCascades: [...this.deletedCascades],
       cancels: [...this.cancels],

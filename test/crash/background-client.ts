@@ -6,13 +6,13 @@ import {
   eventOf,
   isCut,
   isRefused,
-  model,
   plainPrompt,
   type Question,
   type Received,
   RuleBroken,
   readTurnLog,
   TurnFailed,
+  withLeft,
 } from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
 import type { Progress } from "./progress.ts";
@@ -55,7 +55,7 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
     }
   };
 
-  const body = JSON.stringify({ model, background: true, input: plainPrompt(question) });
+  const body = JSON.stringify({ model: question.model, background: true, input: plainPrompt(question) });
   let responseId = "";
   await insist(
     (url) => ({ url: `${url}/v1/responses`, method: "POST", body }),
@@ -82,16 +82,21 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
     end.reached ||= isEnd;
     progress.note(`an event of ${question.name}`);
   });
+  const turnId = () => responseId.replace(/^resp_/, "turn_") as TurnId; // one id, two prefixes
   const after = () => (cursor < 0 ? "" : `&starting_after=${cursor}`);
-  await insist(
-    (url) => ({ url: `${url}/v1/responses/${responseId}?stream=true${after()}` }),
-    async (response) => {
-      if (response.body === null) throw new RuleBroken("a stream without a body");
-      const parser = createParser({ onEvent: followed });
-      for await (const piece of response.body.pipeThrough(new TextDecoderStream())) parser.feed(piece);
-      return end.reached;
-    },
-  );
+  try {
+    await insist(
+      (url) => ({ url: `${url}/v1/responses/${responseId}?stream=true${after()}` }),
+      async (response) => {
+        if (response.body === null) throw new RuleBroken("a stream without a body");
+        const parser = createParser({ onEvent: followed });
+        for await (const piece of response.body.pipeThrough(new TextDecoderStream())) parser.feed(piece);
+        return end.reached;
+      },
+    );
+  } catch (error) {
+    throw withLeft(error, { text, broken: [], readLog: (gateway) => readTurnLog(gateway, turnId()) });
+  }
 
   const broken: string[] = [];
   await insist(
@@ -103,7 +108,6 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
       return true;
     },
   );
-  const turnId = responseId.replace(/^resp_/, "turn_") as TurnId; // one id, two prefixes
   return {
     ids: wireIds.flatMap((id) => eventOf(id) ?? []),
     wireIds,
@@ -111,7 +115,7 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
     connections,
     deaths: 0,
     broken,
-    readLog: (gateway) => readTurnLog(gateway, turnId),
+    readLog: (gateway) => readTurnLog(gateway, turnId()),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { GatewayProcess } from "../support/gateway-process.ts";
-import type { CrashClient, Question, Received } from "./crash-client.ts";
+import type { CrashClient, Left, LogEvent, Question, Received } from "./crash-client.ts";
 
 const terminal = new Set(["finished", "failed", "cancelled"]);
 
@@ -24,17 +24,43 @@ export async function checkTurn(
   if (ends !== 1 || last?.type !== "finished")
     broken.push(`the log ends with ${last?.type}, and has ${ends} terminal events`);
   if (log.filter(({ type }) => type === "started").length !== 1) broken.push("the log has not exactly one `started`");
-  let text = "";
-  for (const event of log) {
-    if (event.type === "text") text += event.delta ?? "";
-    if (event.type === "rewritten") text = event.text ?? "";
-  }
+  const text = textOf(log);
   if (plain(text) !== plain(answer)) broken.push(`the log's deltas are ${describe(plain(text), plain(answer))}`);
   if (last?.text !== undefined && last.text !== answer) broken.push(`the final text is ${describe(last.text, answer)}`);
   const known = new Set(ids);
   const lost = received.ids.filter((id) => !known.has(id));
   if (lost.length > 0) broken.push(`${lost.length} events that the client got are not in the log`);
   return broken;
+}
+
+/**
+ * Which promises a turn broke whose agent died while it answered: it ends once, by name, with what had arrived, and its client
+ * has the same.
+ */
+export async function checkCut(
+  gateway: GatewayProcess,
+  left: Left,
+  { answer }: Question,
+  { plain = (text) => text }: CrashClient,
+): Promise<string[]> {
+  const broken = [...left.broken];
+  const log = await left.readLog(gateway);
+  const ends = log.filter(({ type }) => terminal.has(type)).length;
+  if (ends !== 1 || log.at(-1)?.type !== "failed")
+    broken.push(`the log ends with ${log.at(-1)?.type}, and has ${ends} terminal events`);
+  const kept = plain(textOf(log));
+  if (!plain(answer).startsWith(kept)) broken.push(`the log's deltas are ${describe(kept, plain(answer))}`);
+  if (plain(left.text) !== kept) broken.push(`the client got ${describe(plain(left.text), kept)} of what was kept`);
+  return broken;
+}
+
+function textOf(log: readonly LogEvent[]): string {
+  let text = "";
+  for (const event of log) {
+    if (event.type === "text") text += event.delta ?? "";
+    if (event.type === "rewritten") text = event.text ?? "";
+  }
+  return text;
 }
 
 function describe(text: string, expected: string): string {

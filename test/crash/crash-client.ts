@@ -7,6 +7,7 @@ import type { Progress } from "./progress.ts";
 export interface Question {
   readonly name: string;
   readonly answer: string;
+  readonly model: string;
   /** Which deaths its client dies, where it is one that dies; drawn from the run's seed, 0 (inclusive) to 1. */
   readonly luck: readonly number[];
 }
@@ -47,8 +48,22 @@ export interface CrashClient {
 
 export class RuleBroken extends Error {}
 
+/** What is left of a turn that failed: what its client has, and its log. */
+export type Left = Pick<Received, "text" | "broken" | "readLog">;
+
 /** The turn ended as failed, and said so: an answer that was refused in words is not one that was lost. */
-export class TurnFailed extends Error {}
+export class TurnFailed extends Error {
+  readonly left: Left | undefined;
+  constructor(message: string, left?: Left) {
+    super(message);
+    this.left = left;
+  }
+}
+
+/** The same with what its client has of it. */
+export function withLeft(error: unknown, left: Left): unknown {
+  return error instanceof TurnFailed && error.left === undefined ? new TurnFailed(error.message, left) : error;
+}
 
 /**
  * Whether a request was refused before anything was taken, and may be made again as it is: the IDE did not answer in time, as
@@ -58,7 +73,11 @@ export function isRefused(response: Response): boolean {
   return response.status === 503 || response.status === 424;
 }
 
-export const model = "claude-sonnet-4.6";
+/** Whether a request was answered with the stored failure of its turn. */
+export function isStoredFailure(status: number, body: string): boolean {
+  return status >= 400 && /"code":"upstream_(?:failed|timeout)"/.test(body);
+}
+
 export const betweenTriesMs = 100;
 
 /** The text of a question that is answered with exactly this. */
@@ -75,6 +94,16 @@ export function isCut(error: unknown): boolean {
 export function eventOf(wireId: string): EventId | undefined {
   const event = wireId.split(":")[1];
   return event === "0" ? undefined : (event as EventId | undefined); // the gateway's own ids
+}
+
+/** The log of the turn that a question's key names. */
+export async function readLogByKey(gateway: GatewayProcess, { name }: Question): Promise<readonly LogEvent[]> {
+  const headers = { authorization: `Bearer ${gateway.key}` };
+  const listed = await fetch(`${gateway.url}/v1/turns?limit=1000`, { headers });
+  const { data } = (await listed.json()) as { readonly data: readonly { id: TurnId; idempotency_key: string }[] };
+  const turn = data.find(({ idempotency_key }) => idempotency_key === `key-of-${name}`);
+  if (turn === undefined) throw new RuleBroken("its turn is not listed");
+  return readTurnLog(gateway, turn.id);
 }
 
 /** A turn's log over `GET /v1/turns/{id}/events`. */

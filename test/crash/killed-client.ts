@@ -30,9 +30,9 @@ async function ask(lives: Lives, question: Question, progress: Progress): Promis
   const folder = mkdtempSync(join(tmpdir(), "millrace-application-"));
   await using door = await Door.open(lives);
   const { key } = await lives.current();
-  const { name, answer, luck } = question;
+  const { name, answer, model, luck } = question;
   const start = (death: ClientDeath | undefined) =>
-    spawn(process.execPath, ["--import", preload, application, door.url, key, folder, name, answer], {
+    spawn(process.execPath, ["--import", preload, application, door.url, key, folder, name, answer, model], {
       stdio: ["ignore", "ignore", "pipe"],
       env: {
         PATH: process.env["PATH"] ?? "",

@@ -1,6 +1,5 @@
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
-import { pinnedTo } from "../support/pinned.ts";
-import { checkTurn } from "./check-turn.ts";
+import { type Calls, openUpstream, type Upstream, type UpstreamName } from "../support/upstream.ts";
+import { checkCut, checkTurn } from "./check-turn.ts";
 import { type CrashClient, type Question, TurnFailed } from "./crash-client.ts";
 import { type Death, Lives } from "./lives.ts";
 import { Progress, Stalled } from "./progress.ts";
@@ -13,7 +12,9 @@ export type Fate =
   /** It is killed so long after the turns were asked for. */
   | { readonly kind: "time"; readonly afterMs: number }
   /** It is killed when the simulator has seen the nth such call of this batch. */
-  | { readonly kind: "call"; readonly rpc: string; readonly nth: number };
+  | { readonly kind: "call"; readonly rpc: string; readonly nth: number }
+  /** The agent is killed then, alone or with the gateway. */
+  | { readonly kind: "agent"; readonly rpc: string; readonly nth: number; readonly alone: boolean };
 
 /** What came of one question. */
 export interface TurnOutcome {
@@ -27,6 +28,8 @@ export interface TurnOutcome {
   readonly broken: readonly string[];
   /** The turn ended as failed and said why: its client knows where it stands. */
   readonly failed: string | undefined;
+  /** It failed by name because its agent died while it answered, and kept what had arrived: all that can be had then. */
+  readonly cut: string | undefined;
   /** Why nobody can say: nothing moved any more. A late answer is not a lost one, and is not counted as one. */
   readonly stalled: string | undefined;
 }
@@ -61,34 +64,34 @@ interface Asked {
 
 /** A world to crash gateways in: one simulator, one store that every gateway inherits. */
 export class CrashWorld implements AsyncDisposable {
-  readonly #simulator: Simulator;
+  readonly #upstream: Upstream;
   readonly #args: readonly string[];
   readonly #patienceMs: number;
   #batches = 0;
 
-  private constructor(simulator: Simulator, patienceMs: number) {
-    this.#simulator = simulator;
-    this.#args = [...pinnedTo(simulator), "--continuity", "off"];
+  private constructor(upstream: Upstream, patienceMs: number) {
+    this.#upstream = upstream;
+    this.#args = [...upstream.args, "--continuity", "off"];
     this.#patienceMs = patienceMs;
   }
 
   /** `patienceMs`: how long nothing at all may happen before a turn counts as stalled. */
-  static async open(patienceMs: number): Promise<CrashWorld> {
+  static async open(patienceMs: number, upstream: UpstreamName = "Cascade"): Promise<CrashWorld> {
     const turn = { rate: 400, chunk: 8, inputMs: 20, firstMs: 60, thinking: 0 };
-    return new CrashWorld(await startSimulator({ turn, plan: { unlimited: true } }), patienceMs);
+    return new CrashWorld(await openUpstream(upstream, turn), patienceMs);
   }
 
   /** Asks all questions at once, lets each fate happen in its turn, and holds every promise against what came out. */
   async run({ clients, characters, fates, random, clientDeaths }: Batch): Promise<Outcome> {
     const batch = this.#batches++;
     using progress = new Progress(this.#patienceMs);
-    const lives = new Lives(this.#simulator.home, this.#args, () => progress.note("a gateway listens"));
-    const before = (await this.#simulator.report()).calls;
+    const lives = new Lives(this.#upstream.home, this.#args, () => progress.note("a gateway listens"));
+    const before = await this.#upstream.calls();
     await lives.start(deathOf(fates[0]));
     const asked = clients.map((client, i): Asked => {
       const name = `batch-${batch}-turn-${i}-end`;
       const luck = Array.from({ length: clientDeaths }, random);
-      const question = { name, answer: answerOf(name, characters), luck };
+      const question = { name, answer: answerOf(name, characters), model: this.#upstream.model, luck };
       const received = client.ask(lives, question, progress);
       received.catch(() => {}); // looked at below, after all fates
       return { client, question, received };
@@ -100,23 +103,26 @@ export class CrashWorld implements AsyncDisposable {
         if (fate.kind === "write") await lives.replace(); // it may still reach that write, while it is looked at
         break;
       }
-      await lives.start(deathOf(fates[i + 1]));
+      const next = deathOf(fates[i + 1]);
+      if (fell === "lives on" && next === undefined) continue;
+      if (fell === "lives on") await lives.kill();
+      await lives.start(next);
     }
     const turns = await Promise.all(asked.map((one) => this.#judge(one, lives)));
     const broken: string[] = [];
-    const report = await this.#simulator
-      .until(({ cascades }) => {
-        progress.note("a call at the IDE");
-        return cascades.every((cascade) => cascade.messages === 0 || cascade.archived);
-      }, progress.signal)
-      .catch(() => this.#simulator.report());
-    const open = report.cascades.filter(({ messages, archived }) => messages > 0 && !archived).length;
+    await this.#upstream
+      .untilTidy(() => progress.note("a call upstream"), progress.signal)
+      .catch((error: unknown) => {
+        if (!progress.signal.aborted) throw error; // what is left open is counted below
+      });
+    const open = await this.#upstream.untidy();
     if (open > 0 && turns.every(({ failed, stalled }) => failed === undefined && stalled === undefined))
-      broken.push(`${open} trajectories were not archived`);
+      broken.push(`${open} conversations were not archived`);
     const log = await lives.stop();
     const writes = /writes to the store: (\d+)/.exec(log)?.[1];
+    const prompts = await this.#upstream.prompts();
     return {
-      turns: turns.map((turn, i) => this.#withPrompts(turn, clients[i]?.prompts ?? 0, report.messages)),
+      turns: turns.map((turn, i) => withPrompts(turn, clients[i]?.prompts ?? 0, prompts)),
       deaths: lives.deaths,
       broken,
       writes: writes === undefined ? undefined : Number(writes),
@@ -134,26 +140,26 @@ export class CrashWorld implements AsyncDisposable {
         clientDeaths: got.deaths,
         broken,
         failed: undefined,
+        cut: undefined,
         stalled: undefined,
       };
     } catch (error) {
       const nothing = { ...about, connections: 0, clientDeaths: 0 };
       const what = `${error instanceof Error ? error.message : String(error)}; ${await seen(lives, question.name)}`;
-      const unclear = { ...nothing, broken: [], failed: undefined, stalled: undefined };
+      const unclear = { ...nothing, broken: [], failed: undefined, cut: undefined, stalled: undefined };
       if (error instanceof Stalled) return { ...unclear, stalled: what };
+      if (error instanceof TurnFailed && error.left !== undefined && this.#upstream.cuts) {
+        const broken = await checkCut(await lives.current(), error.left, question, client).catch((why) => [
+          String(why),
+        ]);
+        return { ...unclear, cut: what, broken: broken.map((each) => `${each}; ${what}`) };
+      }
       if (error instanceof TurnFailed) return { ...unclear, failed: what };
       return { ...unclear, broken: [what] };
     }
   }
 
-  #withPrompts(turn: TurnOutcome, wanted: number, messages: readonly { readonly text: string }[]): TurnOutcome {
-    const accepted = messages.filter(({ text }) => text.includes(turn.name)).length;
-    const isIncomplete = turn.stalled !== undefined || turn.failed !== undefined;
-    if (accepted === wanted || (isIncomplete && accepted < wanted)) return turn;
-    return { ...turn, broken: [...turn.broken, `the IDE accepted ${accepted} prompts, not ${wanted}`] };
-  }
-
-  async #befall(lives: Lives, fate: Fate, before: Calls, { signal }: Progress): Promise<"died"> {
+  async #befall(lives: Lives, fate: Fate, before: Calls, { signal }: Progress): Promise<"died" | "lives on"> {
     switch (fate.kind) {
       case "none":
         await new Promise(() => {}); // until every turn is answered
@@ -165,21 +171,32 @@ export class CrashWorld implements AsyncDisposable {
         await new Promise((resolve) => setTimeout(resolve, fate.afterMs));
         await lives.kill();
         break;
-      case "call": {
-        const arrived = ({ calls }: { readonly calls: Calls }) =>
-          (calls[fate.rpc] ?? 0) - (before[fate.rpc] ?? 0) >= fate.nth;
-        await this.#simulator.until(arrived, signal).catch((error: unknown) => {
-          if (!signal.aborted) throw error; // a stall ends every turn, and with them the batch
-        });
+      case "call":
+        await this.#untilCalled(fate, before, signal);
         await lives.kill();
         break;
-      }
+      case "agent":
+        await this.#untilCalled(fate, before, signal);
+        this.#upstream.killAgent();
+        if (fate.alone) return "lives on";
+        await lives.kill();
+        break;
+      default:
+        fate satisfies never;
     }
     return "died";
   }
 
+  async #untilCalled({ rpc, nth }: { readonly rpc: string; readonly nth: number }, before: Calls, signal: AbortSignal) {
+    try {
+      await this.#upstream.untilCalled((calls) => (calls[rpc] ?? 0) - (before[rpc] ?? 0) >= nth, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error; // a stall ends every turn, and with them the batch
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#simulator.stop();
+    await this.#upstream[Symbol.asyncDispose]();
   }
 }
 
@@ -196,7 +213,14 @@ async function seen(lives: Lives, name: string): Promise<string> {
   }
 }
 
-type Calls = Readonly<Record<string, number>>;
+/** The outcome with what its prompts say: one for each answer of the model, and none twice. A cut turn was asked at least once. */
+function withPrompts(turn: TurnOutcome, wanted: number, prompts: readonly string[]): TurnOutcome {
+  const accepted = prompts.filter((text) => text.includes(turn.name)).length;
+  const isIncomplete =
+    turn.stalled !== undefined || turn.failed !== undefined || (turn.cut !== undefined && accepted > 0);
+  if (accepted === wanted || (isIncomplete && accepted < wanted)) return turn;
+  return { ...turn, broken: [...turn.broken, `${accepted} prompts were accepted, not ${wanted}; ${turn.cut ?? ""}`] };
+}
 
 function deathOf(fate: Fate | undefined): Death | undefined {
   return fate?.kind === "write" ? fate : undefined;

@@ -6,13 +6,15 @@ import {
   eventOf,
   isCut,
   isRefused,
-  model,
+  isStoredFailure,
   plainPrompt,
   type Question,
   type Received,
   RuleBroken,
+  readLogByKey,
   readTurnLog,
   TurnFailed,
+  withLeft,
 } from "./crash-client.ts";
 import type { Lives } from "./lives.ts";
 import type { Progress } from "./progress.ts";
@@ -27,7 +29,7 @@ export interface Meaning {
 interface Dialect {
   readonly name: string;
   readonly path: string;
-  bodyOf(prompt: string): object;
+  bodyOf(prompt: string, model: string): object;
   read(data: string): Meaning;
 }
 
@@ -55,7 +57,7 @@ const dialects: readonly Dialect[] = [
   {
     name: "openai-chat",
     path: "/v1/chat/completions",
-    bodyOf: (content) => ({ model, stream: true, messages: [{ role: "user", content }] }),
+    bodyOf: (content, model) => ({ model, stream: true, messages: [{ role: "user", content }] }),
     read(data) {
       if (data === "[DONE]") return { isEnd: true };
       const { choices, error } = asEvent(data);
@@ -65,13 +67,13 @@ const dialects: readonly Dialect[] = [
   {
     name: "openai-responses",
     path: "/v1/responses",
-    bodyOf: (input) => ({ model, stream: true, input }),
+    bodyOf: (input, model) => ({ model, stream: true, input }),
     read: readResponsesEvent,
   },
   {
     name: "anthropic-messages",
     path: "/v1/messages",
-    bodyOf: (content) => ({ model, stream: true, max_tokens: 4_000, messages: [{ role: "user", content }] }),
+    bodyOf: (content, model) => ({ model, stream: true, max_tokens: 4_000, messages: [{ role: "user", content }] }),
     read(data) {
       const { type, delta } = asEvent(data);
       if (type === "error") return { failure: data };
@@ -94,7 +96,7 @@ async function askUntilAnswered(
   question: Question,
   progress: Progress,
 ): Promise<Received> {
-  const body = JSON.stringify(dialect.bodyOf(plainPrompt(question)));
+  const body = JSON.stringify(dialect.bodyOf(plainPrompt(question), question.model));
   const wireIds: string[] = [];
   let turnId: TurnId | undefined;
   let text = "";
@@ -131,8 +133,11 @@ async function askUntilAnswered(
         await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
         continue;
       }
-      if (!response.ok || response.body === null)
-        throw new RuleBroken(`${response.status} for a request that was good before: ${await response.text()}`);
+      if (!response.ok || response.body === null) {
+        const said = await response.text();
+        if (isStoredFailure(response.status, said)) throw new TurnFailed(said);
+        throw new RuleBroken(`${response.status} for a request that was good before: ${said}`);
+      }
       const served = (response.headers.get("x-millrace-turn") ?? "") as TurnId; // the gateway's own header
       if (wireIds.length > 0 && served !== turnId) throw new RuleBroken(`turn ${turnId} became turn ${served}`);
       turnId = served;
@@ -140,7 +145,8 @@ async function askUntilAnswered(
       for await (const piece of response.body.pipeThrough(new TextDecoderStream())) parser.feed(piece);
     } catch (error) {
       progress.signal.throwIfAborted();
-      if (!isCut(error)) throw error;
+      if (!isCut(error))
+        throw withLeft(error, { text, broken: [], readLog: (gateway) => readLogByKey(gateway, question) });
       await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
     }
   }

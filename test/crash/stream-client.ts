@@ -10,14 +10,13 @@ import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import type { StreamOptions } from "../../src/client/stream/stream-options.ts";
 import type { Tier } from "../../src/client/tiers/tier.ts";
-import { rawClient } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import { detailsOf, rawClient } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import {
   betweenTriesMs,
   type CrashClient,
   type LogEvent,
-  model,
   type Question,
   type Received,
   RuleBroken,
@@ -35,7 +34,7 @@ export interface Names {
 export const toolResult = "a-file b-file";
 
 /** A question whose answer has two halves with a call of `bash` between them. */
-export function toolRequest({ name, answer }: Pick<Question, "name" | "answer">) {
+export function toolRequest({ name, answer, model }: Pick<Question, "name" | "answer" | "model">) {
   const middle = answer.indexOf("; ", answer.length / 2);
   const half = (middle < 0 ? answer.lastIndexOf("; ") : middle) + 1;
   const script = `[[agent\nsay ${answer.slice(0, half)}\ncall bash\n---\nsay ${answer.slice(half + 1)}\n]]`;
@@ -146,15 +145,17 @@ export function receivedOf(
   const ends = events.filter(({ type }) => type === "end");
   const [end] = ends;
   if (ends.length !== 1 || events.at(-1)?.type !== "end") broken.push(`it was handed ${ends.length} ends`);
-  if (end?.type === "end" && end.outcome !== "finished") throw new TurnFailed(JSON.stringify(end));
   if (effects.length > 1) broken.push(`its tool ran ${effects.length} times`);
   let text = "";
   for (const event of events) {
     if (event.type === "text") text += event.delta;
     if (event.type === "rewritten") text = event.text;
   }
+  const readLog: Received["readLog"] = (gateway) => observe(gateway, names);
+  if (end?.type === "end" && end.outcome !== "finished")
+    throw new TurnFailed(JSON.stringify(end), { text, broken, readLog });
   const ids = events.filter(({ type }) => type !== "tool_call").map(({ eventId }) => eventId);
-  return { ids, wireIds: ids, text, broken, readLog: (gateway) => observe(gateway, names) };
+  return { ids, wireIds: ids, text, broken, readLog };
 }
 
 /** Lines of a file; none where there is none. */
@@ -177,7 +178,8 @@ async function observe(gateway: GatewayProcess, { streamKey, encryptionKey }: Na
   });
   attach.endInput();
   const error = await attach.ended;
-  if (error !== undefined) throw new RuleBroken(`the log cannot be read: ${error.message}`);
+  const failed = detailsOf(error).info["code"]?.startsWith("upstream_") === true; // how a client of the original hears of it
+  if (error !== undefined && !failed) throw new RuleBroken(`the log cannot be read: ${error.message}`);
   const log: LogEvent[] = attach.chunks.map(({ eventId, response, streamEnd }) => {
     if (streamEnd !== undefined)
       return { eventId, type: streamEnd.outcome === StreamEnd_Outcome.FINISHED ? "finished" : "failed" };
@@ -188,6 +190,7 @@ async function observe(gateway: GatewayProcess, { streamKey, encryptionKey }: Na
       ? { eventId, type: "text", delta: text }
       : { eventId, type: "rewritten", text: rewrittenText };
   });
+  if (failed) return attach.end === undefined ? [...log, { eventId: "", type: "failed" }] : log;
   if (attach.end?.eventCount !== log.length - 1)
     throw new RuleBroken(`the end counts ${attach.end?.eventCount} events of ${log.length - 1}`);
   return log;

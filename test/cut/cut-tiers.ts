@@ -6,7 +6,6 @@ import type { CutWorld } from "./cut-world.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
 import type { Places } from "./places.ts";
 
-const model = "claude-sonnet-4.6";
 const answer = 'text="Grüße, 世界 🙂! And a line\\nmore."';
 const key = Buffer.alloc(32, 5).toString("base64url");
 
@@ -62,9 +61,9 @@ export async function cutTierUp(world: CutWorld, tier: TierName, places: Places,
       if (again.end === undefined) broken.push(`${ask.name}: no end after the cut: ${(await again.ended)?.message}`);
     }
   }
-  const { messages } = await world.simulator.report();
+  const prompts = await world.upstream.prompts();
   for (const name of names) {
-    const accepted = messages.filter(({ text }) => text.includes(name)).length;
+    const accepted = prompts.filter((text) => text.includes(name)).length;
     if (accepted !== 1) broken.push(`${name}: ${accepted} prompts`);
   }
   return names.length;
@@ -79,7 +78,7 @@ async function attached(world: CutWorld, url: string, ask: Ask, intent: string, 
       "x-idempotency-event-id": cursor,
       "x-millrace-intent": intent,
     });
-    attach.send(say.request(ask.text, 0, { model })).endInput();
+    attach.send(say.request(ask.text, 0, { model: world.upstream.model })).endInput();
     const error = await attach.ended;
     if (error?.code !== Code.ResourceExhausted) return attach;
     const seconds = Number(error.metadata.get("retry-after") ?? "1");

@@ -1,7 +1,6 @@
 import type { EventSourceMessage } from "eventsource-parser";
-import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
-import { pinnedTo } from "../support/pinned.ts";
+import { openUpstream, type Upstream, type UpstreamName } from "../support/upstream.ts";
 import { type Cut, CuttingProxy } from "./cutting-proxy.ts";
 import { type Asked, eventsOf, exchange } from "./exchange.ts";
 import type { Places } from "./places.ts";
@@ -9,22 +8,22 @@ import type { Surface } from "./surfaces.ts";
 
 /** A real gateway and simulator, and a proxy that cuts what runs through it. Promises that break are told in words. */
 export class CutWorld implements AsyncDisposable {
-  readonly simulator: Simulator;
+  readonly upstream: Upstream;
   readonly gateway: GatewayProcess;
   readonly #proxy: CuttingProxy;
   #questions = 0;
 
-  private constructor(simulator: Simulator, gateway: GatewayProcess, proxy: CuttingProxy) {
-    this.simulator = simulator;
+  private constructor(upstream: Upstream, gateway: GatewayProcess, proxy: CuttingProxy) {
+    this.upstream = upstream;
     this.gateway = gateway;
     this.#proxy = proxy;
   }
 
-  static async open(): Promise<CutWorld> {
+  static async open(backend: UpstreamName = "Cascade"): Promise<CutWorld> {
     const turn = { rate: 1_000, chunk: 7, inputMs: 0, firstMs: 10, thinking: 0 };
-    const simulator = await startSimulator({ turn, plan: { unlimited: true } });
-    const gateway = await startGatewayProcess({ home: simulator.home, args: pinnedTo(simulator) });
-    return new CutWorld(simulator, gateway, await CuttingProxy.open(Number(new URL(gateway.url).port)));
+    const upstream = await openUpstream(backend, turn);
+    const gateway = await startGatewayProcess({ home: upstream.home, args: upstream.args });
+    return new CutWorld(upstream, gateway, await CuttingProxy.open(Number(new URL(gateway.url).port)));
   }
 
   /**
@@ -39,7 +38,7 @@ export class CutWorld implements AsyncDisposable {
   /** As `cutResponses`, of a turn's own events (`GET /v1/turns/{id}/events`). */
   async cutFollower(surface: Surface, places: Places, broken: string[]): Promise<number> {
     const key = `followed-${this.#questions}`;
-    await exchange(this.#port, surface.ask(`Followed. ${cutAnswer}`, key, this.gateway.key, undefined));
+    await exchange(this.#port, this.#ask(surface, `Followed. ${cutAnswer}`, key, undefined));
     const authorization = `Bearer ${this.gateway.key}`;
     const listed = await exchange(this.#port, { method: "GET", path: "/v1/turns?limit=5", headers: { authorization } });
     const { data } = JSON.parse(listed.text) as { readonly data: readonly { id: string; idempotency_key: string }[] };
@@ -100,9 +99,9 @@ export class CutWorld implements AsyncDisposable {
         if (again.status !== 200 || !again.whole) broken.push(`${name}: ${again.status} after the cut: ${again.text}`);
       }
     }
-    const { messages } = await this.simulator.report();
+    const prompts = await this.upstream.prompts();
     for (const name of names) {
-      const accepted = messages.filter(({ text }) => text.includes(name)).length;
+      const accepted = prompts.filter((text) => text.includes(name)).length;
       if (accepted !== 1) broken.push(`${name}: ${accepted} prompts`);
     }
     return names.length;
@@ -119,13 +118,17 @@ export class CutWorld implements AsyncDisposable {
 
   #question(surface: Surface, text: string): Ask {
     const number = this.#questions++;
-    return (after) => surface.ask(`Question ${number}. ${text}`, `key-${number}`, this.gateway.key, after);
+    return (after) => this.#ask(surface, `Question ${number}. ${text}`, `key-${number}`, after);
   }
 
   #requestBytes(surface: Surface): number {
-    const { path, headers, body = "" } = surface.ask("x".repeat(90), "key-1000", this.gateway.key, undefined);
+    const { path, headers, body = "" } = this.#ask(surface, "x".repeat(90), "key-1000", undefined);
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     return `POST ${path} HTTP/1.1\r\n${head.join("")}host: 127.0.0.1:65535\r\nconnection: close\r\n\r\n${body}`.length;
+  }
+
+  #ask(surface: Surface, question: string, key: string, after: string | undefined): Asked {
+    return surface.ask(question, key, this.gateway.key, after, this.upstream.model);
   }
 
   get #port(): number {
@@ -135,7 +138,7 @@ export class CutWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#proxy[Symbol.asyncDispose]();
     await this.gateway.stop();
-    await this.simulator.stop();
+    await this.upstream[Symbol.asyncDispose]();
   }
 }
 

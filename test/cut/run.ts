@@ -1,14 +1,16 @@
 import { tierNames } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { say, table } from "../support/long-suite.ts";
+import { type UpstreamName, upstreamNames } from "../support/upstream.ts";
 import { cutTierDown, cutTierUp } from "./cut-tiers.ts";
 import { CutWorld } from "./cut-world.ts";
-import { everyByte } from "./places.ts";
+import { everyByte, type Places } from "./places.ts";
 import { surfaces } from "./surfaces.ts";
 
 /**
  * `npm run test:cut`: cuts the connection between client and gateway after every byte of a streamed answer and of its request,
  * by FIN and by RST, in every dialect that streams events and every tier of the idempotent protocol, and holds what the client
- * has at the end against the uncut stream. Exits 1 if any differs. `CUT_STEP` cuts after every so many bytes only;
+ * has at the end against the uncut stream. Then the same over ACP after every 23rd byte: how a connection is cut does not depend on the
+ * backend, and how an answer grows does (`CUT_ACP_STEP`; 0 leaves it out). Exits 1 if any differs. `CUT_STEP` cuts after every so many bytes only;
  * `CUT_PART=2/4` makes the second of four parts, each with other bytes; `CUT_ONLY` picks exchanges by a part of their
  * names, as a run that was broken off is gone on with; `CUT_LIST=1` lists them.
  */
@@ -26,35 +28,52 @@ const places = everyByte(step * Number(parts), step * (Number(nth) - 1), (afterB
   say(`  ${name}: byte ${afterBytes} of ${of}`);
 });
 
+const acpStep = Number(process.env["CUT_ACP_STEP"] ?? "23");
+const somePlaces = everyByte(Math.max(1, acpStep) * Number(parts), step * (Number(nth) - 1));
+
 type Exchange = readonly [name: string, cut: (world: CutWorld, broken: string[]) => Promise<number>];
 
-const exchanges: readonly Exchange[] = [
-  ...surfaces.flatMap((surface): readonly Exchange[] => [
-    [`${surface.name}, a response`, (world, broken) => world.cutResponses(surface, places, broken)],
-    [`${surface.name}, a live one`, (world, broken) => world.cutLive(surface, liveTurns, broken)],
-    [`${surface.name}, a request`, (world, broken) => world.cutRequests(surface, places, broken)],
-  ]),
-  ...surfaces
-    .slice(0, 1)
-    .map(
-      (surface): Exchange => ["/v1/turns/{id}/events", (world, broken) => world.cutFollower(surface, places, broken)],
-    ),
-  ...tierNames.flatMap((tier): readonly Exchange[] => [
-    [`stream protocol, ${tier}, down`, (world, broken) => cutTierDown(world, tier, places, broken)],
-    [`stream protocol, ${tier}, up`, (world, broken) => cutTierUp(world, tier, places, broken)],
-  ]),
-];
+function exchangesAt(places: Places): readonly Exchange[] {
+  return [
+    ...surfaces.flatMap((surface): readonly Exchange[] => [
+      [`${surface.name}, a response`, (world, broken) => world.cutResponses(surface, places, broken)],
+      [`${surface.name}, a live one`, (world, broken) => world.cutLive(surface, liveTurns, broken)],
+      [`${surface.name}, a request`, (world, broken) => world.cutRequests(surface, places, broken)],
+    ]),
+    ...surfaces
+      .slice(0, 1)
+      .map(
+        (surface): Exchange => ["/v1/turns/{id}/events", (world, broken) => world.cutFollower(surface, places, broken)],
+      ),
+    ...tierNames.flatMap((tier): readonly Exchange[] => [
+      [`stream protocol, ${tier}, down`, (world, broken) => cutTierDown(world, tier, places, broken)],
+      [`stream protocol, ${tier}, up`, (world, broken) => cutTierUp(world, tier, places, broken)],
+    ]),
+  ];
+}
+
+/** Over which backend each is cut, and its name. */
+const exchanges = upstreamNames.flatMap((backend) =>
+  backend === "ACP" && acpStep === 0
+    ? []
+    : exchangesAt(backend === "ACP" ? somePlaces : places).map(
+        ([each, cut]) => [backend, `${backend}, ${each}`, cut] as const,
+      ),
+);
 
 const rows: string[][] = [];
-const wanted = exchanges.filter(([each]) => each.includes(only));
-if (process.env["CUT_LIST"] === "1") for (const [each] of wanted) say(each);
+const wanted = exchanges.filter(([, each]) => each.includes(only));
+if (process.env["CUT_LIST"] === "1") for (const [, each] of wanted) say(each);
 else await cutAll();
 
 async function cutAll(): Promise<void> {
   const startedAt = performance.now();
   let [cuts, faults] = [0, 0];
-  await using world = await CutWorld.open();
-  for (const [each, cut] of wanted) {
+  await using worlds = new AsyncDisposableStack();
+  const opened = new Map<UpstreamName, CutWorld>();
+  for (const [backend, each, cut] of wanted) {
+    const world = opened.get(backend) ?? worlds.use(await CutWorld.open(backend));
+    opened.set(backend, world);
     name = each;
     const beganAt = performance.now();
     const broken: string[] = [];

@@ -3,16 +3,14 @@ import type { Asked } from "./exchange.ts";
 /** A way to ask for a streamed answer: one for every dialect that streams events. */
 export interface Surface {
   readonly name: string;
-  ask(question: string, key: string, bearer: string, after: string | undefined): Asked;
+  ask(question: string, key: string, bearer: string, after: string | undefined, model?: string): Asked;
 }
-
-const model = "claude-sonnet-4.6";
 
 function surface(name: string, path: string, bodyOf: (question: string) => object): Surface {
   return {
     name,
-    ask: (question, key, bearer, after) => {
-      const body = JSON.stringify(bodyOf(question));
+    ask: (question, key, bearer, after, model = "claude-sonnet-4.6") => {
+      const body = JSON.stringify({ model, ...bodyOf(question) });
       return {
         method: "POST",
         path,
@@ -31,14 +29,12 @@ function surface(name: string, path: string, bodyOf: (question: string) => objec
 
 export const surfaces: readonly Surface[] = [
   surface("openai-chat", "/v1/chat/completions", (content) => ({
-    model,
     stream: true,
     messages: [{ role: "user", content }],
   })),
-  surface("openai-completions", "/v1/completions", (prompt) => ({ model, stream: true, prompt })),
-  surface("openai-responses", "/v1/responses", (input) => ({ model, stream: true, input })),
+  surface("openai-completions", "/v1/completions", (prompt) => ({ stream: true, prompt })),
+  surface("openai-responses", "/v1/responses", (input) => ({ stream: true, input })),
   surface("anthropic-messages", "/v1/messages", (content) => ({
-    model,
     stream: true,
     max_tokens: 1000,
     messages: [{ role: "user", content }],

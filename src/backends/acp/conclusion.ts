@@ -51,7 +51,8 @@ function endOf(
   if (end.type === "refused") {
     if (isContentFilter(end.error)) return finished("content_filter", "content_filter", text);
     const error = agentError(end.error, context);
-    return failed(error.code === "upstream_failed" ? (stoppedError(reader.stopped, context) ?? error) : error);
+    const saysMore = error.code === "upstream_failed" && reader.stopped !== "error"; // that names no cause
+    return failed((saysMore ? stoppedError(reader.stopped, context) : undefined) ?? error);
   }
   const raw = telling(reader.stopped) ?? end.stopReason;
   const unified = reasons[raw];

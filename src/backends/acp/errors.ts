@@ -48,6 +48,11 @@ const table: readonly Row[] = [
     causes: ["rate_limited", "rate_limit"],
   },
   {
+    code: "rate_limited",
+    message: "The agent's model is in high demand right now.",
+    text: /high demand|at capacity|overloaded/i,
+  },
+  {
     code: "not_signed_in",
     message: "The agent is not signed in.",
     text: /not (?:logged|signed) in|has not authenticated|authentication required|auth.?required|unauthenticated|\b401\b/i,

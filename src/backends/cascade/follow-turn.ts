@@ -1,5 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
-import { type ErrorRecord, isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
+import {
+  type ErrorRecord,
+  isMillraceError,
+  isWithoutAnyIde,
+  MillraceError,
+  toMillraceError,
+} from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
@@ -95,7 +101,11 @@ export async function* followTurn<State extends FollowerState, Snapshot>(
         }
         history = retry.history;
         await clock.sleep(retry.waitMs, signal);
-        if (isOutage(callFailure(failure))) await lookAgain(reach, signal);
+        const isAbsent = isOutage(callFailure(failure)) && (await lookAgain(reach, signal)) === "nothing runs";
+        if (isAbsent && now() - history.failingSinceMs >= pace.absentMs) {
+          yield [{ type: "failed", error: lostError(failure, reach) }];
+          return;
+        }
       }
     }
   } finally {
@@ -142,11 +152,13 @@ function pollFailure(error: unknown): PollFailure {
 }
 
 /** A server that cannot be found yet is no failure of its own: the next poll fails, and its budget counts. */
-async function lookAgain(reach: Reach, signal: AbortSignal): Promise<void> {
+async function lookAgain(reach: Reach, signal: AbortSignal): Promise<"nothing runs" | "try again"> {
   try {
     await reach.again(signal);
-  } catch {
+    return "try again";
+  } catch (error) {
     signal.throwIfAborted();
+    return isWithoutAnyIde(error) ? "nothing runs" : "try again";
   }
 }
 

@@ -14,6 +14,8 @@ export interface PollPace {
   readonly busyFraction: number;
   /** How long a server may be out of reach, as it is while the IDE restarts it, or silent. */
   readonly outageMs: number;
+  /** The same where no process of an IDE is found meanwhile: a client waits for its message. */
+  readonly absentMs: number;
 }
 
 export const defaultPace: PollPace = {
@@ -21,6 +23,7 @@ export const defaultPace: PollPace = {
   confirmMs: 10,
   busyFraction: 0.5,
   outageMs: 45_000,
+  absentMs: 4_000,
 };
 
 /** People feel the first text most, so it is waited for at the fastest pace this long. */

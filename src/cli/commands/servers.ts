@@ -1,5 +1,5 @@
 import type { ServerSource } from "../../backends/reach.ts";
-import { isWithoutIde, MillraceError } from "../../base/errors.ts";
+import { isWithoutIde, MillraceError, unusableServer } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";
 import { nearestMiss } from "../../ide/process/near-miss.ts";
@@ -89,7 +89,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
       `${nameOfRunning(result, variant)} runs (${subject}), but cannot be used: ${why}.`,
       {
         hint: `${todo} \`millrace doctor\` shows what was looked at.`,
-        details,
+        details: { ...details, reason: unusableServer },
       },
     );
   }

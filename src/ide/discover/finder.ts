@@ -45,7 +45,7 @@ interface Known {
 
 /**
  * Opens the one finder of a gateway. Callers that ask during a scan share it. A result with an IDE, or with an agent that is
- * signed in, is believed for 30 s unless a call failed, its process is gone, or the machine slept; any other result for a
+ * signed in, is believed for 30 s unless a call failed, its process or program is gone, or the machine slept; any other result for a
  * second. Nothing runs while nobody asks. Rows in `docs/retries.md`: discovery after a failed call.
  */
 export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
@@ -158,6 +158,12 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     );
   }
 
+  /** Whether the programs of agents can still be started: an update or a removal takes them away. */
+  async function areThere(agents: DiscoveryResult["agents"], signal: AbortSignal): Promise<boolean> {
+    const facts = await Promise.all(agents.map(({ path }) => host.fileFacts(path, signal)));
+    return facts.every((fact) => fact?.executable === true);
+  }
+
   function shared(): Promise<DiscoveryResult> {
     scanning ??= scan().finally(() => {
       scanning = undefined;
@@ -169,7 +175,9 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     async find(signal) {
       signal.throwIfAborted();
       if (closing.signal.aborted) throw closed();
-      return believed() ?? (await orAborted(shared(), signal));
+      const result = believed();
+      if (result !== undefined && (await areThere(result.agents, signal))) return result;
+      return await orAborted(shared(), signal);
     },
 
     invalidate(ide, why) {

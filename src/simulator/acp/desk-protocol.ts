@@ -42,6 +42,7 @@ export type AgentFact =
   | { readonly is: "client"; readonly client: unknown; readonly capabilities: unknown }
   | { readonly is: "session"; readonly sessionId: string; readonly cwd: string; readonly how: "new" | "load" }
   | { readonly is: "prompt"; readonly prompt: AgentPrompt; readonly credits: number }
+  | { readonly is: "refused"; readonly text: string }
   | { readonly is: "ended"; readonly sessionId: string; readonly cause: string }
   | { readonly is: "cancel"; readonly sessionId: string; readonly idle: boolean }
   | { readonly is: "delete"; readonly sessionId: string }

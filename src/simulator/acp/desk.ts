@@ -28,6 +28,8 @@ export interface AgentReport {
   readonly calls: Readonly<Record<string, number>>;
   /** Prompts that the agent stored: each of them costs. */
   readonly prompts: readonly AgentPrompt[];
+  /** Texts of prompts that were refused before they were stored. */
+  readonly refusedPrompts: readonly string[];
   readonly sessions: readonly {
     readonly pid: number;
     readonly sessionId: string;
@@ -71,6 +73,7 @@ export class AgentDesk {
     clients: [] as AgentReport["clients"][number][],
     calls: {} as Record<string, number>,
     prompts: [] as AgentPrompt[],
+    refusedPrompts: [] as string[],
     sessions: [] as AgentReport["sessions"][number][],
     ended: [] as AgentReport["ended"][number][],
     cancels: [] as AgentReport["cancels"][number][],
@@ -212,6 +215,9 @@ export class AgentDesk {
       case "prompt":
         report.prompts.push(fact.prompt);
         if (fact.credits > 0) await this.#parts.spend(fact.credits);
+        break;
+      case "refused":
+        report.refusedPrompts.push(fact.text);
         break;
       case "ended":
         report.ended.push({ sessionId: fact.sessionId, cause: fact.cause });

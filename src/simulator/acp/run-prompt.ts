@@ -74,6 +74,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
   if (plan.crashAt === "before-store") await crash();
   const refused = plan.errorAt === "send" ? plan.error : (model?.credits ?? 0) > 0 ? call.exhausted : undefined;
   if (refused !== undefined) {
+    await desk.note({ is: "refused", text: incoming.whole });
     return {
       stopped: { cause: causeOf(refused), stats: stats() },
       error: turnError(refused, errorTexts(refused).text),

@@ -37,9 +37,10 @@ export function acceptMessage(context: RpcContext, message: IncomingMessage, may
   }
   const instructions = instructionsOf(planner);
   const input = turnInput(context, message, instructions);
-  if (message.blocking && input.refusal !== undefined) throw refusalError(input.refusal);
-  if (input.prompt.plan.errorAt === "send" && input.prompt.plan.error !== undefined) {
-    throw rpcError(input.prompt.plan.error);
+  const refusal = refusalInCall(message, input);
+  if (refusal !== undefined) {
+    context.observations.refusedMessages.push(input.prompt.text);
+    throw refusal;
   }
   const queueId = context.cascades.send(message.cascadeId, input);
   context.observations.messages.push({
@@ -97,6 +98,13 @@ function turnInput(context: RpcContext, message: IncomingMessage, instructions: 
     refusal,
     costHundredths: Math.round((config?.creditMultiplier ?? 0) * 100),
   };
+}
+
+/** Why the call itself fails; undefined when the message is accepted. */
+function refusalInCall({ blocking }: IncomingMessage, { refusal, prompt }: TurnInput): ConnectError | undefined {
+  if (blocking && refusal !== undefined) return refusalError(refusal);
+  const { error, errorAt } = prompt.plan;
+  return errorAt === "send" && error !== undefined ? rpcError(error) : undefined;
 }
 
 /** A refusal as `blocking` callers see it: HTTP 500 with the text. Source: facts/language-server.md, 1.2. */
