@@ -66,7 +66,12 @@ export function jsonResponse(body: unknown, status = 200, headers: Readonly<Reco
 }
 
 /** A request that no route can serve, said in the caller's API. */
-export function notServed(c: GatewayContext, status: 404 | 405 | 413 | 501, message: string, hint: string): Response {
+export function notServed(
+  c: GatewayContext,
+  status: 404 | 405 | 413 | 415 | 501,
+  message: string,
+  hint: string,
+): Response {
   return respondError(c, new MillraceError("invalid_request", message, { hint }), status);
 }
 

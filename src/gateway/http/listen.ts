@@ -9,6 +9,7 @@ import {
   http1Options,
   limitFirstByte,
   limitIdleSessions,
+  limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
 
@@ -56,7 +57,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
     });
   }
   const limits = { ...defaultConnectionLimits, ...options.limits };
-  const http1 = createHttpServer({ noDelay: true, ...http1Options(limits) }, handlers.http1);
+  const http1 = createHttpServer({ noDelay: true, ...http1Options(limits) }, limitPipelining(handlers.http1));
   watchRequests(http1);
   const http2 = handlers.http2 === undefined ? undefined : createHttp2Server({}, handlers.http2);
   if (http2 !== undefined) limitIdleSessions(http2, limits);

@@ -41,6 +41,14 @@ export const routes: readonly Route[] = [
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {
     summary: "This list, as OpenAPI.",
-    handle: ({ version }) => jsonResponse(openApiDocument(routes, version)),
+    handle: ({ version }) => jsonResponse(documentOf(version)),
   }),
 ];
+
+let built: { readonly version: string; readonly document: unknown } | undefined;
+
+/** The document, built when it is first asked for: that takes a hundred times as long as any other answer. */
+function documentOf(version: string): unknown {
+  if (built?.version !== version) built = { version, document: openApiDocument(routes, version) };
+  return built.document;
+}

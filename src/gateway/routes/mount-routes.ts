@@ -19,6 +19,8 @@ export function mountRoutes(app: Hono<GatewayEnv>, gateway: Gateway): void {
       if (route.guard === "owner" && !callerOf(c).owner) return ownersOnly(c);
       const params = c.req.param();
       if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
+      const coding = c.req.header("content-encoding") ?? "identity";
+      if (coding !== "identity") return codedBody(c, coding);
       const body = await readJson(c.req.raw, gateway.limits.maxBodyBytes);
       if (body.tooLarge) return bodyTooLarge(c, gateway.limits.maxBodyBytes);
       return route.handle(gateway, c, { params, json: body.json });
@@ -74,4 +76,10 @@ function ownersOnly(c: GatewayContext): Response {
 function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
   const limit = `${Math.floor(maxBytes / 1024 / 1024)} MB`;
   return notServed(c, 413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
+}
+
+/** Nothing is unpacked: a few bytes may unpack to more than there is memory. */
+function codedBody(c: GatewayContext, coding: string): Response {
+  const message = `Bodies are not unpacked, and this one says ${JSON.stringify(coding.slice(0, 60))}.`;
+  return notServed(c, 415, message, "Send the body as it is, without content-encoding.");
 }
