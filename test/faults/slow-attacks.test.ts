@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
@@ -89,7 +88,7 @@ describe("every route, at once", () => {
       let text = "";
       socket.on("data", (piece) => (text += piece.toString("latin1")));
       socket.resume();
-      if (!socket.closed) await once(socket, "close");
+      if (!socket.closed) await new Promise((resolve) => void socket.once("close", resolve));
       expect(text.split("HTTP/1.1 ").length - 1).toBeLessThanOrEqual(64);
     }
     expect(await lives()).toBe(200);

@@ -5,6 +5,7 @@ import type { OpenBackends } from "../../backends/open-backend.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
+import type { Listening } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { openIdempotent } from "../../gateway/idempotent/open-idempotent.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
@@ -84,8 +85,8 @@ export interface Composed {
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
-  /** Ends or hands over what runs, then frees everything. */
-  close(): Promise<void>;
+  /** Frees the port, ends or hands over what runs, tells who reads it, then frees everything. */
+  close(listening?: Pick<Listening, "stopAccepting" | "close">): Promise<void>;
 }
 
 /** The one place where the parts of a gateway meet. */
@@ -212,9 +213,11 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     damage: damage(),
     unreadableTurns,
     degradedBy: degradedBy(),
-    async close() {
+    async close(listening) {
+      await listening?.stopAccepting();
       await metered.close();
-      await inner.stop();
+      await inner.stop(); // open streams end with an error that makes their clients come back
+      await listening?.close();
       await agents.close();
       await store.close();
       finder.close();

@@ -31,6 +31,8 @@ export interface Gateway extends GatewayOptions {
   readonly metrics: GatewayMetrics;
   readonly starts: TurnStarts;
   readonly sessions: DashboardSessions;
+  /** Aborts when the gateway stops, before its turns do. */
+  readonly stopping: AbortSignal;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */

@@ -42,8 +42,10 @@ export const onlookerRoutes = [
     guard: "owner",
     dashboard: true,
     answers: "event-stream",
-    handle: ({ turns, starts, clock, meter }, c) =>
-      stream(c, (signal) => turnFeed({ turns, starts, clock, meter }, signal)),
+    handle(gateway, c) {
+      const { turns, starts, clock, meter } = gateway;
+      return stream(gateway, c, (signal) => turnFeed({ turns, starts, clock, meter }, signal));
+    },
   }),
   defineRoute("GET /v1/turns/{id}/summary", {
     summary: "One turn with its times, tokens and end; null is what is not known.",
@@ -67,7 +69,7 @@ export const onlookerRoutes = [
     answers: "event-stream",
     headers: tellsOfTurn,
     handle: withTurn((gateway, c, turn) =>
-      stream(c, (signal) => turnTimeline(gateway, turn, signal), keptHeaders(turn)),
+      stream(gateway, c, (signal) => turnTimeline(gateway, turn, signal), keptHeaders(turn)),
     ),
   }),
 ];
@@ -148,12 +150,13 @@ async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal
 }
 
 function stream(
+  { stopping }: Gateway,
   c: GatewayContext,
   events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const controller = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal, stopping]);
   return new Response(pulledBody(texts(events(signal), signal), controller), {
     headers: { ...sseHeaders, ...headers },
   });
