@@ -15,6 +15,7 @@ export type ErrorCode =
   | "upstream_timeout"
   | "cancelled"
   | "degraded"
+  | "unavailable"
   | "log_damaged"
   | "expired"
   | "internal";
@@ -40,6 +41,7 @@ const defaultHints: Readonly<Record<ErrorCode, string>> = {
   upstream_timeout: "Try again; the IDE's server did not answer in time.",
   cancelled: "Send the request again if you still want the answer; under a new idempotency key, if it had one.",
   degraded: "Free disk space or repair the store; answers still flow, but cannot be resumed.",
+  unavailable: "Try again in a moment: the same request finds its turn, also after a restart.",
   log_damaged:
     "Nobody knows whether this prompt was sent. Send it again under a new idempotency key if you want to risk a second one.",
   expired: "Send the request again, under a new idempotency key.",

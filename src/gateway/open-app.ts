@@ -2,21 +2,14 @@ import { Hono } from "hono";
 import { matchedRoutes } from "hono/route";
 import { MillraceError } from "../base/errors.ts";
 import { sortableId } from "../base/ids.ts";
-import { openAiChat } from "./dialects/openai-chat/dialect.ts";
-import { openAiCompletions } from "./dialects/openai-completions/dialect.ts";
 import { addCors, type Gateway, type GatewayContext, type GatewayEnv, respondError } from "./http/context.ts";
 import { preflight } from "./http/cors.ts";
 import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./http/guard.ts";
 import { foldPath } from "./http/paths.ts";
 import { headerSafe } from "./http/request-headers.ts";
-import { mountDashboard } from "./routes/dashboard-routes.ts";
-import { mountMessages } from "./routes/messages-routes.ts";
-import { mountModels } from "./routes/models-routes.ts";
-import { isForDashboard, isOpen, mountPlain, routeNotFound } from "./routes/plain-routes.ts";
-import { mountResponses } from "./routes/responses-routes.ts";
-import { onRouteError, turnRoute } from "./routes/turn-route.ts";
-import { mountTurns } from "./routes/turns-routes.ts";
-import { mountUsage } from "./routes/usage-routes.ts";
+import { mountFiles } from "./routes/dashboard-routes.ts";
+import { isForDashboard, isOpen, mountRoutes, routeNotFound } from "./routes/mount-routes.ts";
+import { onRouteError } from "./routes/turn-route.ts";
 
 /** The gateway as a function from request to response: guard, then routes. `policy` may gain origins later. */
 export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv> {
@@ -40,15 +33,8 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
     logRequest(gateway, c, ms);
   });
   app.options("*", (c) => preflight(c.req.raw.headers));
-  mountDashboard(app, gateway);
-  mountPlain(app, gateway);
-  mountModels(app, gateway);
-  mountTurns(app, gateway);
-  mountUsage(app, gateway);
-  app.post("/v1/chat/completions", turnRoute(gateway, openAiChat));
-  app.post("/v1/completions", turnRoute(gateway, openAiCompletions));
-  mountMessages(app, gateway);
-  mountResponses(app, gateway);
+  mountFiles(app, gateway);
+  mountRoutes(app, gateway);
   app.notFound(routeNotFound);
   app.onError(onRouteError(gateway));
   return app;

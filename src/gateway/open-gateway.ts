@@ -1,12 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
 import { openGuard } from "./http/guard.ts";
 import { type Listening, type ListenOptions, listen } from "./http/listen.ts";
 import { serveNode } from "./http/node-adapter.ts";
-import { guarded, isFor, type RpcHandler } from "./http/rpc-handler.ts";
+import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
@@ -24,8 +23,10 @@ export interface OpenGateway {
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
   const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile: options.keyInFile };
+  const stopping = new AbortController();
   const gateway: Gateway = {
     ...options,
+    stopping: stopping.signal,
     events: options.events ?? new Emitter(),
     sessions: openSessions(options.clock, options.sessionStore),
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
@@ -52,16 +53,14 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       const listening = await listen(listenOptions, {
         http1,
         ...(handleRpc === undefined ? {} : { http2: handleRpc }),
+        async goodbye() {
+          stopping.abort();
+          await rpc?.close?.();
+        },
       });
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
-      return { ...listening, close: () => closeBoth(listening, rpc) };
+      return listening;
     },
   };
-}
-
-/** What speaks another protocol ends its streams first, so that their clients hear why. */
-async function closeBoth(listening: Listening, rpc: RpcHandler | undefined): Promise<void> {
-  if (rpc?.close !== undefined) await bestEffort(rpc.close());
-  await listening.close();
 }

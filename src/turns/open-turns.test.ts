@@ -716,7 +716,7 @@ describe("a stop of the gateway", () => {
     backend.last.text("Hello ");
     await settle();
     await first.turns.stop();
-    await expect(reader.done).rejects.toMatchObject({ code: "cancelled" });
+    await expect(reader.done).rejects.toMatchObject({ code: "unavailable" });
     expect(backend.last).toMatchObject({ stoppedBy: "detach" });
     expect(await store.get(turnId)).toMatchObject({ ended: false });
 

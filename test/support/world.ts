@@ -48,7 +48,10 @@ export async function world(
 }
 
 /** A stand-in IDE and a gateway that all tests of a file share: for those that leave nothing behind which another one looks at. */
-export function sharedWorld(args: readonly string[]): () => {
+export function sharedWorld(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): () => {
   readonly ide: Simulator;
   readonly served: GatewayProcess;
   readonly client: OpenAI;
@@ -57,7 +60,7 @@ export function sharedWorld(args: readonly string[]): () => {
   let served: GatewayProcess | undefined;
   beforeAll(async () => {
     ide = await startSimulator({ turn: quick });
-    served = await startGatewayProcess({ home: ide.home, args });
+    served = await startGatewayProcess({ home: ide.home, args, env });
   });
   afterAll(async () => {
     await served?.stop();

@@ -173,8 +173,7 @@ export const serveCommand = defineCommand({
     }
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
-    await listening.close();
-    await composed.close();
+    await composed.close(listening);
   },
 });
 

@@ -3,6 +3,7 @@ import type { OpenBackends } from "../../backends/open-backend.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { Listening } from "../../gateway/http/listen.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
@@ -38,8 +39,8 @@ export interface Composed {
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
-  /** Ends or hands over what runs, then frees everything. */
-  close(): Promise<void>;
+  /** Frees the port, ends or hands over what runs, tells who reads it, then frees everything. */
+  close(listening?: Pick<Listening, "stopAccepting" | "close">): Promise<void>;
 }
 
 /** The one place where the parts of a gateway meet. */
@@ -83,9 +84,11 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     damage: opened.damage(),
     unreadableTurns: opened.unreadableTurns,
     degradedBy: opened.degradedBy(),
-    async close() {
+    async close(listening) {
+      await listening?.stopAccepting();
       await metering.close();
-      await turns.stop();
+      await turns.stop(); // open streams end with an error that makes their clients come back
+      await listening?.close();
       await agents.close();
       await store.close();
       finder.close();

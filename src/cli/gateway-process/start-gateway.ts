@@ -75,8 +75,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     url: listening.url,
     key: key.reveal(),
     async close() {
-      await listening.close();
-      await composed.close();
+      await composed.close(listening);
     },
   };
 }

@@ -42,6 +42,7 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   upstream_failed: exitCodes.unavailable,
   upstream_timeout: exitCodes.unavailable,
   cancelled: exitCodes.interrupted,
+  unavailable: exitCodes.tryAgain,
   log_damaged: exitCodes.cannotCreate,
   expired: exitCodes.unavailable,
   degraded: exitCodes.cannotCreate,

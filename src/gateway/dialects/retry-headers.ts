@@ -23,6 +23,7 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
   upstream_timeout: false,
   cancelled: true,
   degraded: false,
+  unavailable: false,
   log_damaged: true,
   expired: true,
   internal: true,

@@ -1,4 +1,4 @@
-import type { Server as HttpServer } from "node:http";
+import type { Server as HttpServer, RequestListener } from "node:http";
 import type { Http2Server, ServerHttp2Session } from "node:http2";
 import type { Socket } from "node:net";
 
@@ -66,4 +66,27 @@ export function limitFirstByte(socket: Socket, { firstByteMs }: ConnectionLimits
   const began = () => clearTimeout(timer);
   socket.once("close", began);
   return { began };
+}
+
+/** Requests that one HTTP/1.1 connection may have open at the same time. No known client has more than one. */
+const mostPipelined = 64;
+
+/**
+ * Ends a connection that asks and asks without reading: Node hands all its requests over at once, and each takes memory and
+ * work before the first answer is read.
+ */
+export function limitPipelining(handle: RequestListener): RequestListener {
+  const open = new WeakMap<Socket, number>();
+  return (incoming, outgoing) => {
+    const { socket } = incoming;
+    if (socket.destroyed) return; // the rest of what came in one piece with the request too many
+    const now = (open.get(socket) ?? 0) + 1;
+    if (now > mostPipelined) {
+      socket.destroy();
+      return;
+    }
+    open.set(socket, now);
+    outgoing.once("close", () => open.set(socket, (open.get(socket) ?? 1) - 1));
+    handle(incoming, outgoing);
+  };
 }

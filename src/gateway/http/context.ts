@@ -30,6 +30,8 @@ export interface Gateway extends GatewayOptions {
   readonly metrics: GatewayMetrics;
   readonly events: GatewayEvents;
   readonly sessions: DashboardSessions;
+  /** Aborts when the gateway stops, before its turns do. */
+  readonly stopping: AbortSignal;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */
@@ -65,7 +67,12 @@ export function jsonResponse(body: unknown, status = 200, headers: Readonly<Reco
 }
 
 /** A request that no route can serve, said in the caller's API. */
-export function notServed(c: GatewayContext, status: 404 | 405 | 413 | 501, message: string, hint: string): Response {
+export function notServed(
+  c: GatewayContext,
+  status: 404 | 405 | 413 | 415 | 501,
+  message: string,
+  hint: string,
+): Response {
   return respondError(c, new MillraceError("invalid_request", message, { hint }), status);
 }
 

@@ -1,8 +1,7 @@
+import { answerInfos } from "../routes/route-headers.ts";
+
 const methods = "GET, POST, DELETE, OPTIONS";
-const exposed =
-  "x-request-id, request-id, retry-after, x-should-retry, x-millrace-turn, x-millrace-joined, x-millrace-degraded, " +
-  "x-millrace-expires, x-millrace-model, x-millrace-model-asked, x-millrace-model-rule, x-millrace-backend, " +
-  "x-millrace-continuity, x-millrace-ide, x-millrace-ide-tools, x-millrace-compacted, x-millrace-ignored-tools, x-millrace-answered-by";
+const exposed = ["request-id", ...answerInfos.map(({ name }) => name)].join(", ");
 
 /** What lets a page of an allowed origin read an answer; empty for everybody else. Never a wildcard. */
 export function corsHeaders(origin: string | null): Readonly<Record<string, string>> {

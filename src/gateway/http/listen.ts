@@ -1,14 +1,16 @@
-import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { createServer as createNetServer, type Socket } from "node:net";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { Answering } from "./answering.ts";
 import {
   type ConnectionLimits,
   defaultConnectionLimits,
   http1Options,
   limitFirstByte,
   limitIdleSessions,
+  limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
 
@@ -16,7 +18,9 @@ import {
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Stops accepting, ends what is open, resolves when every socket is closed. */
+  /** Frees the port: no more connections, and no more requests on those that are open. What is being answered goes on. */
+  stopAccepting(): Promise<void>;
+  /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
   close(): Promise<void>;
 }
 
@@ -33,9 +37,13 @@ export interface ListenOptions {
 export interface PortHandlers {
   readonly http1: RequestListener;
   readonly http2?: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+  /** Ends the streams of another protocol, so that their clients hear why: the port is free by then. */
+  goodbye?(): Promise<void>;
 }
 
 const preface = Buffer.from("PRI * HTTP/2.0");
+/** How long answers have to end by themselves when the gateway stops; ms. */
+const goodbyeMs = 2_000;
 const loopback = new Set(["127.0.0.1", "localhost", "::1"]);
 
 /** Whether `listen` failed because another program has the port: take another one. */
@@ -56,7 +64,11 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
     });
   }
   const limits = { ...defaultConnectionLimits, ...options.limits };
-  const http1 = createHttpServer({ noDelay: true, ...http1Options(limits) }, handlers.http1);
+  const answering = new Answering();
+  const http1 = createHttpServer(
+    { noDelay: true, ...http1Options(limits) },
+    limitPipelining(answering.watch(handlers.http1)),
+  );
   watchRequests(http1);
   const http2 = handlers.http2 === undefined ? undefined : createHttp2Server({}, handlers.http2);
   if (http2 !== undefined) limitIdleSessions(http2, limits);
@@ -78,7 +90,26 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
   const host = options.host.includes(":") ? `[${options.host}]` : options.host;
-  return { url: `http://${host}:${port}`, port, close: () => closeAll(server, http1, sockets) };
+  let closed: Promise<void> | undefined;
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    closed = new Promise((resolve) => void server.close(() => resolve())); // the port is free at once, the rest later
+    await bestEffort(handlers.goodbye?.() ?? Promise.resolve());
+    answering.stop(sockets);
+  };
+  const stopAccepting = () => (stopped ??= stop());
+  return {
+    url: `http://${host}:${port}`,
+    port,
+    stopAccepting,
+    async close() {
+      await stopAccepting();
+      await answering.over(goodbyeMs);
+      http1.close(() => {}); // it listens nowhere itself: this ends its look for slow requests
+      for (const socket of sockets) socket.destroy();
+      await bestEffort(closed ?? Promise.resolve());
+    },
+  };
 }
 
 /**
@@ -111,15 +142,4 @@ function listenError(error: NodeJS.ErrnoException, options: ListenOptions): Mill
     });
   }
   return new MillraceError("invalid_request", `Cannot listen on ${options.host}.`, { param: "host", cause: error });
-}
-
-async function closeAll(
-  server: ReturnType<typeof createNetServer>,
-  http1: HttpServer,
-  sockets: Set<Socket>,
-): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  http1.close(() => {}); // it listens nowhere itself: this ends its look for slow requests
-  for (const socket of sockets) socket.destroy();
-  await bestEffort(closed);
 }

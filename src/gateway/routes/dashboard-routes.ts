@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { MillraceError } from "../../base/errors.ts";
+import { z } from "zod";
 import { startOfLog } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
@@ -8,18 +8,12 @@ import { turnFeed } from "../dashboard/turn-feed.ts";
 import { beginSummary, encodeResumption, promptTexts, summarize, type TurnSummary } from "../dashboard/turn-summary.ts";
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
-import {
-  callerOf,
-  type Gateway,
-  type GatewayContext,
-  type GatewayEnv,
-  jsonResponse,
-  notServed,
-  respondError,
-} from "../http/context.ts";
+import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "../http/context.ts";
 import { keptHeaders } from "../http/kept-headers.ts";
 import { pulledBody, sseHeaders, writeSse } from "../http/sse-body.ts";
-import { ownTurn } from "./turns-routes.ts";
+import { defineRoute } from "./route.ts";
+import { tellsOfTurn } from "./route-headers.ts";
+import { withTurn } from "./turns-routes.ts";
 
 /** Nothing but the dashboard's own files and this gateway: no inline code, no frame, no form, nothing from elsewhere. */
 const policy = [
@@ -41,58 +35,105 @@ const fileHeaders = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-/** The dashboard: its files, signing in, and turns as an onlooker sees them. Stands before the routes of single turns. */
-export function mountDashboard(app: Hono<GatewayEnv>, gateway: Gateway): void {
-  for (const [path, file] of gateway.dashboard ?? []) app.get(path, () => fileResponse(file));
-  app.post("/v1/dashboard/link", (c) => {
-    if (!callerOf(c).owner) return ownersOnly(c);
-    const code = gateway.sessions.newCode();
-    return jsonResponse({
-      object: "dashboard.link",
-      path: `/sign-in?code=${code}`,
-      expires_in_seconds: linkLifeMs / 1000,
-    });
-  });
-  app.get("/sign-in", (c) => signIn(gateway, c));
-  app.post("/sign-out", (c) => {
-    gateway.sessions.end(c.req.raw.headers);
-    return jsonResponse({ object: "session", signed_in: false }, 200, { "set-cookie": endSessionCookie });
-  });
-  app.get("/v1/ides", async (c) => {
-    if (!callerOf(c).owner) return ownersOnly(c);
-    if (gateway.ides === undefined)
-      return notServed(c, 501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
-    return jsonResponse(await gateway.ides());
-  });
-  app.get("/v1/turns/feed", (c) => {
-    if (!callerOf(c).owner) return ownersOnly(c);
-    const { turns, events, clock, meter } = gateway;
-    return stream(c, (signal) => turnFeed({ turns, events, clock, meter }, signal));
-  });
-  app.get("/v1/turns/:id/summary", async (c) => {
-    const turn = await ownTurn(gateway, c, c.req.param("id"));
-    if (turn === undefined) return noTurn(c);
-    const summary = await summaryOf(gateway, turn, c.req.raw.signal);
-    const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
-    const showsText = gateway.dashboardText === true && turn.sealed !== true;
-    // Without the setting no text is even taken out of the record.
-    const prompt = showsText ? promptTexts(turn.request) : null;
-    const returns = resumptions?.length ?? null;
-    const body = { ...summary, returns, resumptions, shows_text: showsText, prompt };
-    return jsonResponse(body, 200, keptHeaders(turn));
-  });
-  app.get("/v1/turns/:id/timeline", async (c) => {
-    const turn = await ownTurn(gateway, c, c.req.param("id"));
-    if (turn === undefined) return noTurn(c);
-    return stream(c, (signal) => turnTimeline(gateway, turn, signal), keptHeaders(turn));
-  });
-}
+/** Turns as an onlooker sees them. Stands before the routes of single turns. */
+export const onlookerRoutes = [
+  defineRoute("GET /v1/turns/feed", {
+    summary: "Turns as they begin, grow and end, without their texts; the owner only.",
+    guard: "owner",
+    dashboard: true,
+    answers: "event-stream",
+    handle(gateway, c) {
+      const { turns, events, clock, meter } = gateway;
+      return stream(gateway, c, (signal) => turnFeed({ turns, events, clock, meter }, signal));
+    },
+  }),
+  defineRoute("GET /v1/turns/{id}/summary", {
+    summary: "One turn with its times, tokens and end; null is what is not known.",
+    dashboard: true,
+    headers: tellsOfTurn,
+    handle: withTurn(async (gateway, c, turn) => {
+      const summary = await summaryOf(gateway, turn, c.req.raw.signal);
+      const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
+      const showsText = gateway.dashboardText === true && turn.sealed !== true;
+      // Without the setting no text is even taken out of the record.
+      const prompt = showsText ? promptTexts(turn.request) : null;
+      const returns = resumptions?.length ?? null;
+      const body = { ...summary, returns, resumptions, shows_text: showsText, prompt };
+      return jsonResponse(body, 200, keptHeaders(turn));
+    }),
+  }),
+  defineRoute("GET /v1/turns/{id}/timeline", {
+    summary:
+      "A turn's events without their texts, to its end, and who came back to it; also of a turn that its client sealed.",
+    dashboard: true,
+    answers: "event-stream",
+    headers: tellsOfTurn,
+    handle: withTurn((gateway, c, turn) =>
+      stream(gateway, c, (signal) => turnTimeline(gateway, turn, signal), keptHeaders(turn)),
+    ),
+  }),
+];
 
-export function ownersOnly(c: GatewayContext): Response {
-  const error = new MillraceError("unauthenticated", "Only the gateway's owner may see this.", {
-    hint: "Use the key that `millrace key` shows.",
-  });
-  return respondError(c, error, 403);
+/** The dashboard: its page, signing in and out, and the IDEs. */
+export const dashboardRoutes = [
+  defineRoute("GET /v1/ides", {
+    summary: "The IDEs found, with doctor's verdicts; the owner only.",
+    guard: "owner",
+    dashboard: true,
+    async handle(gateway, c) {
+      if (gateway.ides === undefined)
+        return notServed(c, 501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");
+      return jsonResponse(await gateway.ides());
+    },
+  }),
+  defineRoute("POST /v1/dashboard/link", {
+    summary: "A link that signs one browser in to the dashboard, once.",
+    guard: "owner",
+    answer: z.object({ object: z.literal("dashboard.link"), path: z.string(), expires_in_seconds: z.int() }),
+    handle: ({ sessions }) =>
+      jsonResponse({
+        object: "dashboard.link",
+        path: `/sign-in?code=${sessions.newCode()}`,
+        expires_in_seconds: linkLifeMs / 1000,
+      }),
+  }),
+  defineRoute("GET /sign-in", {
+    summary: "Makes a one-time link a session.",
+    guard: "open",
+    query: { code: "from the link" },
+    answers: "html",
+    handle: signIn,
+  }),
+  defineRoute("POST /sign-out", {
+    summary: "Ends the dashboard's session.",
+    dashboard: true,
+    answer: z.object({ object: z.literal("session"), signed_in: z.literal(false) }),
+    handle(gateway, c) {
+      gateway.sessions.end(c.req.raw.headers);
+      return jsonResponse({ object: "session", signed_in: false }, 200, { "set-cookie": endSessionCookie });
+    },
+  }),
+  defineRoute("GET /", {
+    summary: "The dashboard, or a short page where it was not built.",
+    guard: "open",
+    answers: "html",
+    handle(gateway) {
+      const file = gateway.dashboard?.get("/");
+      if (file !== undefined) return fileResponse(file);
+      const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": "default-src 'none'" };
+      return new Response(page, { headers });
+    },
+  }),
+];
+
+const page = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Millrace</title>
+<body><h1>Millrace</h1><p>This is a local gateway to the models of an IDE. Point a tool at <code>/v1</code> with the key
+that <code>millrace key</code> shows.</p></body></html>
+`;
+
+/** Mounts the files of the dashboard beside its page; they are no routes: their names change with each build. */
+export function mountFiles(app: Hono<GatewayEnv>, { dashboard }: Gateway): void {
+  for (const [name, file] of dashboard ?? []) if (name !== "/") app.get(name, () => fileResponse(file));
 }
 
 /** A turn up to the event that its log held when it was asked for. */
@@ -109,12 +150,13 @@ async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal
 }
 
 function stream(
+  { stopping }: Gateway,
   c: GatewayContext,
   events: (signal: AbortSignal) => AsyncGenerator<WireEvent, void>,
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const controller = new AbortController();
-  const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
+  const signal = AbortSignal.any([c.req.raw.signal, controller.signal, stopping]);
   return new Response(pulledBody(texts(events(signal), signal), controller), {
     headers: { ...sseHeaders, ...headers },
   });
@@ -146,18 +188,14 @@ function signIn(gateway: Gateway, c: GatewayContext): Response {
     return new Response(null, { status: 303, headers });
   }
   // The page itself says it where there is one: it sees that it stands at this address.
-  const page = gateway.dashboard?.get("/");
+  const file = gateway.dashboard?.get("/");
   const text = "This link was used already, or is too old. Make a new one: millrace dashboard\n";
-  return new Response(page?.body ?? text, {
+  return new Response(file?.body ?? text, {
     status: 403,
     headers: {
       ...fileHeaders,
-      "content-type": page?.type ?? "text/plain; charset=utf-8",
+      "content-type": file?.type ?? "text/plain; charset=utf-8",
       "cache-control": "no-store",
     },
   });
-}
-
-function noTurn(c: GatewayContext): Response {
-  return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists them; old ones are forgotten.");
 }

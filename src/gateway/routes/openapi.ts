@@ -1,25 +1,15 @@
 import { z } from "zod";
-import {
-  type HeaderInfo,
-  keptHeaderInfos,
-  lastEventIdInfo,
-  refusalHeaderInfos,
-  requestIdInfo,
-  startedHeaderInfos,
-  startingHeaders,
-} from "./route-headers.ts";
-import { type RouteInfo, routeList } from "./route-list.ts";
+import { type Route } from "./route.ts";
+import { answerInfos, type HeaderInfo, refusalHeaderInfos, requestIdInfo, startingHeaders } from "./route-headers.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
 const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
-/** Every header of our own that some answer carries. */
-const answerInfos = [requestIdInfo, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos];
 
 /** The routes as an OpenAPI 3.1 document; request bodies come from the very schemas that parse them. */
-export function openApiDocument(version: string): Json {
+export function openApiDocument(routes: readonly Route[], version: string): Json {
   const paths: Record<string, Record<string, Json>> = {};
-  for (const route of routeList) {
+  for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
   }
   return {
@@ -74,14 +64,15 @@ export function openApiDocument(version: string): Json {
   };
 }
 
-function operation(route: RouteInfo): Json {
+function operation(route: Route): Json {
   const content: Record<string, Json> = {};
-  if (route.answers !== "html" && route.answers !== "text") content["application/json"] = {};
+  if (route.answers !== "html" && route.answers !== "text")
+    content["application/json"] = route.answer === undefined ? {} : { schema: schemaOf(route.answer, "output") };
   if (route.answers !== undefined) content[contentTypes[route.answers]] = {};
   const parameters = [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)];
   return {
     summary: route.summary,
-    ...(route.open === true ? { security: [] } : {}),
+    ...(route.guard === "open" ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     responses: {
@@ -91,12 +82,16 @@ function operation(route: RouteInfo): Json {
   };
 }
 
-function requestBody(schema: z.ZodType): Json {
-  const { $schema: _dialect, ...body } = z.toJSONSchema(schema, { unrepresentable: "any", io: "input" });
-  return { required: true, content: { "application/json": { schema: body } } };
+function requestBody(body: z.ZodType): Json {
+  return { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } };
 }
 
-function pathParameters({ path }: RouteInfo): Json[] {
+function schemaOf(type: z.ZodType, io: "input" | "output"): Json {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { unrepresentable: "any", io });
+  return schema;
+}
+
+function pathParameters({ path }: Route): Json[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -105,16 +100,13 @@ function pathParameters({ path }: RouteInfo): Json[] {
   }));
 }
 
-function headerParameters({ turn, path }: RouteInfo): Json[] {
-  const resumes = path === "/v1/turns/{id}/events" || path === "/v1/responses/{id}";
-  const headers = turn === "starts" ? startingHeaders : resumes ? [lastEventIdInfo] : [];
-  return headers.map(({ name }) => ({ $ref: `#/components/parameters/${name}` }));
+function headerParameters({ headers }: Route): Json[] {
+  return (headers?.asked ?? []).map(({ name }) => ({ $ref: `#/components/parameters/${name}` }));
 }
 
 /** The headers of our own that an answer of the route carries, beside those that every HTTP answer may have. */
-export function answerHeaders({ turn }: Pick<RouteInfo, "turn">): readonly HeaderInfo[] {
-  const kept = turn === undefined ? [] : keptHeaderInfos;
-  return [requestIdInfo, ...kept, ...(turn === "starts" ? startedHeaderInfos : [])];
+export function answerHeaders({ headers }: Pick<Route, "headers">): readonly HeaderInfo[] {
+  return [requestIdInfo, ...(headers?.answered ?? [])];
 }
 
 function headersOf(infos: readonly HeaderInfo[]): Json {
@@ -125,7 +117,7 @@ function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => Json): 
   return Object.fromEntries(infos.map((info) => [info.name, show(info)]));
 }
 
-function queryParameters({ query = {} }: RouteInfo): Json[] {
+function queryParameters({ query = {} }: Route): Json[] {
   return Object.entries(query).map(([name, description]) => ({
     name,
     in: "query",

@@ -1,4 +1,4 @@
-import type { Hono } from "hono";
+import { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { Message } from "../../log/request.ts";
@@ -11,69 +11,82 @@ import { contextOf, sizeOf, startTurn } from "../answers/start-turn.ts";
 import { type Answer, AnswerFold } from "../dialects/answer.ts";
 import { openAiResponses } from "../dialects/openai-responses/dialect.ts";
 import { answerMessage, inputItems } from "../dialects/openai-responses/items.ts";
-import { parseResponsesRequest, previousIdOf, type ResponsesWire } from "../dialects/openai-responses/request.ts";
+import {
+  parseResponsesRequest,
+  previousIdOf,
+  type ResponsesWire,
+  responsesBody,
+} from "../dialects/openai-responses/request.ts";
 import { responseObject, responsePrefix } from "../dialects/openai-responses/response-object.ts";
 import { turnIdOf } from "../dialects/wire-id.ts";
-import { readJson } from "../http/body.ts";
-import {
-  type Gateway,
-  type GatewayContext,
-  type GatewayEnv,
-  jsonHeaders,
-  jsonResponse,
-  respondError,
-} from "../http/context.ts";
+import { type Gateway, type GatewayContext, jsonHeaders, jsonResponse, respondError } from "../http/context.ts";
 import { keptHeaders } from "../http/kept-headers.ts";
 import { graceMsAsked } from "../http/request-headers.ts";
 import { pulledBody } from "../http/sse-body.ts";
-import { answerOpenTurn, bodyTooLarge } from "./turn-route.ts";
+import { type Asked, defineRoute } from "./route.ts";
+import { resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
+import { answerOpenTurn } from "./turn-route.ts";
 import { ownTurn } from "./turns-routes.ts";
 
 /** OpenAI Responses: create, retrieve, follow, cancel, delete, input items. All state is the turn's record and log. */
-export function mountResponses(app: Hono<GatewayEnv>, gateway: Gateway): void {
-  app.post("/v1/responses", (c) => createResponse(gateway, c));
-  app.get("/v1/responses/:id", (c) =>
-    withStored(gateway, c, async (stored) => {
+export const responsesRoutes = [
+  defineRoute("POST /v1/responses", {
+    summary: "OpenAI Responses: create.",
+    body: responsesBody,
+    answers: "event-stream",
+    headers: startsTurn,
+    handle: (gateway, c, { json }) => createResponse(gateway, c, json),
+  }),
+  defineRoute("GET /v1/responses/{id}", {
+    summary: "A response as it stands, or its events.",
+    query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
+    answers: "event-stream",
+    headers: resumesTurn,
+    handle: withStored(async (gateway, c, stored) => {
       const record = await gateway.turns.noteAttached(stored, graceMsAsked(c.req.raw));
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
       if (record.ended) return wholeResponse(gateway, c, record);
       const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));
       return jsonResponse(body, 200, keptHeaders(record));
     }),
-  );
-  app.delete("/v1/responses/:id", (c) =>
-    withStored(gateway, c, async ({ turnId }) => {
+  }),
+  defineRoute("DELETE /v1/responses/{id}", {
+    summary: "Ends a response if it runs, and forgets it.",
+    answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
+    handle: withStored(async (gateway, c, { turnId }) => {
       await gateway.turns.remove(turnId);
       return jsonResponse({ id: c.req.param("id"), object: "response", deleted: true });
     }),
-  );
-  app.post("/v1/responses/:id/cancel", (c) =>
-    withStored(gateway, c, async (record) => {
+  }),
+  defineRoute("POST /v1/responses/{id}/cancel", {
+    summary: "Ends a response.",
+    headers: tellsOfTurn,
+    handle: withStored(async (gateway, c, record) => {
       await gateway.turns.cancel(record.turnId, "client");
       const ended = (await gateway.turns.get(record.turnId)) ?? record;
       const body = responseNow(gateway, c, ended, await answerNow(gateway, c, ended));
       return jsonResponse(body, 200, keptHeaders(ended));
     }),
-  );
-  app.get("/v1/responses/:id/input_items", (c) =>
-    withStored(gateway, c, async (record) => jsonResponse(listInput(c, record), 200, keptHeaders(record))),
-  );
-}
+  }),
+  defineRoute("GET /v1/responses/{id}/input_items", {
+    summary: "What a response was asked.",
+    query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
+    headers: tellsOfTurn,
+    handle: withStored((_gateway, c, record) => jsonResponse(listInput(c, record), 200, keptHeaders(record))),
+  }),
+];
 
-async function createResponse(gateway: Gateway, c: GatewayContext): Promise<Response> {
-  const { maxBodyBytes } = gateway.limits;
-  const body = await readJson(c.req.raw, maxBodyBytes);
-  if (body.tooLarge) return bodyTooLarge(c, maxBodyBytes);
-  const previousId = previousIdOf(body.json);
+async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown): Promise<Response> {
+  const previousId = previousIdOf(json);
   let previous: readonly Message[] = [];
   if (previousId !== undefined) {
     const record = await storedResponse(gateway, c, previousId);
     if (record === undefined) return responseNotFound(c, previousId, "previous_response_id");
     previous = await messagesOf(gateway, c, record);
   }
-  const parsed = parseResponsesRequest(body.json, previous);
+  const parsed = parseResponsesRequest(json, previous);
   const detached = parsed.wire.background;
-  const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, body.json);
+  const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, json);
   if (detached && !parsed.stream) {
     const answer = turn.record === undefined ? nothingYet : await answerNow(gateway, c, turn.record);
     return deliveredJson(gateway, turn.turnId, responseObject(turn.context, answer), turn.headers);
@@ -83,15 +96,14 @@ async function createResponse(gateway: Gateway, c: GatewayContext): Promise<Resp
 
 const nothingYet: Answer = { blocks: [], usage: undefined, end: undefined };
 
-/** Runs `then` with the response that the path names; 404 where there is none that may be shown. */
-async function withStored(
-  gateway: Gateway,
-  c: GatewayContext,
-  then: (record: TurnRecord) => Promise<Response>,
-): Promise<Response> {
-  const id = c.req.param("id") ?? "";
-  const record = await storedResponse(gateway, c, id);
-  return record === undefined ? responseNotFound(c, id, "response_id") : then(record);
+/** A handler that gets the response which the path names; 404 where there is none that may be shown. */
+function withStored(
+  then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Response | Promise<Response>,
+): (gateway: Gateway, c: GatewayContext, asked: Asked<"id">) => Promise<Response> {
+  return async (gateway, c, { params: { id } }) => {
+    const record = await storedResponse(gateway, c, id);
+    return record === undefined ? responseNotFound(c, id, "response_id") : then(gateway, c, record);
+  };
 }
 
 /** A response of this caller that was made to be kept (`store`). */

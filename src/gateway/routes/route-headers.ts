@@ -6,8 +6,13 @@ export interface HeaderInfo {
   readonly sometimes?: boolean;
 }
 
-/** Also on requests for a turn's events. */
-export const lastEventIdInfo: HeaderInfo = {
+/** The headers of our own that a route reads and answers with, beside those of every route. */
+export interface RouteHeaders {
+  readonly asked?: readonly HeaderInfo[];
+  readonly answered?: readonly HeaderInfo[];
+}
+
+const lastEventIdInfo: HeaderInfo = {
   name: "last-event-id",
   description: "Goes on after that event of an earlier stream. Where a turn is started, with the same body.",
 };
@@ -72,3 +77,18 @@ export const refusalHeaderInfos: readonly HeaderInfo[] = [
 
 /** The id that is also in error bodies and in the log; on every answer. */
 export const requestIdInfo: HeaderInfo = { name: "x-request-id", description: "The request's id." };
+
+/** A route that starts or joins a turn. */
+export const startsTurn: RouteHeaders = {
+  asked: startingHeaders,
+  answered: [...keptHeaderInfos, ...startedHeaderInfos],
+};
+
+/** A route that tells of a turn. */
+export const tellsOfTurn: RouteHeaders = { answered: keptHeaderInfos };
+
+/** A route that tells of a turn from an event on. */
+export const resumesTurn: RouteHeaders = { asked: [lastEventIdInfo], answered: keptHeaderInfos };
+
+/** Every header of our own that some answer carries. */
+export const answerInfos = [requestIdInfo, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos];

@@ -1,18 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { Emitter } from "../../base/emitter.ts";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import { openSessions } from "../dashboard/dashboard-sessions.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
-import { defaultTiming } from "../http/timing.ts";
-import { GatewayMetrics } from "../metrics/metrics.ts";
-import { openApp } from "../open-app.ts";
 import type { GatewayMeter } from "../options.ts";
+import { routes } from "./all-routes.ts";
 import { answerHeaders, openApiDocument } from "./openapi.ts";
 import {
   keptHeaderInfos,
@@ -20,8 +16,8 @@ import {
   requestIdInfo,
   startedHeaderInfos,
   startingHeaders,
+  startsTurn,
 } from "./route-headers.ts";
-import { routeList } from "./route-list.ts";
 
 const guide = readFileSync(new URL("../../../docs/http-api.md", import.meta.url), "utf8");
 const answer: TurnEventBody[] = [
@@ -30,34 +26,8 @@ const answer: TurnEventBody[] = [
 ];
 
 describe("the list of routes", () => {
-  it("is what is mounted", () => {
-    const { turns, models, clock } = fakeGateway();
-    const app = openApp(
-      {
-        turns,
-        models,
-        clock,
-        log: { write() {} },
-        keys: [],
-        version: "0",
-        instance: "",
-        limits: { maxBodyBytes: 1 },
-        waits: defaultTiming,
-        metrics: new GatewayMetrics("0"),
-        events: new Emitter(),
-        sessions: openSessions(clock),
-      },
-      { keys: [], hosts: new Set(), origins: new Set() },
-    );
-    const mounted = app.routes.filter(({ method }) => method !== "ALL" && method !== "OPTIONS");
-    const asListed = mounted.map(
-      ({ method, path }) => `${method} ${path.replace(/:(\w+)|\*/g, (_, name?: string) => `{${name ?? "id"}}`)}`,
-    );
-    expect(asListed.sort()).toEqual(routeList.map(({ method, path }) => `${method} ${path}`).sort());
-  });
-
   it("is the OpenAPI file", async () => {
-    const document = openApiDocument("0.0.0");
+    const document = openApiDocument(routes, "0.0.0");
     await expect(stringify(document, { aliasDuplicateObjects: false })).toMatchFileSnapshot(
       "../../../docs/openapi.yaml",
     );
@@ -77,11 +47,11 @@ describe("the list of routes", () => {
     const made = await fake.request("/v1/responses", { json: ask("/v1/responses") });
     const { id: response } = (await made.json()) as { readonly id: string };
     const turn = made.headers.get("x-millrace-turn") ?? "";
-    const routes = routeList.filter((route) => route.turn !== undefined);
-    expect(routes.length).toBeGreaterThan(10);
-    for (const route of routes) {
+    const ofTurns = routes.filter((route) => route.headers !== undefined);
+    expect(ofTurns.length).toBeGreaterThan(10);
+    for (const route of ofTurns) {
       const path = route.path.replace("{id}", route.path.startsWith("/v1/turns") ? turn : response);
-      const init = route.turn === "starts" ? { json: ask(path) } : {};
+      const init = route.headers === startsTurn ? { json: ask(path) } : {};
       const { status, headers } = await fake.request(path, { method: route.method, ...init });
       const own = [...headers.keys()].filter((name) => name.startsWith("x-millrace-") || name === "x-request-id");
       const said = answerHeaders(route);
@@ -104,9 +74,25 @@ describe("the list of routes", () => {
     });
   });
 
-  it.each(routeList.map(({ method, path }) => [`${method} ${path}`]))("has %s in the guide", (route) => {
-    expect(guide).toContain(`\`${route}\``);
+  it("is the guide's table of routes, but for the stream protocol", () => {
+    const rows = [...guide.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, route]) => route);
+    expect(rows.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
   });
+
+  it.each(routes.filter(({ answer }) => answer !== undefined))(
+    "answers $method $path as it declares",
+    async ({ method, path, body, answer: declared }) => {
+      const fake = fakeGateway();
+      fake.turns.script = () => answer;
+      const made = await fake.request("/v1/responses", { json: { model: "test-model", input: "x" } });
+      const { id } = (await made.json()) as { readonly id: string };
+      const json = { model: "test-model", messages: [{ role: "user", content: "x" }], max_tokens: 9 };
+      const init = { method, ...(body === undefined ? {} : { json }) };
+      const response = await fake.request(path.replace("{id}", id), init);
+      expect(response.status).toBe(200);
+      expect(declared?.safeParse(await response.json())).toMatchObject({ success: true });
+    },
+  );
 
   it("names in the guide every header of our own that a request can have or an answer has", async () => {
     const { request, turns } = fakeGateway();

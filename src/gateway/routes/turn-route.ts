@@ -10,19 +10,14 @@ import { type AnswerEnd, AnswerFold } from "../dialects/answer.ts";
 import { forClient } from "../dialects/by-client.ts";
 import { cancelledError } from "../dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
-import { readJson } from "../http/body.ts";
-import { type Gateway, type GatewayContext, jsonHeaders, notServed, respond, respondError } from "../http/context.ts";
+import { type Gateway, type GatewayContext, jsonHeaders, respond, respondError } from "../http/context.ts";
 import { headerSafe } from "../http/request-headers.ts";
 import { pulledBody, restOfStream, sseHeaders } from "../http/sse-body.ts";
+import type { Route } from "./route.ts";
 
-/** `POST` of a dialect: body in, turn started or joined, answer out, streamed or whole. */
-export function turnRoute(gateway: Gateway, dialect: Dialect): (c: GatewayContext) => Promise<Response> {
-  return async (c) => {
-    const body = await readJson(c.req.raw, gateway.limits.maxBodyBytes);
-    if (body.tooLarge) return bodyTooLarge(c, gateway.limits.maxBodyBytes);
-    const parsed = dialect.parse(body.json);
-    return answerTurn(gateway, c, dialect, parsed, body.json);
-  };
+/** The handler of a dialect: turn started or joined, answer out, streamed or whole. */
+export function turnRoute(dialect: Dialect): Route["handle"] {
+  return (gateway, c, { json }) => answerTurn(gateway, c, dialect, dialect.parse(json), json);
 }
 
 /** Starts or joins the turn of a body that was understood, and answers it. */
@@ -46,11 +41,6 @@ export function answerOpenTurn(
   return turn.context.parsed.stream
     ? streamedAnswer(gateway, c, dialect, turn)
     : wholeAnswer(gateway, c, dialect, turn);
-}
-
-export function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
-  const limit = `${Math.floor(maxBytes / 1024 / 1024)} MB`;
-  return notServed(c, 413, `The body is larger than ${limit}.`, "Send fewer or smaller images.");
 }
 
 /**

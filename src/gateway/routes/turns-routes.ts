@@ -1,4 +1,3 @@
-import type { Hono } from "hono";
 import { MillraceError } from "../../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import type { TurnEvent } from "../../log/event.ts";
@@ -8,46 +7,60 @@ import { noteResumption } from "../answers/note-resumption.ts";
 import { PatientReader } from "../answers/patient-reader.ts";
 import { streamTurn } from "../answers/stream-turn.ts";
 import { chainUpTo, turnEventsEncoder } from "../dashboard/turn-events.ts";
-import {
-  callerOf,
-  type Gateway,
-  type GatewayContext,
-  type GatewayEnv,
-  jsonResponse,
-  notServed,
-  respondError,
-} from "../http/context.ts";
+import { callerOf, type Gateway, type GatewayContext, jsonResponse, notServed, respondError } from "../http/context.ts";
 import { keptHeaders } from "../http/kept-headers.ts";
 import { graceMsAsked } from "../http/request-headers.ts";
 import { pulledBody, sseHeaders } from "../http/sse-body.ts";
+import { type Asked, defineRoute } from "./route.ts";
+import { resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
 const mostListed = 1000;
 
 /** Turns in Millrace's own words: list, look at, follow from any cursor, cancel. */
-export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
-  app.get("/v1/turns", async (c) => jsonResponse(await listTurns(gateway, c)));
-  app.get("/v1/turns/:id", async (c) => {
-    const turn = await ownTurn(gateway, c, c.req.param("id"));
-    return turn === undefined ? turnNotFound(c) : describeNow(gateway, turn);
-  });
-  app.get("/v1/turns/:id/events", async (c) => {
-    const turn = await ownTurn(gateway, c, c.req.param("id"));
-    if (turn === undefined) return turnNotFound(c);
-    if (turn.sealed === true) return turnSealed(c);
-    const attaches = c.req.query("attach") === "1";
-    return followTurn(
-      gateway,
-      c,
-      attaches ? await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)) : turn,
-      attaches,
-    );
-  });
-  app.post("/v1/turns/:id/cancel", async (c) => {
-    const turn = await ownTurn(gateway, c, c.req.param("id"));
-    if (turn === undefined) return turnNotFound(c);
-    await gateway.turns.cancel(turn.turnId, "client");
-    return describeNow(gateway, (await gateway.turns.get(turn.turnId)) ?? turn);
-  });
+export const turnsRoutes = [
+  defineRoute("GET /v1/turns", {
+    summary: "Turns, newest first, without their prompts.",
+    dashboard: true,
+    query: { open: "`true`: running ones only", limit: "1 to 1000" },
+    handle: async (gateway, c) => jsonResponse(await listTurns(gateway, c)),
+  }),
+  defineRoute("GET /v1/turns/{id}", {
+    summary: "One turn.",
+    dashboard: true,
+    headers: tellsOfTurn,
+    handle: withTurn((gateway, _c, turn) => describeNow(gateway, turn)),
+  }),
+  defineRoute("GET /v1/turns/{id}/events", {
+    summary: "A turn's own events, to its end; 403 for a turn that its client sealed.",
+    query: { after: "only events after this id", attach: "`1`: as a reader that keeps the turn alive" },
+    answers: "event-stream",
+    headers: resumesTurn,
+    handle: withTurn(async (gateway, c, turn) => {
+      if (turn.sealed === true) return turnSealed(c);
+      if (c.req.query("attach") !== "1") return followTurn(gateway, c, turn, false);
+      return followTurn(gateway, c, await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)), true);
+    }),
+  }),
+  defineRoute("POST /v1/turns/{id}/cancel", {
+    summary: "Ends a turn.",
+    dashboard: true,
+    headers: tellsOfTurn,
+    handle: withTurn(async (gateway, _c, turn) => {
+      await gateway.turns.cancel(turn.turnId, "client");
+      return describeNow(gateway, (await gateway.turns.get(turn.turnId)) ?? turn);
+    }),
+  }),
+];
+
+/** A handler that gets the turn which the path names; 404 where there is none that the caller may see. */
+export function withTurn(
+  then: (gateway: Gateway, c: GatewayContext, turn: TurnRecord) => Response | Promise<Response>,
+): (gateway: Gateway, c: GatewayContext, asked: Asked<"id">) => Promise<Response> {
+  return async (gateway, c, { params: { id } }) => {
+    const turn = await ownTurn(gateway, c, id);
+    if (turn !== undefined) return then(gateway, c, turn);
+    return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists them; old ones are forgotten.");
+  };
 }
 
 /** The turn, if there is one and the caller may see it: somebody else's is like none. */
@@ -161,8 +174,4 @@ function turnSealed(c: GatewayContext): Response {
     details: { reason: "sealed" },
   });
   return respondError(c, error, 403);
-}
-
-function turnNotFound(c: GatewayContext): Response {
-  return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists them; old ones are forgotten.");
 }

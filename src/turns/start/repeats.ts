@@ -49,6 +49,7 @@ export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
   upstream_timeout: oneMore,
   cancelled: oneMore,
   degraded: oneMore,
+  unavailable: oneMore,
   log_damaged: oneMore,
   expired: oneMore,
   internal: oneMore,

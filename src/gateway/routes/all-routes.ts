@@ -1,0 +1,54 @@
+import { openAiChat } from "../dialects/openai-chat/dialect.ts";
+import { chatBody } from "../dialects/openai-chat/request.ts";
+import { openAiCompletions } from "../dialects/openai-completions/dialect.ts";
+import { completionBody } from "../dialects/openai-completions/request.ts";
+import { jsonResponse } from "../http/context.ts";
+import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
+import { messagesRoutes } from "./messages-routes.ts";
+import { modelsRoutes } from "./models-routes.ts";
+import { openApiDocument } from "./openapi.ts";
+import { plainRoutes } from "./plain-routes.ts";
+import { responsesRoutes } from "./responses-routes.ts";
+import { defineRoute, type Route } from "./route.ts";
+import { startsTurn } from "./route-headers.ts";
+import { turnRoute } from "./turn-route.ts";
+import { turnsRoutes } from "./turns-routes.ts";
+import { usageRoutes } from "./usage-routes.ts";
+
+/** Every route of the gateway, in the order in which they are tried. */
+export const routes: readonly Route[] = [
+  defineRoute("POST /v1/chat/completions", {
+    summary: "OpenAI Chat Completions.",
+    body: chatBody,
+    answers: "event-stream",
+    headers: startsTurn,
+    handle: turnRoute(openAiChat),
+  }),
+  defineRoute("POST /v1/completions", {
+    summary: "OpenAI's legacy completions.",
+    body: completionBody,
+    answers: "event-stream",
+    headers: startsTurn,
+    handle: turnRoute(openAiCompletions),
+  }),
+  ...responsesRoutes,
+  ...messagesRoutes,
+  ...modelsRoutes,
+  ...onlookerRoutes,
+  ...turnsRoutes,
+  ...usageRoutes,
+  ...plainRoutes,
+  ...dashboardRoutes,
+  defineRoute("GET /openapi.json", {
+    summary: "This list, as OpenAPI.",
+    handle: ({ version }) => jsonResponse(documentOf(version)),
+  }),
+];
+
+let built: { readonly version: string; readonly document: unknown } | undefined;
+
+/** The document, built when it is first asked for: that takes a hundred times as long as any other answer. */
+function documentOf(version: string): unknown {
+  if (built?.version !== version) built = { version, document: openApiDocument(routes, version) };
+  return built.document;
+}

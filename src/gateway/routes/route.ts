@@ -1,0 +1,47 @@
+import type { z } from "zod";
+import type { Gateway, GatewayContext } from "../http/context.ts";
+import type { RouteHeaders } from "./route-headers.ts";
+
+/** All that the gateway knows of a route: it is mounted, guarded, documented and attacked by tests from this alone. */
+export interface Route {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Names its parameters as `{id}`. */
+  readonly path: string;
+  /** Its last parameter takes slashes as well. */
+  readonly takesSlashes?: boolean;
+  readonly summary: string;
+  /** Who may ask where not everyone with a key: anyone, or the owner alone. */
+  readonly guard?: "open" | "owner";
+  /** A session of the dashboard may ask it: it hands out no text of prompts and answers, and starts no turn. */
+  readonly dashboard?: boolean;
+  readonly query?: Readonly<Record<string, string>>;
+  /** The body; one that is too large, no JSON or nested too deep is refused before the handler is asked. */
+  readonly body?: z.ZodType;
+  /** The answer where it is JSON of our own. */
+  readonly answer?: z.ZodType;
+  /** What it answers beside JSON: always, or when asked. */
+  readonly answers?: "event-stream" | "html" | "text";
+  readonly headers?: RouteHeaders;
+  handle(gateway: Gateway, c: GatewayContext, asked: Asked): Response | Promise<Response>;
+}
+
+/** A request as its route wants it. */
+export interface Asked<Name extends string = string> {
+  readonly params: Readonly<Record<Name, string>>;
+  /** The parsed body; undefined where the route declares none. */
+  readonly json: unknown;
+}
+
+type Place = `${Route["method"]} /${string}`;
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** Declares a route, `GET /v1/turns/{id}`; its handler knows the parameters that the path names. */
+export function defineRoute<const At extends Place>(
+  at: At,
+  route: Omit<Route, "method" | "path" | "handle"> & {
+    handle(gateway: Gateway, c: GatewayContext, asked: Asked<NamesIn<At>>): Response | Promise<Response>;
+  },
+): Route {
+  const [method, path] = at.split(" ") as [Route["method"], string]; // as its type says
+  return { ...route, method, path };
+}

@@ -1,0 +1,72 @@
+import { routes } from "../../src/gateway/routes/all-routes.ts";
+import type { Route } from "../../src/gateway/routes/route.ts";
+
+/** A request that a route answers when nothing is wrong with it: what an attack then spoils. */
+interface Row {
+  /** The path with its parameters filled in, and a query; the declared path otherwise. */
+  readonly target?: string;
+  readonly body?: object;
+  /** The status of the honest request. */
+  readonly status: number;
+}
+
+const model = "claude-sonnet-4.6";
+const messages = [{ role: "user", content: "hello" }];
+const nobody = "turn_00000000000000000000000000";
+
+/** One row a route: a route without its row fails the tests of this folder. */
+const rows: Readonly<Record<string, Row>> = {
+  "POST /v1/chat/completions": { body: { model, messages }, status: 200 },
+  "POST /v1/completions": { body: { model, prompt: "hello" }, status: 200 },
+  "POST /v1/responses": { body: { model, input: "hello" }, status: 200 },
+  "GET /v1/responses/{id}": { target: "/v1/responses/resp_none", status: 404 },
+  "DELETE /v1/responses/{id}": { target: "/v1/responses/resp_none", status: 404 },
+  "POST /v1/responses/{id}/cancel": { target: "/v1/responses/resp_none/cancel", status: 404 },
+  "GET /v1/responses/{id}/input_items": { target: "/v1/responses/resp_none/input_items", status: 404 },
+  "POST /v1/messages": { body: { model, messages, max_tokens: 99 }, status: 200 },
+  "POST /v1/messages/count_tokens": { body: { model, messages }, status: 200 },
+  "GET /v1/models": { status: 200 },
+  "GET /v1/models/{id}": { target: `/v1/models/${model}`, status: 200 },
+  "GET /v1/turns/feed": { status: 200 },
+  "GET /v1/turns/{id}/summary": { target: `/v1/turns/${nobody}/summary`, status: 404 },
+  "GET /v1/turns/{id}/timeline": { target: `/v1/turns/${nobody}/timeline`, status: 404 },
+  "GET /v1/turns": { status: 200 },
+  "GET /v1/turns/{id}": { target: `/v1/turns/${nobody}`, status: 404 },
+  "GET /v1/turns/{id}/events": { target: `/v1/turns/${nobody}/events`, status: 404 },
+  "POST /v1/turns/{id}/cancel": { target: `/v1/turns/${nobody}/cancel`, status: 404 },
+  "GET /v1/limits": { target: "/v1/limits?wait=0", status: 200 },
+  "GET /v1/limits/history": { status: 200 },
+  "GET /v1/limits/{ide}": { target: "/v1/limits/none", status: 404 },
+  "GET /v1/usage": { status: 200 },
+  "GET /v1/usage/tools": { status: 200 },
+  "GET /metrics": { status: 200 },
+  "GET /health": { status: 200 },
+  "GET /api/hello": { status: 200 },
+  "GET /v1/ides": { status: 200 },
+  "POST /v1/dashboard/link": { status: 200 },
+  "GET /sign-in": { target: "/sign-in?code=none", status: 403 },
+  "POST /sign-out": { status: 200 },
+  "GET /": { status: 200 },
+  "GET /openapi.json": { status: 200 },
+};
+
+export interface Target extends Row {
+  readonly name: string;
+  readonly route: Route;
+  readonly target: string;
+  /** The body as it is sent; empty where the route takes none. */
+  readonly text: string;
+}
+
+/** Every declared route with its row. @throws Error where the two lists differ. */
+export function targets(): readonly Target[] {
+  const named = routes.map((route) => ({ name: `${route.method} ${route.path}`, route }));
+  const names = new Set(named.map(({ name }) => name));
+  for (const name of Object.keys(rows)) if (!names.has(name)) throw new Error(`There is no route ${name}.`);
+  return named.map(({ name, route }) => {
+    const row = rows[name];
+    if (row === undefined) throw new Error(`${name} has no row in route-rows.ts: say how it is asked.`);
+    const text = row.body === undefined ? "" : JSON.stringify(row.body);
+    return { ...row, name, route, target: row.target ?? route.path, text };
+  });
+}

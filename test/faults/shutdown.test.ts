@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { temporaryHome } from "../support/home.ts";
+import { ask, gateway, model, openai, patience, simulator } from "../support/world.ts";
+
+interface Case {
+  readonly name: string;
+  readonly path: string;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: NodeJS.Signals;
+  /** The last event of the stream that the stopping gateway ends. */
+  readonly error: RegExp;
+}
+
+const messages = [{ role: "user", content: "write" }];
+const chat = { path: "/v1/chat/completions", body: { model, messages, stream: true } };
+
+/** What each API's clients take for an error that passes. Source: docs/clients.md, "After a failure". */
+const cases: readonly Case[] = [
+  { name: "chat completions", ...chat, error: /data: \{"error":\{.*"type":"server_error".*"code":"unavailable"/ },
+  {
+    name: "chat completions with a key",
+    ...chat,
+    headers: { "idempotency-key": "once" },
+    signal: "SIGINT",
+    error: /"code":"unavailable"/,
+  },
+  {
+    name: "completions",
+    path: "/v1/completions",
+    body: { model, prompt: "write", stream: true },
+    error: /data: \{"error":\{.*"type":"server_error".*"code":"unavailable"/,
+  },
+  {
+    name: "responses",
+    path: "/v1/responses",
+    body: { model, input: "write", stream: true },
+    error: /event: response\.failed\n.*\ndata: .*"code":"unavailable"/,
+  },
+  {
+    name: "messages",
+    path: "/v1/messages",
+    body: { model, messages, max_tokens: 9_000, stream: true },
+    error: /event: error\n.*\ndata: \{"type":"error","error":\{"type":"overloaded_error"/,
+  },
+];
+
+describe("a gateway that is stopped in the middle of answers", () => {
+  test.each(cases)("tells $name, whose repeat finds its turn at the next gateway", async (asked) => {
+    const home = temporaryHome();
+    const answer = { rate: 4_000, size: 1_500 };
+    const ide = await simulator({ home, turn: { ...answer, holdAfter: 700 } });
+    const first = await gateway({ home, args: ["--continuity", "off"] });
+    const open = await post(first, asked);
+    const text = await told(open, () => process.kill(first.pid, asked.signal ?? "SIGTERM"));
+    expect(text).toMatch(asked.error);
+    expect(text).not.toMatch(/"finish_reason":"stop"|message_stop|response\.completed/);
+    await first.ended;
+
+    const second = await gateway({ home, args: ["--continuity", "off"] });
+    await ide.setTurn(answer);
+    await ide.release();
+    const again = await post(second, asked);
+    expect(again.headers.get("x-millrace-turn")).toBe(open.headers.get("x-millrace-turn"));
+    expect(again.headers.get("x-millrace-joined")).toBe(asked.headers === undefined ? "implicit" : "key");
+    expect(await again.text()).toMatch(/"finish_reason":"stop"|message_stop|response\.completed/);
+    expect((await ide.report()).messages).toHaveLength(1);
+  });
+});
+
+test("a gateway that stops answers a waiting client with a 503 that the SDK repeats by itself", async () => {
+  const home = temporaryHome();
+  const answer = { rate: 4_000, size: 1_500 };
+  const ide = await simulator({ home, turn: { ...answer, holdAfter: 700 } });
+  const first = await gateway({ home, args: ["--continuity", "off"] });
+  const failed = openai(first)
+    .chat.completions.create(ask("write"))
+    .then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  await ide.until(({ messages: sent }) => sent.length === 1, patience());
+  process.kill(first.pid, "SIGTERM");
+  const error = (await failed) as { readonly status: number; readonly headers: Headers };
+  expect(error.status).toBe(503);
+  expect([error.headers.get("retry-after"), error.headers.get("x-should-retry")]).toEqual(["1", "true"]);
+});
+
+function post({ url, key }: { readonly url: string; readonly key: string }, { path, body, headers = {} }: Case) {
+  return fetch(`${url}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+}
+
+/** The whole text of a stream; `begun` is called at its first piece of the answer. */
+async function told(response: Response, begun: () => void): Promise<string> {
+  let text = "";
+  let isBegun = false;
+  const decoder = new TextDecoder();
+  for await (const piece of response.body ?? []) {
+    text += decoder.decode(piece, { stream: true });
+    if (isBegun || text.length < 2_000) continue;
+    isBegun = true;
+    begun();
+  }
+  return text;
+}

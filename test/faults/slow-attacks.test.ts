@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { type Heard, requestBytes, sendRaw, untilClosed } from "../attacks/raw-socket.ts";
+import { type Target, targets } from "../attacks/route-rows.ts";
+import { sharedWorld } from "../support/world.ts";
+
+const world = sharedWorld(["--retention", "1m"], {
+  MILLRACE_HEADERS_SECONDS: "1",
+  MILLRACE_REQUEST_SECONDS: "2",
+  MILLRACE_IDLE_SECONDS: "1",
+});
+
+const portOf = () => Number(new URL(world().served.url).port);
+const all = targets();
+
+function honest({ text }: Target) {
+  return {
+    host: "127.0.0.1",
+    authorization: `Bearer ${world().served.key}`,
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(text)),
+  };
+}
+
+/** All routes at the same time, each to the end of its connection. */
+async function everywhere(bytes: (target: Target) => string | undefined): Promise<readonly [string, Heard][]> {
+  const asked = all.flatMap((target) => {
+    const sent = bytes(target);
+    return sent === undefined ? [] : [{ name: target.name, sent }];
+  });
+  return Promise.all(
+    asked.map(async ({ name, sent }): Promise<[string, Heard]> => [name, await sendRaw(portOf(), sent, untilClosed)]),
+  );
+}
+
+/** Whether an honest client on a connection of its own is answered. */
+async function lives(): Promise<number | undefined> {
+  const { statuses } = await sendRaw(portOf(), requestBytes("GET", "/api/hello", { host: "127.0.0.1" }));
+  return statuses[0];
+}
+
+describe("every route, at once", () => {
+  test("closes a connection whose headers do not end", async () => {
+    const heard = await everywhere((target) => {
+      const bytes = requestBytes(target.route.method, target.target, honest(target));
+      return bytes.slice(0, -6);
+    });
+    expect(heard.filter(([, { statuses }]) => statuses.some((status) => status !== 408))).toEqual([]);
+    expect(await lives()).toBe(200);
+  });
+
+  test("closes a connection whose body does not come", async () => {
+    const heard = await everywhere((target) => {
+      if (target.route.body === undefined) return undefined;
+      return requestBytes(target.route.method, target.target, { ...honest(target), "content-length": "100" }, '{"mo');
+    });
+    expect(heard.map(([name, { statuses }]) => [name, statuses])).toEqual(heard.map(([name]) => [name, [408]]));
+    expect(await lives()).toBe(200);
+  });
+
+  test("refuses a body that says no length and is larger than allowed", async () => {
+    const piece = "x".repeat(1024 * 1024);
+    const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
+    for (const target of all.filter(({ route }) => route.body !== undefined)) {
+      const head = { ...honest(target), "content-length": undefined, "transfer-encoding": "chunked" };
+      const bytes = requestBytes(target.route.method, target.target, head, chunk.repeat(66));
+      const { statuses } = await sendRaw(portOf(), bytes);
+      expect([target.name, statuses]).toEqual([target.name, [413]]);
+    }
+    expect(await lives()).toBe(200);
+  });
+
+  test("ends a connection that asks 2,000 times and reads nothing, and keeps little of it", async () => {
+    const before = residentMb();
+    const asking = all
+      .filter(({ route }) => route.method === "GET")
+      .map((target) => {
+        const socket = connect(portOf(), "127.0.0.1");
+        socket.on("error", () => {}); // it is reset
+        socket.pause();
+        socket.write(requestBytes("GET", target.target, honest(target)).repeat(2_000));
+        return socket;
+      });
+    for (let i = 0; i < 20; i++) expect(await lives()).toBe(200);
+    expect(residentMb() - before).toBeLessThan(250);
+    for (const socket of asking) {
+      let text = "";
+      socket.on("data", (piece) => (text += piece.toString("latin1")));
+      socket.resume();
+      if (!socket.closed) await new Promise((resolve) => void socket.once("close", resolve));
+      expect(text.split("HTTP/1.1 ").length - 1).toBeLessThanOrEqual(64);
+    }
+    expect(await lives()).toBe(200);
+  });
+});
+
+/** Memory of the gateway; 0 where the system does not say it. */
+function residentMb(): number {
+  if (process.platform !== "linux") return 0;
+  const status = readFileSync(`/proc/${world().served.pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+}
