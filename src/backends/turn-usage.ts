@@ -8,7 +8,7 @@ type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
 /**
  * The tokens and credits of one turn, summed over its calls of the model; undefined when the server reports none. Input,
  * cache-read and cache-write tokens are separate counters there and one here. Thinking is part of the output there, and not
- * told apart. Source: facts/language-server.md, 1.6.
+ * told apart. Source: docs/wire/cascade.md, "Token usage".
  */
 export function reportedUsage(
   entries: readonly CortexStepGeneratorMetadata[],

@@ -56,7 +56,7 @@ const options: Options = {
  * that 10 MB need some 150 MB and not 500; names are recorded per scope, so that what a short name stands for can be said.
  *
  * @throws SyntaxError with the offset, as acorn does; RangeError where code nests deeper than the stack.
- * Source: facts/language-server.md, 7.1.
+ * Source: docs/wire/extension-bundle.md, "Generated code".
  */
 export function parseBundle(source: string): RawBundle {
   const raw: RawBundle = {

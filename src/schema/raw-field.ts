@@ -53,7 +53,10 @@ export interface RawValue {
   readonly name: string;
 }
 
-/** What an element of a list is: undefined where number or name are missing. Source: facts/language-server.md, 7.1 (field object keys). */
+/**
+ * The elements of a list of fields; undefined for one without number or name.
+ * Source: docs/wire/extension-bundle.md, "Field objects".
+ */
 export function rawFields(list: ArrayExpression): readonly (RawField | undefined)[] {
   return list.elements.map((element) => {
     if (element?.type !== "ObjectExpression") return undefined;

@@ -33,7 +33,7 @@ export type { Simulator } from "./simulator.ts";
  * Starts a stand-in IDE. It is its editor: keep it, and stop it at the end; when this process ends, the server ends too.
  *
  * @throws MillraceError `invalid_request` for wrong options; Error with the server's last words when it does not start.
- * Source: facts/language-server.md, 4.3 and 10.1.
+ * Source: docs/wire/processes.md, "Start of a server".
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const config = parseSimulatorOptions(options);

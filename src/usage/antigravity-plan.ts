@@ -43,7 +43,7 @@ type Groups = z.infer<typeof groups>;
  * models of a pool share its limit, so the pool stands where its worst model stands.
  *
  * @throws MillraceError `upstream_failed` naming the field when a known one has another type.
- * Source: facts/language-server.md, 1.12: a missing `remainingFraction` is 0, a missing `quotaInfo` is not metered.
+ * Source: docs/wire/account.md, "Antigravity's quota".
  */
 export function antigravitySnapshot(
   answers: { readonly userStatus: unknown; readonly quotaSummary: unknown },

@@ -30,7 +30,10 @@ export interface Advanced {
   readonly progress: TurnProgress;
 }
 
-/** After an answer is done, idle for this long (and twice in a row) is believed. Source: facts/language-server.md, 9.2. */
+/**
+ * Ends a finished answer after the status was idle for this long, in two polls.
+ * Source: docs/wire/cascade.md, "Time line of a turn".
+ */
 const quietIdleMs = 400;
 /** The same while an answer is missing or open: a server is idle for up to 600 ms after a send, and one client waits 8 s. */
 const lostIdleMs = 10_000;

@@ -36,7 +36,7 @@ const provenLength = 24;
  * long as each text begins with the one before, they are taken as growing; once one does not, all are deltas and put
  * together (`rewritten`, if something else was shown before; only the first characters can be so, as in "ha", "haha"). A long
  * text that grew is proof. The last message (`in_progress` false) repeats the whole text in some builds: it replaces what it
- * begins with. Source: facts/language-server.md, 1.7.
+ * begins with. Source: docs/wire/language-server.md, "Raw chat".
  */
 export function followStream(
   state: StreamState,

@@ -3,7 +3,10 @@ import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notSe
 import { openApiDocument } from "./openapi.ts";
 import { routeList } from "./route-list.ts";
 
-/** Whether a route answers without a key: it says that something is here, and nothing about it. Source: client-contract row 54. */
+/**
+ * Whether a route answers without a key: such a route says that a gateway is here, and no more.
+ * Source: docs/wire/clients.md, "HTTP and model lists".
+ */
 export function isOpen(method: string, path: string): boolean {
   return (
     (method === "GET" || method === "HEAD") && routeList.some((route) => route.open === true && route.path === path)
@@ -65,7 +68,7 @@ export function mountPlain(app: Hono<GatewayEnv>, gateway: Gateway): void {
   });
 }
 
-/** The answer where no route is: JSON that names what there is. Source: client-contract row 64. */
+/** The answer for an unknown route: JSON that names the known ones. Source: docs/wire/clients.md, "HTTP and model lists". */
 export function routeNotFound(c: GatewayContext): Response {
   const hint = `Served here: ${served.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
   if (unsupported.test(c.req.path)) return notServed(c, 501, `${c.req.path} is not supported.`, hint);

@@ -15,7 +15,7 @@ const askLimitMs = 3_000;
 /** One language and one time zone, so that what is printed has one form. */
 const environment = { LC_ALL: "C", TZ: "UTC" };
 
-/** macOS through `ps` and `lsof`, both part of the system. Source: facts/language-server.md, 4.5. */
+/** macOS through `ps` and `lsof`, both part of the system. Source: docs/wire/processes.md, "Reading the process list". */
 export function openDarwinHost(options: DarwinHostOptions): Host {
   /** By name on the PATH, else where the system keeps it: a service may run with a short PATH. */
   async function run(

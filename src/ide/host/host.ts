@@ -73,7 +73,7 @@ export interface ProcessList {
 /**
  * What discovery asks of an operating system: the only seam between `ide/` and the machine. Nothing here changes
  * anything, every call ends within its own time limit or when `signal` aborts, and none throws because something is
- * missing or forbidden: that is an `Answer`. Only the signal's reason is thrown. Source: style.md 2.7.
+ * missing or forbidden: that is an `Answer`. Only the signal's reason is thrown.
  */
 export interface Host {
   readonly platform: Platform;

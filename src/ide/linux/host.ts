@@ -22,7 +22,7 @@ const maxEnvironBytes = 4 * 1024 * 1024;
 const maxTableBytes = 8 * 1024 * 1024; // listening sockets come first in the table
 const maxCmdlineBytes = 256 * 1024;
 
-/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: facts/language-server.md, 4.5. */
+/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: docs/wire/processes.md, "Reading the process list". */
 export function openLinuxHost(options: LinuxHostOptions): Host {
   const proc = options.procRoot ?? "/proc";
   const root = options.fileRoot ?? "";

@@ -14,7 +14,10 @@ export interface WindowsHostOptions extends CommonHostOptions {
 const scriptLimitMs = 10_000; // PowerShell alone takes up to a second to start, longer on a cold disk
 const netstatLimitMs = 5_000;
 
-/** Windows through PowerShell (CIM) and, where that fails, `netstat`. Source: facts/language-server.md, 4.5 and 4.6. */
+/**
+ * Windows through PowerShell (CIM) and, where that fails, `netstat`.
+ * Source: docs/wire/processes.md, "Reading the process list", "Environment of another Windows process".
+ */
 export function openWindowsHost(options: WindowsHostOptions): Host {
   const system = (...path: readonly string[]) => [options.systemRoot, "System32", ...path].join("\\");
   const powershell =

@@ -13,7 +13,7 @@ type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
- * signature, because only the vendor can sign. Source: client-contract rows 27-36.
+ * signature, because only the vendor can sign. Source: docs/wire/clients.md, "Messages".
  *
  * A rewrite is told as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
  */

@@ -8,7 +8,7 @@ import { itemId, itemOf, type Json, responseObject, summaryPart, textPart } from
  * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then
  * `[DONE]`. `sequence_number` counts from 0 and is the same for every reader; what no log holds (a heartbeat, the failure
  * of a log that cannot be read) repeats the last one. Thinking
- * is a reasoning item with a summary. Source: client-contract rows 44-51.
+ * is a reasoning item with a summary. Source: docs/wire/clients.md, "Responses".
  *
  * Text that was rewritten: the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and
  * the final response holds the text as it truly is.

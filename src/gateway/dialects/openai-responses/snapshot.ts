@@ -3,8 +3,8 @@ import type { WireEvent } from "../dialect.ts";
 type Json = Record<string, unknown>;
 
 /**
- * The response as it stood at one event of its stream, items and text included: so that a client whose accumulator starts
- * there ends with the same response as one that saw everything. Source: facts/idempotent-streams.md, B1 ("snapshot-plus-suffix").
+ * The response as it stood at one event of its stream, with items and text. A client that starts there ends with the same
+ * response as one that saw everything. Source: docs/wire/clients.md, "Responses".
  */
 export class ResponseSnapshot {
   readonly #at: number;

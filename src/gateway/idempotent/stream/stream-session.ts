@@ -28,7 +28,7 @@ export interface SessionOptions {
   readonly keep: (bytes: number) => void;
   /** Told of each turn that a message started. */
   readonly onTurn: (turn: StartedTurn) => void;
-  /** Whether a message that comes before its turn waits for the missing one: not on an ordered connection (R18). */
+  /** Whether a message that comes before its turn waits for the missing one. False on an ordered connection. */
   readonly waitsForGaps: boolean;
 }
 

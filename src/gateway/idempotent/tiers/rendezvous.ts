@@ -14,7 +14,7 @@ export interface Append {
   readonly bytes: number;
 }
 
-/** What waits for whom, and how much of it. Source: facts/idempotent-streams.md, A9. */
+/** How long and how much waits until the two ways of an attach meet. Source: docs/wire/idempotent-streams.md, "Tiers". */
 export interface RendezvousLimits {
   /** How long a way down without headers waits for its first append, ms. */
   readonly parkMs: number;
