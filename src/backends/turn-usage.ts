@@ -1,6 +1,6 @@
 import type { TurnEventBody } from "../log/event.ts";
 import type { CortexStepGeneratorMetadata } from "../proto/windsurf/exa/cortex_pb.ts";
-import type { Answer } from "./answer-diff.ts";
+import type { AnswerSoFar } from "./answer-diff.ts";
 import type { Prompt } from "./backend.ts";
 
 type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
@@ -40,7 +40,7 @@ export function reportedUsage(
 const charactersPerToken = 4;
 
 /** A guess from lengths, four characters a token, for a server that reports nothing. */
-export function estimatedUsage(prompt: Prompt, answer: Answer): UsageEvent {
+export function estimatedUsage(prompt: Prompt, answer: AnswerSoFar): UsageEvent {
   const thinkingTokens = tokens(answer.thinking);
   return {
     type: "usage",

@@ -69,7 +69,7 @@ function decoy4(a){for(let b of a)if(b)return/[/"]typeName="exa.not.InRegExp"/g.
 
 /** One module for each file, as bundlers do that keep modules apart; short names begin anew in each. */
 function modules(files: readonly DescFile[], style: "modules" | "modules-named", spelling: BundleSpelling): string {
-  const keyOf = (type: Type | DescService) =>
+  const memberKeyOf = (type: Type | DescService) =>
     style === "modules-named" || type.kind === "service" ? localName(type) : `a${allTypes(type.file).indexOf(type)}`;
   const idOf = (file: DescFile) => 1000 + files.indexOf(file);
   const bodies = files.map((file) => {
@@ -79,9 +79,9 @@ function modules(files: readonly DescFile[], style: "modules" | "modules-named",
     const importName = (other: DescFile) => `n${imports.indexOf(other)}`;
     const refer = (type: Type) => {
       if (isStandard(type)) return `r.${type.name}`;
-      return names.get(type) ?? `${importName(type.file)}.${keyOf(type)}`;
+      return names.get(type) ?? `${importName(type.file)}.${memberKeyOf(type)}`;
     };
-    const exported = types.map((type) => `${keyOf(type)}:()=>${names.get(type)}`).join(",");
+    const exported = types.map((type) => `${memberKeyOf(type)}:()=>${names.get(type)}`).join(",");
     const requires = imports.map((other) => `${importName(other)}=i(${idOf(other)})`).join(",");
     const body = types.map((type) => written(type, names.get(type) ?? "", refer, "static", spelling)).join("\n");
     return `${idOf(file)}:(e,t,i)=>{"use strict";i.d(t,{${exported}});${requires === "" ? "" : `var ${requires};`}\n${body}\n}`;

@@ -1,6 +1,6 @@
 import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import type { AnyNode, ArrayExpression, ObjectExpression } from "acorn";
-import { constantOf, keyOf, lastName, numberOf, stringOf } from "./literals.ts";
+import { constantOf, lastName, numberOf, propertyKeyOf, stringOf } from "./literals.ts";
 
 /** Names of protobuf-es' scalar types; its numbers are those of descriptors. */
 const scalarTypes = {
@@ -98,7 +98,7 @@ function entriesOf(node: ObjectExpression): Entries {
   const found: Entries = {};
   for (const property of node.properties) {
     if (property.type !== "Property" || property.computed) continue;
-    const key = keyOf(property.key);
+    const key = propertyKeyOf(property.key);
     if (key !== undefined && known.has(key)) found[key as keyof Entries] = property.value; // as just seen
   }
   return found;

@@ -1,6 +1,6 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { type Answer, answerDiff } from "../answer-diff.ts";
+import { type AnswerSoFar, answerDiff } from "../answer-diff.ts";
 import { conclude } from "./conclusion.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import { emptyView, sameView, type TurnView } from "./turn-view.ts";
@@ -15,7 +15,7 @@ import { emptyView, sameView, type TurnView } from "./turn-view.ts";
  */
 export interface TurnProgress {
   readonly phase: "following" | "closing" | "ended";
-  readonly sent: Answer;
+  readonly sent: AnswerSoFar;
   readonly view: TurnView;
   readonly run: RunSnapshot | undefined;
   /** Monotonic ms of the last sign of life; of the first snapshot before any. */
@@ -46,7 +46,7 @@ const askAfterMs = 1_000;
 const askEveryMs = 250;
 
 /** A turn of which `sent` was handed on before (nothing, or what the log holds). */
-export function startProgress(sent: Answer): TurnProgress {
+export function startProgress(sent: AnswerSoFar): TurnProgress {
   return {
     phase: "following",
     sent,

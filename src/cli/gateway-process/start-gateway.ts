@@ -9,7 +9,7 @@ import { readSettings } from "../compose/settings.ts";
 import { readConfig } from "../config/read-config.ts";
 import type { Io } from "../terminal/io.ts";
 import { readOrMakeKey } from "./key-file.ts";
-import { openLog } from "./log.ts";
+import { openLogLines } from "./log-lines.ts";
 
 export interface StartGatewayOptions {
   /** 0 (the default) for any free port. */
@@ -57,7 +57,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     config: readConfig(configFile),
     backend: backend.parse(env["MILLRACE_BACKEND"] || backend.initial),
     acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
-    log: openLog(io, "warn"),
+    log: openLogLines(io, "warn"),
     key,
     folder,
     logKeyFile,

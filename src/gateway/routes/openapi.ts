@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { JsonObject } from "../../base/json.ts";
 import {
   type HeaderInfo,
   keptHeaderInfos,
@@ -10,15 +11,13 @@ import {
 } from "./route-headers.ts";
 import { type RouteInfo, routeList } from "./route-list.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
 const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
 /** Every header of our own that some answer carries. */
 const answerInfos = [requestIdInfo, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos];
 
 /** The routes as an OpenAPI 3.1 document; request bodies come from the very schemas that parse them. */
-export function openApiDocument(version: string): Json {
-  const paths: Record<string, Record<string, Json>> = {};
+export function openApiDocument(version: string): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {};
   for (const route of routeList) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
   }
@@ -74,8 +73,8 @@ export function openApiDocument(version: string): Json {
   };
 }
 
-function operation(route: RouteInfo): Json {
-  const content: Record<string, Json> = {};
+function operation(route: RouteInfo): JsonObject {
+  const content: Record<string, JsonObject> = {};
   if (route.answers !== "html" && route.answers !== "text") content["application/json"] = {};
   if (route.answers !== undefined) content[contentTypes[route.answers]] = {};
   const parameters = [...pathParameters(route), ...queryParameters(route), ...headerParameters(route)];
@@ -91,12 +90,12 @@ function operation(route: RouteInfo): Json {
   };
 }
 
-function requestBody(schema: z.ZodType): Json {
+function requestBody(schema: z.ZodType): JsonObject {
   const { $schema: _dialect, ...body } = z.toJSONSchema(schema, { unrepresentable: "any", io: "input" });
   return { required: true, content: { "application/json": { schema: body } } };
 }
 
-function pathParameters({ path }: RouteInfo): Json[] {
+function pathParameters({ path }: RouteInfo): JsonObject[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -105,7 +104,7 @@ function pathParameters({ path }: RouteInfo): Json[] {
   }));
 }
 
-function headerParameters({ turn, path }: RouteInfo): Json[] {
+function headerParameters({ turn, path }: RouteInfo): JsonObject[] {
   const resumes = path === "/v1/turns/{id}/events" || path === "/v1/responses/{id}";
   const headers = turn === "starts" ? startingHeaders : resumes ? [lastEventIdInfo] : [];
   return headers.map(({ name }) => ({ $ref: `#/components/parameters/${name}` }));
@@ -117,15 +116,15 @@ export function answerHeaders({ turn }: Pick<RouteInfo, "turn">): readonly Heade
   return [requestIdInfo, ...kept, ...(turn === "starts" ? startedHeaderInfos : [])];
 }
 
-function headersOf(infos: readonly HeaderInfo[]): Json {
+function headersOf(infos: readonly HeaderInfo[]): JsonObject {
   return named(infos, ({ name }) => ({ $ref: `#/components/headers/${name}` }));
 }
 
-function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => Json): Json {
+function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => JsonObject): JsonObject {
   return Object.fromEntries(infos.map((info) => [info.name, show(info)]));
 }
 
-function queryParameters({ query = {} }: RouteInfo): Json[] {
+function queryParameters({ query = {} }: RouteInfo): JsonObject[] {
   return Object.entries(query).map(([name, description]) => ({
     name,
     in: "query",

@@ -35,7 +35,7 @@ export function mountTurns(app: Hono<GatewayEnv>, gateway: Gateway): void {
     if (turn === undefined) return turnNotFound(c);
     if (turn.sealed === true) return turnSealed(c);
     const attaches = c.req.query("attach") === "1";
-    return followTurn(
+    return turnResponse(
       gateway,
       c,
       attaches ? await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)) : turn,
@@ -109,7 +109,12 @@ function describeTurn(turn: TurnRecord): object {
  * The turn's own events as an event stream: resumes with `?after=` or `Last-Event-ID`; 204 stops a reader that has all.
  * An onlooker by default; with `?attach=1` a reader of the turn, which keeps it alive.
  */
-async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord, attaches: boolean): Promise<Response> {
+async function turnResponse(
+  gateway: Gateway,
+  c: GatewayContext,
+  turn: TurnRecord,
+  attaches: boolean,
+): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const { turns } = gateway;

@@ -7,7 +7,7 @@ import { beforeFirst } from "../../dialects/idempotent/event-id.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import { chainDigest } from "./chain.ts";
 import { waitsForResults } from "./read-answer.ts";
-import type { StreamState } from "./stream-state.ts";
+import type { StreamProgress } from "./stream-progress.ts";
 
 /** A stream as its logs hold it at an attach. */
 export interface StoredStream {
@@ -28,7 +28,7 @@ export interface StoredStream {
  */
 export async function readStored(
   reading: StreamReading,
-  state: StreamState,
+  state: StreamProgress,
   ask: Pick<AttachAsk, "cursor" | "chain">,
   signal: AbortSignal,
 ): Promise<StoredStream> {
