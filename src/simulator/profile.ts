@@ -9,7 +9,7 @@ export const profileNames = [
   "devin-cli",
   "antigravity",
 ] as const;
-type ProfileName = (typeof profileNames)[number];
+export type ProfileName = (typeof profileNames)[number];
 
 /**
  * What differs between builds, as far as a client can see.

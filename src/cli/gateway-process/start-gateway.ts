@@ -21,7 +21,7 @@ export interface StartGatewayOptions {
   /** How long an answer can be read again after its end, ms; two hours by default. */
   readonly retentionMs?: number;
   /** Variables and home folder as the command line sees them; those of this process by default. */
-  readonly env?: Io["env"];
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly homeFolder?: string;
 }
 
