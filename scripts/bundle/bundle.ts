@@ -10,8 +10,8 @@ const programs = {
   "simulated-server": "src/simulator/main.ts",
   "simulated-agent": "src/simulator/acp/main.ts",
   "schema-worker": "src/schema/schema-worker.ts",
-  gateway: "src/cli/gateway-process/start-gateway.ts",
-  simulator: "src/simulator/start.ts",
+  gateway: "src/index.ts",
+  simulator: "src/simulator/index.ts",
   opencode: "src/opencode/plugin.ts",
 };
 
@@ -20,6 +20,11 @@ const client = {
   index: "src/client/index.ts",
   node: "src/client/node/index.ts",
 };
+
+const { gateway, simulator, opencode } = programs;
+
+/** What can be imported, by the name of the file that holds its types. */
+export const publicEntries = { gateway, simulator, opencode, client: client.index, "client-node": client.node };
 
 /** What is never bundled: Node itself, and the packages that a user installs when they want them. */
 const external = [/^node:/, /^openai(\/|$)/, /^redis$/];
@@ -39,11 +44,9 @@ export function bundleClient(folder: string): Promise<readonly OutputChunk[]> {
 
 /** Writes the types of all that can be imported, with those of bundled libraries in them. */
 export async function bundleTypes(folder: string): Promise<void> {
-  const { gateway, simulator, opencode } = programs;
-  const input = { gateway, simulator, opencode, client: client.index, "client-node": client.node };
   await write(
     {
-      input,
+      input: publicEntries,
       platform: "node",
       plugins: [dts({ emitDtsOnly: true, tsconfig: join(root, "tsconfig.build.json") })],
     },

@@ -1,12 +1,12 @@
 import type { TurnEventBody } from "../log/event.ts";
 
 /** Text and thinking of an answer: as they were handed on, or as the server shows them now. */
-export interface Answer {
+export interface AnswerSoFar {
   readonly text: string;
   readonly thinking: string;
 }
 
-export const emptyAnswer: Answer = { text: "", thinking: "" };
+export const emptyAnswer: AnswerSoFar = { text: "", thinking: "" };
 
 /**
  * The events that lead from what was handed on (`sent`) to what the server shows (`now`), and what has been handed on then.
@@ -16,10 +16,10 @@ export const emptyAnswer: Answer = { text: "", thinking: "" };
  * be taken back: it goes on once what the server shows begins with what was sent, and is silent otherwise.
  */
 export function answerDiff(
-  sent: Answer,
-  now: Answer,
+  sent: AnswerSoFar,
+  now: AnswerSoFar,
   settled: boolean,
-): { readonly events: readonly TurnEventBody[]; readonly sent: Answer } {
+): { readonly events: readonly TurnEventBody[]; readonly sent: AnswerSoFar } {
   const events: TurnEventBody[] = [];
   let { text, thinking } = sent;
   if (now.thinking.length > thinking.length && now.thinking.startsWith(thinking)) {

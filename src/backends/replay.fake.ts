@@ -1,8 +1,8 @@
 import type { TurnEventBody } from "../log/event.ts";
-import { type Answer, emptyAnswer } from "./answer-diff.ts";
+import { type AnswerSoFar, emptyAnswer } from "./answer-diff.ts";
 
 /** What a reader of events holds. */
-export function replay(events: readonly TurnEventBody[], from: Answer = emptyAnswer): Answer {
+export function replay(events: readonly TurnEventBody[], from: AnswerSoFar = emptyAnswer): AnswerSoFar {
   let { text, thinking } = from;
   for (const event of events) {
     if (event.type === "text") text += event.delta;

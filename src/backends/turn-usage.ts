@@ -1,6 +1,6 @@
 import type { TurnEventBody } from "../log/event.ts";
 import type { CortexStepGeneratorMetadata } from "../proto/windsurf/exa/cortex_pb.ts";
-import type { Answer } from "./answer-diff.ts";
+import type { AnswerSoFar } from "./answer-diff.ts";
 import type { Prompt } from "./backend.ts";
 
 type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
@@ -8,7 +8,7 @@ type UsageEvent = Extract<TurnEventBody, { readonly type: "usage" }>;
 /**
  * The tokens and credits of one turn, summed over its calls of the model; undefined when the server reports none. Input,
  * cache-read and cache-write tokens are separate counters there and one here. Thinking is part of the output there, and not
- * told apart. Source: facts/language-server.md, 1.6.
+ * told apart. Source: docs/wire/cascade.md, "Token usage".
  */
 export function reportedUsage(
   entries: readonly CortexStepGeneratorMetadata[],
@@ -40,7 +40,7 @@ export function reportedUsage(
 const charactersPerToken = 4;
 
 /** A guess from lengths, four characters a token, for a server that reports nothing. */
-export function estimatedUsage(prompt: Prompt, answer: Answer): UsageEvent {
+export function estimatedUsage(prompt: Prompt, answer: AnswerSoFar): UsageEvent {
   const thinkingTokens = tokens(answer.thinking);
   return {
     type: "usage",

@@ -1,4 +1,4 @@
-/** Time as a port: the only way any layer learns the time or waits. Source: style.md 2.7. */
+/** The only way any layer learns the time or waits, so that tests can move it. */
 export interface Clock {
   /** Wall clock, epoch ms. */
   now(): number;

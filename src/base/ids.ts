@@ -10,7 +10,7 @@ export type EventId = Branded<"event">;
  * that speaks ACP. Made and read by the backend that owns it; opaque to everybody else.
  */
 export type CascadeId = Branded<"cascade">;
-/** What planner field 35 takes: `claude-opus-4-7-medium`, `MODEL_CLAUDE_4_5_OPUS`. Source: facts/language-server.md, 6. */
+/** What planner field 35 takes: `claude-opus-4-7-medium`, `MODEL_CLAUDE_4_5_OPUS`. Source: docs/wire/models.md, "Model ids". */
 export type ModelUid = Branded<"model">;
 
 /** The cursor before the first event of every log. */

@@ -28,7 +28,7 @@ async function drewStatusLine(): Promise<boolean> {
 async function runCommand(): Promise<void> {
   // Loaded first, and once: on Node 22 without the warning that whoever imports it first would print.
   await (await import("../log/sqlite/load-sqlite.ts")).loadSqlite();
-  const [{ run }, { systemClock }, { homedir }] = await Promise.all([
+  const [{ main }, { systemClock }, { homedir }] = await Promise.all([
     import("./main.ts"),
     import("../base/clock.ts"),
     import("node:os"),
@@ -43,7 +43,7 @@ async function runCommand(): Promise<void> {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0); // `millrace … | head`
   });
-  process.exitCode = await run(process.argv.slice(2), {
+  process.exitCode = await main(process.argv.slice(2), {
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { MillraceError } from "../base/errors.ts";
 import { defineCommand } from "./command.ts";
-import { run } from "./main.ts";
+import { main } from "./main.ts";
 import { choice, duration, explainedBy, flag, integer, texts } from "./options.ts";
 import { fakeIo } from "./terminal/io.fake.ts";
 
@@ -36,7 +36,7 @@ const probe = defineCommand({
 
 async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
   const io = fakeIo({ homeFolder, env });
-  const code = await run(argv, io, [probe]);
+  const code = await main(argv, io, [probe]);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }
 

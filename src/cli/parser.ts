@@ -126,7 +126,7 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
 function readOptions(program: Program, options: Options, env: ParserPort["env"]): OptionValues<Options> {
   const values: Record<string, unknown> = {};
   for (const [name, spec] of Object.entries(options)) {
-    const { key, isNegative } = keyOf(name, spec);
+    const { key, isNegative } = optionKeyOf(name, spec);
     const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
     if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
@@ -138,7 +138,7 @@ function readOptions(program: Program, options: Options, env: ParserPort["env"])
 }
 
 /** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */
-function keyOf(name: string, spec: OptionSpec<unknown>): { readonly key: string; readonly isNegative: boolean } {
+function optionKeyOf(name: string, spec: OptionSpec<unknown>): { readonly key: string; readonly isNegative: boolean } {
   const option = toOption(name, spec);
   return { key: option.attributeName(), isNegative: option.negate };
 }

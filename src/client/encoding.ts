@@ -10,7 +10,10 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }
 
-/** Base64url without padding, as the key header wants it: 43 characters for 32 bytes. Source: facts, A5. */
+/**
+ * Base64url without padding, as the key header wants it: 43 characters for 32 bytes.
+ * Source: docs/wire/idempotent-streams.md, "Headers".
+ */
 export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }

@@ -82,5 +82,5 @@ export interface GatewayOptions {
   readonly dashboard?: DashboardFiles | undefined;
 }
 
-/** Images inside requests make bodies large. Source: client-contract row 62. */
+/** Images inside requests make bodies large. Source: docs/wire/clients.md, "HTTP and model lists". */
 export const defaultMaxBodyBytes = 64 * 1024 * 1024;

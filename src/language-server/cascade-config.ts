@@ -10,7 +10,7 @@ import type { SendMessage } from "./language-server.ts";
  * The section is overridden, not appended to: what the model is told is then what the caller wrote and nothing else.
  * Besides the mode, every built-in tool with a side effect is switched off by name: no IDE tool ever runs.
  *
- * Source: facts/language-server.md, 1.3 (NO_TOOL, sections), 10.2 (selectors).
+ * Source: docs/wire/cascade.md, "Planner configuration".
  */
 export function cascadeConfig(message: SendMessage): MessageInitShape<typeof CascadeConfigSchema> {
   const modelNumber = message.modelNumber as Model | undefined; // open enum: any number is a value of it

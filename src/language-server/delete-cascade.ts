@@ -8,10 +8,10 @@ import { openTransport } from "./transport/open-transport.ts";
 const limitMs = 10_000;
 
 /**
- * Deletes conversations for good, with their files, through the server that has them open. The caller answers for their
- * being ours. Answers those that were deleted or were not there.
+ * Deletes conversations for good, with their files, through the server that has them open. The caller must make sure that
+ * Millrace began them. Returns those that were deleted or did not exist.
  *
- * @throws MillraceError what the server answers, as for any call. Source: facts/language-server.md, 1.2.
+ * @throws MillraceError what the server answers, as for any call. Source: docs/wire/cascade.md, "Calls".
  */
 export async function deleteCascades(
   endpoint: Endpoint,

@@ -32,8 +32,8 @@ export interface RawChat {
  * A typed client of one language server. Every call has a deadline of its own and throws `MillraceError`:
  * `upstream_timeout`, `upstream_failed`, `unauthenticated`, `not_signed_in`, `ide_not_running` (connection refused) and,
  * where the server says so, `rate_limited`, `quota_exhausted`, `unknown_model`, `model_not_allowed`, `context_too_long`.
- * What the failure says of the server beyond its code is told by `callFailure(error)`. Only reading calls are repeated.
- * Source: facts/language-server.md, 1.2, 1.7 and 3.8.
+ * `callFailure(error)` tells what the failure says about the server beyond its code. Only reading calls are repeated.
+ * Source: docs/wire/cascade.md, "Calls"; docs/wire/language-server.md, "Raw chat", "Error texts".
  */
 export interface LanguageServer {
   readonly endpoint: Endpoint;

@@ -8,7 +8,7 @@ import type { RawChat } from "./language-server.ts";
  * The request of the 1.x way. A user's text is an intent, an answer of the model an action; the model's source is the one
  * called UNKNOWN.
  *
- * Source: facts/language-server.md, 1.7 and 0.5.
+ * Source: docs/wire/language-server.md, "Raw chat".
  */
 export function rawChatRequest(
   chat: RawChat,

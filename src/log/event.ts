@@ -23,7 +23,8 @@ export interface Usage {
 
 /**
  * What happens in a turn: the only vocabulary between backends and dialects. A log starts with `started` (unless the
- * turn ended before that) and ends with exactly one of `finished`, `failed`, `cancelled`. Source: design.md, "Events of a turn".
+ * turn ended before that) and ends with exactly one of `finished`, `failed`, `cancelled`.
+ * Source: docs/turn-machine.md, "Transitions".
  */
 export type TurnEventBody =
   /** The conversation exists upstream; logged before the prompt is sent, so that a restart can find it. */

@@ -10,7 +10,6 @@ const largestBatch = 256;
 /**
  * Every event of a turn after the cursor, live ones too, until the terminal one. Reads at the consumer's pace and holds at
  * most 256 events or 256 KiB of them, or one that is larger. Throws what `LogStore.readAfter` throws, and the signal's reason while it waits.
- * Source: style.md, 2.5.
  */
 export function readTurn(
   log: Pick<LogStore, "readAfter" | "untilPast">,

@@ -11,7 +11,10 @@ export interface Retention {
 
 const hourMs = 3_600_000;
 
-/** Two hours, which is how far back clients look; a day of tombstone. Source: facts/idempotent-streams.md, A13 and R13. */
+/**
+ * Two hours, since clients look back that far; then a tombstone for a day.
+ * Source: docs/wire/idempotent-streams.md, "Retention".
+ */
 export const defaultRetention: Retention = { windowMs: 2 * hourMs, capMs: 2 * hourMs, tombstoneMs: 24 * hourMs };
 
 /** When a turn that ended then, and was last attached to then, stops being readable; epoch ms. */

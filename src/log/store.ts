@@ -132,7 +132,7 @@ export interface StreamStore {
    *
    * Each attach spends a ticket and gets the next. Accepted are the newest and, until that is used, the one it was given
    * for, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` whose
-   * details say `ticket_spent`, and fences whoever is attached. Source: facts/idempotent-streams.md, A12, G11.
+   * details say `ticket_spent`, and fences whoever is attached. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
    *
    * An attach that its client counted, with a lower number than one of the same life before it, throws `cancelled` whose details
    * say `superseded`, and takes nothing from anybody: it was worked on late.

@@ -2,7 +2,7 @@
  * Names that models are known by: UID, canonical name, vendor and label, one model a line, with tabs between. Data, not
  * truth: which models exist, and what a MODEL_PRIVATE number means, is what the account's own list says.
  *
- * Source: facts/language-server.md, 6.
+ * Source: docs/wire/models.md.
  */
 export const catalogueLines = `
 MODEL_CHAT_3_5_TURBO	gpt-3.5-turbo	openai	GPT-3.5 Turbo

@@ -5,7 +5,7 @@ import { shapeOf } from "./model-shape.ts";
  * The name that a model is shown by: `claude-opus-4.7:high`. From the catalogue where its UID is known, else from its string
  * UID, else from its label. What a `MODEL_PRIVATE_n` is differs between accounts, so there the label alone counts.
  *
- * Source: facts/language-server.md, 6 (canonical names: a colon before the variant).
+ * Source: docs/wire/models.md, "Names and suffixes".
  */
 export function modelName(uid: string, label: string, catalogue: Catalogue): string {
   if (isPrivate(uid)) return oneForm(catalogue.byLabel(label)?.name ?? spelled(label) ?? uid);

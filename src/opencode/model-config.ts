@@ -16,7 +16,10 @@ const listSchema = z.object({
 type Listed = z.output<typeof listSchema>["data"][number];
 
 const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-/** OpenCode wants both limits or none; this is what the IDE's own editor asks for. Source: facts/language-server.md, 1.3. */
+/**
+ * OpenCode wants both limits or none; this is what the IDE's own editor asks for.
+ * Source: docs/wire/cascade.md, "Planner configuration".
+ */
 const usualOutputTokens = 32_768;
 
 /**

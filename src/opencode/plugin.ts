@@ -6,8 +6,8 @@ import { openPlugin } from "./open-plugin.ts";
 
 /**
  * The OpenCode plugin: `"plugin": ["millrace"]` in its configuration adds every model of the account. It runs inside
- * OpenCode's process and speaks HTTP only. The default export is the only one: OpenCode calls every export of a module
- * without it. Source: style.md, 3.1.
+ * OpenCode's process and speaks HTTP only. The default export is the only one: OpenCode calls every export of a module that
+ * has no default export.
  */
 const plugin = {
   id: "millrace",

@@ -33,7 +33,7 @@ interface Named {
 /**
  * Makes descriptors of what was found in a bundle. The first of two definitions of one name stands.
  *
- * Source: facts/language-server.md, 7.3.
+ * Source: docs/wire/extension-bundle.md, "From code to descriptors".
  */
 export function assemble(raw: RawBundle): ReadSchema {
   const problems: SchemaProblem[] = [];

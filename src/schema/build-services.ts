@@ -13,7 +13,10 @@ import type { RawEnum, RawService } from "./raw-bundle.ts";
 import type { SchemaProblem } from "./read-fields.ts";
 import type { Resolver } from "./resolver.ts";
 
-/** An enum's descriptor, the value 0 first as proto3 demands. Source: facts/language-server.md, 7.3 (7). */
+/**
+ * An enum's descriptor, the value 0 first as proto3 demands.
+ * Source: docs/wire/extension-bundle.md, "From code to descriptors".
+ */
 export function buildEnum(name: string, raw: RawEnum, problems: SchemaProblem[]): EnumDescriptorProto {
   const values = raw.values.flatMap((value) => {
     if (value === undefined) {

@@ -10,7 +10,7 @@ import {
   tokTypes,
 } from "acorn";
 import { type Carrying, fieldList, gettersOf, handedOn, isKept, moduleMadeBy, requiredBy } from "./bundle-forms.ts";
-import { keyOf, lastName, lastOf, propertiesOf, returnedBy, stringOf } from "./literals.ts";
+import { lastName, lastOf, propertiesOf, propertyKeyOf, returnedBy, stringOf } from "./literals.ts";
 import type { RawBundle, RawEnum, RawMessage, Reference, Scope } from "./raw-bundle.ts";
 import { rawFields, rawValues } from "./raw-field.ts";
 import { createSkipper, type Skipper } from "./skipper.ts";
@@ -56,7 +56,7 @@ const options: Options = {
  * that 10 MB need some 150 MB and not 500; names are recorded per scope, so that what a short name stands for can be said.
  *
  * @throws SyntaxError with the offset, as acorn does; RangeError where code nests deeper than the stack.
- * Source: facts/language-server.md, 7.1.
+ * Source: docs/wire/extension-bundle.md, "Generated code".
  */
 export function parseBundle(source: string): RawBundle {
   const raw: RawBundle = {
@@ -162,7 +162,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
       message.innerName = node.id?.name;
       for (const element of node.body.body) {
         if (element.type === "PropertyDefinition" && element.static && !element.computed) {
-          this.#part(message, keyOf(element.key), element.value);
+          this.#part(message, propertyKeyOf(element.key), element.value);
         }
       }
       node.body = { ...node.body, body: [] } satisfies ClassBody;
@@ -312,7 +312,7 @@ function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): Int
           (value.type === "ArrowFunctionExpression" || value.type === "FunctionExpression") &&
           value.params.length > 0
         ) {
-          const id = keyOf(property.key);
+          const id = propertyKeyOf(property.key);
           const { scope } = value as Carrying;
           if (id === undefined || scope === undefined) continue;
           raw.modules.set(id, scope);

@@ -30,14 +30,14 @@ export function propertiesOf(node: ObjectExpression): Map<string, AnyNode> {
   const properties = new Map<string, AnyNode>();
   for (const property of node.properties) {
     if (property.type !== "Property" || property.computed) continue;
-    const key = keyOf(property.key);
+    const key = propertyKeyOf(property.key);
     if (key !== undefined) properties.set(key, property.value);
   }
   return properties;
 }
 
 /** A property's name: `a`, `"a"`, `1`. */
-export function keyOf(key: AnyNode): string | undefined {
+export function propertyKeyOf(key: AnyNode): string | undefined {
   if (key.type === "Identifier") return key.name;
   const value = constantOf(key);
   return value === undefined ? undefined : String(value);

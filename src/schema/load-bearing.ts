@@ -2,7 +2,7 @@
  * Fields without which Millrace does not work, by message: what it sends to start and prompt a conversation, and what it reads
  * of the answer. All others may be missing from a build without harm.
  *
- * Source: facts/language-server.md, 1.1 to 1.8, 2.1 and 2.2.
+ * Source: docs/wire/language-server.md, "Metadata"; docs/wire/cascade.md, "Calls", "Trajectories and steps".
  */
 export const loadBearing: Readonly<Record<string, readonly string[]>> = {
   "exa.codeium_common_pb.Metadata": [

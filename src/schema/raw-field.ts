@@ -1,6 +1,6 @@
 import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import type { AnyNode, ArrayExpression, ObjectExpression } from "acorn";
-import { constantOf, keyOf, lastName, numberOf, stringOf } from "./literals.ts";
+import { constantOf, lastName, numberOf, propertyKeyOf, stringOf } from "./literals.ts";
 
 /** Names of protobuf-es' scalar types; its numbers are those of descriptors. */
 const scalarTypes = {
@@ -53,7 +53,10 @@ export interface RawValue {
   readonly name: string;
 }
 
-/** What an element of a list is: undefined where number or name are missing. Source: facts/language-server.md, 7.1 (field object keys). */
+/**
+ * The elements of a list of fields; undefined for one without number or name.
+ * Source: docs/wire/extension-bundle.md, "Field objects".
+ */
 export function rawFields(list: ArrayExpression): readonly (RawField | undefined)[] {
   return list.elements.map((element) => {
     if (element?.type !== "ObjectExpression") return undefined;
@@ -95,7 +98,7 @@ function entriesOf(node: ObjectExpression): Entries {
   const found: Entries = {};
   for (const property of node.properties) {
     if (property.type !== "Property" || property.computed) continue;
-    const key = keyOf(property.key);
+    const key = propertyKeyOf(property.key);
     if (key !== undefined && known.has(key)) found[key as keyof Entries] = property.value; // as just seen
   }
   return found;

@@ -52,7 +52,7 @@ export class Guesses {
 /**
  * The fields of a message, with what they refer to resolved. A field that cannot be read is reported and left out.
  *
- * Source: facts/language-server.md, 7.1 (field object keys).
+ * Source: docs/wire/extension-bundle.md, "Field objects".
  */
 export function readFields(
   message: RawMessage,

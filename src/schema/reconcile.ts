@@ -51,7 +51,7 @@ const parkedNumbers = 500_000_000;
  * Holds our schema against a build's, by full name and field name. The result speaks the build's numbers under our names, so
  * that nothing above it changes: same numbers, go on; moved numbers, use the build's; missing ones are never sent nor read.
  *
- * Source: facts/language-server.md, 0.4.
+ * Source: docs/wire/language-server.md, "Builds".
  */
 export function reconcile(build: FileRegistry): Reconciliation {
   const differences: SchemaDifference[] = [];

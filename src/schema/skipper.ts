@@ -6,7 +6,10 @@ export interface Skipper {
   endOf(open: number): number | undefined;
 }
 
-/** Words that generated code and its lists of fields cannot do without: no minifier renames them. Source: facts/language-server.md, 7.1. */
+/**
+ * Words that stand in all generated code, since no minifier renames them.
+ * Source: docs/wire/extension-bundle.md, "Generated code".
+ */
 const words = ["typeName", "newFieldList", "setEnumType", "makeEnum", "makeMessageType", "fileDesc", "no:"];
 
 /** How many times its own length of a bundle is looked through for ends of blocks; a hostile one cannot make it more. */

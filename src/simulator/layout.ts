@@ -28,7 +28,10 @@ export interface Layout {
   readonly logs: string;
 }
 
-/** Source: facts/language-server.md, 4.1, 5.1 and 5.4; the product is unpacked below the home, not installed. */
+/**
+ * The product is unpacked below the home, not installed.
+ * Source: docs/wire/processes.md, "Programs and folders", "State database", "Conversation folders".
+ */
 export function layoutOf(profile: Profile, home: string, platform: Platform, arch: Arch): Layout {
   const folder = platform === "linux" ? (profile.devin?.linuxFolder ?? profile.appFolder) : profile.appFolder;
   const appRoot =

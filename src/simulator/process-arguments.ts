@@ -16,7 +16,10 @@ interface ProcessFacts {
   readonly pipeName: string;
 }
 
-/** The flags of the language server, in the order a real one shows them. Source: facts/language-server.md, 4.2 and 4.7. */
+/**
+ * The flags of the language server, in the order a real one shows them.
+ * Source: docs/wire/processes.md, "Arguments", "Antigravity's arguments".
+ */
 export function processArguments(facts: ProcessFacts): string[] {
   const pipe = facts.platform === "win32" ? `\\\\.\\pipe\\server_${facts.pipeName}` : `/tmp/server_${facts.pipeName}`;
   return facts.profile.family === "antigravity" ? antigravityArguments(facts, pipe) : windsurfArguments(facts, pipe);

@@ -9,9 +9,12 @@ export const profileNames = [
   "devin-cli",
   "antigravity",
 ] as const;
-type ProfileName = (typeof profileNames)[number];
+export type ProfileName = (typeof profileNames)[number];
 
-/** What differs between builds, as far as a client can see. Source: facts/language-server.md, 0.4, 4.2 and 10.1. */
+/**
+ * What differs between builds, as far as a client can see.
+ * Source: docs/wire/language-server.md, "Builds"; docs/wire/processes.md, "Arguments".
+ */
 export interface Profile {
   readonly name: ProfileName;
   /** Antigravity speaks a fork of the schema, over TLS too, and takes no prompts here. */

@@ -1,7 +1,7 @@
 import type { CascadeId } from "../base/ids.ts";
 
 /** A user message that the server accepted, as it came over the wire. */
-interface AcceptedMessage {
+export interface AcceptedMessage {
   readonly cascadeId: CascadeId;
   readonly text: string;
   readonly instructions: string;

@@ -91,7 +91,7 @@ export async function startServer(order: StartOrder, clock: Clock, editor: Edito
   };
 }
 
-/** Antigravity ships its server's certificate in the extension. Source: facts/language-server.md, 3.7. */
+/** Antigravity ships its server's certificate in the extension. Source: docs/wire/language-server.md, "Ports". */
 async function writeCertificate(extension: string, cert: string): Promise<void> {
   const folder = join(extension, "dist", "languageServer");
   await mkdir(folder, { recursive: true });

@@ -1,7 +1,6 @@
-import type { z } from "zod";
 import type { Secret } from "../base/secret.ts";
-import type { ownTurnSchema, planOptionsSchema } from "./account/plan-options.ts";
-import type { agentOptionsSchema } from "./acp/agent-options.ts";
+import type { OwnTurnInput, PlanInput } from "./account/plan-options.ts";
+import type { AgentInput } from "./acp/agent-options.ts";
 import type { AgentReport } from "./acp/desk.ts";
 import type { AgentPrompt } from "./acp/desk-protocol.ts";
 import type { RpcFault } from "./faults/rpc-fault.ts";
@@ -41,7 +40,7 @@ export interface Simulator extends AsyncDisposable {
   /** The first report of the agents that passes; waits for changes, not for time. Throws the signal's reason. */
   untilAgent(passes: (report: AgentReport) => boolean, signal: AbortSignal): Promise<AgentReport>;
   /** Replaces how `devin` behaves, but for how it is installed. Running processes follow from their next call on. */
-  setAgent(options: z.input<typeof agentOptionsSchema>): Promise<void>;
+  setAgent(options: AgentInput): Promise<void>;
   /** What the server process has seen since its start. */
   report(): Promise<Report>;
   /** The first report that passes; waits for changes, not for time, and across restarts. Throws the signal's reason. */
@@ -51,9 +50,9 @@ export interface Simulator extends AsyncDisposable {
   /** Replaces how turns go by default; survives a restart. */
   setTurn(plan: TurnPlan): Promise<void>;
   /** Replaces the account's plan, keeping its shape unless another is given; what turns spent before is forgotten. Survives a restart. */
-  setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void>;
+  setPlan(plan: PlanInput): Promise<void>;
   /** A turn that the user ran in the IDE itself: it takes its cost from the plan, and no request of yours explains it. */
-  spend(turn: z.input<typeof ownTurnSchema>): Promise<void>;
+  spend(turn: OwnTurnInput): Promise<void>;
   /** Every answer that holds (`holdAfter`) goes on, and every one that began before this and would hold later. */
   release(): Promise<void>;
   /** A new process with a new port and token; panel state gone, conversations on disk kept. `crash`: no good order. */

@@ -5,13 +5,19 @@ import { arch, platform, tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import type { z } from "zod";
 import { orAborted } from "../base/async.ts";
 import { systemClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
 import type { Plan, PlanUse } from "./account/plan.ts";
-import { type OwnTurn, ownTurnSchema, type PlanOptions, planOptionsSchema } from "./account/plan-options.ts";
-import { agentOptionsSchema } from "./acp/agent-options.ts";
+import {
+  type OwnTurn,
+  type OwnTurnInput,
+  ownTurnSchema,
+  type PlanInput,
+  type PlanOptions,
+  planOptionsSchema,
+} from "./account/plan-options.ts";
+import { type AgentInput, agentOptionsSchema } from "./acp/agent-options.ts";
 import { Agents } from "./acp/agents.ts";
 import type { AgentReport } from "./acp/desk.ts";
 import type { AgentPrompt } from "./acp/desk-protocol.ts";
@@ -33,7 +39,7 @@ export type { Simulator } from "./simulator.ts";
  * Starts a stand-in IDE. It is its editor: keep it, and stop it at the end; when this process ends, the server ends too.
  *
  * @throws MillraceError `invalid_request` for wrong options; Error with the server's last words when it does not start.
- * Source: facts/language-server.md, 4.3 and 10.1.
+ * Source: docs/wire/processes.md, "Start of a server".
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const config = parseSimulatorOptions(options);
@@ -191,7 +197,7 @@ class Editor implements Simulator {
     return await this.#devin.desk.until(passes, signal);
   }
 
-  async setAgent(options: z.input<typeof agentOptionsSchema>): Promise<void> {
+  async setAgent(options: AgentInput): Promise<void> {
     await this.#devin.setOptions(agentOptionsSchema.parse(options));
   }
 
@@ -290,13 +296,13 @@ class Editor implements Simulator {
     if (runsEditor(this.profile)) await this.#running.call("setTurn", this.#turn);
   }
 
-  async setPlan(plan: z.input<typeof planOptionsSchema>): Promise<void> {
+  async setPlan(plan: PlanInput): Promise<void> {
     this.#plan = planOptionsSchema.parse({ shape: this.#plan.shape, ...plan });
     this.#planUse = undefined;
     if (runsEditor(this.profile)) await this.#running.call("setPlan", this.#plan);
   }
 
-  async spend(turn: z.input<typeof ownTurnSchema>): Promise<void> {
+  async spend(turn: OwnTurnInput): Promise<void> {
     await this.#spend(ownTurnSchema.parse(turn));
   }
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { MillraceError } from "../base/errors.ts";
+import type { JsonValue } from "../base/json.ts";
 import { poolOfModel, pools, windowOfBucket, windowOfReset } from "./antigravity-pools.ts";
-import { type Json, type LimitsSnapshot, type LimitWindow, percentWindow, type ReadingSource } from "./limits.ts";
+import { type LimitsSnapshot, type LimitWindow, percentWindow, type ReadingSource } from "./limits.ts";
 
 const quotaInfo = z.object({ remainingFraction: z.number().nullish(), resetTime: z.string().nullish() });
 
@@ -43,7 +44,7 @@ type Groups = z.infer<typeof groups>;
  * models of a pool share its limit, so the pool stands where its worst model stands.
  *
  * @throws MillraceError `upstream_failed` naming the field when a known one has another type.
- * Source: facts/language-server.md, 1.12: a missing `remainingFraction` is 0, a missing `quotaInfo` is not metered.
+ * Source: docs/wire/account.md, "Antigravity's quota".
  */
 export function antigravitySnapshot(
   answers: { readonly userStatus: unknown; readonly quotaSummary: unknown },
@@ -104,7 +105,7 @@ function windowsOfModels(status: UserStatusAnswer, readAtMs: number): readonly L
   return [...merged, ...single];
 }
 
-function rawOf(status: UserStatusAnswer, found: Groups): Json {
+function rawOf(status: UserStatusAnswer, found: Groups): JsonValue {
   const configs = status.userStatus?.cascadeModelConfigData?.clientModelConfigs ?? [];
   const kept = {
     userTier: status.userStatus?.userTier ?? null,
@@ -112,7 +113,7 @@ function rawOf(status: UserStatusAnswer, found: Groups): Json {
     clientModelConfigs: configs.filter((config) => config.quotaInfo),
     groups: found,
   };
-  return JSON.parse(JSON.stringify(kept)) as Json; // what was parsed above is JSON; this drops the undefined members
+  return JSON.parse(JSON.stringify(kept)) as JsonValue; // what was parsed above is JSON; this drops the undefined members
 }
 
 function instant(text: string | null | undefined): number | undefined {

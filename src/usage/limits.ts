@@ -1,3 +1,4 @@
+import type { JsonValue } from "../base/json.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 
 /** How a plan counts. Told apart by what the answer holds, never by configuration. */
@@ -36,9 +37,6 @@ export interface LimitWindow {
   readonly windowSeconds: number | undefined;
 }
 
-/** Any JSON value. */
-export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
-
 /** One reading of one IDE's plan. */
 export interface LimitsSnapshot {
   readonly ide: IdeVariant;
@@ -52,7 +50,7 @@ export interface LimitsSnapshot {
   readonly planName: string | undefined;
   readonly windows: readonly LimitWindow[];
   /** What the server said, as far as it concerns the plan: chosen field by field, so that no name, address or key is in it. */
-  readonly raw: Json;
+  readonly raw: JsonValue;
 }
 
 /** Where and when an answer was read. */

@@ -1,5 +1,6 @@
 import { type Message, toJson } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
+import type { JsonValue } from "../base/json.ts";
 import {
   type PlanInfo,
   PlanInfoSchema,
@@ -7,7 +8,6 @@ import {
   PlanStatusSchema,
   type UserStatus,
 } from "../proto/windsurf/exa/codeium_common_pb.ts";
-import type { Json } from "./limits.ts";
 
 /** Members of `planInfo` that name a person, an organisation or a place, or are large and tell nothing of limits. */
 const leftOut = ["devinInfo", "defaultTeamConfig", "defaultTeamFeatures", "cascadeAllowedModelsConfig"];
@@ -17,7 +17,7 @@ const leftOut = ["devinInfo", "defaultTeamConfig", "defaultTeamFeatures", "casca
  * a name, an address or a key in a field of tomorrow cannot get in. Unknown fields are kept by number; of those with
  * text or bytes only the length.
  */
-export function rawWindsurfPlan(userStatus: UserStatus): Json {
+export function rawWindsurfPlan(userStatus: UserStatus): JsonValue {
   const plan = userStatus.planStatus;
   return {
     pro: userStatus.pro,
@@ -27,7 +27,7 @@ export function rawWindsurfPlan(userStatus: UserStatus): Json {
   };
 }
 
-function planJson(plan: PlanStatus): Json {
+function planJson(plan: PlanStatus): JsonValue {
   const { planInfo: _, ...rest } = asObject(toJson(PlanStatusSchema, plan));
   const info = plan.planInfo;
   return {
@@ -37,7 +37,7 @@ function planJson(plan: PlanStatus): Json {
   };
 }
 
-function infoJson(info: PlanInfo): Json {
+function infoJson(info: PlanInfo): JsonValue {
   const json = asObject(toJson(PlanInfoSchema, info));
   return {
     ...Object.fromEntries(Object.entries(json).filter(([key]) => !leftOut.includes(key))),
@@ -45,7 +45,7 @@ function infoJson(info: PlanInfo): Json {
   };
 }
 
-function unknownFields(message: Message): { readonly [key: string]: Json } {
+function unknownFields(message: Message): { readonly [key: string]: JsonValue } {
   const fields = message.$unknown ?? [];
   if (fields.length === 0) return {};
   return {
@@ -59,6 +59,6 @@ function unknownFields(message: Message): { readonly [key: string]: Json } {
   };
 }
 
-function asObject(json: unknown): { readonly [key: string]: Json } {
-  return json as { readonly [key: string]: Json }; // proto3 JSON of a message with no wrapper type is always an object
+function asObject(json: unknown): { readonly [key: string]: JsonValue } {
+  return json as { readonly [key: string]: JsonValue }; // proto3 JSON of a message with no wrapper type is always an object
 }

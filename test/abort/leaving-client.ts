@@ -26,7 +26,10 @@ interface Target {
 
 const chat = "/aiserver.v1.ChatService/StreamUnifiedChatWithToolsIdempotent";
 
-/** Attaches afresh, says this, and leaves without reading a word. Resolves once it has left. Source: facts/idempotent-streams.md, A7, row 16. */
+/**
+ * Attaches afresh, says this, and leaves without reading a word. Resolves once it has left.
+ * Source: docs/wire/idempotent-streams.md, "Client algorithm".
+ */
 export async function sayAndLeave(
   tier: TierName,
   target: Target,

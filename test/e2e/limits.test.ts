@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { run } from "../../src/cli/main.ts";
+import { main as run } from "../../src/cli/main.ts";
 import { fakeIo } from "../../src/cli/terminal/io.fake.ts";
 import { ask, patienceMs, world } from "../support/world.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type RunningGateway, startGateway } from "../../src/cli/gateway-process/start-gateway.ts";
-import { run } from "../../src/cli/main.ts";
+import { main } from "../../src/cli/main.ts";
 import { fakeIo } from "../../src/cli/terminal/io.fake.ts";
 import { type LimitsOfIde, limitsSchema, usageSchema } from "../../src/usage/envelope.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -15,7 +15,7 @@ function openHome() {
   const env = { MILLRACE_IDE_ONLY_HOME: home, PATH: process.env["PATH"] ?? "" };
   async function millrace(...argv: readonly string[]) {
     const io = fakeIo({ homeFolder: home, env });
-    const code = await run(argv, io);
+    const code = await main(argv, io);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   }
   return {

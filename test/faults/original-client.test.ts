@@ -75,7 +75,7 @@ test("an original client tries nothing twice that is refused for good, and its a
       target: () => ({ url, key }),
       ...more,
     });
-  const looseKey = { ...newNames(), encryptionKey: `${"A".repeat(42)}B` }; // the spelling of another key's bytes (A5)
+  const looseKey = { ...newNames(), encryptionKey: `${"A".repeat(42)}B` }; // the spelling of another key's bytes
   const noModel = { ...question("Hello?"), modelDetails: { modelName: "no-such-model" } };
   const refused = [
     [{ target: () => ({ url, key: "another key altogether" }) }, "ERROR_UNAUTHORIZED"],

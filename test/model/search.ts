@@ -1,6 +1,9 @@
 import { type Faults, type Fixes, initial, isSettled, type State, steps } from "./protocol.ts";
 
-/** The hazards of facts/idempotent-streams.md, A11, that this model can show, and two of clients that leave: L1, L2. */
+/**
+ * The hazards of docs/wire/idempotent-streams.md, "Hazards", that this model can show, and two of clients that leave: L1 and L2 of
+ * docs/stream-protocol.md, "What can go wrong, and why it does not".
+ */
 export type Hazard = "H1" | "H2" | "H3" | "H4" | "H6" | "H7" | "L1" | "L2";
 
 /** One way things go wrong, with a shortest trace to it. */

@@ -10,7 +10,7 @@ import {
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ResponseSchema,
 } from "../../src/proto/aiserver/v1/chat_pb.ts";
 
-// The vectors of facts/idempotent-streams.md, A4: what an original client and server put on the wire.
+// What an original client and server put on the wire. Source: docs/wire/idempotent-streams.md, "Bytes".
 const chat = (conversationId: string) =>
   ({
     case: "clientChunk",
@@ -77,7 +77,7 @@ const counting = Uint8Array.from({ length: 32 }, (_, i) => i);
 test.each([
   [counting, "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"],
   [new Uint8Array(32).fill(0xff), `${"_".repeat(42)}8`],
-])("a key as its header has it, and no other spelling of it (A5)", (bytes, text) => {
+])("a key as its header has it, and no other spelling of it", (bytes, text) => {
   expect(toBase64Url(bytes)).toBe(text);
   expect(parseKey(new Secret(text)).export()).toEqual(Buffer.from(bytes));
   const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

@@ -53,9 +53,9 @@ export interface OriginalOutcome {
 }
 
 /**
- * A client as the protocol's were before Millrace: the published fields and nothing else, the cursor that moves with text, the cache
- * of results, chunks that are sent again while they wait in the queue, one constant wait, and no end of it but an error with details.
- * Source: facts/idempotent-streams.md, A7 (rows in brackets).
+ * A client as the protocol's were before Millrace: only the published fields, a cursor that moves with text, a cache of results,
+ * chunks that may be sent twice, and a constant wait until an error with details ends it. The numbers in brackets are the rows of
+ * docs/wire/idempotent-streams.md, "Client algorithm".
  */
 export async function runOriginalClient(options: OriginalOptions): Promise<OriginalOutcome> {
   const { names, user, waitMs, runTool } = options;
@@ -97,7 +97,7 @@ export async function runOriginalClient(options: OriginalOptions): Promise<Origi
         text += told?.text ?? "";
         if (call === undefined) continue;
         const { toolCallId } = call;
-        const result = cache.get(toolCallId) ?? (await runTool(call)); // A7.3
+        const result = cache.get(toolCallId) ?? (await runTool(call)); // the cache of row 10
         cache.set(toolCallId, result);
         give({ clientSideToolV2Result: { tool: 19, toolCallId, mcpResult: { result } } });
       }

@@ -84,7 +84,7 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
               <tr key={spend.key ?? ""}>
                 <th scope="row">
                   <span class="key" title={spend.key ?? "not told"}>
-                    {keyOf(spend, usage.by)}
+                    {groupKeyOf(spend, usage.by)}
                   </span>
                   <span class="share" style={{ width: `${(measure(spend) / most) * 100}%` }} />
                 </th>
@@ -111,7 +111,7 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
   );
 }
 
-function keyOf(spend: SpendEnvelope, by: UsageEnvelope["by"]): string {
+function groupKeyOf(spend: SpendEnvelope, by: UsageEnvelope["by"]): string {
   if (spend.name === null) return "not told";
   return by === "project" ? (spend.name.split(/[\\/]/).findLast((part) => part !== "") ?? spend.name) : spend.name;
 }

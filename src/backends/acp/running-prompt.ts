@@ -1,5 +1,5 @@
+import type { JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { JsonObject } from "./process/json-lines.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
 import { UpdateReader } from "./updates.ts";
 

@@ -1,5 +1,6 @@
+import type { JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import { isObject, type JsonObject } from "./process/json-lines.ts";
+import { isObject } from "./process/json-lines.ts";
 
 /** Tokens of one turn as an agent reports them. */
 export interface TokenCounts {

@@ -1,5 +1,5 @@
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
-import { type Answer, answerDiff, emptyAnswer } from "../answer-diff.ts";
+import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import { conclude } from "./conclusion.ts";
@@ -205,7 +205,7 @@ async function* recover(turn: Turn, begun: BegunTurn, how?: string): AsyncGenera
 
 async function* fromReplay(
   turn: Turn,
-  sent: Answer,
+  sent: AnswerSoFar,
   { reader }: ReplayedTurn,
   isWhole: boolean,
   how: string | undefined,
@@ -220,9 +220,9 @@ async function* fromReplay(
 /** Hands on what the agent sends, one batch a read of its pipe, until the prompt has ended or must be stopped. */
 async function* drain(
   { parts, options, signal }: Turn,
-  before: Answer,
+  before: AnswerSoFar,
   running: RunningPrompt,
-): AsyncGenerator<Batch, { readonly end: PromptEnd; readonly sent: Answer }> {
+): AsyncGenerator<Batch, { readonly end: PromptEnd; readonly sent: AnswerSoFar }> {
   const wake = () => running.nudge();
   signal.addEventListener("abort", wake);
   const watching = watchSilence(running, parts, options.onAlive);

@@ -1,6 +1,7 @@
+import type { JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { Answer } from "../answer-diff.ts";
-import { isObject, type JsonObject } from "./process/json-lines.ts";
+import type { AnswerSoFar } from "../answer-diff.ts";
+import { isObject } from "./process/json-lines.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
 
 /** A step of the agent's own that does more than look: "edit (Write hello.txt)". */
@@ -40,7 +41,7 @@ export class UpdateReader {
   #refused = false;
   readonly #tools = new Map<unknown, Tool>();
 
-  get answer(): Answer {
+  get answer(): AnswerSoFar {
     return { text: this.#text, thinking: this.#thinking };
   }
 

@@ -1,7 +1,7 @@
 import type { CascadeId } from "../../base/ids.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import type { Answer } from "../answer-diff.ts";
+import type { AnswerSoFar } from "../answer-diff.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { IdeTools } from "./settings.ts";
 import type { TurnProgress } from "./turn-progress.ts";
@@ -13,7 +13,7 @@ export interface StartPoint {
   /** Nothing of another turn can be in the trajectory. */
   readonly fresh: boolean;
   /** What was handed on before: nothing, or what the log holds. */
-  readonly sent: Answer;
+  readonly sent: AnswerSoFar;
   /** The prompt as it was sent, which the transcript repeats. */
   readonly prompt: string;
   readonly errorOf: ErrorOf;

@@ -6,11 +6,11 @@ import { errorFromDetails, errorFromText, upstreamReason } from "../../language-
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { type Answer, emptyAnswer } from "../answer-diff.ts";
+import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { Reach, type ServerSource } from "../reach.ts";
 import { estimatedUsage, reportedUsage } from "../turn-usage.ts";
-import { followTurn } from "./follow-turn.ts";
+import { followCascade } from "./follow-cascade.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 import type { CascadeSettings } from "./settings.ts";
@@ -73,7 +73,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       await sendUnlessAccepted(follower, start, cascadeId, reach, prompt, from, settings, options, signal);
     }
     let { thinking } = start.sent;
-    for await (const batch of followTurn(follower, start, cascadeId, reach, { ...settings, onAlive }, signal)) {
+    for await (const batch of followCascade(follower, start, cascadeId, reach, { ...settings, onAlive }, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -206,7 +206,7 @@ async function cleanUp(held: Held, reach: Reach, options: RunOptions, signal: Ab
 function startPoint(
   prompt: Prompt,
   fromStep: number,
-  sent: Answer,
+  sent: AnswerSoFar,
   { clock, ideTools }: CascadeSettings,
   reach: Reach,
 ): StartPoint {

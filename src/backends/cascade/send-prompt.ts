@@ -58,7 +58,7 @@ const leastLooks = 4;
 /**
  * Whether the server took this turn's prompt, by what its trajectory shows: a user message, on a fresh trajectory any step, or
  * a run status that is not idle. A message that was taken shows within a second; `absent` is said only after `graceMs` of
- * answers that show nothing. Source: facts/language-server.md, 9.2.
+ * answers that show nothing. Source: docs/wire/cascade.md, "Time line of a turn".
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */

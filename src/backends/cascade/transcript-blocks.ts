@@ -42,7 +42,7 @@ const cost = {
  * a Tool message is one bracketed marker, after which only an error has a text; numbers are not repeated and nearly always consecutive. Of all readings the one
  * that fits this best is taken, and of equal ones that which gives the earlier messages more. So a look-alike inside an
  * answer is text, unless it stands exactly where a real message could: then nothing in the format tells the two apart, and no
- * more is lost than that one line's place in the text. Source: facts/language-server.md, 2.5.
+ * more is lost than that one line's place in the text. Source: docs/wire/cascade.md, "Transcript".
  */
 export function readTranscript(
   transcript: string,

@@ -53,7 +53,7 @@ export function startTranscript(start: StartPoint): TranscriptState {
 /**
  * The events between what was known and one more transcript. Pure. The fallback where a build does not answer typed steps: no
  * thinking, no step status, error texts on some builds only, and nothing past 200,000 characters from the step asked for; an answer that
- * grows past that fails the turn by name. Source: facts/language-server.md, 2.5.
+ * grows past that fails the turn by name. Source: docs/wire/cascade.md, "Transcript".
  */
 export function followTranscript(
   state: TranscriptState,

@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer } from "../answer-diff.ts";
+import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
 import type { IdeTools } from "./settings.ts";
 import type { StepKind } from "./step-kinds.ts";
 import { type AnswerPhase, emptyView, type ShownError, type TurnView } from "./turn-view.ts";
@@ -8,7 +8,7 @@ export interface Entry {
   readonly kind: StepKind;
   /** Message id of an answer; empty where the server gives none. */
   readonly id: string;
-  readonly answer: Answer;
+  readonly answer: AnswerSoFar;
   readonly phase: AnswerPhase;
   readonly error: ShownError | undefined;
   /** The tool of a step, or the tool that a planner's answer calls. */
@@ -103,7 +103,7 @@ function isStrict({ kind, tool }: Entry): boolean {
  * answers without a tool between them are one text that the server cut, and are joined as they are. An answer that broke is left
  * out if another one follows it.
  */
-function answerOf(turn: readonly Entry[], lastAt: number): Answer {
+function answerOf(turn: readonly Entry[], lastAt: number): AnswerSoFar {
   let text = "";
   const thinking: string[] = [];
   let afterTool = false;

@@ -1,6 +1,6 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { type Answer, answerDiff } from "../answer-diff.ts";
+import { type AnswerSoFar, answerDiff } from "../answer-diff.ts";
 import { conclude } from "./conclusion.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import { emptyView, sameView, type TurnView } from "./turn-view.ts";
@@ -15,7 +15,7 @@ import { emptyView, sameView, type TurnView } from "./turn-view.ts";
  */
 export interface TurnProgress {
   readonly phase: "following" | "closing" | "ended";
-  readonly sent: Answer;
+  readonly sent: AnswerSoFar;
   readonly view: TurnView;
   readonly run: RunSnapshot | undefined;
   /** Monotonic ms of the last sign of life; of the first snapshot before any. */
@@ -30,7 +30,10 @@ export interface Advanced {
   readonly progress: TurnProgress;
 }
 
-/** After an answer is done, idle for this long (and twice in a row) is believed. Source: facts/language-server.md, 9.2. */
+/**
+ * Ends a finished answer after the status was idle for this long, in two polls.
+ * Source: docs/wire/cascade.md, "Time line of a turn".
+ */
 const quietIdleMs = 400;
 /** The same while an answer is missing or open: a server is idle for up to 600 ms after a send, and one client waits 8 s. */
 const lostIdleMs = 10_000;
@@ -43,7 +46,7 @@ const askAfterMs = 1_000;
 const askEveryMs = 250;
 
 /** A turn of which `sent` was handed on before (nothing, or what the log holds). */
-export function startProgress(sent: Answer): TurnProgress {
+export function startProgress(sent: AnswerSoFar): TurnProgress {
   return {
     phase: "following",
     sent,

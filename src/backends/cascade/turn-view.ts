@@ -1,5 +1,5 @@
 import type { CortexErrorDetails } from "../../proto/windsurf/exa/cortex_pb.ts";
-import type { Answer } from "../answer-diff.ts";
+import type { AnswerSoFar } from "../answer-diff.ts";
 
 /**
  * How far the last answer of a turn is. `open`: it may still grow; `unmarked`: it may, but nothing in the trajectory will
@@ -16,7 +16,7 @@ export interface ShownError {
 export interface TurnView {
   /** The user's message is there: the server accepted the prompt. */
   readonly prompted: boolean;
-  readonly answer: Answer;
+  readonly answer: AnswerSoFar;
   readonly phase: AnswerPhase;
   /** A checkpoint follows the last answer; the end of the turn if the server is idle too. */
   readonly checkpoint: boolean;

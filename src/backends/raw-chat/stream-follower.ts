@@ -1,13 +1,13 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import type { RawChatMessage } from "../../proto/windsurf/exa/chat_pb.ts";
 import { ChatMessageSource } from "../../proto/windsurf/exa/codeium_common_pb.ts";
-import { type Answer, answerDiff, emptyAnswer } from "../answer-diff.ts";
+import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 
 /** How the messages of one stream relate. `unknown` until the second one that has text. */
 type Manner = "unknown" | "growing" | "deltas";
 
-export interface StreamState {
-  readonly sent: Answer;
+export interface RawChatState {
+  readonly sent: AnswerSoFar;
   /** Text of the messages before the current one, by message id. */
   readonly earlier: string;
   readonly messageId: string;
@@ -17,7 +17,7 @@ export interface StreamState {
   readonly joined: string;
 }
 
-export const startStream: StreamState = {
+export const startStream: RawChatState = {
   sent: emptyAnswer,
   earlier: "",
   messageId: "",
@@ -36,12 +36,12 @@ const provenLength = 24;
  * long as each text begins with the one before, they are taken as growing; once one does not, all are deltas and put
  * together (`rewritten`, if something else was shown before; only the first characters can be so, as in "ha", "haha"). A long
  * text that grew is proof. The last message (`in_progress` false) repeats the whole text in some builds: it replaces what it
- * begins with. Source: facts/language-server.md, 1.7.
+ * begins with. Source: docs/wire/language-server.md, "Raw chat".
  */
 export function followStream(
-  state: StreamState,
+  state: RawChatState,
   message: RawChatMessage,
-): { readonly events: readonly TurnEventBody[]; readonly state: StreamState } {
+): { readonly events: readonly TurnEventBody[]; readonly state: RawChatState } {
   const { text, messageId } = message;
   if (message.source === ChatMessageSource.USER || text === "") return { events: [], state };
   const another = messageId !== state.messageId && state.last !== "";
@@ -51,7 +51,7 @@ export function followStream(
   return { events: diff.events, state: { ...next, sent: diff.sent } };
 }
 
-function take(state: StreamState, text: string, inProgress: boolean): StreamState {
+function take(state: RawChatState, text: string, inProgress: boolean): RawChatState {
   const { manner, last, joined } = state;
   if (last === "") return { ...state, last: text, joined: text };
   if (manner !== "deltas" && text.startsWith(last)) {
@@ -62,6 +62,6 @@ function take(state: StreamState, text: string, inProgress: boolean): StreamStat
   return { ...state, manner: "deltas", last: text, joined: whole ? text : joined + text };
 }
 
-function textOf({ manner, last, joined }: StreamState): string {
+function textOf({ manner, last, joined }: RawChatState): string {
   return manner === "deltas" ? joined : last;
 }

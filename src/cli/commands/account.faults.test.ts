@@ -3,7 +3,7 @@ import { temporaryHome } from "../../../test/support/home.ts";
 import type { SimulatorOptions } from "../../simulator/options.ts";
 import { startSimulator } from "../../simulator/start.ts";
 import type { AccountEntry } from "../account/read-accounts.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { accountCommand } from "./account.ts";
 
@@ -17,7 +17,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     const homeFolder = temporaryHome();
     const account = async (...argv: readonly string[]) => {
       const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
-      const code = await run(["account", ...argv], io, [accountCommand]);
+      const code = await main(["account", ...argv], io, [accountCommand]);
       const stdout = io.written.stdout();
       expect(stdout + io.written.stderr()).not.toContain(simulator.apiKey.reveal());
       return { code, stdout, stderr: io.written.stderr() };

@@ -5,13 +5,13 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { dashboardCommand } from "./dashboard.ts";
 
 async function dashboard(homeFolder: string, ...argv: readonly string[]) {
   const io = fakeIo({ homeFolder });
-  const code = await run(["dashboard", ...argv], io, [dashboardCommand]);
+  const code = await main(["dashboard", ...argv], io, [dashboardCommand]);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }
 

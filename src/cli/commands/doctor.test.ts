@@ -10,7 +10,7 @@ import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { type Simulator, startSimulator } from "../../simulator/start.ts";
 import { exitCodeOfFindings } from "../doctor/finding.ts";
 import { readOrMakeKey } from "../gateway-process/key-file.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { cascadesCommand } from "./cascades.ts";
 import { doctorCommand } from "./doctor.ts";
@@ -34,7 +34,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
   async function millrace(argv: readonly string[], env: Record<string, string> = {}) {
     const ours = { MILLRACE_IDE_ENDPOINT: `127.0.0.1:${simulator.port}`, MILLRACE_IDE_HOMES: simulator.home };
     const io = fakeIo({ homeFolder, env: { ...ours, ...env } });
-    const code = await run(argv, io, [doctorCommand, cascadesCommand]);
+    const code = await main(argv, io, [doctorCommand, cascadesCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   }
   /** The IDE as the user set it by hand: no process is looked for, so no other test's IDE is met. */

@@ -5,12 +5,12 @@ import { expect, test } from "vitest";
 import { extensionBundle } from "../../simulator/schema/bundle.ts";
 import { shiftedSchema } from "../../simulator/schema/shift.ts";
 import { startSimulator } from "../../simulator/start.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 
 async function millrace(homeFolder: string, ...argv: readonly string[]) {
   const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: homeFolder } });
-  const code = await run(argv, io);
+  const code = await main(argv, io);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }
 

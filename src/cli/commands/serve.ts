@@ -14,7 +14,7 @@ import { findGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile } from "../gateway-process/gateway-file.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
-import { logLevels, openLog } from "../gateway-process/log.ts";
+import { logLevels, openLogLines } from "../gateway-process/log-lines.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -229,7 +229,7 @@ export async function openComposed(
     backend: options.backend,
     acpCommand: options.acpCommand,
     ideTools: options.ideTools,
-    log: openLog(io, options.logLevel),
+    log: openLogLines(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
     folder: settings.folder,

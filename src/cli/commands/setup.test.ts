@@ -19,7 +19,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
 import { clients } from "../clients/clients.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
@@ -61,7 +61,7 @@ async function home() {
   writeFileSync(join(own, "key"), key, { mode: 0o600 });
   const millrace = async (argv: readonly string[], env: Record<string, string> = {}) => {
     const io = fakeIo({ homeFolder, env });
-    const code = await run(argv, io, [setupCommand, runCommand]);
+    const code = await main(argv, io, [setupCommand, runCommand]);
     return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
   };
   const file = (name: string) => join(homeFolder, name);

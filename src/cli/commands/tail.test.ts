@@ -8,7 +8,7 @@ import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { fakeGateway, fakeKey } from "../../gateway/gateway.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { writeGatewayFile } from "../gateway-process/gateway-file.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { tailCommand } from "./tail.ts";
 
@@ -80,7 +80,7 @@ async function begin(
 
 async function tail(home: string, ...argv: readonly string[]) {
   const io = fakeIo({ homeFolder: home });
-  const code = await run(["tail", ...argv], io, [tailCommand]);
+  const code = await main(["tail", ...argv], io, [tailCommand]);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }
 

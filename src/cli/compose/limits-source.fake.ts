@@ -6,7 +6,7 @@ import { openMeter } from "../../usage/meter.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
 import { fixture, windsurfFixture } from "../../usage/snapshot.fake.ts";
 import type { Command } from "../command.ts";
-import { run } from "../main.ts";
+import { main } from "../main.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { limitsSource, type OpenLimitsSource } from "./limits-source.ts";
 
@@ -64,6 +64,6 @@ export async function runAt(
   });
   if (options.columns !== undefined) Object.assign(io.stdout, { isTTY: true, columns: options.columns });
   const stdout = options.terminal ?? io.stdout;
-  const code = await run(argv, { ...io, stdout, env: { NO_COLOR: "1" }, clock: options.clock }, [command]);
+  const code = await main(argv, { ...io, stdout, env: { NO_COLOR: "1" }, clock: options.clock }, [command]);
   return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
 }

@@ -9,7 +9,7 @@ import { readSettings } from "../compose/settings.ts";
 import { readConfig } from "../config/read-config.ts";
 import type { Io } from "../terminal/io.ts";
 import { readOrMakeKey } from "./key-file.ts";
-import { openLog } from "./log.ts";
+import { openLogLines } from "./log-lines.ts";
 
 export interface StartGatewayOptions {
   /** 0 (the default) for any free port. */
@@ -21,7 +21,7 @@ export interface StartGatewayOptions {
   /** How long an answer can be read again after its end, ms; two hours by default. */
   readonly retentionMs?: number;
   /** Variables and home folder as the command line sees them; those of this process by default. */
-  readonly env?: Io["env"];
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly homeFolder?: string;
 }
 
@@ -57,7 +57,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     config: readConfig(configFile),
     backend: backend.parse(env["MILLRACE_BACKEND"] || backend.initial),
     acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
-    log: openLog(io, "warn"),
+    log: openLogLines(io, "warn"),
     key,
     folder,
     logKeyFile,

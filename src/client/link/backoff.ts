@@ -15,8 +15,9 @@ export const defaultBackoff: BackoffPolicy = { baseMs: 250, capMs: 15_000, budge
 const longestAskedMs = 300_000;
 
 /**
- * Ms to wait before the next attach, after `fruitless` (from 1) in a row that brought nothing; undefined when the budget
- * is spent. `random`: 0 to 1. `askedMs`: the gateway's Retry-After, which is a floor. Source: facts/idempotent-streams.md, H9.
+ * Ms to wait before the next attach, after `fruitless` (from 1) attaches in a row that brought nothing; undefined when the budget
+ * is spent. `random`: 0 to 1. `askedMs`: the gateway's Retry-After, which is a floor. Source: docs/wire/idempotent-streams.md,
+ * "Hazards".
  */
 export function waitBefore(
   fruitless: number,

@@ -12,7 +12,8 @@ export const defaultCircuit: CircuitPolicy = { threshold: 8, coolDownMs: 4000 };
 
 /**
  * Keeps many streams from knocking at a gateway that is gone: after some failures in a row one stream at a time tries it,
- * and the others wait for what it finds. One for each gateway, shared by its streams. Source: facts/idempotent-streams.md, H9, G15.
+ * and the others wait for what it finds. One for each gateway, shared by its streams.
+ * Source: docs/wire/idempotent-streams.md, "Hazards".
  */
 export class Circuit {
   readonly #policy: CircuitPolicy;

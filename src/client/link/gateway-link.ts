@@ -1,13 +1,26 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
-import type { Tier } from "../tiers/tier.ts";
+import type { Tier, TierName } from "../tiers/tier.ts";
 import { TierChoice } from "../tiers/tier-choice.ts";
 import { Circuit, type CircuitPolicy, defaultCircuit } from "./circuit.ts";
 
+/** The same for every copy of this package. */
+const opened: unique symbol = Symbol.for("millrace.gateway-link");
+
 /** The way to one gateway, and what was learned about it. Make one for each gateway and share it among its streams. */
 export interface GatewayLink {
+  readonly [opened]: OpenGateway;
+}
+
+/** What a link holds. */
+export interface OpenGateway {
   readonly tiers: TierChoice;
   readonly circuit: Circuit;
+}
+
+/** What is in a link that `openLink` made. */
+export function openedBy(link: GatewayLink): OpenGateway {
+  return link[opened];
 }
 
 /** Where a gateway is, and the key that it lets in. */
@@ -39,14 +52,14 @@ export function openLink(
   { tiers: wanted, circuit = defaultCircuit, clock = systemClock, random = Math.random }: LinkOptions = {},
 ): GatewayLink {
   const allowed = tiers.filter(({ name }) => wanted === undefined || wanted.includes(name));
-  return { tiers: new TierChoice(allowed), circuit: new Circuit(circuit, clock, random) };
+  return { [opened]: { tiers: new TierChoice(allowed), circuit: new Circuit(circuit, clock, random) } };
 }
 
 export interface LinkOptions {
   /** What the gateway calls who asks, in its list of turns and in the usage by client: `my-app/1.2.0`. */
   readonly clientName?: string;
   /** Only these of the tiers that the runtime has; all of them by default, each where the ones before it do not work. */
-  readonly tiers?: readonly Tier["name"][];
+  readonly tiers?: readonly TierName[];
   readonly circuit?: CircuitPolicy;
   readonly clock?: Clock;
   readonly random?: () => number;

@@ -2,7 +2,7 @@ import { open, readFile, rename } from "node:fs/promises";
 
 /**
  * Replaces a file (mode 0600) in one step: a crash leaves the old one or the new one. Durable once the folder is synced.
- * Source: facts/idempotent-streams.md, C7.
+ * Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
  */
 export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
   const draft = `${path}.new`;

@@ -3,7 +3,8 @@ import type { StreamRecord } from "./record.ts";
 
 /**
  * Where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and writes
- * it. Every implementation passes `record-store.conformance.ts`. Source: facts/idempotent-streams.md, H7, A12.
+ * it. Every implementation passes `record-store.conformance.ts`.
+ * Source: docs/wire/idempotent-streams.md, "Hazards", "Sealing and tickets".
  */
 export interface RecordStore {
   /** Whether a record outlives the process or the page. */

@@ -34,7 +34,8 @@ export interface KnownCall {
 
 /**
  * All that a client must keep to go on with a stream after a crash. Written before what it describes happens: a number
- * is stored before it is sent, a tool is `started` before it runs. Source: facts/idempotent-streams.md, A6 and A11.
+ * is stored before it is sent, a tool is `started` before it runs.
+ * Source: docs/wire/idempotent-streams.md, "Client record", "Hazards".
  */
 export interface StreamRecord {
   readonly version: 1;

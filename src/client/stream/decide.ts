@@ -3,8 +3,8 @@ import { receive, settle } from "./reading.ts";
 import { attachMark, type Decision, diverge, type Input, type StreamState, type Welcome } from "./stream-state.ts";
 
 /**
- * The client's algorithm as a pure step. Source: facts/idempotent-streams.md, A7 with the fixes of A11: numbers are
- * stored before they are sent (H2), close and abort are numbered (H3), the cursor waits for open tool calls (H1), a
+ * The client's algorithm as a pure step: docs/wire/idempotent-streams.md, "Client algorithm", with what closes its "Hazards".
+ * Numbers are stored before they are sent (H2), close and abort are numbered (H3), the cursor waits for open tool calls (H1), a
  * stream that the server has welcomed is never created again (H6), a tool's start and its result are stored (H8), a
  * fruitless attach counts (H9).
  */

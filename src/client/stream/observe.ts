@@ -35,7 +35,7 @@ export type ObservedEvent = Exclude<StreamEvent, ToolCallEvent> | ObservedCall;
  * Throws `MillraceError` where it is iterated: `invalid_request` for a key without a record, `expired` for a stream that the gateway does
  * not know (yet), no longer, or under another key, `degraded` and `upstream_failed` as the owner's stream does, `internal` with
  * reason `diverged` when what comes is not the stream that was read before. An end that is handed out is proved.
- * Source: docs/stream-protocol.md, "Headers of an attach"; facts/idempotent-streams.md, C6.
+ * Source: docs/stream-protocol.md, "Headers of an attach".
  */
 export async function* observe(
   stream: string | StreamPass,

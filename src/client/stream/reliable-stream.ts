@@ -1,4 +1,4 @@
-import type { Tier } from "../tiers/tier.ts";
+import type { TierName } from "../tiers/tier.ts";
 import type { ToolResult } from "./messages.ts";
 import type { StreamEvent, ToolCallEvent } from "./stream-event.ts";
 
@@ -65,7 +65,7 @@ export type ConnectionChange =
    */
   | {
       readonly state: "attached";
-      readonly tier: Tier["name"];
+      readonly tier: TierName;
       readonly degraded: boolean;
       readonly expiresAtMs: number | undefined;
       readonly turnId: string | undefined;
@@ -73,7 +73,7 @@ export type ConnectionChange =
   /** `fruitless`: attaches in a row that brought nothing. `why`: the gateway's words, where it asked to wait. */
   | {
       readonly state: "reconnecting";
-      readonly tier: Tier["name"];
+      readonly tier: TierName;
       readonly waitMs: number;
       readonly fruitless: number;
       readonly why: string | undefined;

@@ -52,7 +52,7 @@ const twoHoursMs = 7_200_000;
 /**
  * Takes every stream that was left in the store, to go on with it. One that was left longer ago than `lookbackMs` (2 hours),
  * by the gateway's clock, ends with `expired` when it is read on. Nothing is connected before that.
- * Source: facts/idempotent-streams.md, A7.2, H10.
+ * Source: docs/wire/idempotent-streams.md, "Resuming at the start".
  */
 export async function autoResume(
   options: StreamOptions & ResumeOptions & { readonly lookbackMs?: number },

@@ -31,8 +31,8 @@ export interface Lost {
 const ofTheWay: ReadonlySet<string> = new Set(["no_such_method", "needs_http2"]);
 
 /**
- * Sorts a failed call. A refusal is told apart by its details. Source: docs/stream-protocol.md, "Refusals";
- * facts/idempotent-streams.md, A7 row 15, R15.
+ * Sorts a failed call. A refusal is known by its details. Source: docs/stream-protocol.md, "Refusals";
+ * docs/wire/idempotent-streams.md, "Client algorithm".
  */
 export function failureOf(error: unknown): Failure {
   const failure = ConnectError.from(error);

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type BackoffPolicy, defaultBackoff } from "../link/backoff.ts";
-import type { GatewayLink } from "../link/gateway-link.ts";
+import { type GatewayLink, type OpenGateway, openedBy } from "../link/gateway-link.ts";
 import { openMemoryRecordStore } from "../records/memory-record-store.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import { defaultPatience, type Patience } from "../tiers/attach.ts";
@@ -36,7 +36,7 @@ export interface StreamOptions {
 
 /** The same, complete. */
 export interface StreamSettings {
-  readonly gateway: GatewayLink;
+  readonly gateway: OpenGateway;
   readonly store: RecordStore;
   readonly autoResume: boolean;
   readonly label: string;
@@ -59,7 +59,7 @@ export const neverAborted: AbortSignal = new AbortController().signal;
 export function settingsOf(options: StreamOptions): StreamSettings {
   const { gates = {}, clock = systemClock } = options;
   return {
-    gateway: options.gateway,
+    gateway: openedBy(options.gateway),
     store: gates.persist === false || options.store === undefined ? openMemoryRecordStore() : options.store,
     autoResume: gates.autoResume !== false,
     label: options.label ?? "",

@@ -16,7 +16,7 @@ const lossesUntilLeft = 2;
 /**
  * Which tier the next attach takes: the best one that is known to work, or not known to fail. A tier is left for the life of this
  * object when it failed and another one worked right after, twice, or once with a clear sign. One for each gateway,
- * shared by its streams. Source: facts/idempotent-streams.md, A9.
+ * shared by its streams. Source: docs/wire/idempotent-streams.md, "Tiers".
  */
 export class TierChoice {
   readonly #tiers: readonly Tier[];

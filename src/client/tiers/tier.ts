@@ -14,13 +14,16 @@ export interface Attach {
   readonly outgoing: (signal: AbortSignal) => AsyncIterable<ClientMessage>;
 }
 
+/** Both ways in one call, a server stream with calls up, calls both ways. */
+export type TierName = "bidi" | "sse" | "poll";
+
 /**
  * One way to carry the protocol: both ways in one call (1), a server stream down and calls up (2), or calls both ways
  * (3). Yields what the server sends; throws Connect's error when the call fails; a clean end without the stream's own
- * end is a loss like any other. Source: facts/idempotent-streams.md, A9.
+ * end is a loss like any other. Source: docs/wire/idempotent-streams.md, "Tiers".
  */
 export interface Tier {
-  readonly name: "bidi" | "sse" | "poll";
+  readonly name: TierName;
   attach(attach: Attach, signal: AbortSignal): AsyncIterable<ServerMessage>;
 }
 

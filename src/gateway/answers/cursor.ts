@@ -25,8 +25,8 @@ export function parseCursor(text: string): WireCursor | undefined {
 /**
  * An event id that a reader sent back. `param` is where it stood in the request.
  *
- * @throws MillraceError `invalid_request` for one that this turn's log has not handed out: never clamped to its end, which
- *   would pass for an answer that is over. Source: facts/idempotent-streams.md, R14.
+ * @throws MillraceError `invalid_request` for an id that this turn's log has not handed out. It is not moved to the end, which
+ *   would look like an answer that is over. Source: docs/wire/idempotent-streams.md, "What a server must do".
  */
 export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastEventId">, param: string): EventId {
   const eventId = eventIdOf(seqOf(text));

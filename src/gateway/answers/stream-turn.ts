@@ -36,10 +36,10 @@ export interface StreamTurn {
 }
 
 /**
- * A turn as server-sent events of its dialect, one text per log event, each wire event with its cursor as `id:`; what no
- * log holds has the id of what came before, so that it moves no cursor. In silence the dialect's no-op event is sent while
- * the upstream is known alive, and none when it is not. Ends after the terminal event, or with an error of the dialect
- * when the log cannot be read to it. Source: design.md, decision 11.
+ * A turn as server-sent events of its dialect: one text for each log event, each wire event with its cursor as `id:`. An event
+ * that no log holds repeats the id before it, so that it moves no cursor. In silence the dialect's no-op event is sent, as long
+ * as the upstream is known alive. Ends after the terminal event, or with an error of the dialect when the log cannot be read
+ * to it. Source: docs/wire/clients.md, "Silence and repeats".
  */
 export async function* streamTurn(options: StreamTurn, signal: AbortSignal): AsyncGenerator<string, void> {
   const { reader, encoder, turnId, timing, clock } = options;

@@ -244,7 +244,7 @@ export class AnswerFold {
     const block = this.#open;
     if (block === undefined) return;
     this.#open = undefined;
-    // A call without parameters is a call with none: "{}" is what its client parses. Source: client-contract row 10.
+    // Clients parse the arguments of a call without parameters too. Source: docs/wire/clients.md, "Chat Completions".
     if (block.kind === "tool_call" && !block.freeform && block.arguments.trim() === "")
       this.#append(block, "{}", steps);
     steps.push({ type: "close", block });

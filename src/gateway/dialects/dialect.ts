@@ -59,7 +59,10 @@ export interface Encoder {
 
 export type DialectName = "openai-chat" | "openai-completions" | "openai-responses" | "anthropic-messages";
 
-/** One API: pure functions between bodies and turns. Knows no IDE, no clock, no network. Source: design.md, "A turn is a log". */
+/**
+ * One API: pure functions between bodies and turns. Knows no IDE, no clock, no network.
+ * Source: docs/architecture.md, "Principles".
+ */
 export interface Dialect {
   readonly name: DialectName;
   /** Throws `invalid_request` with the path of the field at fault. */

@@ -7,10 +7,8 @@ export interface HostedTool {
 }
 
 /**
- * Types that agent clients offer by default beside tools of their own, and go on without: refusing them would break the
- * client for a tool that it offers and does not need. Codex: `web_search` unless its configuration says no, `local_shell`,
- * `tool_search` and `image_generation` by version and model. Claude Code: `advisor_…`, where its advisor is on; its web
- * search is a request of its own, of that tool alone. Source: client-contract row 50.
+ * Tool types that agents offer by default beside tools of their own. The agents work without them, so a refusal would break
+ * the client for a tool that it does not need. Source: docs/wire/clients.md, "Hosted tools".
  */
 const offeredByDefault = /^(?:web_search|local_shell|tool_search|image_generation|advisor_\d+)$/;
 

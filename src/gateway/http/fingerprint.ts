@@ -5,7 +5,7 @@ const delivery = new Set(["stream", "stream_options"]);
 
 /**
  * Digest of what a body asks for, per API: byte-identical repeats have the same one, and so has the repeat without
- * streaming that Claude Code falls back to. Source: facts/toolbox.md, 5.
+ * streaming that Claude Code falls back to. Source: docs/wire/clients.md, "Silence and repeats".
  */
 export function fingerprintOf(dialect: string, body: unknown): string {
   const asked = JSON.stringify(body, (key, value: unknown) => (key === "" ? withoutDelivery(value) : value));

@@ -53,8 +53,8 @@ export function openGuard(
 }
 
 /**
- * Host and Origin, before anything else is looked at: a page in the user's browser can reach loopback, directly or
- * through a name that it points there, and must get nothing. Source: design.md, decision 6.
+ * Checks Host and Origin before anything else. A page in the user's browser can reach loopback, directly or through a name
+ * that points there, and must get nothing. Source: docs/http-api.md, "Who may ask".
  */
 export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | undefined {
   const host = headers.get("host");

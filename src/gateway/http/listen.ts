@@ -113,8 +113,8 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
 }
 
 /**
- * Waits until the first bytes tell HTTP/2's preface from anything else, then puts them back. `P` alone decides nothing:
- * POST begins with it too. Source: facts/toolbox.md, 3.
+ * Waits until the first bytes tell HTTP/2's preface from anything else, then puts them back. `P` alone is not enough, since
+ * POST begins with it too. Source: docs/wire/language-server.md, "Protocols on one port".
  */
 function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
   let got = Buffer.alloc(0);

@@ -3,7 +3,7 @@ const rootAliases =
 
 /**
  * The path that a route is looked up by: root aliases and doubled `/v1` folded, `/v1/response` read as `/v1/responses`,
- * slashes at the end dropped. Source: client-contract rows 52 and 53.
+ * slashes at the end dropped. Source: docs/wire/clients.md, "HTTP and model lists".
  */
 export function foldPath(pathname: string): string {
   let path = pathname.replace(/\/{2,}/g, "/").replace(/(.)\/+$/, "$1");

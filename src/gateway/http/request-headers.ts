@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 
-/** Headers that name a client's own session, the more specific first. Source: facts/toolbox.md, 5. */
+/** Headers that name a client's own session, the more specific first. Source: docs/wire/clients.md, "Session headers". */
 const sessionHeaders = ["x-claude-code-session-id", "x-session-id", "session-id", "x-session-affinity", "thread-id"];
 const longestKey = 255;
 const graceUnits: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };

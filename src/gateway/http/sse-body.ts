@@ -1,7 +1,10 @@
 import { bestEffort } from "../../base/async.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 
-/** Headers of every event stream: never cached, never compressed, never held back by a proxy. Source: client-contract row 56. */
+/**
+ * Headers of every event stream: never cached, never compressed, never held back by a proxy.
+ * Source: docs/wire/clients.md, "HTTP and model lists".
+ */
 export const sseHeaders: Readonly<Record<string, string>> = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache, no-transform",
@@ -32,8 +35,8 @@ export async function restOfStream(
 }
 
 /**
- * A body that is produced only as fast as it is read: nothing is asked of `texts` before the reader wants it, but for
- * `first`, which was. A reader that goes away aborts `controller` first, then frees the producer. Source: style.md 2.5.
+ * A body that is produced only as fast as it is read. `first` was read from `texts` already; the next text is read when the
+ * reader wants it. A reader that goes away aborts `controller` first, then frees the producer.
  */
 export function pulledBody(
   texts: AsyncGenerator<string, void>,

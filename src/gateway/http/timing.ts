@@ -11,7 +11,8 @@ export interface Timing {
 }
 
 /**
- * Heartbeats within 15 s (design.md, decision 11), with room for delays; a failure in the first seconds still gets its status.
+ * Heartbeats within 15 s, with room for delays; a failure in the first seconds still gets its status.
+ * Source: docs/wire/clients.md, "Silence and repeats".
  *
  * An upstream that answers is polled every 0.5 s at the slowest, and a poll has 10 s, so its answers are at most 10.5 s apart.
  * With 7 s an upstream that answered nothing since the silence began gets no beat, one that hangs gets one at most, and that

@@ -61,7 +61,10 @@ async function whole(tier: TierName) {
   return { world, names, first };
 }
 
-/** What the protocol promises over one tier, as an original client sees it (R1 to R19), and with what Millrace adds. */
+/**
+ * What the protocol promises over one tier: rows R1 to R19 of docs/wire/idempotent-streams.md, "What a server must do", as an
+ * original client sees them, and what Millrace adds.
+ */
 export function describeStream(tier: TierName): void {
   const again = (world: StreamWorld, names: StreamNames, cursor: string, more: Readonly<Record<string, string>> = {}) =>
     attach(world, tier, names, cursor, more);

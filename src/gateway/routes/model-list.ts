@@ -1,9 +1,12 @@
 import type { Model } from "../../models/model.ts";
 
-/** The live list has no dates; clients compare polls, so every model has this one. Source: client-contract row 60. */
+/**
+ * The live list has no dates; clients compare polls, so every model has this one.
+ * Source: docs/wire/clients.md, "HTTP and model lists".
+ */
 const created = Date.UTC(2025, 0, 1) / 1000;
 
-/** Claude Code shows only ids that begin so; other models get the prefix there. Source: client-contract row 61. */
+/** Claude Code shows only ids that begin with `claude` or `anthropic`. Source: docs/wire/clients.md, "HTTP and model lists". */
 const anthropicPrefix = "anthropic/";
 
 /** Models that can be called, by name: sorted, each once. */

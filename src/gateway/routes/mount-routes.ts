@@ -40,7 +40,7 @@ const served = routes.map((route) => ({
 }));
 const list = `Served here: ${routes.map(({ method, path }) => `${method} ${path}`).join(", ")}.`;
 
-/** Whether a route answers without a key: it says that something is here, and nothing about it. Source: client-contract row 54. */
+/** Whether a route answers without a key: it says that something is here, and nothing about it. Source: docs/wire/clients.md, "HTTP and model lists". */
 export function isOpen(method: string, path: string): boolean {
   return (method === "GET" || method === "HEAD") && openPaths.has(path);
 }
@@ -54,7 +54,7 @@ export function isForDashboard(method: string, path: string): boolean {
 const unsupported =
   /^\/v1\/(embeddings|audio|images|moderations|files|batches|fine_tuning|assistants|threads|vector_stores|realtime|videos)(\/|$)/;
 
-/** The answer where no route is: JSON that names what there is. Source: client-contract row 64. */
+/** The answer where no route is: JSON that names what there is. Source: docs/wire/clients.md, "HTTP and model lists". */
 export function routeNotFound(c: GatewayContext): Response {
   if (unsupported.test(c.req.path)) return notServed(c, 501, `${c.req.path} is not supported.`, list);
   const others = served.filter(({ shape }) => shape.test(c.req.path)).map(({ method }) => method);

@@ -1,14 +1,13 @@
 import { z } from "zod";
+import type { JsonObject } from "../../base/json.ts";
 import { type Route } from "./route.ts";
 import { answerInfos, type HeaderInfo, refusalHeaderInfos, requestIdInfo, startingHeaders } from "./route-headers.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
 
 /** The routes as an OpenAPI 3.1 document; request bodies come from the very schemas that parse them. */
-export function openApiDocument(routes: readonly Route[], version: string): Json {
-  const paths: Record<string, Record<string, Json>> = {};
+export function openApiDocument(routes: readonly Route[], version: string): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {};
   for (const route of routes) {
     paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operation(route) };
   }
@@ -64,8 +63,8 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
   };
 }
 
-function operation(route: Route): Json {
-  const content: Record<string, Json> = {};
+function operation(route: Route): JsonObject {
+  const content: Record<string, JsonObject> = {};
   if (route.answers !== "html" && route.answers !== "text")
     content["application/json"] = route.answer === undefined ? {} : { schema: schemaOf(route.answer, "output") };
   if (route.answers !== undefined) content[contentTypes[route.answers]] = {};
@@ -82,16 +81,16 @@ function operation(route: Route): Json {
   };
 }
 
-function requestBody(body: z.ZodType): Json {
+function requestBody(body: z.ZodType): JsonObject {
   return { required: true, content: { "application/json": { schema: schemaOf(body, "input") } } };
 }
 
-function schemaOf(type: z.ZodType, io: "input" | "output"): Json {
+function schemaOf(type: z.ZodType, io: "input" | "output"): JsonObject {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(type, { unrepresentable: "any", io });
   return schema;
 }
 
-function pathParameters({ path }: Route): Json[] {
+function pathParameters({ path }: Route): JsonObject[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: "path",
@@ -100,7 +99,7 @@ function pathParameters({ path }: Route): Json[] {
   }));
 }
 
-function headerParameters({ headers }: Route): Json[] {
+function headerParameters({ headers }: Route): JsonObject[] {
   return (headers?.asked ?? []).map(({ name }) => ({ $ref: `#/components/parameters/${name}` }));
 }
 
@@ -109,15 +108,15 @@ export function answerHeaders({ headers }: Pick<Route, "headers">): readonly Hea
   return [requestIdInfo, ...(headers?.answered ?? [])];
 }
 
-function headersOf(infos: readonly HeaderInfo[]): Json {
+function headersOf(infos: readonly HeaderInfo[]): JsonObject {
   return named(infos, ({ name }) => ({ $ref: `#/components/headers/${name}` }));
 }
 
-function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => Json): Json {
+function named(infos: readonly HeaderInfo[], show: (info: HeaderInfo) => JsonObject): JsonObject {
   return Object.fromEntries(infos.map((info) => [info.name, show(info)]));
 }
 
-function queryParameters({ query = {} }: Route): Json[] {
+function queryParameters({ query = {} }: Route): JsonObject[] {
   return Object.entries(query).map(([name, description]) => ({
     name,
     in: "query",

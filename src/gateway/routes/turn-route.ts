@@ -171,7 +171,7 @@ type Started = Extract<TurnEvent, { readonly type: "started" }>;
 
 /**
  * A failed turn as a status. Once the conversation existed upstream the prompt may have been paid for: the SDKs are told
- * not to send it again by themselves. Source: client-contract row 58.
+ * not to send it again by themselves. Source: docs/wire/clients.md, "HTTP and model lists".
  */
 async function failedAnswer(
   c: GatewayContext,

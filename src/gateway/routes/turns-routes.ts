@@ -37,8 +37,8 @@ export const turnsRoutes = [
     headers: resumesTurn,
     handle: withTurn(async (gateway, c, turn) => {
       if (turn.sealed === true) return turnSealed(c);
-      if (c.req.query("attach") !== "1") return followTurn(gateway, c, turn, false);
-      return followTurn(gateway, c, await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)), true);
+      if (c.req.query("attach") !== "1") return turnResponse(gateway, c, turn, false);
+      return turnResponse(gateway, c, await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)), true);
     }),
   }),
   defineRoute("POST /v1/turns/{id}/cancel", {
@@ -122,7 +122,12 @@ function describeTurn(turn: TurnRecord): object {
  * The turn's own events as an event stream: resumes with `?after=` or `Last-Event-ID`; 204 stops a reader that has all.
  * An onlooker by default; with `?attach=1` a reader of the turn, which keeps it alive.
  */
-async function followTurn(gateway: Gateway, c: GatewayContext, turn: TurnRecord, attaches: boolean): Promise<Response> {
+async function turnResponse(
+  gateway: Gateway,
+  c: GatewayContext,
+  turn: TurnRecord,
+  attaches: boolean,
+): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
   const { turns } = gateway;

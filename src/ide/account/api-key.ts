@@ -22,7 +22,10 @@ const authStatus = z.object({ apiKey: z.string().nullish() });
 const maxConfigBytes = 1024 * 1024;
 const maxKeyLength = 16 * 1024;
 
-/** The known forms of a key; anything else printable is used as it is. Source: facts/language-server.md, 5.2. */
+/**
+ * The known forms of a key; anything else printable is used as it is.
+ * Source: docs/wire/processes.md, "Keys of the state database".
+ */
 export type KeyForm = "uuid" | "sk-ws" | "devin-session" | "cog" | "unknown";
 
 /** An API key in any known form; undefined when the text cannot be one. */

@@ -18,10 +18,9 @@ const walMode = 2; // byte 18 of a database header: the file-format write versio
 
 /**
  * Reads keys of an IDE's `state.vscdb` while the IDE writes it, one attempt; `busy` asks for another one. `name*` stands for every
- * key that begins with `name`. The file is opened read-only, never
- * copied (copies of a live database were stale or malformed), and nothing is left beside it: a cleanly closed WAL database
- * would get `-shm` and `-wal` files from any ordinary reader, so that one form, which nobody has open, is read as immutable.
- * Source: facts/toolbox.md, part 2.
+ * key that begins with `name`. The file is opened read-only and never copied, since copies of a live database were stale or
+ * malformed. No file is left beside it: a cleanly closed WAL database, which nobody has open, is read as immutable.
+ * Source: docs/wire/processes.md, "Reading a live database".
  */
 export async function readStateOnce(
   path: string,

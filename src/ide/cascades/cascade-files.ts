@@ -12,7 +12,10 @@ export interface CascadeFile {
 
 const fileName = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.pb$/i;
 
-/** Where Windsurf and Windsurf Next keep their conversations in a home. Source: facts/language-server.md, 5.4. */
+/**
+ * Where Windsurf and Windsurf Next keep their conversations in a home.
+ * Source: docs/wire/processes.md, "Conversation folders".
+ */
 export function codeiumFoldersIn(home: string): readonly string[] {
   return ["windsurf", "windsurf-next"].map((name) => join(home, ".codeium", name));
 }

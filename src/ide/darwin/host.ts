@@ -1,5 +1,5 @@
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
-import type { Answer, Host, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
+import type { Host, HostResult, ListeningSocket, ProcessList, ProcessRow } from "../host/host.ts";
 import type { CommandOutput, RunCommand } from "../host/run-command.ts";
 import { holdings } from "../process/shared-ports.ts";
 import { type PsRow, parseLsof, parsePs, parsePsEnvironment, psColumns } from "./parse.ts";
@@ -15,7 +15,7 @@ const askLimitMs = 3_000;
 /** One language and one time zone, so that what is printed has one form. */
 const environment = { LC_ALL: "C", TZ: "UTC" };
 
-/** macOS through `ps` and `lsof`, both part of the system. Source: facts/language-server.md, 4.5. */
+/** macOS through `ps` and `lsof`, both part of the system. Source: docs/wire/processes.md, "Reading the process list". */
 export function openDarwinHost(options: DarwinHostOptions): Host {
   /** By name on the PATH, else where the system keeps it: a service may run with a short PATH. */
   async function run(
@@ -24,7 +24,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     args: readonly string[],
     limitMs: number,
     signal: AbortSignal,
-  ): Promise<Answer<CommandOutput>> {
+  ): Promise<HostResult<CommandOutput>> {
     const byName = await options.run(program, args, { limitMs, environment }, signal);
     if (byName.ok || !byName.why.includes("PATH")) return byName;
     return options.run(at, args, { limitMs, environment }, signal);
@@ -50,7 +50,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     platform: "darwin",
     checkMayWait: true,
 
-    async listProcesses(select, signal): Promise<Answer<ProcessList>> {
+    async listProcesses(select, signal): Promise<HostResult<ProcessList>> {
       const answer = await ps(["-axww", ...psColumns], listLimitMs, signal);
       if (!answer.ok) return answer;
       const rows = parsePs(answer.value.stdout);
@@ -65,7 +65,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
       return row === undefined ? undefined : rowOf(row);
     },
 
-    async readEnvironment(process, signal): Promise<Answer<ReadonlyMap<string, string>>> {
+    async readEnvironment(process, signal): Promise<HostResult<ReadonlyMap<string, string>>> {
       const answer = await ps(["-E", "-ww", "-o", "command=", "-p", String(process.pid)], askLimitMs, signal);
       if (!answer.ok) return answer;
       const variables = parsePsEnvironment(answer.value.stdout);
@@ -74,7 +74,7 @@ export function openDarwinHost(options: DarwinHostOptions): Host {
     },
 
     /** All listeners at once, because another holder of the same port matters as much as our own. */
-    async listListening(pid, signal): Promise<Answer<readonly ListeningSocket[]>> {
+    async listListening(pid, signal): Promise<HostResult<readonly ListeningSocket[]>> {
       const args = ["-nP", "-w", "-iTCP", "-sTCP:LISTEN", "-Fpn"];
       const answer = await run("lsof", "/usr/sbin/lsof", args, askLimitMs, signal);
       return answer.ok ? { ok: true, value: holdings(parseLsof(answer.value.stdout), pid) } : answer;

@@ -6,7 +6,7 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { Endpoint, IdeIdentity } from "../../language-server/transport/endpoint.ts";
 import type { CheckHolder } from "../../language-server/transport/open-socket.ts";
 import { readSavedPlan } from "../account/saved-plan.ts";
-import type { Answer, Host } from "../host/host.ts";
+import type { Host, HostResult } from "../host/host.ts";
 import type { DiscoveryResult, Ide, IdeFinder, SavedPlan } from "../ide.ts";
 import type { IdeLifecycle } from "../lifecycle.ts";
 import { openLinks } from "../links.ts";
@@ -135,7 +135,7 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
   }
 
   /** Whether the server still holds its port. Where checking starts programs, a check of the last 10 s is believed. */
-  async function check(ide: Ide): Promise<Answer<undefined>> {
+  async function check(ide: Ide): Promise<HostResult<undefined>> {
     const { pid, startedAtMs, endpoint } = ide;
     if (pid === undefined) return { ok: true, value: undefined }; // set by hand: the user answers for it
     const since = clock.monotonic() - (checked.get(ide.id) ?? Number.NEGATIVE_INFINITY);

@@ -37,7 +37,7 @@ export interface ListeningSocket {
 export interface HolderLook {
   /** `undefined` when the process is gone. */
   readonly row: Pick<ProcessRow, "owner" | "startedAtMs" | "zombie" | "elsewhere"> | undefined;
-  readonly sockets: Answer<readonly ListeningSocket[]>;
+  readonly sockets: HostResult<readonly ListeningSocket[]>;
 }
 
 /** What a path names, symbolic links followed. */
@@ -57,7 +57,7 @@ export interface FileFacts {
 }
 
 /** What the system answered, or why it would not say. `why` is one sentence part for a person; never a secret. */
-export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
+export type HostResult<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string };
 
 /** Where this gateway itself runs, as far as it changes what can be found. */
 export type Surrounding = "wsl" | "container" | "flatpak";
@@ -73,7 +73,7 @@ export interface ProcessList {
 /**
  * What discovery asks of an operating system: the only seam between `ide/` and the machine. Nothing here changes
  * anything, every call ends within its own time limit or when `signal` aborts, and none throws because something is
- * missing or forbidden: that is an `Answer`. Only the signal's reason is thrown. Source: style.md 2.7.
+ * missing or forbidden: that is a `HostResult`. Only the signal's reason is thrown.
  */
 export interface Host {
   readonly platform: Platform;
@@ -84,14 +84,14 @@ export interface Host {
   /** Variables of our own environment: where programs and data are looked for. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Processes whose command line passes `select`, in no particular order. */
-  listProcesses(select: (command: CommandLine) => boolean, signal: AbortSignal): Promise<Answer<ProcessList>>;
+  listProcesses(select: (command: CommandLine) => boolean, signal: AbortSignal): Promise<HostResult<ProcessList>>;
   /** One process as it is now; `undefined` when it is gone. */
   readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined>;
   /** Whether the process exists, without asking more; cheap and synchronous. */
   isAlive(pid: number): boolean;
-  readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<Answer<ReadonlyMap<string, string>>>;
+  readEnvironment(process: ProcessRow, signal: AbortSignal): Promise<HostResult<ReadonlyMap<string, string>>>;
   /** TCP sockets this process listens on. */
-  listListening(pid: number, signal: AbortSignal): Promise<Answer<readonly ListeningSocket[]>>;
+  listListening(pid: number, signal: AbortSignal): Promise<HostResult<readonly ListeningSocket[]>>;
   /** A process and its sockets at one port, in a look that waits for nothing; missing where the system allows none. */
   readonly lookNow?: (pid: number, port: number) => HolderLook;
   /** Where we run; empty on an ordinary machine. */

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import type { Answer } from "./host.ts";
+import type { HostResult } from "./host.ts";
 
 /** Runs a program with a list of arguments, never through a shell, and answers what it printed. */
 export type RunCommand = (
@@ -7,7 +7,7 @@ export type RunCommand = (
   args: readonly string[],
   options: { readonly limitMs: number; readonly environment?: Readonly<Record<string, string>> },
   signal: AbortSignal,
-) => Promise<Answer<CommandOutput>>;
+) => Promise<HostResult<CommandOutput>>;
 
 export interface CommandOutput {
   readonly stdout: string;

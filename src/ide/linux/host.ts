@@ -1,6 +1,14 @@
 import { mapBounded, within } from "../host/bounded.ts";
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
-import type { Answer, CommandLine, Host, ListeningSocket, ProcessList, ProcessRow, Surrounding } from "../host/host.ts";
+import type {
+  CommandLine,
+  Host,
+  HostResult,
+  ListeningSocket,
+  ProcessList,
+  ProcessRow,
+  Surrounding,
+} from "../host/host.ts";
 import { lookNow, readBootTime } from "./look-now.ts";
 import * as parse from "./parse.ts";
 import { readProcFile, readProcFolder, readProcLink } from "./read-proc.ts";
@@ -22,7 +30,7 @@ const maxEnvironBytes = 4 * 1024 * 1024;
 const maxTableBytes = 8 * 1024 * 1024; // listening sockets come first in the table
 const maxCmdlineBytes = 256 * 1024;
 
-/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: facts/language-server.md, 4.5. */
+/** Linux through `/proc` alone: no `ps`, no `lsof`. Source: docs/wire/processes.md, "Reading the process list". */
 export function openLinuxHost(options: LinuxHostOptions): Host {
   const proc = options.procRoot ?? "/proc";
   const root = options.fileRoot ?? "";
@@ -71,7 +79,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     checkMayWait: false,
 
     listProcesses: (select, outer) =>
-      within<Answer<ProcessList>>(outer, scanLimitMs, late, async (signal) => {
+      within<HostResult<ProcessList>>(outer, scanLimitMs, late, async (signal) => {
         const names = await readProcFolder(proc, signal);
         if (names === undefined) return { ok: false, why: `${proc} cannot be read` };
         const pids = names.filter((name) => /^[1-9]\d{0,9}$/.test(name)).map(Number);
@@ -90,7 +98,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
       within(outer, askLimitMs, undefined, async (signal) => readRow(pid, await bootTime(signal), signal)),
 
     readEnvironment: (process, outer) =>
-      within<Answer<ReadonlyMap<string, string>>>(outer, askLimitMs, late, async (signal) => {
+      within<HostResult<ReadonlyMap<string, string>>>(outer, askLimitMs, late, async (signal) => {
         const text = await read(`${process.pid}/environ`, signal, maxEnvironBytes);
         if (text === undefined) return { ok: false, why: "the system does not let this user read its environment" };
         return { ok: true, value: parse.parseEnviron(text) };
@@ -117,7 +125,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
       }),
   };
 
-  async function listListening(pid: number, signal: AbortSignal): Promise<Answer<readonly ListeningSocket[]>> {
+  async function listListening(pid: number, signal: AbortSignal): Promise<HostResult<readonly ListeningSocket[]>> {
     const [v4, v6] = await Promise.all([
       read(`${pid}/net/tcp`, signal, maxTableBytes),
       read(`${pid}/net/tcp6`, signal, maxTableBytes),

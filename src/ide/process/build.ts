@@ -19,7 +19,10 @@ const product = z.object({
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
 
-/** What a server says of its build, else what its installation says. Source: facts/language-server.md, 4.1 and 4.2. */
+/**
+ * What a server says of its build, else what its installation says.
+ * Source: docs/wire/processes.md, "Programs and folders", "Arguments".
+ */
 export async function describeBuild(
   host: Host,
   program: string,

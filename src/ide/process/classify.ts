@@ -40,7 +40,7 @@ export function looksLikeServer(command: CommandLine): boolean {
 /**
  * Tells a product's language server from everything else, by flags first and path second; a binary's name alone decides
  * nothing. Antigravity's own flags win over all, because taking it for another product would mean prompting it.
- * Source: facts/language-server.md, 4.1, 4.2, 4.4, 4.7.
+ * Source: docs/wire/processes.md, "Telling products apart".
  */
 export function classify(command: CommandLine): Classification {
   const path = command.program.replaceAll("\\", "/");

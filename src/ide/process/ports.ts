@@ -14,7 +14,7 @@ const maxPorts = 16;
 /**
  * The ports of a server's process in the order worth trying: the one that answered last, those it was told to serve on, then what the editor's own port
  * suggests (the lowest above it, three above it among them), then the rest. Only ports that the process itself holds
- * are ever asked; a hint orders them, and never adds one. Source: facts/language-server.md, 3.5.
+ * are ever asked; a hint orders them, and never adds one. Source: docs/wire/language-server.md, "Ports".
  */
 export async function listPorts(
   host: Host,

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { Answer, HolderLook, Host } from "../host/host.ts";
+import type { HolderLook, Host, HostResult } from "../host/host.ts";
 
 /** What was found at discovery and must still be so when a credential is about to be sent. */
 export interface Holder {
@@ -16,7 +16,7 @@ export function isLoopback(address: string): boolean {
 }
 
 /** Whether a process may be given a credential at all: it runs, on this machine's network, as this user. */
-export function checkOwner(row: NonNullable<HolderLook["row"]>): Answer<undefined> {
+export function checkOwner(row: NonNullable<HolderLook["row"]>): HostResult<undefined> {
   if (row.zombie) return { ok: false, why: "has ended and waits to be collected by its parent" };
   if (row.elsewhere !== undefined) return { ok: false, why: row.elsewhere };
   if (row.owner === "other") return { ok: false, why: "belongs to another user; run millrace as the user of the IDE" };
@@ -39,12 +39,12 @@ export async function verifyHolder(
   holder: Holder,
   clock: Clock,
   signal: AbortSignal,
-): Promise<Answer<undefined>> {
+): Promise<HostResult<undefined>> {
   if (!isLoopback(holder.host)) return { ok: false, why: "the address is not loopback" };
   if (host.lookNow !== undefined) return judge(host.lookNow(holder.pid, holder.port), holder);
   for (let tries = 1; ; tries++) {
     const watch = watchLoop(clock);
-    let verdict: Answer<undefined>;
+    let verdict: HostResult<undefined>;
     try {
       verdict = judge(await look(host, holder.pid, signal), holder);
     } finally {
@@ -60,7 +60,7 @@ async function look(host: Host, pid: number, signal: AbortSignal): Promise<Holde
   return { row, sockets: await host.listListening(pid, signal) };
 }
 
-function judge({ row, sockets }: HolderLook, holder: Holder): Answer<undefined> {
+function judge({ row, sockets }: HolderLook, holder: Holder): HostResult<undefined> {
   if (row === undefined) return { ok: false, why: "the process has ended" };
   const owner = checkOwner(row);
   if (!owner.ok) return owner;

@@ -1,5 +1,5 @@
 import { type CommonHostOptions, commonHost } from "../host/common-host.ts";
-import type { Answer, Host, ListeningSocket, ProcessList } from "../host/host.ts";
+import type { Host, HostResult, ListeningSocket, ProcessList } from "../host/host.ts";
 import type { RunCommand } from "../host/run-command.ts";
 import { holdings } from "../process/shared-ports.ts";
 import { parseConnections, parseEnvironment, parseNetstat, parsePowerShellJson, parseProcesses } from "./parse.ts";
@@ -14,14 +14,17 @@ export interface WindowsHostOptions extends CommonHostOptions {
 const scriptLimitMs = 10_000; // PowerShell alone takes up to a second to start, longer on a cold disk
 const netstatLimitMs = 5_000;
 
-/** Windows through PowerShell (CIM) and, where that fails, `netstat`. Source: facts/language-server.md, 4.5 and 4.6. */
+/**
+ * Windows through PowerShell (CIM) and, where that fails, `netstat`.
+ * Source: docs/wire/processes.md, "Reading the process list", "Environment of another Windows process".
+ */
 export function openWindowsHost(options: WindowsHostOptions): Host {
   const system = (...path: readonly string[]) => [options.systemRoot, "System32", ...path].join("\\");
   const powershell =
     options.systemRoot === undefined ? "powershell" : system("WindowsPowerShell", "v1.0", "powershell.exe");
   const netstat = options.systemRoot === undefined ? "netstat" : system("netstat.exe");
 
-  async function runScript(script: string, signal: AbortSignal): Promise<Answer<unknown>> {
+  async function runScript(script: string, signal: AbortSignal): Promise<HostResult<unknown>> {
     const answer = await options.run(powershell, encodedArguments(script), { limitMs: scriptLimitMs }, signal);
     if (!answer.ok) return answer;
     const json = answer.value.exitCode === 0 ? parsePowerShellJson(answer.value.stdout) : undefined;
@@ -35,7 +38,7 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
     platform: "windows",
     checkMayWait: true,
 
-    async listProcesses(select, signal): Promise<Answer<ProcessList>> {
+    async listProcesses(select, signal): Promise<HostResult<ProcessList>> {
       const answer = await runScript(listScript, signal);
       if (!answer.ok) return answer;
       const list = parseProcesses(answer.value);
@@ -49,7 +52,7 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
       return answer.ok ? parseProcesses(answer.value)?.processes.find((row) => row.pid === pid) : undefined;
     },
 
-    async readEnvironment(process, signal): Promise<Answer<ReadonlyMap<string, string>>> {
+    async readEnvironment(process, signal): Promise<HostResult<ReadonlyMap<string, string>>> {
       const answer = await runScript(environmentScript(process.pid), signal);
       if (!answer.ok) return { ok: false, why: `its environment could not be read (${answer.why})` };
       const variables = parseEnvironment(answer.value);
@@ -58,7 +61,7 @@ export function openWindowsHost(options: WindowsHostOptions): Host {
         : { ok: true, value: variables };
     },
 
-    async listListening(pid, signal): Promise<Answer<readonly ListeningSocket[]>> {
+    async listListening(pid, signal): Promise<HostResult<readonly ListeningSocket[]>> {
       const answer = await runScript(listeningScript, signal);
       const rows = answer.ok ? parseConnections(answer.value) : [];
       if (rows.length > 0) return { ok: true, value: holdings(rows, pid) };

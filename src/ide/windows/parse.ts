@@ -111,7 +111,7 @@ export function parseConnections(json: unknown): readonly SocketRow[] {
 
 /**
  * Listening sockets in what `netstat -ano` printed. The word for the state is in the user's language, so a listener is
- * known by its foreign address: nobody yet. Source: facts/language-server.md, 4.5.
+ * known by its foreign address: nobody yet. Source: docs/wire/processes.md, "Reading the process list".
  */
 export function parseNetstat(text: string): readonly SocketRow[] {
   const rows: SocketRow[] = [];

@@ -49,7 +49,8 @@ export const wantedVariables = [
 
 /**
  * Reads the environment block of a 64-bit process of this user out of its memory, because Windows has no command for it:
- * PEB + 0x20 is ProcessParameters, + 0x80 of that the block, + 0x3F0 its size. Source: facts/language-server.md, 4.6.
+ * PEB + 0x20 is ProcessParameters, + 0x80 of that the block, + 0x3F0 its size.
+ * Source: docs/wire/processes.md, "Environment of another Windows process".
  */
 const pebReader = `using System;
 using System.Collections.Generic;

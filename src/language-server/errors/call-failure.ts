@@ -3,7 +3,7 @@ import type { UpstreamReason } from "./error-table.ts";
 import { upstreamReason } from "./errors.ts";
 
 /**
- * What a failed call tells of the server, beyond the error's code; decides whether it may have acted on the call.
+ * What a failed call tells about the server, beyond the error's code. It decides whether the server may have acted on the call.
  *
  * - `not_sent`: the server never got it (connection refused, or no connection could be made)
  * - `interrupted`: the connection broke or the deadline passed after the request may have left: it acted, or it did not
@@ -14,7 +14,7 @@ import { upstreamReason } from "./errors.ts";
  * - `retired`: Cascade was removed from this build or model; it did not act, and never will
  * - `refused`: it answered with any other error, and did not act
  *
- * Source: facts/language-server.md, 3.3, 3.4, 3.8 and 9.6.
+ * Source: docs/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts", "After a restart".
  */
 export type CallFailureKind =
   | "not_sent"

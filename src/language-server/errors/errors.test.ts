@@ -19,7 +19,10 @@ import {
 const nowMs = 1_770_000_000_000;
 const context = { nowMs, secrets: [new Secret("sk-ws-01-planted")] };
 
-/** The recorded text, the status it came with, and what it means. Source: facts/language-server.md, 3.8 and 3.4. */
+/**
+ * The recorded text, the status it came with, and what it means.
+ * Source: docs/wire/language-server.md, "Error texts", "CSRF token refused".
+ */
 const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode, reason: UpstreamReason])[] = [
   [
     "There was an error with your Cascade session, please update your editor (error ID: 5e0c) (trace ID: 9a1f)",

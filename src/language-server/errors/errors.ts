@@ -26,7 +26,7 @@ export interface UpstreamDetails {
  * Anything a call threw, as ours. Reads gRPC trailers, Connect errors and Node's socket errors; a signal that aborted
  * wins over what it broke.
  *
- * Source: facts/language-server.md, 3.3, 3.4 and 3.8.
+ * Source: docs/wire/language-server.md, "Status codes", "CSRF token refused", "Error texts".
  */
 export function translateError(error: unknown, context: ErrorContext, signal?: AbortSignal): MillraceError {
   if (isMillraceError(error)) return error;
@@ -47,7 +47,7 @@ export function translateError(error: unknown, context: ErrorContext, signal?: A
 /**
  * An error step of a trajectory (`error_message` step, or field 31 of any step), as ours.
  *
- * Source: facts/language-server.md, 2.2 and 2.3.
+ * Source: docs/wire/cascade.md, "Trajectories and steps", "Reading an answer".
  */
 export function errorFromDetails(details: CortexErrorDetails, context: ErrorContext): MillraceError {
   const texts = [details.userErrorMessage, details.shortError, details.fullError, details.details];

@@ -37,7 +37,7 @@ export class MemoryMedium implements LogMedium {
   readonly #streams = new MemoryStreams(this.#waiters, (row) => this.#insert(row));
 
   async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
-    const key = keyOf(row);
+    const key = idempotencyKeyOf(row);
     const holder = key === undefined ? undefined : this.#byKey.get(key);
     const entry = holder === undefined ? undefined : this.#entries.get(holder);
     if (entry !== undefined) return { row: entry.row, created: false };
@@ -136,7 +136,7 @@ export class MemoryMedium implements LogMedium {
     const entry = this.#entries.get(turnId);
     if (entry === undefined) return;
     this.#entries.delete(turnId);
-    const key = keyOf(entry.row);
+    const key = idempotencyKeyOf(entry.row);
     if (key !== undefined) this.#byKey.delete(key);
     this.#waiters.wake(turnId);
   }
@@ -175,7 +175,7 @@ export class MemoryMedium implements LogMedium {
 
   #insert(row: TurnRow): void {
     this.#entries.set(row.turnId, { row, events: [] });
-    const key = keyOf(row);
+    const key = idempotencyKeyOf(row);
     if (key !== undefined) this.#byKey.set(key, row.turnId);
   }
 
@@ -186,6 +186,6 @@ export class MemoryMedium implements LogMedium {
   }
 }
 
-function keyOf({ caller, keyIndex }: TurnRow): string | undefined {
+function idempotencyKeyOf({ caller, keyIndex }: TurnRow): string | undefined {
   return keyIndex === undefined ? undefined : JSON.stringify([caller, keyIndex]);
 }

@@ -16,7 +16,8 @@ export function keyOf(bytes: Uint8Array): KeyObject {
 
 /**
  * A key written as 43 characters of base64url, strictly: the same bytes have one spelling. Throws
- * `invalid_request` otherwise. Source: facts/idempotent-streams.md, C7 (Node's own decoder is lenient).
+ * `invalid_request` otherwise, since Node's own decoder accepts four spellings.
+ * Source: docs/wire/idempotent-streams.md, "Headers".
  */
 export function parseKey(key: Secret): KeyObject {
   const text = key.reveal();

@@ -7,7 +7,7 @@ import { Nonces, open, seal } from "./box.ts";
 import { deriveKey, keyBytes, keyOf, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
 
-/** Bytes of a record's MAC. Source: facts/idempotent-streams.md, A12 (a chain head is 16 bytes). */
+/** Bytes of a record's MAC. Source: docs/wire/idempotent-streams.md, "Sealing and tickets". */
 const macBytes = 16;
 
 /** No turn has it: what is opened in place of a turn that is not there, so that both take as long. */

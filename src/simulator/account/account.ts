@@ -28,7 +28,7 @@ export class Account {
     return userStatus(this.models, this.plan.status(nowMs));
   }
 
-  /** Looks a model up by its UID or its enum number. Source of the texts: facts/language-server.md, 3.8. */
+  /** Looks a model up by its UID or its enum number. Source of the texts: docs/wire/language-server.md, "Error texts". */
   choose(uid: string, number: number, nowMs: number): ChosenModel {
     const name = uid === "" ? (uidOfNumber(number) ?? "") : uid;
     const config = this.models.find((model) => model.modelUid === name);

@@ -84,7 +84,7 @@ const gpt55 = (id: string, effort: string, credits: number, isDefault = false): 
   ...family("GPT-5.5", effort, isDefault),
 });
 
-/** The account's models. Source: facts/models.csv and facts/language-server.md, 1.8 and 6. */
+/** The account's models. Source: docs/wire/models.md. */
 const rows: readonly Row[] = [
   opus47("claude-opus-4-7-low", "Low", 4),
   opus47("claude-opus-4-7-medium", "Medium", 6, true),
@@ -250,13 +250,13 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** Listed, but the server knows no route for them. Source: facts/language-server.md, 6. */
+/** Listed, but the server knows no route for them. Source: docs/wire/models.md, "Listed, but not callable". */
 export const notCallable: ReadonlySet<string> = new Set(["adaptive", "arena-fast", "arena-smart"]);
 
 /** Enum numbers of models that are gone for good: a clear text tells the user to switch. */
 export const retired: ReadonlySet<number> = new Set([30, 71, 117, 166, 226, 227, 259, 260, 261]);
 
-/** The UID of a numbered model is the name of its enum value. Source: facts/language-server.md, 6. */
+/** The UID of a numbered model is the name of its enum value. Source: docs/wire/models.md, "Model ids". */
 export function uidOfNumber(number: number): string | undefined {
   return number === 0 ? undefined : ModelSchema.values.find((value) => value.number === number)?.name;
 }

@@ -35,6 +35,8 @@ export const planOptionsSchema = z.strictObject({
     .default(5 * 3_600_000),
 });
 
+/** What a caller may give. */
+export type PlanInput = z.input<typeof planOptionsSchema>;
 export type PlanOptions = z.output<typeof planOptionsSchema>;
 
 /** A turn that the user ran in the IDE itself. */
@@ -45,4 +47,6 @@ export const ownTurnSchema = z.strictObject({
   credits: z.number().min(0).default(1),
 });
 
+/** What a caller may give. */
+export type OwnTurnInput = z.input<typeof ownTurnSchema>;
 export type OwnTurn = z.output<typeof ownTurnSchema>;

@@ -40,8 +40,7 @@ export function initialUse(options: PlanOptions, nowMs: number): PlanUse {
 }
 
 /**
- * A Windsurf plan, in credits or in percent, that drains as turns run. Source: facts/language-server.md, 1.8: credits
- * are hundredths, a negative `available` is no limit, and zeros are not written.
+ * A Windsurf plan, in credits or in percent, that drains as turns run. Source: docs/wire/account.md, "Plan and credits".
  */
 export class Plan {
   readonly #options: PlanOptions;
@@ -176,7 +175,7 @@ export class Plan {
 /** What a hundredth of a credit costs beyond the quota: 4 cents a credit. */
 const overageMicrosPerHundredth = 400;
 
-/** The plan as the editor caches it in its state database. Source: facts/language-server.md, 5.2. */
+/** The plan as the editor caches it in its state database. Source: docs/wire/processes.md, "Keys of the state database". */
 export function cachedPlanInfo(plan: PlanStatus) {
   const info = plan.planInfo;
   const inPercent = info?.billingStrategy === BillingStrategy.QUOTA;

@@ -15,7 +15,7 @@ export type Encode = (desc: DescMessage, message: Message) => Uint8Array;
 
 /**
  * The editor's `state.vscdb`: one table of keys and values, in WAL mode, held open as the real one is, so that its
- * newest rows are in the `-wal` file. Source: facts/language-server.md, 5.1 and 5.2.
+ * newest rows are in the `-wal` file. Source: docs/wire/processes.md, "State database", "Keys of the state database".
  */
 export class StateDatabase {
   readonly #database: DatabaseSync;

@@ -8,7 +8,7 @@ import {
   UserStatusSchema,
 } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 
-/** The account of the person signed in, as `GetUserStatus` answers it. Source: facts/language-server.md, 1.8. */
+/** The account of the person signed in, as `GetUserStatus` answers it. Source: docs/wire/account.md, "User status". */
 export function userStatus(models: readonly ClientModelConfig[], planStatus: PlanStatus | undefined): UserStatus {
   return create(UserStatusSchema, {
     pro: true,

@@ -66,6 +66,8 @@ export const agentOptionsSchema = z.strictObject({
   faults: z.array(agentFaultSchema).default([]),
 });
 
+/** What a caller may give. */
+export type AgentInput = z.input<typeof agentOptionsSchema>;
 export type AgentOptions = z.output<typeof agentOptionsSchema>;
 
 /** The faults in force, and how often each has been met. */

@@ -9,7 +9,7 @@ import { readLines } from "./desk-link.ts";
 import type { AgentFact, AgentPrompt, CallTerms, FromDesk, ToDesk } from "./desk-protocol.ts";
 
 /** A `devin` process that somebody started. */
-interface AgentProcessReport {
+export interface AgentProcessReport {
   readonly pid: number;
   readonly arguments: readonly string[];
   /** What it was started with; a key is replaced by whose it is. */

@@ -14,7 +14,7 @@ export function textOfItems(items: readonly TextOrScopeItem[]): string {
 
 /**
  * What the planner renders of the client's own instructions. The tool section is left out in NO_TOOL mode; the
- * additional section is rendered in every mode. Source: facts/language-server.md, 1.3.
+ * additional section is rendered in every mode. Source: docs/wire/cascade.md, "Planner configuration".
  */
 export function instructionsOf(planner: CascadePlannerConfig): string {
   const sections: string[] = [];
@@ -41,7 +41,7 @@ function conversationalSections(conversational: CascadeConversationalPlannerConf
 
 /**
  * The model selector of a planner: a string UID, or the enum number of the old selectors; nothing set is undefined.
- * Field 1 alone does not count in 2.x. Source: facts/language-server.md, 1.3.
+ * Field 1 alone does not count in 2.x. Source: docs/wire/cascade.md, "Planner configuration".
  */
 export function selectorOf(
   planner: CascadePlannerConfig,

@@ -20,7 +20,7 @@ import type { RpcContext } from "./context.ts";
 
 /**
  * The 1.x way: one server stream of deltas, errors inside the stream with status 0. Newer builds refuse it from outside
- * with the Cascade-session error, in the trailer or in-band. Source: facts/language-server.md, 1.7 and 3.8.
+ * with the Cascade-session error, in the trailer or in-band. Source: docs/wire/language-server.md, "Raw chat", "Error texts".
  */
 export async function* rawGetChatMessage(
   context: RpcContext,

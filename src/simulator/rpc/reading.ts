@@ -4,7 +4,10 @@ import type { LanguageServerService } from "../../proto/windsurf/exa/language_se
 import { renderTranscript } from "../trajectory/transcript.ts";
 import type { RpcContext } from "./context.ts";
 
-/** The calls that poll a conversation. They need no panel state and no key. Source: facts/language-server.md, 1.2 and 9.3. */
+/**
+ * The calls that poll a conversation. They need no panel state and no key.
+ * Source: docs/wire/cascade.md, "Calls", "Several messages".
+ */
 export function readingRpcs(context: RpcContext) {
   const { cascades } = context;
   return {

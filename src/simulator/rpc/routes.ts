@@ -7,7 +7,7 @@ import { panelRpcs } from "./panel.ts";
 import { rawGetChatMessage } from "./raw-chat.ts";
 import { readingRpcs } from "./reading.ts";
 
-/** Every RPC that the stand-in answers. Source: facts/language-server.md, 1.2 to 1.10. */
+/** Every RPC that the stand-in answers. Source: docs/wire/cascade.md, "Calls"; docs/wire/language-server.md, "Cheap calls". */
 export function languageServerRpcs(context: RpcContext): ServiceImpl<typeof LanguageServerService> {
   return {
     ...panelRpcs(context),

@@ -16,7 +16,8 @@ interface Sizes {
 
 /**
  * One opaque `.pb` file per conversation: grows with every step, shrinks when archived, goes when deleted. Behind the
- * compressed trajectory stands filler, as the real one holds a snapshot of the workspace. Source: facts/language-server.md, 9.7.
+ * compressed trajectory stands filler, as the real one holds a snapshot of the workspace.
+ * Source: docs/wire/cascade.md, "Conversation files".
  */
 export class TrajectoryFiles {
   readonly #folder: string;

@@ -10,7 +10,7 @@ export interface TranscriptQuirks {
 /**
  * The flat text rendering of steps: blocks `=== MESSAGE <n> - <Role> ===`, numbered by their place in the whole
  * trajectory, cut without a sign at `limit` characters. Only the text of the user and of the planner is in it; every
- * other step is its type's name in brackets. Source: facts/language-server.md, 2.5.
+ * other step is its type's name in brackets. Source: docs/wire/cascade.md, "Transcript".
  */
 export function renderTranscript(
   steps: readonly CortexTrajectoryStep[],

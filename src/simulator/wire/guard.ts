@@ -34,7 +34,7 @@ export function faultAfterHandler(request: Request): RpcFault | undefined {
 
 /**
  * In the order of the real server: unknown path 404, wrong verb 405, CSRF token, then faults on demand, then the RPC.
- * Source: facts/language-server.md, 3.4.
+ * Source: docs/wire/language-server.md, "CSRF token refused".
  */
 export function guard(options: GuardOptions): Handler {
   return (request, response) => {

@@ -16,7 +16,7 @@ export type Handler = (request: Request, response: Response) => void;
 
 /**
  * One port for HTTP/2 with prior knowledge and HTTP/1.1: reads until the bytes differ from the HTTP/2 preface or match
- * it whole, because `P` is also the first byte of POST. Source: facts/toolbox.md, part 3.
+ * it whole, because `P` is also the first byte of POST. Source: docs/wire/language-server.md, "Protocols on one port".
  *
  * @param onConnection called with +1 and -1 as connections come and go.
  */
@@ -39,7 +39,7 @@ const plainToTls = "Client sent an HTTP request to an HTTPS server.\n";
 
 /**
  * Two ports next to each other: TLS with HTTP/2 or HTTP/1.1 by ALPN on the first, the same without TLS on the second.
- * Plain HTTP on the first is told so, as Go does. Source: facts/language-server.md, 3.4 and 3.5.
+ * Plain HTTP on the first is told so, as Go does. Source: docs/wire/language-server.md, "CSRF token refused", "Ports".
  */
 export async function listenForTlsAndPlain(
   handler: Handler,

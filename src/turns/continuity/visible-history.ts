@@ -112,7 +112,10 @@ const volatile = [
   /\b\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?/g,
 ];
 
-/** A system text for the digest only; the model always gets it whole. Source: facts/client-contract.md, 2 D, row 23. */
+/**
+ * A system text for the digest only; the model always gets it whole.
+ * Source: docs/wire/clients.md, "System prompts that change".
+ */
 export function withoutVolatile(text: string): string {
   return volatile.reduce((rest, form) => rest.replace(form, ""), text);
 }

@@ -2,7 +2,7 @@ import type { Prompt } from "../../backends/backend.ts";
 
 /** What one image is counted as: the upper end of what vendors bill for a full-size picture. */
 const imageTokens = 1_600;
-/** What the IDE's own planner text adds to a turn. Source: facts/language-server.md, 1.6: a one-line question measured 1,719. */
+/** What the IDE's own planner text adds to a turn. Source: docs/wire/cascade.md, "Token usage". */
 const plannerTokens = 1_700;
 
 const asciiCharsPerToken = 3.8;

@@ -6,7 +6,7 @@ import { type CompactionStep, describeTool } from "./compaction.ts";
 /** A text block that Claude Code puts before its system prompt: client metadata, new in every conversation, no instruction. */
 const billingHeader = /^\s*x-anthropic-billing-header\b/i;
 
-/** The texts of a message that are meant for the model, in order. Source: facts/client-contract.md, row 35. */
+/** The texts of a message that are meant for the model, in order. Source: docs/wire/clients.md, "Messages". */
 export function promptTexts(parts: readonly Part[]): readonly string[] {
   return parts.flatMap((part) => (part.type === "text" && !billingHeader.test(part.text) ? [part.text] : []));
 }

@@ -21,7 +21,7 @@ export interface Twin {
  * with no reader, or finished while its reader was gone. Never one that failed or was cancelled (its repetition deserves
  * another try), nor one whose answer was delivered whole: asking the same thing twice is a right. A request that says it
  * is a retry joins a running turn although its reader seems to be there, or seems to have what it asked for (the response
- * object of one in the background). Source: design.md, decision 11.
+ * object of one in the background). Source: docs/wire/clients.md, "Silence and repeats".
  */
 export function implicitTwin(
   asked: Pick<StartTurn, "session" | "retry">,

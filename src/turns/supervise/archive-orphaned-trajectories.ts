@@ -62,7 +62,7 @@ interface Tried {
  * and what an IDE did not archive when its turn ended. One that a running turn may use is left alone. One that its IDE refuses to
  * archive is given up after a few tries; while no IDE runs, it is looked for less and less often.
  *
- * Source: facts/client-contract.md, part 3: no trajectories are left behind.
+ * Source: docs/reliability.md, "Where it ends".
  */
 export async function archiveOrphanedTrajectories(
   options: OrphanedTrajectoriesOptions,

@@ -1,5 +1,4 @@
-/** A JSON object as it was read. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+import type { JsonObject } from "../../../base/json.ts";
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,6 @@
 import { orAborted } from "../../../base/async.ts";
-import { isObject, type JsonObject } from "./json-lines.ts";
+import type { JsonObject } from "../../../base/json.ts";
+import { isObject } from "./json-lines.ts";
 
 /** How a request ended that the agent answered with an error. Stays inside this folder: `errors.ts` translates it. */
 export class RpcError extends Error {

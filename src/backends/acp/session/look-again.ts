@@ -1,4 +1,4 @@
-import type { Answer } from "../../answer-diff.ts";
+import type { AnswerSoFar } from "../../answer-diff.ts";
 import type { Prompt } from "../../backend.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
@@ -12,7 +12,7 @@ export interface BegunTurn {
   readonly sessionId: string;
   /** User messages that the session held before this turn. */
   readonly fromStep: number;
-  readonly sent: Answer;
+  readonly sent: AnswerSoFar;
   /** Something of the answer was stored, so the prompt certainly arrived. */
   readonly answered: boolean;
   /** How many processes have ended under it in this gateway. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../process/json-lines.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import { UpdateReader } from "../updates.ts";
 
 /** What a stored session shows of one turn. */

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { SimulatorOptions } from "../../../simulator/options.ts";
 import { type Simulator, startSimulator } from "../../../simulator/start.ts";
 import { doctorCommand } from "../../commands/doctor.ts";
-import { run } from "../../main.ts";
+import { main } from "../../main.ts";
 import { fakeIo } from "../../terminal/io.fake.ts";
 import type { ContractReport } from "./report.ts";
 
@@ -21,7 +21,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     });
     const contract = async (...argv: readonly string[]) => {
       const io = fakeIo({ homeFolder, env: { MILLRACE_IDE_ONLY_HOME: simulator.home } });
-      const code = await run(["doctor", ...argv], io, [doctorCommand]);
+      const code = await main(["doctor", ...argv], io, [doctorCommand]);
       return { code, stdout: io.written.stdout(), stderr: io.written.stderr() };
     };
     return { simulator, homeFolder, contract };

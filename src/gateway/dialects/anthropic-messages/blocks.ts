@@ -43,7 +43,10 @@ const known = {
   toolReference: toolReferenceBlock,
 };
 
-/** A block of a type that this API may know and we do not: kept out of the prompt, never refused. Source: client-contract row 40. */
+/**
+ * A block of a type that Millrace does not know: left out of the prompt, never refused.
+ * Source: docs/wire/clients.md, "Messages".
+ */
 export const anyBlock = z.looseObject({ type: z.string() });
 
 /**

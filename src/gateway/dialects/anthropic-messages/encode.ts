@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { TurnEvent, Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, millraceEnd } from "../answer.ts";
@@ -9,11 +10,9 @@ import { wireId } from "../wire-id.ts";
 import { anthropicErrorBody } from "./errors.ts";
 import type { MessagesWire } from "./request.ts";
 
-type Json = Readonly<Record<string, unknown>>;
-
 /**
  * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
- * signature, because only the vendor can sign. Source: client-contract rows 27-36.
+ * signature, because only the vendor can sign. Source: docs/wire/clients.md, "Messages".
  *
  * A rewrite is told as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
  */
@@ -94,13 +93,13 @@ export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
   };
 }
 
-function head(context: EncodeContext): Json {
+function head(context: EncodeContext): JsonObject {
   const { model } = context.parsed.wire as MessagesWire; // set by this dialect's own parser
   return { id: wireId("msg_", context.turnId), type: "message", role: "assistant", model };
 }
 
 /** Input tokens are what the cache did not have; the client adds the three. Never 0: clients take that for "unknown". */
-function usageBody(usage: Usage): Json {
+function usageBody(usage: Usage): JsonObject {
   const cached = usage.cachedPromptTokens ?? 0;
   return {
     input_tokens: Math.max(1, usage.promptTokens - cached),
@@ -110,11 +109,11 @@ function usageBody(usage: Usage): Json {
   };
 }
 
-function finalUsage(usage: Usage): Json {
+function finalUsage(usage: Usage): JsonObject {
   return { ...usageBody(usage), ...millraceUsage(usage) };
 }
 
-function stopOf(end: AnswerEnd | undefined, request: TurnRequest): Json {
+function stopOf(end: AnswerEnd | undefined, request: TurnRequest): JsonObject {
   const reason = end?.type === "finished" ? end.reason : undefined;
   const atSequence = reason?.unified === "stop" && reason.raw !== undefined && request.stop.includes(reason.raw);
   if (atSequence) return { stop_reason: "stop_sequence", stop_sequence: reason.raw };
@@ -122,19 +121,19 @@ function stopOf(end: AnswerEnd | undefined, request: TurnRequest): Json {
   return { stop_reason: names[reason?.unified ?? "stop"], stop_sequence: null };
 }
 
-function emptyBlock(block: Block): Json {
+function emptyBlock(block: Block): JsonObject {
   if (block.kind === "text") return { type: "text", text: "" };
   if (block.kind === "thinking") return { type: "thinking", thinking: "", signature: "" };
   return { type: "tool_use", id: block.callId, name: block.name, input: {} };
 }
 
-function deltaOf(block: Block, delta: string): Json {
+function deltaOf(block: Block, delta: string): JsonObject {
   if (block.kind === "text") return { type: "text_delta", text: delta };
   if (block.kind === "thinking") return { type: "thinking_delta", thinking: delta };
   return { type: "input_json_delta", partial_json: delta };
 }
 
-function wholeBlock(block: Block): Json {
+function wholeBlock(block: Block): JsonObject {
   if (block.kind === "text") return { type: "text", text: block.text };
   if (block.kind === "thinking") return { type: "thinking", thinking: block.text, signature: "" };
   return { type: "tool_use", id: block.callId, name: block.name, input: parseInput(block.arguments) };
@@ -151,6 +150,6 @@ function parseInput(text: string): unknown {
   return { unparsed: text };
 }
 
-function write(event: Json): WireEvent {
+function write(event: JsonObject): WireEvent {
   return { name: String(event.type), data: JSON.stringify(event) };
 }

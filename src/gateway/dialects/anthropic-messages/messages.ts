@@ -30,7 +30,7 @@ const billingHeader = /^x-anthropic-billing-header\b/i;
 
 type WireMessage = z.infer<typeof messagesSchema>[number];
 
-/** The system prompt as messages; Claude Code's billing line is left out. Source: client-contract row 35. */
+/** The system prompt as messages; Claude Code's billing line is left out. Source: docs/wire/clients.md, "Messages". */
 export function parseSystem(system: z.infer<typeof systemSchema>): Message[] {
   if (system === null || system === undefined) return [];
   const blocks = typeof system === "string" ? [{ type: "text", text: system }] : system;
@@ -41,8 +41,8 @@ export function parseSystem(system: z.infer<typeof systemSchema>): Message[] {
 }
 
 /**
- * Messages of every role. A user message with tool results becomes those results, in order, and then whatever else it
- * says. Thinking is kept only where a vendor signed it: ours never is. Source: client-contract rows 34 and 39.
+ * Messages of every role. A user message with tool results becomes those results, in order, and then its other parts.
+ * Thinking is kept only where a vendor signed it; Millrace never signs. Source: docs/wire/clients.md, "Messages".
  *
  * @throws MillraceError `invalid_request` with the path of what does not fit.
  */

@@ -8,8 +8,8 @@ const probe = z.object({
 });
 
 /**
- * The answer to the message that Claude Code sends only to see whether its account answers: made here, because asking a
- * model would cost the user a prompt at every poll. Undefined for every other body. Source: client-contract row 41.
+ * The answer to the message by which Claude Code sees whether its account answers. It is made here, because a model would cost
+ * the user a prompt at each poll. Undefined for every other body. Source: docs/wire/clients.md, "Messages".
  */
 export function answerQuotaProbe(body: unknown, requestId: string): unknown {
   const parsed = probe.safeParse(body);

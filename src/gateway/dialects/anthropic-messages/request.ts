@@ -32,9 +32,9 @@ export interface MessagesWire {
 const efforts: readonly ReasoningEffort[] = ["minimal", "low", "medium", "high", "xhigh", "max"];
 
 /**
- * A Messages request. Beta headers, `cache_control`, `context_management`, `metadata` and whatever is new pass unread.
+ * A Messages request. Beta headers, `cache_control`, `context_management`, `metadata` and unknown members are not read.
  *
- * @throws MillraceError `invalid_request` with the path of the field. Source: client-contract rows 34, 35, 39, 40.
+ * @throws MillraceError `invalid_request` with the path of the field. Source: docs/wire/clients.md, "Messages".
  */
 export function parseMessagesRequest(body: unknown): ParsedTurn & { readonly wire: MessagesWire } {
   const parsed = parseBody(messagesBody, body);

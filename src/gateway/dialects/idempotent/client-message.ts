@@ -28,7 +28,10 @@ export interface ParsedMessage {
   readonly payload: Uint8Array;
 }
 
-/** @throws MillraceError `invalid_request` for an empty message, a result that cannot be read, and a chunk without a number. Source: facts, A3.1. */
+/**
+ * @throws MillraceError `invalid_request` for an empty message, a result that cannot be read, and a chunk without a number.
+ * Source: docs/wire/idempotent-streams.md, "Messages".
+ */
 export function parseMessage(message: ClientMessage): ParsedMessage {
   const input = inputOf(message);
   const { seqno } = message;

@@ -20,7 +20,7 @@ export type OnChunk = (chunk: ServerChunk, chain: Uint8Array) => void;
 type ChunkInit = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
 type EndInit = Omit<MessageInitShape<typeof StreamEndSchema>, "eventCount" | "chainDigest" | "$typeName">;
 
-/** A tool of the client's own, called by name. Source: facts/idempotent-streams.md, A3.8. */
+/** A tool of the client's own, called by name. Source: docs/wire/idempotent-streams.md, "Messages". */
 const ownTool = 19;
 
 /**

@@ -21,8 +21,9 @@ export type Reason =
   | "too_large";
 
 /**
- * When another attach may mend it: such an error carries no details, which is the only sign that an original client
- * looks for (R15). `begun`: once the stream's request was accepted; before that, whoever asks is told at once.
+ * When another attach may help. Such an error carries no details, and details are the only sign on which an original client
+ * stops. `begun`: another attach helps once the stream's request was accepted; before that the client is told at once.
+ * Source: docs/wire/idempotent-streams.md, "Client algorithm".
  */
 type Passes = "always" | "begun" | "never";
 
@@ -32,7 +33,7 @@ interface Meaning {
   readonly passes: Passes;
 }
 
-/** Every code on this wire. Source: facts/idempotent-streams.md, A3.10. */
+/** Every code on this wire. Source: docs/wire/idempotent-streams.md, "Error details". */
 const meanings = {
   ide_not_running: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "begun" },
   not_signed_in: { connect: Code.FailedPrecondition, error: E.NOT_LOGGED_IN, passes: "never" },

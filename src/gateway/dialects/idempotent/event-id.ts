@@ -2,12 +2,12 @@ import { MillraceError } from "../../../base/errors.ts";
 import { type EventId, startOfLog } from "../../../base/ids.ts";
 import { eventIdOf } from "../../../log/event-id.ts";
 
-/** The cursor before the first event of a stream. Source: facts/idempotent-streams.md, A5. */
+/** The cursor before the first event of a stream. Source: docs/wire/idempotent-streams.md, "Headers". */
 export const beforeFirst = "0";
 
 /**
  * The id of a chunk: which turn of the stream (from 1), which event of that turn, and, where one event becomes several
- * chunks, which of them (from 0). Ids compare as text the way chunks follow each other (R7, P4).
+ * chunks, which of them (from 0). Ids compare as text in the order of the chunks.
  */
 export function chunkId(segment: number, eventId: string, part: number): string {
   const id = `${eventIdOf(segment)}.${eventId}`;

@@ -10,10 +10,13 @@ import { refuse } from "../parse-body.ts";
 import type { ToolResult } from "./client-message.ts";
 import { refuseImages } from "./unread.ts";
 
-/** By `thinking_level`. Source: facts/idempotent-streams.md, A3.6. */
+/** By `thinking_level`. Source: docs/wire/idempotent-streams.md, "Messages". */
 const efforts = { 1: "medium", 2: "high" } as const;
 
-/** A chat request. @throws MillraceError `invalid_request` with the field at fault. Source: facts, A3.6. */
+/**
+ * A chat request. @throws MillraceError `invalid_request` with the field at fault.
+ * Source: docs/wire/idempotent-streams.md, "Messages".
+ */
 export function parseChat(chat: StreamUnifiedChatRequest): TurnRequest {
   const model = chat.modelDetails?.modelName?.trim() ?? "";
   if (model === "") throw refuse("model_details.model_name", "Name a model; GET /v1/models lists them.");

@@ -2,7 +2,10 @@ import type { Message as ProtoMessage } from "@bufbuild/protobuf";
 import type { ClientSideToolV2Result, StreamUnifiedChatRequest } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { refuse } from "../parse-body.ts";
 
-/** Fields of the original messages whose layout is not public, by number. Source: facts/idempotent-streams.md, A3.6, A3.8. */
+/**
+ * Fields of the original messages whose layout is not public, by number.
+ * Source: docs/wire/idempotent-streams.md, "Unread fields".
+ */
 const chatFields: Readonly<Record<number, string>> = {
   3: "explicit_context",
   8: "use_web",

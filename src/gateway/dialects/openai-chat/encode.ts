@@ -12,11 +12,11 @@ type Delta = Readonly<Record<string, unknown>>;
 
 /**
  * Chat completion chunks. The role comes once, first; one chunk carries the finish reason; usage follows it, only
- * where asked; `[DONE]` is last and stands only after a complete answer. Source: client-contract rows 1-10, 17, 18, 20.
+ * where asked; `[DONE]` is last and stands only after a complete answer. Source: docs/wire/clients.md, "Chat Completions".
  *
- * Text that the upstream rewrote cannot be recalled. Where the new text continues what was sent, the rest is sent. Else
- * the chunk carries `millrace: { rewritten: <whole text as it stands after this chunk> }`, and its delta only what makes
- * the end complete: who knows the member replaces the text by it, who does not sees some of it twice.
+ * Text that was sent cannot be taken back when the upstream rewrites it. Where the new text continues the old one, the rest is
+ * sent. Else the chunk carries `millrace: { rewritten: <whole text as it stands after this chunk> }`, and its delta holds what
+ * makes the end complete. A client that knows the member replaces its text; another one shows some of it twice.
  */
 export class ChatEncoder implements Encoder {
   readonly #context: EncodeContext;

@@ -3,8 +3,8 @@ import type { WireEvent } from "../dialect.ts";
 import { openAiErrorBody } from "../openai-errors.ts";
 
 /**
- * An error in the middle of a stream: the SDKs throw on a member `error`. No `[DONE]` follows: what stops there is
- * not an answer. Source: client-contract row 20.
+ * An error in the middle of a stream: the SDKs throw on a member `error`. No `[DONE]` follows, since the answer is not
+ * complete. Source: docs/wire/clients.md, "Chat Completions".
  */
 export function encodeStreamError(error: ErrorRecord, requestId: string): WireEvent {
   return { data: JSON.stringify({ error: openAiErrorBody(error, requestId) }) };

@@ -46,7 +46,10 @@ const toolMessage = z.object({
 });
 const functionMessage = z.object({ role: z.literal("function"), name: z.string().min(1), content: content.nullish() });
 
-/** `messages` of a chat completion request: every role, content as text or parts. Source: client-contract rows 11-15. */
+/**
+ * `messages` of a chat completion request: every role, content as text or parts.
+ * Source: docs/wire/clients.md, "Chat Completions".
+ */
 export const messagesSchema = z
   .array(
     z.discriminatedUnion("role", [instructionMessage, userMessage, assistantMessage, toolMessage, functionMessage]),

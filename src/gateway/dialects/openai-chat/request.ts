@@ -71,9 +71,9 @@ export interface ChatWire {
 
 /**
  * A chat completion request. Refused by name: what would change the answer and cannot be done (`n`, `logprobs`, audio, web search);
- * ignored: hints (`store`, `metadata`, `temperature`, `seed`, `user` and whatever is new).
+ * ignored: hints (`store`, `metadata`, `temperature`, `seed`, `user`) and members that are not known.
  *
- * @throws MillraceError `invalid_request`. Source: client-contract rows 11-16 and 22-26.
+ * @throws MillraceError `invalid_request`. Source: docs/wire/clients.md, "Chat Completions".
  */
 export function parseChatRequest(body: unknown): ParsedTurn & { readonly wire: ChatWire } {
   refuseHosted(body);

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, AnswerFold, type AnswerStep, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
@@ -7,8 +8,6 @@ import { encodeStreamError } from "../openai-chat/errors.ts";
 import { openAiUsage, usageOf } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import type { CompletionWire } from "./request.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Completion chunks: text only (thinking is not part of a completion), one finish reason, `[DONE]`. Rewrites as in Chat Completions. */
 export class CompletionEncoder implements Encoder {
@@ -66,7 +65,7 @@ export class CompletionEncoder implements Encoder {
     return [{ data: JSON.stringify({ ...head(this.#context), choices: [], usage }) }];
   }
 
-  #chunk(text: string, reason: string | null = null, extension: Json = {}): WireEvent {
+  #chunk(text: string, reason: string | null = null, extension: JsonObject = {}): WireEvent {
     const choices = [{ text, index: 0, logprobs: null, finish_reason: reason }];
     const usage = this.#includeUsage ? { usage: null } : {};
     return { data: JSON.stringify({ ...head(this.#context), choices, ...usage, ...extension }) };
@@ -90,7 +89,7 @@ function finishReason(answer: Answer): string {
   return reason === "tool_calls" ? "stop" : reason;
 }
 
-function head(context: EncodeContext): Json {
+function head(context: EncodeContext): JsonObject {
   return {
     id: wireId("cmpl-", context.turnId),
     object: "text_completion",

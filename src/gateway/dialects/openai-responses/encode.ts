@@ -1,14 +1,15 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { TurnEvent } from "../../../log/event.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block } from "../answer.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
-import { itemId, itemOf, type Json, responseObject, summaryPart, textPart } from "./response-object.ts";
+import { itemId, itemOf, responseObject, summaryPart, textPart } from "./response-object.ts";
 
 /**
  * Response events: the full ladder of every item, and always a terminal one (`completed`, `incomplete`, `failed`), then
  * `[DONE]`. `sequence_number` counts from 0 and is the same for every reader; what no log holds (a heartbeat, the failure
  * of a log that cannot be read) repeats the last one. Thinking
- * is a reasoning item with a summary. Source: client-contract rows 44-51.
+ * is a reasoning item with a summary. Source: docs/wire/clients.md, "Responses".
  *
  * Text that was rewritten: the delta's event carries `millrace: { rewritten: <whole text> }` as in Chat Completions, and
  * the final response holds the text as it truly is.
@@ -78,7 +79,7 @@ export class ResponsesEncoder implements Encoder {
     return [added, this.#write("response.reasoning_summary_part.added", part)];
   }
 
-  #delta(block: Block, delta: string, extension: Json): WireEvent {
+  #delta(block: Block, delta: string, extension: JsonObject): WireEvent {
     const at = this.#place(block);
     if (block.kind === "text") {
       return this.#write("response.output_text.delta", { ...at, content_index: 0, delta, logprobs: [], ...extension });
@@ -123,21 +124,21 @@ export class ResponsesEncoder implements Encoder {
   }
 
   /** An item with the text that was sent of it. */
-  #item(block: Block, text: string, status: "in_progress" | "completed"): Json {
+  #item(block: Block, text: string, status: "in_progress" | "completed"): JsonObject {
     const sent = block.kind === "tool_call" ? { ...block, arguments: text } : { ...block, text };
     return itemOf(this.#context, sent, status);
   }
 
-  #place(block: Block): Json {
+  #place(block: Block): JsonObject {
     return { item_id: itemId(this.#context, block), output_index: block.index };
   }
 
-  #write(type: string, members: Json): WireEvent {
+  #write(type: string, members: JsonObject): WireEvent {
     return { name: type, data: JSON.stringify({ type, sequence_number: this.#sequence++, ...members }) };
   }
 
   /** An event that no log holds: with a number of its own, a client that goes on after it would miss one that is stored. */
-  #repeat(type: string, members: Json): WireEvent {
+  #repeat(type: string, members: JsonObject): WireEvent {
     return {
       name: type,
       data: JSON.stringify({ type, sequence_number: Math.max(0, this.#sequence - 1), ...members }),
@@ -146,7 +147,7 @@ export class ResponsesEncoder implements Encoder {
 }
 
 /** An item as it is added: its content comes with events of its own. */
-function bare(item: Json): Json {
+function bare(item: JsonObject): JsonObject {
   return item.type === "message" ? { ...item, content: [] } : item;
 }
 

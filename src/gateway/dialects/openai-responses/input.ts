@@ -41,7 +41,7 @@ const hostedItem =
  * Input items as messages: what the assistant said, thought and called in a row becomes one message, everything else one
  * each, in order.
  *
- * @throws MillraceError `invalid_request` with the path of an item that does not fit. Source: client-contract rows 48-50.
+ * @throws MillraceError `invalid_request` with the path of an item that does not fit. Source: docs/wire/clients.md, "Responses".
  */
 export function parseInput(input: z.infer<typeof inputSchema>): Message[] {
   if (typeof input === "string") return [{ role: "user", parts: textParts([input]) }];

@@ -1,8 +1,8 @@
 import type { TurnId } from "../../../base/ids.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { Message, Part } from "../../../log/request.ts";
 import type { Answer } from "../answer.ts";
 import { wireId } from "../wire-id.ts";
-import type { Json } from "./response-object.ts";
 
 /** A finished answer as the message that a later request continues from. */
 export function answerMessage(answer: Answer): Message {
@@ -28,12 +28,12 @@ export function answerMessage(answer: Answer): Message {
 }
 
 /** Messages of a request as the input items that they came from, each with an id of its own. */
-export function inputItems(messages: readonly Message[], turnId: TurnId): readonly Json[] {
+export function inputItems(messages: readonly Message[], turnId: TurnId): readonly JsonObject[] {
   const items = messages.flatMap(itemsOf);
   return items.map((item, i) => ({ id: `${wireId("item_", turnId)}_${i}`, ...item }));
 }
 
-function itemsOf(message: Message): Json[] {
+function itemsOf(message: Message): JsonObject[] {
   if (message.role === "tool") {
     return [
       { type: "function_call_output", status: "completed", call_id: message.callId, output: outputOf(message.parts) },
@@ -60,7 +60,7 @@ function itemsOf(message: Message): Json[] {
   return [...thought, ...said, ...calls];
 }
 
-function partOf(part: Part, kind: "input_text" | "output_text"): Json {
+function partOf(part: Part, kind: "input_text" | "output_text"): JsonObject {
   if (part.type === "image") {
     return { type: "input_image", detail: "auto", image_url: `data:${part.mimeType};base64,${part.base64}` };
   }

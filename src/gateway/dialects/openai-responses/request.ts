@@ -77,7 +77,7 @@ const echoed = [
  * A Responses request. `previous` are the messages of the response that it continues; instructions stand before them, and
  * those of the earlier response are not carried over, as the API has it.
  *
- * @throws MillraceError `invalid_request` with the path of the field. Source: client-contract rows 48-50.
+ * @throws MillraceError `invalid_request` with the path of the field. Source: docs/wire/clients.md, "Responses".
  */
 export function parseResponsesRequest(body: unknown, previous: readonly Message[]): ParsedResponse {
   const parsed = parseBody(responsesBody, body);

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
+import type { JsonObject } from "../../../base/json.ts";
 import type { Usage } from "../../../log/event.ts";
 import { type Answer, type Block, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
@@ -8,14 +9,13 @@ import { millraceUsage, usageOf } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import type { ResponsesWire } from "./request.ts";
 
-export type Json = Readonly<Record<string, unknown>>;
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
 /** What every response id begins with. */
 export const responsePrefix = "resp_";
 
 /** The `response` object of an answer as far as it goes. */
-export function responseObject(context: EncodeContext, answer: Answer): Json {
+export function responseObject(context: EncodeContext, answer: Answer): JsonObject {
   const wire = context.parsed.wire as ResponsesWire; // set by this dialect's own parser
   const { status, error, incomplete } = outcomeOf(answer, context.requestId);
   const ended = answer.end !== undefined;
@@ -50,7 +50,7 @@ export function responseObject(context: EncodeContext, answer: Answer): Json {
 }
 
 /** One block as an output item. Its id is made from the turn's, so that it is the same for every reader. */
-export function itemOf(context: EncodeContext, block: Block, status: ItemStatus): Json {
+export function itemOf(context: EncodeContext, block: Block, status: ItemStatus): JsonObject {
   const id = itemId(context, block);
   if (block.kind === "text") return { id, type: "message", status, role: "assistant", content: [textPart(block.text)] };
   if (block.kind === "thinking") {
@@ -69,11 +69,11 @@ export function itemId(context: EncodeContext, block: Block): string {
   return `${wireId(own, context.turnId)}_${block.index}`;
 }
 
-export function textPart(text: string): Json {
+export function textPart(text: string): JsonObject {
   return { type: "output_text", text, annotations: [], logprobs: [] };
 }
 
-export function summaryPart(text: string): Json {
+export function summaryPart(text: string): JsonObject {
   return { type: "summary_text", text };
 }
 
@@ -99,12 +99,12 @@ function outcomeOf(answer: Answer, requestId: string) {
     : { status: "incomplete", error: null, incomplete: { reason } };
 }
 
-function errorOf(error: ErrorRecord, requestId: string): Json {
+function errorOf(error: ErrorRecord, requestId: string): JsonObject {
   const { code, message, ...more } = openAiErrorBody(error, requestId);
   return { code, message, ...more };
 }
 
-function usageBody(usage: Usage): Json {
+function usageBody(usage: Usage): JsonObject {
   return {
     input_tokens: usage.promptTokens,
     input_tokens_details: { cached_tokens: usage.cachedPromptTokens ?? 0 },

@@ -1,14 +1,13 @@
+import type { JsonObject } from "../../../base/json.ts";
 import type { WireEvent } from "../dialect.ts";
 
-type Json = Record<string, unknown>;
-
 /**
- * The response as it stood at one event of its stream, items and text included: so that a client whose accumulator starts
- * there ends with the same response as one that saw everything. Source: facts/idempotent-streams.md, B1 ("snapshot-plus-suffix").
+ * The response as it stood at one event of its stream, with items and text. A client that starts there ends with the same
+ * response as one that saw everything. Source: docs/wire/clients.md, "Responses".
  */
 export class ResponseSnapshot {
   readonly #at: number;
-  #response: Json | undefined;
+  #response: JsonObject | undefined;
 
   /** `at`: the `sequence_number` of the event. */
   constructor(at: number) {
@@ -19,7 +18,7 @@ export class ResponseSnapshot {
   take(events: readonly WireEvent[]): number | undefined {
     for (const [part, { data }] of events.entries()) {
       if (!data.startsWith("{")) continue;
-      const event = JSON.parse(data) as Json; // the encoder wrote it
+      const event = JSON.parse(data) as JsonObject; // the encoder wrote it
       this.#response = accumulate(this.#response, event);
       if (event.sequence_number === this.#at) return part;
     }
@@ -34,20 +33,20 @@ export class ResponseSnapshot {
 }
 
 /** What a client knows of a response after one more event, by the API's own rules. */
-export function accumulate(response: Json | undefined, event: Json): Json {
-  if (typeof event.response === "object" && event.response !== null) return event.response as Json; // lifecycle events hold it whole
-  const output = [...((response?.output ?? []) as Json[])]; // a list of items, as responseObject makes it
+export function accumulate(response: JsonObject | undefined, event: JsonObject): JsonObject {
+  if (typeof event.response === "object" && event.response !== null) return event.response as JsonObject; // lifecycle events hold it whole
+  const output = [...((response?.output ?? []) as JsonObject[])]; // a list of items, as responseObject makes it
   const index = Number(event.output_index);
   output[index] = accumulateItem(output[index] ?? {}, event);
   return { ...response, status: "in_progress", output };
 }
 
-function accumulateItem(item: Json, event: Json): Json {
+function accumulateItem(item: JsonObject, event: JsonObject): JsonObject {
   const delta = String(event.delta);
   switch (event.type) {
     case "response.output_item.added":
     case "response.output_item.done":
-      return event.item as Json; // the member that these two events have
+      return event.item as JsonObject; // the member that these two events have
     case "response.content_part.added":
     case "response.content_part.done":
       return { ...item, content: [event.part] };
@@ -67,7 +66,7 @@ function accumulateItem(item: Json, event: Json): Json {
   }
 }
 
-function grown(parts: unknown, delta: string): Json {
+function grown(parts: unknown, delta: string): JsonObject {
   const [part] = parts as { text: string }[]; // the part was added, with its text, before it grows
   return { ...part, text: (part?.text ?? "") + delta };
 }

@@ -59,7 +59,7 @@ export function joinName(namespace: string | null | undefined, name: string): st
  * Functions and custom tools, those inside namespaces with them.
  *
  * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run
- * (`leaveOutHosted`). Source: client-contract rows 48 and 50.
+ * (`leaveOutHosted`). Source: docs/wire/clients.md, "Responses", "Hosted tools".
  */
 export function parseTools(tools: z.infer<typeof toolsSchema>): ParsedTools {
   const found: Tool[] = [];

@@ -63,7 +63,7 @@ export class AttachOrder {
 
   /** The attach is there now: all that came earlier and have not left are before it. `life`: of a client that counts its attaches. */
   come(name: StreamName, life: string | undefined): Place {
-    const key = keyOf(name);
+    const key = streamKeyOf(name);
     const stream = this.#streams.get(key) ?? { here: new Set(), came: 0, taken: 0 };
     this.#streams.set(key, stream);
     const before = [...stream.here].filter((other) => other.life === undefined || other.life !== life);
@@ -102,7 +102,7 @@ export class AttachOrder {
   }
 }
 
-function keyOf({ caller, name, clientKey }: StreamName): string {
+function streamKeyOf({ caller, name, clientKey }: StreamName): string {
   const parts = JSON.stringify([caller, name, clientKey?.reveal() ?? ""]);
   return createHash("sha256").update(parts).digest("base64url");
 }

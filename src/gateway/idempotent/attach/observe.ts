@@ -2,7 +2,7 @@ import type { Clock } from "../../../base/clock.ts";
 import type { StreamTurns } from "../../../turns/attach/attachment.ts";
 import { readPayload } from "../../dialects/idempotent/client-message.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
-import type { StreamState } from "../stream/stream-state.ts";
+import type { StreamProgress } from "../stream/stream-progress.ts";
 
 /** How often an observer looks for what the writing client sent: nobody tells him. A row of docs/retries.md; ms. */
 const lookEveryMs = 1_000;
@@ -11,7 +11,7 @@ const lookEveryMs = 1_000;
 export async function followState(
   streams: Pick<StreamTurns, "attach">,
   { name }: Pick<AttachAsk, "name">,
-  state: StreamState,
+  state: StreamProgress,
   clock: Clock,
   onChange: () => void,
   signal: AbortSignal,

@@ -8,8 +8,8 @@ import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { Incoming } from "../rpc/incoming.ts";
 import type { Quotas } from "../stream/quotas.ts";
 import { readStored, type StoredStream } from "../stream/stored-stream.ts";
+import { StreamProgress } from "../stream/stream-progress.ts";
 import { StreamSession } from "../stream/stream-session.ts";
-import { StreamState } from "../stream/stream-state.ts";
 import type { AttachOrder } from "./attach-order.ts";
 import { takesOver } from "./take-over.ts";
 
@@ -24,7 +24,7 @@ export interface StreamParts extends RpcParts {
 export interface OpenAttach {
   readonly ask: AttachAsk;
   readonly attachment: Attachment;
-  readonly state: StreamState;
+  readonly state: StreamProgress;
   readonly stored: StoredStream;
   readonly session: StreamSession;
   readonly turnId: TurnId | undefined;
@@ -78,7 +78,7 @@ export async function openAttach(
     }
     place?.take();
     attachment = await streams.attach(ask.name, ask.intent, ask);
-    const state = new StreamState(attachment.accepted);
+    const state = new StreamProgress(attachment.accepted);
     const stored = await readStored(attachment, state, ask, stopping);
     noteReturn(parts, ask, state);
     const keep = (bytes: number) => quotas.keep(caller, bytes);
@@ -95,7 +95,7 @@ export async function openAttach(
 function noteReturn(
   { meter, clock }: StreamParts,
   { intent, cursor, client }: AttachAsk,
-  { turns }: StreamState,
+  { turns }: StreamProgress,
 ): void {
   const turnId = turns.at(-1);
   if (turnId === undefined || intent === "observe") return;

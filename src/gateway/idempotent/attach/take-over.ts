@@ -3,7 +3,7 @@ import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } fro
 import type { Attachment, StreamTurns } from "../../../turns/attach/attachment.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { Incoming } from "../rpc/incoming.ts";
-import { StreamState } from "../stream/stream-state.ts";
+import { StreamProgress } from "../stream/stream-progress.ts";
 import type { Place } from "./attach-order.ts";
 
 type Streams = Pick<StreamTurns, "attach">;
@@ -50,7 +50,7 @@ async function livesUntilFree(place: Place, signal: AbortSignal): Promise<boolea
 
 /** Whether any of it is not stored: who comes back says again all that was not acknowledged, and maybe to another gateway. */
 async function isNews(streams: Streams, name: Name, said: readonly ClientMessage[]): Promise<boolean> {
-  const state = new StreamState((await observed(streams, name))?.accepted ?? []);
+  const state = new StreamProgress((await observed(streams, name))?.accepted ?? []);
   return said.some(({ seqno, request }) => {
     if (seqno !== undefined) return seqno >= state.accepted;
     return (request.case === "abort" || request.case === "close") && !state.has(request.case);

@@ -35,9 +35,9 @@ export function namesStream(headers: Headers): boolean {
 }
 
 /**
- * The headers of an attach, checked before anything is looked up: what is wrong with them says nothing of any stream.
+ * The headers of an attach, checked before a stream is looked up, so that a refusal tells nothing about a stream.
  *
- * @throws MillraceError `invalid_request` with the header at fault. Source: facts/idempotent-streams.md, A5, R14.
+ * @throws MillraceError `invalid_request` with the header at fault. Source: docs/wire/idempotent-streams.md, "Headers".
  */
 export function parseAttach(headers: Headers, caller: string): AttachAsk {
   const cursor = parseCursor(headers.get(cursorHeader)?.trim() || beforeFirst);

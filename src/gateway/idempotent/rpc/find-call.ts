@@ -19,8 +19,8 @@ export interface RefusedCall {
 export type FoundCall = { readonly handle: UniversalHandler } | { readonly refused: RefusedCall };
 
 /**
- * The method that is called, or what no repetition of the call mends. Connect itself says the latter by a bare status, and an original
- * client would go on trying for ever (R15). `methods`: by path. Source: facts/idempotent-streams.md, A7 (rows 15 and 17).
+ * The method that is called, or a refusal that no repetition would change. Connect itself would answer a bare status, and an
+ * original client would then try for ever. `methods`: by path. Source: docs/wire/idempotent-streams.md, "Client algorithm".
  */
 export function findCall(
   request: RpcRequest,

@@ -29,7 +29,10 @@ export interface RpcServerOptions {
   readonly mostBytes: number;
 }
 
-/** Answers calls. What a call fails for before its method gets to it has details too (R15). */
+/**
+ * Answers calls. A failure before the method is reached has details too.
+ * Source: docs/wire/idempotent-streams.md, "What a server must do".
+ */
 export function rpcServer(options: RpcServerOptions): (request: RpcRequest, response: RpcResponse) => void {
   const { routes, contextValues, mostBytes } = options;
   const router = createConnectRouter({

@@ -6,8 +6,9 @@ import type { RpcRequest, RpcResponse } from "../../http/rpc-handler.ts";
 import type { RefusedCall } from "./find-call.ts";
 
 /**
- * Refuses a call before its body is read, with all that the error carries: a stream is answered 200 and an end that says why,
- * since clients read no details from another status; any other call gets the status and JSON. Source: facts/idempotent-streams.md, A4.
+ * Refuses a call before its body is read, with all that the error carries. A stream is answered 200 and an end that says why,
+ * since clients read no details from another status. Any other call gets the status and JSON. Source:
+ * docs/wire/idempotent-streams.md, "Bytes".
  */
 export function writeRefusal(
   request: RpcRequest,

@@ -5,11 +5,11 @@ import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { Bell } from "./bell.ts";
 import { chainDigest } from "./chain.ts";
 import { waitsForResults } from "./read-answer.ts";
-import type { StreamState } from "./stream-state.ts";
+import type { StreamProgress } from "./stream-progress.ts";
 
 export interface LiveChunksOptions {
   readonly reading: Pick<Attachment, "read">;
-  readonly state: StreamState;
+  readonly state: StreamProgress;
   /** Has `bell` rung whenever the state may have changed. */
   readonly tell: (bell: Bell) => void;
   readonly cursor: string;

@@ -7,7 +7,7 @@ import { beforeFirst } from "../../dialects/idempotent/event-id.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import { chainDigest } from "./chain.ts";
 import { waitsForResults } from "./read-answer.ts";
-import type { StreamState } from "./stream-state.ts";
+import type { StreamProgress } from "./stream-progress.ts";
 
 /** A stream as its logs hold it at an attach. */
 export interface StoredStream {
@@ -20,14 +20,15 @@ export interface StoredStream {
 }
 
 /**
- * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent (R14, G10).
+ * Reads all that a stream's logs hold now, and checks the cursor against it before anything is sent. Source:
+ * docs/wire/idempotent-streams.md, "Rules that follow".
  *
  * @throws MillraceError `expired` when part of it is no longer kept, and with reason `diverged` for a cursor that is not in
  *   it, or whose digest is another one.
  */
 export async function readStored(
   reading: StreamReading,
-  state: StreamState,
+  state: StreamProgress,
   ask: Pick<AttachAsk, "cursor" | "chain">,
   signal: AbortSignal,
 ): Promise<StoredStream> {

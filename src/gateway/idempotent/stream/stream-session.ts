@@ -17,18 +17,18 @@ import { firstTurn, nextTurn } from "../attach/next-turn.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import { Bell } from "./bell.ts";
 import { type EndedAnswer, readAnswer } from "./read-answer.ts";
-import type { StreamState } from "./stream-state.ts";
+import type { StreamProgress } from "./stream-progress.ts";
 
 export interface SessionOptions {
   readonly attachment: Attachment;
-  readonly state: StreamState;
+  readonly state: StreamProgress;
   readonly ask: AttachAsk;
   readonly models: Pick<Models, "resolve">;
   /** Told of each new message before it is stored, in bytes; throws where that is too much. */
   readonly keep: (bytes: number) => void;
   /** Told of each turn that a message started. */
   readonly onTurn: (turn: StartedTurn) => void;
-  /** Whether a message that comes before its turn waits for the missing one: not on an ordered connection (R18). */
+  /** Whether a message that comes before its turn waits for the missing one. False on an ordered connection. */
   readonly waitsForGaps: boolean;
 }
 

@@ -18,7 +18,7 @@ export interface PollTiming {
 
 export const defaultPolling: PollTiming = { waitMs: 15_000, lingerMs: 5, idleMs: 30_000 };
 
-/** What one poll answers at most. Source: facts/idempotent-streams.md, C6 (bounded replay). */
+/** Most messages in the answer to one poll. Source: docs/wire/idempotent-streams.md, "Rules that follow". */
 const mostMessages = 256;
 const mostBytes = 256 * 1024;
 

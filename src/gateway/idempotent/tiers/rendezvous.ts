@@ -14,7 +14,7 @@ export interface Append {
   readonly bytes: number;
 }
 
-/** What waits for whom, and how much of it. Source: facts/idempotent-streams.md, A9. */
+/** How long and how much waits until the two ways of an attach meet. Source: docs/wire/idempotent-streams.md, "Tiers". */
 export interface RendezvousLimits {
   /** How long a way down without headers waits for its first append, ms. */
   readonly parkMs: number;
@@ -73,7 +73,7 @@ export class Rendezvous {
 
   /** @throws ConnectError `unavailable` when the attach is over, `resource_exhausted` when too much waits. */
   append(caller: string, requestId: string, append: Append): void {
-    const key = keyOf(caller, requestId);
+    const key = attachKeyOf(caller, requestId);
     if (this.#isOver(key)) throw over();
     const held = this.#meetings.get(key);
     const { mostBytes, mostUnclaimed, mostAppends } = this.#limits;
@@ -87,7 +87,7 @@ export class Rendezvous {
 
   /** The way up of an attach whose way down is here, until the signal says that its client left. Throws `already_exists` when it has one. */
   claim(caller: string, requestId: string, signal: AbortSignal): WayUp {
-    const key = keyOf(caller, requestId);
+    const key = attachKeyOf(caller, requestId);
     const held = this.#meetings.get(key);
     const meeting = held === undefined || held.isLeft ? this.#meet(key) : held;
     if (meeting.claimed.aborted)
@@ -250,7 +250,7 @@ class Meeting {
   }
 }
 
-function keyOf(caller: string, requestId: string): string {
+function attachKeyOf(caller: string, requestId: string): string {
   return JSON.stringify([caller, requestId]);
 }
 

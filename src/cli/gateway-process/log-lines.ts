@@ -5,7 +5,7 @@ import type { Io } from "../terminal/io.ts";
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 
 /** JSON lines on stderr: level, time, event name and plain fields. What reaches it holds no prompt, answer or secret. */
-export function openLog(io: Pick<Io, "stderr">, level: (typeof logLevels)[number]): GatewayLog {
+export function openLogLines(io: Pick<Io, "stderr">, level: (typeof logLevels)[number]): GatewayLog {
   const destination: DestinationStream = { write: (line) => void io.stderr.write(line) };
   const logger = pino(
     {

@@ -8,8 +8,8 @@ import { exitCodeOf, exitCodes } from "./terminal/exit-codes.ts";
 import type { Io } from "./terminal/io.ts";
 import { openOutput } from "./terminal/output.ts";
 
-/** Runs one command line of these commands and answers its exit code. Only the entry file exits. */
-export async function runCommands(argv: readonly string[], io: Io, available: readonly Command[]): Promise<number> {
+/** Runs one command line with these commands and returns its exit code. Only the entry file exits. */
+export async function dispatch(argv: readonly string[], io: Io, available: readonly Command[]): Promise<number> {
   const { wanted, rest } = takeColour(argv);
   const colour = colours[wanted];
   if (colour === undefined) {

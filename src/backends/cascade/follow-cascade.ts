@@ -41,7 +41,7 @@ export interface FollowOptions {
  * Polls a turn to its end and gives what each poll brought as one batch; the last event is terminal. One poll at a time; each
  * asks for what may have changed. Rejects with the signal's reason when it aborts, wherever that meets it.
  */
-export async function* followTurn<State extends FollowerState, Snapshot>(
+export async function* followCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   from: StartPoint,
   cascadeId: CascadeId,

@@ -8,7 +8,7 @@ import { unreadFields } from "../../dialects/idempotent/unread.ts";
  * What a stream has come to: nothing but what its accepted messages and the logs of its turns say, so that every attach
  * and every process finds the same.
  */
-export class StreamState {
+export class StreamProgress {
   #accepted = 0;
   readonly #turns: TurnId[] = [];
   #results = new Map<string, ToolResult>();

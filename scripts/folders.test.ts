@@ -1,0 +1,26 @@
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+
+const root = join(import.meta.dirname, "..");
+
+/** Folders of `src` with files of their own, but for recorded inputs and what is generated below `src/proto`. */
+function foldersOfTree(): readonly string[] {
+  const files = globSync("src/**/*.{ts,tsx}", { cwd: root });
+  const folders = new Set(files.map((file) => `${dirname(file)}/`));
+  return [...folders]
+    .filter((folder) => !/\/fixtures\/|^src\/proto\/.|^src\/$/.test(folder))
+    .toSorted((a, b) => a.localeCompare(b, "en"));
+}
+
+function foldersOfPage(): readonly string[] {
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  return [...page.matchAll(/^\| `(src\/[\w/-]+\/)` \| ([^|]+) \|/gm)]
+    .map(([, folder = "", words = ""]) => (words.trim() === "" ? `${folder} without words` : folder))
+    .filter((folder) => folder !== "src/proto/")
+    .toSorted((a, b) => a.localeCompare(b, "en"));
+}
+
+test("each folder of src has one line in docs/architecture.md, and each line its folder", () => {
+  expect(foldersOfPage()).toEqual(foldersOfTree());
+});
