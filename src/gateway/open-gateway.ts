@@ -4,6 +4,7 @@ import { announceTurns } from "./answers/turn-starts.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
 import { openGuard } from "./http/guard.ts";
+import { type Handovers, openHandovers } from "./http/handovers.ts";
 import { type Listening, type ListenOptions, listen } from "./http/listen.ts";
 import { serveNode } from "./http/node-adapter.ts";
 import { guarded, isFor, type RpcHandler } from "./http/rpc-handler.ts";
@@ -30,6 +31,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     turns: options.starts === undefined ? announced.turns : options.turns,
     starts: options.starts ?? announced.starts,
     sessions: openSessions(options.clock, options.sessionStore),
+    handovers: openHandovers(),
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
     waits: { ...defaultTiming, ...options.timing },
     metrics: options.metrics ?? new GatewayMetrics(options.version),
@@ -46,7 +48,8 @@ export function openGateway(options: GatewayOptions): OpenGateway {
           handleRpc(incoming, outgoing);
           return;
         }
-        serveNode(handle, incoming, outgoing).catch((error: unknown) => {
+        const accept = (request: Request) => gateway.handovers.accept(request, incoming.socket);
+        serveNode(handle, incoming, outgoing, accept).catch((error: unknown) => {
           gateway.log.write("error", "response broke", { error: error instanceof Error ? error.stack : String(error) });
           outgoing.destroy();
         });
@@ -57,13 +60,14 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       });
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
-      return { ...listening, close: () => closeBoth(listening, rpc) };
+      return { ...listening, close: () => closeBoth(listening, rpc, gateway.handovers) };
     },
   };
 }
 
 /** What speaks another protocol ends its streams first, so that their clients hear why. */
-async function closeBoth(listening: Listening, rpc: RpcHandler | undefined): Promise<void> {
+async function closeBoth(listening: Listening, rpc: RpcHandler | undefined, handovers: Handovers): Promise<void> {
   if (rpc?.close !== undefined) await bestEffort(rpc.close());
+  await bestEffort(handovers.close()); // while the connections still tell what was read
   await listening.close();
 }

@@ -74,6 +74,7 @@ export async function twinsOf(
     const [twin] = await store.list({ caller, idempotencyKey, limit: 1 });
     return { ...(twin && { twin }), attended: [], same: [] };
   }
+  if (implicitJoins) await asked.settle?.();
   const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
   if (!implicitJoins) return { attended: [], same: records };
   const twins = records.map((record) => ({ record, attended: isAttended(record) }));

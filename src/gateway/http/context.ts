@@ -10,6 +10,7 @@ import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { GatewayOptions } from "../options.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Caller } from "./guard.ts";
+import type { Handovers } from "./handovers.ts";
 import type { Timing } from "./timing.ts";
 
 /** What every route has of its request. */
@@ -31,6 +32,7 @@ export interface Gateway extends GatewayOptions {
   readonly metrics: GatewayMetrics;
   readonly starts: TurnStarts;
   readonly sessions: DashboardSessions;
+  readonly handovers: Handovers;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */

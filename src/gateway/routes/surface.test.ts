@@ -7,6 +7,7 @@ import { openSessions } from "../dashboard/dashboard-sessions.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
+import { openHandovers } from "../http/handovers.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { defaultTiming } from "../http/timing.ts";
 import { GatewayMetrics } from "../metrics/metrics.ts";
@@ -44,6 +45,7 @@ describe("the list of routes", () => {
         waits: defaultTiming,
         metrics: new GatewayMetrics("0"),
         starts: { subscribe: () => () => {} },
+        handovers: openHandovers(),
         sessions: openSessions(clock),
       },
       { keys: [], hosts: new Set(), origins: new Set() },
