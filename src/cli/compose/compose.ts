@@ -38,6 +38,7 @@ import { type AskingOptions, composeUpstream } from "./compose-upstream.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import { trajectoryNotes } from "./own-cascades.ts";
 import type { RedisAddress } from "./redis-address.ts";
+import { StartingIde } from "./starting-ide.ts";
 import { streamQuotasOf } from "./stream-quotas.ts";
 
 export interface ComposeOptions extends AskingOptions {
@@ -110,7 +111,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     onProblem: (agent, error) => log.write("warn", "agent_models_unread", { agent, error: describe(error) }),
   });
   const { agents, backends, journal } = upstream;
-  const models = noting(upstream.models, ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens));
+  const starting = new StartingIde(finder, clock);
+  const models = noting(upstream.models, starting, ({ uid, contextTokens: tokens }) => contextTokens.set(uid, tokens));
   const { storeFile, redis, logKeyFile } = options;
   const where = redis?.shown ?? storeFile;
   let reopenHistory = () => {};
@@ -152,7 +154,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   reopenHistory = () => meter.history.reopen();
   const inner = openTurns({
     store,
-    backends,
+    backends: {
+      choose: (prompt, signal) => starting.onceThere(() => backends.choose(prompt, signal), signal),
+      holding: (...asked) => backends.holding(...asked),
+    },
     clock,
     graceMs: options.graceMs,
     implicitJoins: options.implicitJoins,
@@ -236,8 +241,8 @@ function bytesOf(file: string): number {
   return [file, `${file}-wal`].reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0);
 }
 
-/** The same models, each of which is told on when a list or a name is answered. */
-function noting(models: Models, note: (model: Model) => void): Models {
+/** The same models, each of which is told on when a list or a name is answered. A name waits for an IDE that is starting. */
+function noting(models: Models, starting: StartingIde, note: (model: Model) => void): Models {
   return {
     nameOf: (uid) => models.nameOf(uid),
     async list(options, signal) {
@@ -246,7 +251,7 @@ function noting(models: Models, note: (model: Model) => void): Models {
       return list;
     },
     async resolve(name, effort, signal) {
-      const resolution = await models.resolve(name, effort, signal);
+      const resolution = await starting.onceThere(() => models.resolve(name, effort, signal), signal);
       note(resolution.model);
       return resolution;
     },
