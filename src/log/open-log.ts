@@ -207,6 +207,8 @@ class Log implements LogStore {
       ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
       ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
     });
+    // under a key there is one turn at most: one that has expired is never answered by another prompt, also where it cannot be noted
+    if (idempotencyKey !== undefined) for (const row of rows) await this.#refuseExpired(row);
     return this.#recordsOf(rows, keyless);
   }
 

@@ -207,7 +207,7 @@ export interface LogStore extends StreamStore {
   noteDelivered(turnId: TurnId): Promise<void>;
   /** Undefined when unknown. */
   get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
-  /** Newest first, without the expired ones; those that a client sealed as `sealed`. */
+  /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
   remove(turnId: TurnId): Promise<void>;

@@ -1,8 +1,9 @@
+import { readFileSync } from "node:fs";
 import { platform } from "node:os";
 import { describe, expect, test } from "vitest";
 import { clientProcess } from "../support/frozen-client.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
-import { model, patience, patienceMs, sharedWorld } from "../support/world.ts";
+import { gateway, model, patience, patienceMs, sharedWorld } from "../support/world.ts";
 
 const rounds = 8;
 const world = sharedWorld(["--continuity", "off"]);
@@ -23,8 +24,7 @@ const requests: readonly { readonly how: string; readonly path: string; readonly
   },
 ];
 
-async function get(path: string): Promise<string> {
-  const { url, key } = world().served;
+async function get(path: string, { url, key }: GatewayProcess): Promise<string> {
   return (await fetch(url + path, { headers: { authorization: `Bearer ${key}` }, signal: patience() })).text();
 }
 
@@ -33,14 +33,14 @@ interface Shown {
   readonly delivered: boolean;
 }
 
-async function newestTurn(): Promise<Shown | undefined> {
-  return (JSON.parse(await get("/v1/turns?limit=1")) as { data: Shown[] }).data[0];
+async function newestTurn(served: GatewayProcess): Promise<Shown | undefined> {
+  return (JSON.parse(await get("/v1/turns?limit=1", served)) as { data: Shown[] }).data[0];
 }
 
 /** Resolves once the operating system has the whole answer. */
-async function untilHandedOver(): Promise<void> {
-  await expect.poll(async () => (await newestTurn())?.status, { timeout: patienceMs }).toBe("finished");
-  await expect.poll(() => get("/metrics"), { timeout: patienceMs }).toMatch(/^millrace_streams_open 0$/m);
+async function untilHandedOver(served: GatewayProcess): Promise<void> {
+  await expect.poll(async () => (await newestTurn(served))?.status, { timeout: patienceMs }).toBe("finished");
+  await expect.poll(() => get("/metrics", served), { timeout: patienceMs }).toMatch(/^millrace_streams_open 0$/m);
 }
 
 async function prompts(text: string): Promise<number> {
@@ -64,15 +64,15 @@ async function ask({ url, key }: GatewayProcess, path: string, body: object) {
 }
 
 /** A client that is frozen in the middle of its answer, which then ends. */
-async function frozenClient(path: string, body: object, text: string) {
-  const { ide, served } = world();
+async function frozenClient(path: string, body: object, text: string, served = world().served) {
+  const { ide } = world();
   const client = clientProcess({ url: served.url, key: served.key, path, body });
   const streams = "stream" in body;
   await (streams ? client.reading : client.sent);
   await untilPrompts(text, 1);
   client.freeze();
   await ide.release();
-  await untilHandedOver();
+  await untilHandedOver(served);
   return client;
 }
 
@@ -104,10 +104,35 @@ describe.skipIf(platform() !== "linux").each(requests)(
     test("and stays so does not count as one that has its answer", async () => {
       const text = question("frozen.");
       const client = await frozenClient(path, body(text), text);
-      expect(await newestTurn()).toMatchObject({ delivered: false });
+      expect(await newestTurn(world().served)).toMatchObject({ delivered: false });
       expect((await ask(world().served, path, body(text))).joined).toBe("implicit");
       expect(await prompts(text)).toBe(1);
       await client.kill();
     });
   },
 );
+
+test.skipIf(platform() !== "linux")(
+  "a client that stays frozen until the gateway closes its idle connection is given its answer when it asks again",
+  async () => {
+    const env = { MILLRACE_IDLE_SECONDS: "1" };
+    const served = await gateway({ home: world().ide.home, args: ["--continuity", "off"], env });
+    const text = "[[sim: size=300 hold-after=60]] closed by the gateway.";
+    const path = "/v1/chat/completions";
+    const body = { model, stream: true, messages: messages(text) };
+    const client = await frozenClient(path, body, text, served);
+    await expect.poll(() => endsClosedBy(served), { timeout: patienceMs }).toBe(1);
+    await client.kill();
+    const again = ask(served, path, body);
+    await Promise.race([again, untilPrompts(text, 2)]);
+    expect(await prompts(text)).toBe(1);
+    expect((await again).joined).toBe("implicit");
+  },
+);
+
+/** How many clients of the gateway have been told that it closed their connection, and have not closed their end. */
+function endsClosedBy({ url }: GatewayProcess): number {
+  const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, "0");
+  const closeWait = new RegExp(`^\\s*\\d+: \\w+:\\w+ \\w+:${port} 08 `, "gm");
+  return readFileSync("/proc/net/tcp", "utf8").match(closeWait)?.length ?? 0;
+}
