@@ -77,6 +77,8 @@ export interface AppendRows {
 
 export interface RowFilter {
   readonly open?: boolean;
+  /** A medium may leave out the rows of this owner; who asks does it otherwise. */
+  readonly exceptOwner?: string;
   readonly caller?: string;
   readonly matchIndex?: string;
   readonly sessionIndex?: string;

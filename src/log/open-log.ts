@@ -95,8 +95,11 @@ class Log implements LogStore {
     return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec), readAll };
   }
 
-  async listRunning(): Promise<readonly TurnRecord[]> {
-    return this.#recordsOf(await this.#medium.list({ open: true, limit: Number.MAX_SAFE_INTEGER }), "runner");
+  async listRunning({ exceptOwner }: { readonly exceptOwner?: string } = {}): Promise<readonly TurnRecord[]> {
+    const open = { open: true, limit: Number.MAX_SAFE_INTEGER };
+    const rows = await this.#medium.list(exceptOwner === undefined ? open : { ...open, exceptOwner });
+    const wanted = rows.filter(({ owner }) => owner !== exceptOwner);
+    return this.#recordsOf(wanted, "runner");
   }
 
   async readAfter(

@@ -161,8 +161,8 @@ export interface LogStore extends StreamStore {
    * `flush: false` a power cut may still lose it, until the first event is durable or a grace time is noted; a crash may not.
    */
   create(turn: NewTurn, owner: string, clientKey?: Secret, options?: { readonly flush?: boolean }): Promise<Created>;
-  /** Running turns, newest first, also those that a client sealed: for whoever may have to run them. */
-  listRunning(): Promise<readonly TurnRecord[]>;
+  /** Running turns, newest first, also those that a client sealed: for whoever may have to run them. `exceptOwner`: none of its own. */
+  listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
   /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
   /**

@@ -29,7 +29,7 @@ export interface AdoptionOptions extends Planning {
 export async function adoptOrphans(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
   const { store, clock, owner, ownerIsGone = () => false, running, onProblem, onAdopted, again } = options;
   const left = (record: TurnRecord) => (record.owner === owner ? again.has(record.turnId) : ownerIsGone(record.owner));
-  for (const { turnId, graceMs } of await orphans(store, owner, clock.now(), left)) {
+  for (const { turnId, graceMs } of await orphans(store, owner, clock.now(), left, again.size > 0)) {
     if (signal.aborted) return;
     try {
       again.delete(turnId);

@@ -6,15 +6,16 @@ export const renewEveryMs = 3_000;
 
 /**
  * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless `isLeft`
- * knows better.
+ * knows better; without `ownToo` they are not looked at.
  */
 export async function orphans(
   store: Pick<LogStore, "listRunning" | "owners">,
   self: string,
   nowMs: number,
   isLeft: (turn: TurnRecord) => boolean,
+  ownToo: boolean,
 ): Promise<readonly TurnRecord[]> {
-  const open = await store.listRunning();
+  const open = await store.listRunning(ownToo ? {} : { exceptOwner: self }); // reading hundreds of its own holds up everything else
   if (open.every((turn) => turn.owner === self && !isLeft(turn))) return [];
   const owners = await store.owners();
   const isOverdue = (owner: string) => owner !== self && (owners.get(owner) ?? 0) <= nowMs;

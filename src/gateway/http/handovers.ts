@@ -77,14 +77,14 @@ class OpenHandovers implements Handovers {
       await sleep(readSoonMs);
       await this.#look(same);
     }
-    await Promise.all([...same].map(({ noting }) => noting));
+    await Promise.all([...same].flatMap(({ noting }) => noting ?? []));
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#look(this.#bySocket.values());
     this.#closed = true;
-    const noting = [...this.#byAsked.values()].flatMap((same) => [...same].map((held) => held.noting));
+    const noting = [...this.#byAsked.values()].flatMap((same) => [...same].flatMap((held) => held.noting ?? []));
     for (const held of this.#bySocket.values()) this.#forget(held);
     await Promise.all(noting);
   }

@@ -115,10 +115,11 @@ class Live implements LiveLog {
     return held;
   }
 
-  async listRunning(): Promise<readonly TurnRecord[]> {
-    const stored = (await this.#health.orDegraded(() => this.#store.listRunning())) ?? [];
-    const here = this.#turns.all().filter((live) => !live.isKnown && live.outcome === undefined);
-    return here.length === 0 ? stored : [...here.map((live) => this.#recordOf(live)), ...stored];
+  async listRunning(...options: Parameters<LogStore["listRunning"]>): Promise<readonly TurnRecord[]> {
+    const stored = (await this.#health.orDegraded(() => this.#store.listRunning(...options))) ?? [];
+    const unstored = this.#turns.all().filter((live) => !live.isKnown && live.outcome === undefined);
+    const here = unstored.map((live) => this.#recordOf(live)).filter(({ owner }) => owner !== options[0]?.exceptOwner);
+    return here.length === 0 ? stored : [...here, ...stored];
   }
 
   async claim(turnId: TurnId, owner: string): Promise<Claimed | undefined> {

@@ -235,10 +235,22 @@ export class SqliteMedium implements LogMedium {
     return row === undefined ? undefined : turnRowOf(row);
   }
 
-  async list({ open, caller, matchIndex, sessionIndex, keyIndex, limit }: RowFilter): Promise<readonly TurnRow[]> {
+  async list({
+    open,
+    exceptOwner,
+    caller,
+    matchIndex,
+    sessionIndex,
+    keyIndex,
+    limit,
+  }: RowFilter): Promise<readonly TurnRow[]> {
     const where = keyIndex === undefined ? ["erased_at_ms IS NULL"] : ["TRUE"]; // under a key, a tombstone says that it expired
     const values: SQLInputValue[] = [];
     if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
+    if (exceptOwner !== undefined) {
+      where.push("owner <> ?");
+      values.push(exceptOwner);
+    }
     const equal = { caller, match_index: matchIndex, session_index: sessionIndex, key_index: keyIndex };
     for (const [column, value] of Object.entries(equal)) {
       if (value === undefined) continue;
