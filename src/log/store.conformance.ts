@@ -354,9 +354,9 @@ export function describeLogStore(
           expect(await graceMs()).toBe(longest);
         }
         expect(await store.listRunning()).toMatchObject([{ turnId, graceMs: Infinity }]);
-        expect(await store.listRunning({ exceptOwner: "o" })).toEqual([]);
+        expect(await store.listRunning({ exceptOwner: "owner-1" })).toEqual([]);
         expect((await store.claim(turnId, "o2"))?.record.graceMs).toBe(Infinity);
-        expect(await store.listRunning({ exceptOwner: "o" })).toMatchObject([{ turnId }]);
+        expect(await store.listRunning({ exceptOwner: "owner-1" })).toMatchObject([{ turnId }]);
       });
 
       test("with one caller's key are one turn, whoever comes second", async () => {
