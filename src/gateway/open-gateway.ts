@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
 import { openGuard } from "./http/guard.ts";
+import { openHandovers } from "./http/handovers.ts";
 import { type Listening, type ListenOptions, listen } from "./http/listen.ts";
 import { serveNode } from "./http/node-adapter.ts";
 import { guarded, isFor } from "./http/rpc-handler.ts";
@@ -29,6 +31,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     stopping: stopping.signal,
     events: options.events ?? new Emitter(),
     sessions: openSessions(options.clock, options.sessionStore),
+    handovers: openHandovers(),
     limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
     waits: { ...defaultTiming, ...options.timing },
     metrics: options.metrics ?? new GatewayMetrics(options.version),
@@ -45,7 +48,8 @@ export function openGateway(options: GatewayOptions): OpenGateway {
           handleRpc(incoming, outgoing);
           return;
         }
-        serveNode(handle, incoming, outgoing).catch((error: unknown) => {
+        const accept = (request: Request) => gateway.handovers.accept(request, incoming.socket);
+        serveNode(handle, incoming, outgoing, accept).catch((error: unknown) => {
           gateway.log.write("error", "response broke", { error: error instanceof Error ? error.stack : String(error) });
           outgoing.destroy();
         });
@@ -60,7 +64,11 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       });
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
-      return listening;
+      const close = async () => {
+        await bestEffort(gateway.handovers.close()); // while the connections still tell what was read
+        await listening.close();
+      };
+      return { ...listening, close };
     },
   };
 }

@@ -46,7 +46,7 @@ export class ScriptedTurns implements Turns {
     if (joined !== undefined) return joined;
     this.started.push(turn);
     const turnId = newTurnId(this.#clock.now());
-    const { retry: _retry, graceMs = 120_000, ...kept } = turn;
+    const { retry: _retry, settle: _settle, graceMs = 120_000, ...kept } = turn;
     const now = this.#clock.now();
     const record: TurnRecord = {
       ...structuredClone(kept),

@@ -354,7 +354,9 @@ export function describeLogStore(
           expect(await graceMs()).toBe(longest);
         }
         expect(await store.listRunning()).toMatchObject([{ turnId, graceMs: Infinity }]);
+        expect(await store.listRunning({ exceptOwner: "owner-1" })).toEqual([]);
         expect((await store.claim(turnId, "o2"))?.record.graceMs).toBe(Infinity);
+        expect(await store.listRunning({ exceptOwner: "owner-1" })).toMatchObject([{ turnId }]);
       });
 
       test("that run are listed for whoever may have to run them, without those of one owner where that is asked", async () => {

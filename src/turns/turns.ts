@@ -35,10 +35,15 @@ export interface StartTurn {
    * its reader is not known to be gone.
    */
   readonly retry?: boolean;
+  /** Finds out whether the clients of earlier answers to this request have read them, where that is not known yet. */
+  readonly settle?: () => Promise<void>;
 }
 
 /** What tells whether the turn of a request is there already: who asks for what, under which key; and how long it is to go on then. */
-export type JoinTurn = Pick<StartTurn, "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs">;
+export type JoinTurn = Pick<
+  StartTurn,
+  "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs" | "settle"
+>;
 
 /** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {

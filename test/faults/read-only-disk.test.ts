@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -65,3 +66,25 @@ for (const [fault, { begin, end }] of Object.entries(faults)) {
     );
   }
 }
+
+test.skipIf(!mayMount)(
+  "a key whose answer expired is refused by a log that can only be read, and sends no second prompt",
+  async () => {
+    const home = temporaryHome();
+    const disk = smallDisk(16);
+    const ide = await simulator({ home, turn: { rate: "instant", size: 40 } });
+    const folder = join(disk.folder, "data");
+    const start = () => gateway({ home, env: { MILLRACE_HOME: folder }, args: ["--continuity", "off"] });
+    const first = await start();
+    await asked(first, "held", "held");
+    await first.stop();
+    const database = new DatabaseSync(join(folder, "turns.db")); // as if two hours had gone by
+    database.exec("UPDATE turns SET expires_at_ms = 1");
+    database.close();
+
+    disk.readOnly(true);
+    const second = await start();
+    await expect(asked(second, "held", "held")).rejects.toMatchObject({ status: 410, code: "expired" });
+    expect((await ide.report()).messages).toHaveLength(1);
+  },
+);

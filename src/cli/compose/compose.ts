@@ -22,6 +22,7 @@ import { composeUpstream } from "./compose-upstream.ts";
 import { rememberWindows } from "./context-windows.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
 import { logLifecycle } from "./log-lifecycle.ts";
+import { StartingIde } from "./starting-ide.ts";
 
 /** Everything that a gateway process is made of, wired. */
 export interface Composed {
@@ -61,12 +62,24 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const { agents, backends, journal, servers } = upstream;
   const limitOf: TurnParts["limitOf"] = async (model, signal) =>
     (await servers.find(signal)).messageLimit(model, signal);
-  const { models, contextTokens } = rememberWindows(upstream.models);
+  const starting = new StartingIde(finder, clock);
+  const { models, contextTokens } = rememberWindows(starting.models(upstream.models));
 
   const opened = await openStore({ ...options, redis, clock, events });
   const { store } = opened;
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
-  const turns = composeTurns({ ...options, clock, store, backends, events, journal, owner, limitOf, contextTokens });
+  const prompted = starting.backends(backends);
+  const turns = composeTurns({
+    ...options,
+    clock,
+    store,
+    backends: prompted,
+    events,
+    journal,
+    owner,
+    limitOf,
+    contextTokens,
+  });
   const metering = startMeter({ ...usage, clock, turns, events, nameOf: (uid) => models.nameOf(uid) });
 
   const { meter } = usage;

@@ -4,7 +4,7 @@ import type { PatientReader } from "./patient-reader.ts";
 export async function* deliver(text: string, reader: PatientReader): AsyncGenerator<string, void> {
   try {
     yield text;
-    await reader.delivered();
+    await reader.handedOver();
   } finally {
     await reader.close();
   }

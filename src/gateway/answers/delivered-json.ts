@@ -1,6 +1,4 @@
-import { bestEffort } from "../../base/async.ts";
-import type { TurnId } from "../../base/ids.ts";
-import { type Gateway, jsonHeaders } from "../http/context.ts";
+import { jsonHeaders } from "../http/context.ts";
 import { pulledBody } from "../http/sse-body.ts";
 
 /**
@@ -8,15 +6,14 @@ import { pulledBody } from "../http/sse-body.ts";
  * whose client went away before that is asked again, and joins it.
  */
 export function deliveredJson(
-  gateway: Pick<Gateway, "turns">,
-  turnId: TurnId,
+  handOver: () => Promise<void>,
   body: unknown,
   headers: Readonly<Record<string, string>>,
 ): Response {
   const text = JSON.stringify(body);
   async function* taken(): AsyncGenerator<string, void> {
     yield text;
-    await bestEffort(gateway.turns.noteDelivered(turnId)); // a store that fails now costs a client that repeats itself an answer given twice
+    await handOver();
   }
   const length = { "content-length": String(Buffer.byteLength(text)) };
   return new Response(pulledBody(taken(), new AbortController()), {

@@ -18,12 +18,22 @@ const over = new Error("the wait is over");
 export class PatientReader {
   readonly #events: AsyncGenerator<TurnEvent, void>;
   readonly #clock: Clock;
+  readonly #handOver: (() => Promise<void>) | undefined;
   #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
 
-  /** Closes itself when the signal aborts: also if nobody ever asks it for anything again. */
-  constructor(events: AsyncGenerator<TurnEvent, void>, clock: Clock, signal: AbortSignal) {
+  /**
+   * Closes itself when the signal aborts: also if nobody ever asks it for anything again. `handOver`: finds out whether what the
+   * operating system has taken was read; what it takes is delivered otherwise.
+   */
+  constructor(
+    events: AsyncGenerator<TurnEvent, void>,
+    clock: Clock,
+    signal: AbortSignal,
+    handOver?: () => Promise<void>,
+  ) {
     this.#events = events;
     this.#clock = clock;
+    this.#handOver = handOver;
     signal.addEventListener("abort", () => void this.close(), { once: true }); // close never throws
   }
 
@@ -56,6 +66,13 @@ export class PatientReader {
   async delivered(): Promise<void> {
     await bestEffort(this.#pending ?? this.#events.next());
     this.#pending = undefined;
+  }
+
+  /** Says that the operating system has taken everything read so far. Call it after the terminal event. */
+  async handedOver(): Promise<void> {
+    if (this.#handOver === undefined) return this.delivered();
+    await this.close();
+    await this.#handOver();
   }
 
   /** Frees the log's reader; never throws, and does nothing the second time. Abort the signal first where a read may be pending. */

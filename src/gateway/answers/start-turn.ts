@@ -30,6 +30,8 @@ export interface OpenTurn {
   readonly headers: Readonly<Record<string, string>>;
   readonly joined: JoinedBy;
   readonly continuity: Promise<string>;
+  /** The operating system has the whole answer: finds out whether the client has read it. Undefined where no repeat depends on it. */
+  readonly handOver?: () => Promise<void>;
 }
 
 /** How a request came to its turn: as a new one, by its key, as the same request again, or by the `Last-Event-ID` of an earlier stream. */
@@ -50,8 +52,26 @@ export async function startTurn(
   parsed: ParsedTurn,
   body: unknown,
 ): Promise<OpenTurn> {
-  const { headers, signal } = c.req.raw;
   const fingerprint = fingerprintOf(dialect.name, body);
+  const turn = await turnOf(gateway, c, dialect, parsed, fingerprint);
+  if ((turn.record?.idempotencyKey ?? idempotencyKeyOf(c.req.raw.headers)) !== undefined) return turn;
+  const delivered = () => gateway.turns.noteDelivered(turn.turnId);
+  return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };
+}
+
+/** Who asks what, for finding the answers that were given to the same question. */
+function questionOf(c: GatewayContext, fingerprint: string): string {
+  return `${callerOf(c).digest} ${fingerprint}`;
+}
+
+async function turnOf(
+  gateway: Gateway,
+  c: GatewayContext,
+  dialect: Dialect,
+  parsed: ParsedTurn,
+  fingerprint: string,
+): Promise<OpenTurn> {
+  const { headers, signal } = c.req.raw;
   const graceMs = parsed.detached === true ? Number.POSITIVE_INFINITY : graceMsAsked(c.req.raw);
   const resumed = await resumedTurn(gateway, c, fingerprint);
   if (resumed !== undefined) {
@@ -69,6 +89,7 @@ export async function startTurn(
     session: sessionOf(headers),
     retry: isRetry(headers),
     graceMs,
+    settle: () => gateway.handovers.settle(questionOf(c, fingerprint)),
   };
   const opened = async (started: StartedTurn, resolution?: Resolution) => {
     if (started.joined !== "no") noteResumption(gateway, headers, started.turnId, started.joined);

@@ -4,7 +4,7 @@ import type { EventId, TurnId } from "../../base/ids.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
-import { writeSse } from "../http/sse-body.ts";
+import { LastText, type Texts, writeSse } from "../http/sse-body.ts";
 import { isAnswering, lookAgainMs, type Timing } from "../http/timing.ts";
 import type { GatewayMetrics, StreamOutcome } from "../metrics/metrics.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
@@ -41,7 +41,7 @@ export interface StreamTurn {
  * as the upstream is known alive. Ends after the terminal event, or with an error of the dialect when the log cannot be read
  * to it. Source: docs/wire/clients.md, "Silence and repeats".
  */
-export async function* streamTurn(options: StreamTurn, signal: AbortSignal): AsyncGenerator<string, void> {
+export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Texts {
   const { reader, encoder, turnId, timing, clock } = options;
   const { resumeAfter, snapshot, writeId = (eventId, part) => writeCursor(turnId, eventId, part) } = options;
   let lastId = writeId(resumeAfter?.eventId, resumeAfter?.part ?? 0);
@@ -65,11 +65,11 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
       const text = write(encoder.encode(event), event.eventId);
       if (text !== "") {
         countLag(options, event);
-        yield text;
+        yield isTerminal(event) ? new LastText(text) : text;
       }
       if (isTerminal(event)) {
         outcome = event.type;
-        await reader.delivered();
+        await reader.handedOver();
         return;
       }
     }
@@ -89,12 +89,12 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Asy
       } else beatAt = clock.monotonic() + lookAgainMs;
       if (text !== "") {
         if (reading.type === "event") countLag(options, reading.event);
-        yield text;
+        yield reading.type === "event" && isTerminal(reading.event) ? new LastText(text) : text;
         beatAt = clock.monotonic() + timing.heartbeatMs;
       }
       if (reading.type === "event" && isTerminal(reading.event)) {
         outcome = reading.event.type;
-        await reader.delivered();
+        await reader.handedOver();
         return;
       }
     }

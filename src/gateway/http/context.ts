@@ -9,6 +9,7 @@ import type { GatewayMetrics } from "../metrics/metrics.ts";
 import type { GatewayEvents, GatewayOptions } from "../options.ts";
 import { corsHeaders } from "./cors.ts";
 import type { Caller } from "./guard.ts";
+import type { Handovers } from "./handovers.ts";
 import type { Timing } from "./timing.ts";
 
 /** What every route has of its request. */
@@ -32,6 +33,7 @@ export interface Gateway extends GatewayOptions {
   readonly sessions: DashboardSessions;
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
+  readonly handovers: Handovers;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */

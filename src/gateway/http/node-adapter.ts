@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { ReadableStream as NodeReadableStream } from "node:stream/web";
+import { isLastPiece } from "./sse-body.ts";
 
 type Handler = (request: Request) => Response | Promise<Response>;
 
@@ -8,7 +9,12 @@ type Handler = (request: Request) => Response | Promise<Response>;
  * Serves a request-to-response function over node:http. The request's signal aborts as soon as the client's connection
  * is gone, also before the first byte; the body is read only as fast as the socket takes it.
  */
-export async function serveNode(handler: Handler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+export async function serveNode(
+  handler: Handler,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  onRequest: (request: Request) => void = () => {},
+): Promise<void> {
   const controller = new AbortController();
   outgoing.once("close", () => {
     if (!outgoing.writableFinished)
@@ -22,6 +28,7 @@ export async function serveNode(handler: Handler, incoming: IncomingMessage, out
     );
     return;
   }
+  onRequest(request);
   const response = await handler(request);
   await writeResponse(response, outgoing);
 }
@@ -70,10 +77,10 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      await written(outgoing, value);
+      await (isLastPiece(value) ? ended(outgoing, value, onClose) : written(outgoing, value));
     }
     outgoing.off("close", onClose);
-    outgoing.end();
+    if (!outgoing.writableEnded) outgoing.end();
   } catch {
     outgoing.destroy(); // a body that breaks must not look complete
   }
@@ -91,6 +98,22 @@ function written(outgoing: ServerResponse, bytes: Uint8Array): Promise<void> {
       outgoing.off("close", onClose);
       if (error) reject(error);
       else resolve();
+    });
+  });
+}
+
+/**
+ * The last bytes and the end of the response, in one segment: a client that has read the first has read the second too, so that nothing
+ * is unread when it closes its connection at once. Resolves and rejects as `written` does.
+ */
+function ended(outgoing: ServerResponse, bytes: Uint8Array, onGone: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onClose = () => reject(new Error("The client closed the connection."));
+    outgoing.once("close", onClose);
+    outgoing.end(bytes, () => {
+      outgoing.off("close", onClose);
+      outgoing.off("close", onGone); // before the response says that it is closed, which follows at once
+      resolve();
     });
   });
 }

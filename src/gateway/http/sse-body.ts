@@ -19,12 +19,31 @@ export function writeSse(event: WireEvent, id?: string): string {
   return `${name}${idLine}data: ${data}\n\n`;
 }
 
+/** The text that ends a body: it is sent together with the end of the response. */
+export class LastText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** The parts of a body. */
+export type Texts = AsyncGenerator<string | LastText, void>;
+
+const lastPieces = new WeakSet<Uint8Array>();
+
+/** Whether these bytes end their body. What comes after them is nothing but the question whether they were taken. */
+export function isLastPiece(bytes: Uint8Array): boolean {
+  return lastPieces.has(bytes);
+}
+
 /**
  * The rest of a stream whose turn has ended. Where nothing is left of it: 204, which stops a client that reconnects by
  * itself, as an empty stream does not. Source: WHATWG HTML, 9.2.
  */
 export async function restOfStream(
-  texts: AsyncGenerator<string, void>,
+  texts: Texts,
   controller: AbortController,
   headers: Readonly<Record<string, string>>,
 ): Promise<Response> {
@@ -39,23 +58,29 @@ export async function restOfStream(
  * reader wants it. A reader that goes away aborts `controller` first, then frees the producer.
  */
 export function pulledBody(
-  texts: AsyncGenerator<string, void>,
+  texts: Texts,
   controller: AbortController,
-  first?: string,
+  first?: string | LastText,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  const encode = (text: string | LastText) => {
+    if (typeof text === "string") return encoder.encode(text);
+    const bytes = encoder.encode(text.text);
+    lastPieces.add(bytes);
+    return bytes;
+  };
   let taken = first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(stream) {
         if (taken !== undefined) {
-          stream.enqueue(encoder.encode(taken));
+          stream.enqueue(encode(taken));
           taken = undefined;
           return;
         }
         const { done, value } = await texts.next();
         if (done === true) stream.close();
-        else stream.enqueue(encoder.encode(value));
+        else stream.enqueue(encode(value));
       },
       async cancel(reason) {
         controller.abort(reason);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { Message } from "../../log/request.ts";
@@ -89,7 +90,8 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
   const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, json);
   if (detached && !parsed.stream) {
     const answer = turn.record === undefined ? nothingYet : await answerNow(gateway, c, turn.record);
-    return deliveredJson(gateway, turn.turnId, responseObject(turn.context, answer), turn.headers);
+    const handOver = turn.handOver ?? (() => bestEffort(gateway.turns.noteDelivered(turn.turnId))); // a failure costs an answer given twice
+    return deliveredJson(handOver, responseObject(turn.context, answer), turn.headers);
   }
   return answerOpenTurn(gateway, c, openAiResponses, turn);
 }

@@ -56,7 +56,7 @@ async function streamedAnswer(
   const sinceMs = gateway.clock.now();
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal, turn.handOver);
   let early: readonly TurnEvent[];
   try {
     early = await firstEvents(gateway, reader);
@@ -125,7 +125,7 @@ async function firstEvents(gateway: Gateway, reader: PatientReader): Promise<rea
 async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect, turn: OpenTurn): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);
-  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal);
+  const reader = new PatientReader(readTurn(gateway, turn, signal), gateway.clock, signal, turn.handOver);
   const { answer, started } = await readAnswer(reader, turn);
   if (answer.end?.type === "finished") {
     const text = JSON.stringify(dialect.encodeAnswer(turn.context, answer));

@@ -237,7 +237,7 @@ export class SqliteMedium implements LogMedium {
 
   async list(filter: RowFilter): Promise<readonly TurnRow[]> {
     const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex, limit } = filter;
-    const where = ["erased_at_ms IS NULL"];
+    const where = keyIndex === undefined ? ["erased_at_ms IS NULL"] : ["TRUE"]; // under a key, a tombstone says that it expired
     const values: SQLInputValue[] = [];
     if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
     const equal = { caller, match_index: matchIndex, session_index: sessionIndex, key_index: keyIndex };

@@ -76,6 +76,7 @@ export async function twinsOf(
     const [twin] = await store.list({ caller, idempotencyKey, limit: 1 });
     return { ...(twin && { twin }), beingRead: [], same: [] };
   }
+  if (implicitJoins) await asked.settle?.();
   const records = await store.list({ caller, fingerprint, limit: twinsLookedAt });
   if (!implicitJoins) return { beingRead: [], same: records };
   const twins = records.map((record) => ({ record, beingRead: hasReader(record) }));

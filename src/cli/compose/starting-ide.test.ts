@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import { StartingIde } from "./starting-ide.ts";
+
+const signal = new AbortController().signal;
+const missing = new MillraceError("ide_not_running", "No IDE runs.");
+
+function setUp() {
+  const clock = new FakeClock();
+  const machine = { runs: false, looks: 0 };
+  const finder: Pick<IdeFinder, "find"> = {
+    async find() {
+      machine.looks++;
+      return { ides: machine.runs ? [{}] : [] } as unknown as DiscoveryResult; // all that is asked of it is whether there is one
+    },
+  };
+  const starting = new StartingIde(finder, clock);
+  const ask = () =>
+    starting.onceThere(async () => {
+      if (!machine.runs) throw missing;
+      return "answered";
+    }, signal);
+  return { clock, machine, starting, ask };
+}
+
+describe("a request without an IDE", () => {
+  it("is answered by one that starts within five seconds", async () => {
+    const { clock, machine, ask } = setUp();
+    const answer = ask();
+    await clock.advance(4_000);
+    machine.runs = true;
+    await clock.advance(1_000);
+    expect(await answer).toBe("answered");
+  });
+
+  it("is refused after five seconds, and those of the next half minute at once", async () => {
+    const { clock, machine, ask } = setUp();
+    const refused = ask().catch((error: unknown) => error);
+    await clock.advance(6_000);
+    expect(await refused).toBe(missing);
+    const { looks } = machine;
+    await clock.advance(20_000);
+    await expect(ask()).rejects.toBe(missing);
+    expect([machine.looks, clock.sleeping]).toEqual([looks, 0]);
+    await clock.advance(15_000);
+    const later = ask();
+    machine.runs = true;
+    await clock.advance(1_000);
+    expect(await later).toBe("answered");
+  });
+
+  it("shares its search with all the others", async () => {
+    const { clock, machine, ask } = setUp();
+    const asked = Promise.allSettled(Array.from({ length: 500 }, ask));
+    await clock.advance(6_000);
+    expect((await asked).every(({ status }) => status === "rejected")).toBe(true);
+    expect(machine.looks).toBeLessThan(15);
+  });
+
+  it("waits for nothing where something else failed", async () => {
+    const { machine, starting } = setUp();
+    const broke = new MillraceError("upstream_failed", "It broke.");
+    await expect(starting.onceThere(() => Promise.reject(broke), signal)).rejects.toBe(broke);
+    expect(machine.looks).toBe(0);
+  });
+});

@@ -1,0 +1,65 @@
+import type { Backends } from "../../backends/backend.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isWithoutIde } from "../../base/errors.ts";
+import { SharedCall } from "../../base/shared-call.ts";
+import type { IdeFinder } from "../../ide/ide.ts";
+import type { Models } from "../../models/model.ts";
+
+/** How long an IDE that is starting is waited for, and how often it is looked for meanwhile; ms. */
+const startsWithinMs = 5_000;
+const lookEveryMs = 500;
+/** After a search in vain no request waits again for this long; ms. */
+const givenUpMs = 30_000;
+
+/** Waits for an IDE that is starting. All requests share one search. A row of docs/retries.md. */
+export class StartingIde {
+  readonly #finder: Pick<IdeFinder, "find">;
+  readonly #clock: Clock;
+  readonly #search = new SharedCall<boolean>();
+  #gaveUpAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(finder: Pick<IdeFinder, "find">, clock: Clock) {
+    this.#finder = finder;
+    this.#clock = clock;
+  }
+
+  /** What `work` answers; where it finds no IDE, it is done once more as soon as one is there. `work` must not send a prompt. */
+  async onceThere<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isWithoutIde(error) || this.#clock.monotonic() - this.#gaveUpAtMs < givenUpMs) throw error;
+      if (!(await this.#search.join((shared) => this.#look(shared), signal))) throw error;
+      return work();
+    }
+  }
+
+  /** The same models; a name waits for an IDE that is starting. */
+  models(models: Models): Models {
+    return {
+      nameOf: (uid) => models.nameOf(uid),
+      list: (options, signal) => models.list(options, signal),
+      resolve: (name, effort, signal) => this.onceThere(() => models.resolve(name, effort, signal), signal),
+    };
+  }
+
+  /** The same backends; a prompt waits for an IDE that is starting. */
+  backends(backends: Backends): Backends {
+    return {
+      choose: (prompt, signal) => this.onceThere(() => backends.choose(prompt, signal), signal),
+      holding: (begun, signal) => backends.holding(begun, signal),
+    };
+  }
+
+  async #look(signal: AbortSignal): Promise<boolean> {
+    const untilMs = this.#clock.monotonic() + startsWithinMs;
+    for (;;) {
+      const { ides } = await this.#finder.find(signal);
+      if (ides.length > 0) return true;
+      if (this.#clock.monotonic() >= untilMs) break;
+      await this.#clock.sleep(lookEveryMs, signal);
+    }
+    this.#gaveUpAtMs = this.#clock.monotonic();
+    return false;
+  }
+}

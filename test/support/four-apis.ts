@@ -1,0 +1,45 @@
+import { rawClient, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
+import type { GatewayProcess } from "./gateway-process.ts";
+import { model } from "./world.ts";
+
+/** How long a client may wait for its answer, or for the message that there is none; ms. */
+const soonMs = 10_000;
+
+/** What a client was told: the answer, or with what words it was refused. */
+export interface Told {
+  readonly error: string;
+  readonly answer: string;
+}
+
+/** Each asks one question, over one API. */
+export const fourApis: Readonly<Record<string, (target: GatewayProcess, text: string, key?: string) => Promise<Told>>> =
+  {
+    "Chat Completions": (target, text, key) =>
+      post(target, "/v1/chat/completions", { model, messages: [{ role: "user", content: text }] }, key),
+    Responses: (target, text, key) => post(target, "/v1/responses", { model, input: text }, key),
+    Messages: (target, text, key) =>
+      post(target, "/v1/messages", { model, max_tokens: 999, messages: [{ role: "user", content: text }] }, key),
+    "stream protocol": async (target, text, key = text) => {
+      const encryptionKey = Buffer.alloc(32, key).toString("base64url");
+      const names = { "x-idempotency-key": key.replaceAll(/\W+/g, "-"), "x-idempotent-encryption-key": encryptionKey };
+      const attach = rawClient(target).attach("sse", names);
+      attach.send(say.request(text, 0, { model })).endInput();
+      const error = await attach.ended;
+      return { error: error?.message ?? "", answer: attach.text };
+    },
+  };
+
+async function post(target: GatewayProcess, path: string, body: object, key: string | undefined): Promise<Told> {
+  const response = await fetch(target.url + path, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${target.key}`,
+      "content-type": "application/json",
+      ...(key === undefined ? {} : { "idempotency-key": key }),
+    },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(soonMs),
+  });
+  const answer = await response.text();
+  return response.ok ? { error: "", answer } : { error: answer, answer: "" };
+}
