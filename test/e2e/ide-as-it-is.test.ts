@@ -126,6 +126,25 @@ describe("64 turns at once", () => {
   });
 });
 
+it("a conversation stays with its IDE when a newer one runs too", async () => {
+  const apiKey = randomUUID();
+  const { home, ide, client } = await world({ simulator: { apiKey } });
+  const first = await client.chat.completions.create(ask("echo: one"));
+  const newer = await simulator({ apiKey, home });
+  // A lost connection makes the gateway look for IDEs again.
+  await ide.setFaults([{ rpc: "StartCascade", dropAfterBytes: 0, times: 1 }]);
+  const answer = first.choices[0]?.message.content ?? "";
+  const messages = [...ask("echo: one").messages, { role: "assistant" as const, content: answer }];
+  const { choices } = await client.chat.completions.create({
+    model: ask("").model,
+    messages: [...messages, { role: "user", content: "echo: two" }],
+  });
+  const other = await client.chat.completions.create(ask("echo: another conversation"));
+  expect([choices[0]?.message.content, other.choices[0]?.message.content]).toEqual(["two", "another conversation"]);
+  expect((await ide.report()).messages).toHaveLength(3);
+  expect((await newer.report()).messages).toEqual([]);
+});
+
 it("of two windows, `--pid` names the one that gets the prompts", async () => {
   const apiKey = randomUUID(); // both windows belong to one account
   const first = await simulator({ apiKey });

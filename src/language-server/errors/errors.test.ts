@@ -21,6 +21,7 @@ const context = { nowMs, secrets: [new Secret("sk-ws-01-planted")] };
 
 /** The recorded text, the status it came with, and what it means. Source: facts/language-server.md, 3.8 and 3.4. */
 const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode, reason: UpstreamReason])[] = [
+  ["unsupported content type text/html", Code.Unknown, "upstream_failed", "not_the_server"],
   [
     "There was an error with your Cascade session, please update your editor (error ID: 5e0c) (trace ID: 9a1f)",
     Code.FailedPrecondition,
