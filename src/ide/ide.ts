@@ -39,6 +39,8 @@ export interface AgentProgram {
   readonly version: string | undefined;
   /** Who it can ask for: `own`: the program's stored credentials; `editor`: only the app's state database has a key. */
   readonly signedIn: "own" | "editor" | "no";
+  /** Of a stand-in of `millrace simulate`: used only where nothing real is there. */
+  readonly standIn?: true;
   /** The home folder whose credentials it uses. */
   readonly home: string;
   /** Host name of the vendor's server that its own credentials are for; undefined where they do not say. */
@@ -56,6 +58,8 @@ export interface InstalledApp {
   readonly version: string;
   /** Its `resources/app` folder. */
   readonly appRoot: string;
+  /** Of a stand-in of `millrace simulate`. */
+  readonly standIn?: true;
   readonly running: boolean;
 }
 

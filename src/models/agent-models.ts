@@ -43,9 +43,10 @@ export function configuredAgentModels(
 ): readonly AccountModel[] {
   const unique = new Map(listed.map((model) => [model.id, model]));
   return [...unique.values()].map((model) => {
-    const name = `${agent}/${model.id}`;
+    const uid = `${agent}/${model.id}`;
+    const name = uid.replace(/@(?=[a-z]+$)/, ":"); // an effort that is an option of its own
     const vendor = vendorByName(model.id, shapeOf(model.id).base, model.label, catalogue);
-    return bareModel(model, name, name, vendor === "unknown" ? agent : vendor);
+    return bareModel(model, uid, name, vendor === "unknown" ? agent : vendor);
   });
 }
 

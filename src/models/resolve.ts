@@ -55,7 +55,10 @@ function find(models: readonly AccountModel[], asked: string): Found | undefined
   const lower = name.toLowerCase();
   const byUid =
     models.find((m) => m.uid === name) ?? models.find((m) => m.uid.toLowerCase() === lower && !isEnum(name));
-  if (byUid !== undefined) return { model: byUid, rule: "uid", effortNamed: true };
+  if (byUid !== undefined) {
+    const isBare = models.some(({ uid }) => uid.startsWith(`${byUid.uid}@`)); // its efforts are an option of their own
+    return { model: byUid, rule: "uid", effortNamed: !isBare };
+  }
   const byName = models.find((m) => m.name.toLowerCase() === lower);
   if (byName !== undefined) return { model: byName, rule: "name", effortNamed: shapeOf(lower).effort !== undefined };
   const byEnum = isEnum(name) ? models.find((m) => m.enumName === name) : undefined;

@@ -41,7 +41,12 @@ describe("Devin Desktop", () => {
     expect(layout.stateDatabase).toBe(join(home, ".config/Devin/User/globalStorage/state.vscdb"));
     expect(existsSync(join(home, ".config/Windsurf"))).toBe(false);
     const product = JSON.parse(await readFile(join(layout.appRoot, "product.json"), "utf8"));
-    expect(product).toEqual({ nameShort: "Devin", applicationName: "devin-desktop", windsurfVersion: "3.10.48" });
+    expect(product).toEqual({
+      nameShort: "Devin",
+      applicationName: "devin-desktop",
+      windsurfVersion: "3.10.48",
+      millraceStandIn: true,
+    });
     expect(await readdir(layout.logs)).toEqual([expect.stringMatching(/^\d{8}T\d{6}$/)]);
     if (platform() !== "linux") return;
     const argv = readFileSync(`/proc/${simulator.pid}/cmdline`, "utf8").split("\0");

@@ -37,6 +37,7 @@ export async function install(installation: Installation): Promise<void> {
       nameShort: profile.productFolder,
       applicationName: profile.devin?.command ?? profile.ideName,
       windsurfVersion: installation.ideVersion,
+      millraceStandIn: true,
     }),
     ...(profile.family === "windsurf"
       ? [writeFile(join(layout.extension, "dist", "extension.js"), bundleOf(installation.schemaSeed))]

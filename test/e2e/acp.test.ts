@@ -11,3 +11,33 @@ it("an answer of the IDE's agent program is streamed, for one prompt", async () 
   expect(await collect(data)).toEqual({ text: "1, 2, 3, 4, 5, 6, 7", reason: "stop" });
   expect(ide.prompts().map(({ text }) => text)).toEqual(["count to 7"]);
 });
+
+it("an effort that is an option of its own is listed with its models, and a request's effort sets it", async () => {
+  const { ide, client, served } = await world({ simulator: { profile: "devin-3", agent: { efforts: true } } });
+  const ids = (await client.models.list()).data.map(({ id }) => id);
+  expect(ids).toEqual(expect.arrayContaining(["claude-sonnet-5", "claude-sonnet-5:low", "claude-sonnet-5:high"]));
+  const ask = (model: string, content: string, more: object = {}) =>
+    client.chat.completions.create({ model, messages: [{ role: "user", content }], ...more });
+  await ask("claude-sonnet-5", "echo: as it is");
+  await ask("claude-sonnet-5", "echo: hard", { reasoning_effort: "high" });
+  await ask("claude-sonnet-5:low", "echo: named");
+  await ask("swe-2:high", "echo: in its id");
+  await fetch(`${served.url}/v1/messages`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${served.key}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "claude-sonnet-5",
+      max_tokens: 30_000,
+      thinking: { type: "enabled", budget_tokens: 20_000 },
+      messages: [{ role: "user", content: "echo: thinking" }],
+    }),
+  });
+  const seen = ide.prompts().map(({ text, model, effort }) => [text, model, effort]);
+  expect(seen).toEqual([
+    ["echo: as it is", "claude-sonnet-5", "medium"],
+    ["echo: hard", "claude-sonnet-5", "high"],
+    ["echo: named", "claude-sonnet-5", "low"],
+    ["echo: in its id", "swe-2-high", "medium"],
+    ["echo: thinking", "claude-sonnet-5", "high"],
+  ]);
+});

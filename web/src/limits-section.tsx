@@ -122,7 +122,7 @@ function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {
         <Prose text={error?.message ?? "No IDE answered."} />
       </p>
       <ol>
-        <li>Start Windsurf and sign in there.</li>
+        <li>Start Devin Desktop (formerly Windsurf) and sign in there.</li>
         <li>
           If it runs, <code>millrace doctor</code> shows what was looked at and why it was not taken.
         </li>

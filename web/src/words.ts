@@ -2,8 +2,8 @@ import type { LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { durationInWords, paceFromJson, paceInWords } from "../../src/usage/pace-words.ts";
 
 const ideNames: Readonly<Record<string, string>> = {
-  windsurf: "Windsurf",
-  "windsurf-next": "Windsurf Next",
+  windsurf: "Devin Desktop (Windsurf)",
+  "windsurf-next": "Devin Desktop Next (Windsurf Next)",
   antigravity: "Antigravity",
 };
 

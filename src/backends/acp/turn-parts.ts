@@ -5,6 +5,7 @@ import type { AgentErrorContext } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { AcpAgentSpec, AcpModel } from "./process/agent-spec.ts";
 import type { ProcessPool } from "./process/process-pool.ts";
+import { splitEffort } from "./session/efforts.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode } from "./session/session-options.ts";
 import { type Launch, launchFor, promptTexts } from "./style.ts";
@@ -29,7 +30,8 @@ export function modelOf({ name }: AcpAgentSpec, { modelUid }: Pick<Prompt, "mode
 }
 
 export function launchOf({ spec }: AgentParts, prompt: Prompt): Launch {
-  return launchFor(spec, prompt.form, modelOf(spec, prompt));
+  const model = modelOf(spec, prompt);
+  return launchFor(spec, prompt.form, model === undefined ? undefined : splitEffort(model).model);
 }
 
 export function errorContext({ spec, clock }: AgentParts): AgentErrorContext {
@@ -51,9 +53,27 @@ export async function configure(
     if (configId === undefined) await process.setMode(id, mode, signal);
     else await process.setOption(id, configId, mode, signal);
   }
-  const wanted = modelOf(parts.spec, prompt);
+  const asked = modelOf(parts.spec, prompt);
+  if (asked === undefined) return;
   const { model } = options;
-  if (wanted === undefined || wanted === model?.current) return;
+  const isListed = model?.models.some((known) => known.id === asked) === true;
+  const { model: wanted, effort } = isListed ? { model: asked, effort: undefined } : splitEffort(asked);
+  await configureModel(parts, process, session, prompt, wanted, signal);
+  const level = options.effort?.values.find(({ value }) => value.toLowerCase() === effort);
+  if (options.effort !== undefined && level !== undefined && level.value !== options.effort.current)
+    await process.setOption(id, options.effort.configId, level.value, signal);
+}
+
+async function configureModel(
+  parts: AgentParts,
+  process: AgentProcess,
+  { options, id }: OpenSession,
+  prompt: Prompt,
+  wanted: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { model } = options;
+  if (wanted === model?.current) return;
   if (model === undefined) {
     if (launchOf(parts, prompt).style === "summarizer") return; // its process was started with the model
     throw unknownModel(parts.spec, wanted, []);

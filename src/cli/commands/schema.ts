@@ -126,7 +126,7 @@ async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "s
   } finally {
     finder.close();
   }
-  throw new MillraceError("ide_not_running", "No Windsurf runs whose extension is known.", {
+  throw new MillraceError("ide_not_running", "No Devin Desktop (formerly Windsurf) runs whose extension is known.", {
     hint: "Name the file: --file <path to extension.js>.",
   });
 }

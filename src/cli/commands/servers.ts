@@ -9,22 +9,27 @@ import { productName, productToday } from "../../language-server/product-name.ts
 
 /**
  * The server that prompts go to: the first IDE of the discovery that may be prompted and is signed in. One that was found earlier
- * and cannot be used any more is looked for anew, once. A row of docs/retries.md.
+ * and cannot be used any more is looked for anew, once. A row of docs/retries.md. The one that got a prompt gets the next ones too as long as
+ * it runs: a conversation stays with its IDE when another one is opened.
  */
 export function promptServers(finder: IdeFinder): ServerSource {
   const ideOf = new WeakMap<LanguageServer, Ide>();
+  let used: string | undefined;
+  const choose = (result: DiscoveryResult) =>
+    promptable(result).find(({ id, signedIn }) => signedIn && id === used) ?? choosePrompted(result);
   return {
     async find(signal) {
-      let ide = choosePrompted(await finder.find(signal));
+      let ide = choose(await finder.find(signal));
       let server: LanguageServer;
       try {
         server = await finder.connect(ide, signal);
       } catch (error) {
         if (!isWithoutIde(error)) throw error;
-        ide = choosePrompted(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
+        ide = choose(await finder.find(signal)); // it is elsewhere by now, or gone; nothing was sent
         server = await finder.connect(ide, signal);
       }
       ideOf.set(server, ide);
+      used = ide.id;
       return server;
     },
     forget(server, error) {

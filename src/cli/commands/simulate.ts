@@ -47,7 +47,7 @@ export const simulateCommand = defineCommand({
     json: flag("print one JSON line when ready"),
   },
   examples: [
-    ["millrace simulate", "a Windsurf of today"],
+    ["millrace simulate", "a Windsurf 2, the last one with that name"],
     ["millrace simulate --profile windsurf-1.8", "one from before Cascade's step RPCs"],
     ["millrace simulate --profile devin-3", "Devin Desktop, where Cascade has been retired"],
     ["millrace simulate --profile devin-cli", "the devin program alone, installed and signed in"],

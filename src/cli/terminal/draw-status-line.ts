@@ -12,6 +12,6 @@ export function drawStatusLine(folder: string, options: StatusLineOptions, nowMs
   markAsked(folder, nowMs);
   if (limits !== undefined) return statusLine(limits, options, nowMs);
   throw new MillraceError("ide_not_running", "No gateway has read the limits yet.", {
-    hint: "Start one with `millrace serve`, and Windsurf.",
+    hint: "Start one with `millrace serve`, and Devin Desktop (formerly Windsurf).",
   });
 }

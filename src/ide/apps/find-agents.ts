@@ -176,6 +176,7 @@ async function describeAgent(
     path,
     from: app === undefined ? "cli" : "app",
     version,
+    ...(app?.standIn === true ? { standIn: true } : {}),
     ...account,
   };
 }

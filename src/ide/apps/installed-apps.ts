@@ -107,5 +107,12 @@ async function describeApp(
   const version = product.version ?? "";
   const variant = isNextFolder(appRoot) || /\bnext\b/i.test(product.name) ? "windsurf-next" : "windsurf";
   const isDevin = isDevinFolder(appRoot) || /^devin\b/i.test(product.name);
-  return { variant, product: productName(variant, version, isDevin), version, appRoot, running };
+  return {
+    variant,
+    product: productName(variant, version, isDevin),
+    version,
+    appRoot,
+    running,
+    ...(product.standIn ? { standIn: true } : {}),
+  };
 }

@@ -5,7 +5,7 @@ import { looksLikeApp } from "../apps/installed-apps.ts";
 import { homesOf } from "../apps/layouts.ts";
 import { mapBounded } from "../host/bounded.ts";
 import type { Host, ProcessRow } from "../host/host.ts";
-import type { Ide } from "../ide.ts";
+import type { AgentProgram, Ide } from "../ide.ts";
 import { classify, looksLikeServer } from "../process/classify.ts";
 import { examineServer, isAskedFor } from "../process/examine.ts";
 import { examineOverride } from "../process/examine-override.ts";
@@ -50,12 +50,23 @@ export async function discover(options: DiscoverOptions, signal: AbortSignal): P
   for (const { own } of results) trace.add(own);
   trace.add(installed);
   const ides = results.map(({ ide }) => ide).filter((ide) => ide !== undefined);
+  const agents = withoutStandIns(found.agents, ides, trace);
   if (ides.length === 0) await explainSurroundings(host, trace, signal);
   return {
     ...found,
+    agents,
     ides: ides.toSorted((a, b) => preference[a.variant] - preference[b.variant] || newestFirst(a, b)),
     trace,
   };
+}
+
+/** The agents of stand-ins count only where neither a real IDE runs nor a real agent is installed. */
+function withoutStandIns(agents: readonly AgentProgram[], ides: readonly Ide[], trace: Trace): readonly AgentProgram[] {
+  const isReal = ({ standIn }: Pick<Ide | AgentProgram, "standIn">) => standIn !== true;
+  if (!agents.some(isReal) && !ides.some((ide) => ide.variant !== "antigravity" && isReal(ide))) return agents;
+  for (const { path } of agents.filter((agent) => !isReal(agent)))
+    trace.rejected("agents", path, "stand-in", "belongs to a stand-in, and something real is here");
+  return agents.filter(isReal);
 }
 
 /** The paths of this user's programs that may belong to an app; with one home asked for, of processes of that home. */

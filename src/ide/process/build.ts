@@ -15,6 +15,7 @@ const product = z.object({
   windsurfVersion: z.string().optional(),
   ideVersion: z.string().optional(),
   nameShort: z.string().optional(),
+  millraceStandIn: z.boolean().optional(),
 });
 const maxManifestBytes = 4 * 1024 * 1024;
 const sane = /^[\w.+-]{1,64}$/;
@@ -53,7 +54,7 @@ export async function readProduct(
   host: Host,
   appRoot: string,
   signal: AbortSignal,
-): Promise<{ readonly version: string | undefined; readonly name: string } | undefined> {
+): Promise<{ readonly version: string | undefined; readonly name: string; readonly standIn: boolean } | undefined> {
   const text = await host.readText(joinPath(appRoot, "product.json"), maxManifestBytes, signal);
   if (text === undefined) return undefined;
   const parsed = product.safeParse(parseJson(text));
@@ -61,6 +62,7 @@ export async function readProduct(
   return {
     version: version !== undefined && sane.test(version) ? version : undefined,
     name: parsed.data?.nameShort ?? "",
+    standIn: parsed.data?.millraceStandIn === true,
   };
 }
 

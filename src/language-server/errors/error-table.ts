@@ -58,7 +58,7 @@ const schemaHint = "This build of the IDE may have changed its protocol; run `mi
  */
 export const errorTable: readonly ErrorRow[] = [
   {
-    pattern: /^unsupported content type /,
+    pattern: /^unsupported content type /m,
     code: "upstream_failed",
     reason: "not_the_server",
     message: "What answered on the port is not the IDE's language server.",

@@ -24,6 +24,7 @@ const context = { nowMs, secrets: [new Secret("sk-ws-01-planted")] };
  * Source: docs/wire/language-server.md, "Error texts", "CSRF token refused".
  */
 const recorded: readonly (readonly [text: string, code: Code, meaning: ErrorCode, reason: UpstreamReason])[] = [
+  ["unsupported content type text/html", Code.Unknown, "upstream_failed", "not_the_server"],
   [
     "There was an error with your Cascade session, please update your editor (error ID: 5e0c) (trace ID: 9a1f)",
     Code.FailedPrecondition,

@@ -48,6 +48,8 @@ export const agentOptionsSchema = z.strictObject({
   clientName: z.string().optional(),
   /** A free account: one model. */
   free: z.boolean().default(false),
+  /** How hard a model thinks is an option of its own (`thought_level`) for models whose id does not name it. */
+  efforts: z.boolean().default(false),
   /** What the `summarizer` type does: answers; summarises what is not framed as an execution trace; always summarises. */
   summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
   /** How often the agent tries a write again after a rejection. */

@@ -6,7 +6,7 @@ import type { AgentSettings, CallTerms } from "./desk-protocol.ts";
 import { type Handling, invalidParams, type JsonRpc, methodNotFound, RpcError } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
 import { OpenSessions } from "./open-sessions.ts";
-import { isMode, newSessionId, type Session } from "./session.ts";
+import { isEffort, isMode, newSessionId, type Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import { readPrompt } from "./split-prompt.ts";
 
@@ -210,6 +210,8 @@ export class DevinAgent {
       const found = agentModels(options.free).find(({ id }) => id === value);
       if (found === undefined) throw new RpcError(invalidParams, `Unknown model: ${String(value)}`);
       session.model = found.id;
+    } else if (configId === "reasoning" && options.efforts && isEffort(value)) {
+      session.effort = value;
     } else {
       throw new RpcError(invalidParams, `Unknown config option: ${String(configId)}`);
     }

@@ -32,6 +32,8 @@ export interface AgentPrompt {
   readonly text: string;
   readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
   readonly model: string;
+  /** Where it is an option of its own. */
+  readonly effort?: string;
   readonly mode: string;
   /** `default`, `summarizer` or `review`. */
   readonly agentType: string;

@@ -24,6 +24,7 @@ export class OpenSessions {
       cwd,
       model: wanted?.id ?? "",
       mode: "accept-edits",
+      effort: "medium",
       running: undefined,
       cancelNext: false,
     };
@@ -32,11 +33,14 @@ export class OpenSessions {
   }
 
   /** What the reply to `session/new` says. */
-  described(session: Session, { free }: AgentOptions) {
+  described(session: Session, { free, efforts }: AgentOptions) {
     return {
       sessionId: session.sessionId,
       modes: modesOf(session),
-      configOptions: configOptionsOf(session, agentModels(free), this.hasModelOption),
+      configOptions: configOptionsOf(session, agentModels(free), {
+        hasModel: this.hasModelOption,
+        hasEfforts: efforts,
+      }),
     };
   }
 

@@ -102,6 +102,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
       text: incoming.whole,
       images: incoming.images,
       model: session.model,
+      ...(call.options.efforts ? { effort: session.effort } : {}),
       mode: session.mode,
       agentType,
     },

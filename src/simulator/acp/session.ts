@@ -10,12 +10,19 @@ const modes = [
   ["bypass", "Bypass permissions"],
 ] as const;
 
+const efforts = [
+  ["low", "Low"],
+  ["medium", "Medium"],
+  ["high", "High"],
+] as const;
+
 /** One conversation that this process has open. */
 export interface Session {
   readonly sessionId: string;
   readonly cwd: string;
   model: string;
   mode: string;
+  effort: string;
   /** Aborts the running turn. */
   running: AbortController | undefined;
   /** A cancel came, and the next prompt is to be cancelled with it. */
@@ -32,7 +39,11 @@ export function modesOf(session: Session) {
 }
 
 /** The options of a session. An agent type without a model option leaves that one out. */
-export function configOptionsOf(session: Session, models: ReturnType<typeof agentModels>, hasModel: boolean) {
+export function configOptionsOf(
+  session: Session,
+  models: ReturnType<typeof agentModels>,
+  { hasModel, hasEfforts }: { readonly hasModel: boolean; readonly hasEfforts: boolean },
+) {
   const mode = {
     id: "mode",
     name: "Mode",
@@ -50,7 +61,20 @@ export function configOptionsOf(session: Session, models: ReturnType<typeof agen
     currentValue: session.model,
     options: models.map(({ id, name, family }) => ({ value: id, name, description: family })),
   };
-  return [mode, model];
+  if (!hasEfforts) return [mode, model];
+  const effort = {
+    id: "reasoning",
+    name: "Reasoning effort",
+    category: "thought_level",
+    type: "select",
+    currentValue: session.effort,
+    options: efforts.map(([value, name]) => ({ value, name })),
+  };
+  return [mode, model, effort];
+}
+
+export function isEffort(value: unknown): value is string {
+  return efforts.some(([id]) => id === value);
 }
 
 /** Two words and a hyphen, as the real program names its sessions. Some 10^12 of them. */

@@ -3,6 +3,7 @@ import { agentError } from "../errors.ts";
 import type { AcpModel } from "../process/agent-spec.ts";
 import { launchFor } from "../style.ts";
 import { type AgentParts, errorContext } from "../turn-parts.ts";
+import { withEfforts } from "./efforts.ts";
 
 const discardMs = 5_000;
 
@@ -17,7 +18,7 @@ export async function listModels(parts: AgentParts, signal: AbortSignal): Promis
     try {
       const { id, options } = await lease.process.newSession(signal);
       await bestEffort(lease.process.discard(id, deadline(signal, discardMs)));
-      return options.model?.models ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
+      return withEfforts(options) ?? [{ ...onlyModel, label: lease.process.abilities.name ?? spec.name }];
     } finally {
       lease.release();
     }

@@ -35,10 +35,19 @@ export interface Choice {
   readonly models: readonly AcpModel[];
 }
 
+/** The efforts that a session can be set to. */
+export interface EffortChoice {
+  readonly configId: string;
+  readonly current: string | undefined;
+  readonly values: readonly { readonly value: string; readonly label: string }[];
+}
+
 /** What the reply to `session/new` or `session/load` offers. */
 export interface SessionOptions {
   readonly sessionId: string | undefined;
   readonly model: Choice | undefined;
+  /** How hard the model thinks, where that is an option of its own. */
+  readonly effort: EffortChoice | undefined;
   /** `configId` undefined: the mode is set by `session/set_mode`. */
   readonly mode:
     | { readonly configId: string | undefined; readonly current: string; readonly ids: readonly string[] }
@@ -56,6 +65,7 @@ export function readSessionOptions(reply: unknown): SessionOptions {
     configOptions?.find((option) => option.id === category);
   const model = named("model");
   const mode = named("mode");
+  const effort = named("thought_level");
   const modeOptions = (mode?.options ?? []).flat();
   return {
     sessionId,
@@ -63,6 +73,14 @@ export function readSessionOptions(reply: unknown): SessionOptions {
       model === undefined
         ? undefined
         : { configId: model.id, current: textOrUndefined(model.currentValue), models: modelsOf(model) },
+    effort:
+      effort === undefined
+        ? undefined
+        : {
+            configId: effort.id,
+            current: textOrUndefined(effort.currentValue),
+            values: (effort.options ?? []).flat().map(({ value, name }) => ({ value, label: name ?? value })),
+          },
     mode:
       mode === undefined || modeOptions.length === 0
         ? ownModes(modes ?? undefined)

@@ -44,6 +44,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
       "server.user-status": "ok",
       "server.models": "ok",
       "server.plan": "ok",
+      "server.limits": "ok",
       "server.cascade": "ok",
       "server.steps": "ok",
       "server.transcript": "ok",

@@ -1,9 +1,11 @@
 import { deadline } from "../../../base/async.ts";
 import { isMillraceError } from "../../../base/errors.ts";
+import type { ModelUid } from "../../../base/ids.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
 import type { UpstreamReason } from "../../../language-server/errors/error-table.ts";
 import { upstreamReason } from "../../../language-server/errors/errors.ts";
 import type { Capabilities } from "../../../language-server/language-server.ts";
+import type { MessageLimit } from "../../../language-server/message-limit.ts";
 import { type ProbeResult, probePort } from "../../../language-server/probe/probe.ts";
 import type { UserStatus } from "../../../proto/windsurf/exa/codeium_common_pb.ts";
 
@@ -21,6 +23,8 @@ export interface ServerSeen {
   /** `GetUnleashData` with our metadata and the account's key. */
   readonly ping: Called<true>;
   readonly status: Called<UserStatus>;
+  /** Both calls for the limit of a model of the account. */
+  readonly limit: Called<MessageLimit | undefined>;
   /** Asked with requests that the server cannot read, so that it never runs them. */
   readonly capabilities: Called<Capabilities>;
 }
@@ -32,15 +36,26 @@ export async function observeServer(finder: IdeFinder, ide: Ide, signal: AbortSi
   const connected = await called(() => finder.connect(ide, deadline(signal, callLimitMs)), signal);
   const facts = { build: ide.build, signedIn: ide.signedIn };
   if (!connected.ok) {
-    return { ...facts, probe: connected, ping: connected, status: connected, capabilities: connected };
+    return {
+      ...facts,
+      probe: connected,
+      ping: connected,
+      status: connected,
+      limit: connected,
+      capabilities: connected,
+    };
   }
   const server = connected.value;
   const limited = () => deadline(signal, callLimitMs);
+  const status = await called(() => server.getUserStatus(limited()), signal);
+  const listed = status.ok ? (status.value.cascadeModelConfigData?.clientModelConfigs ?? []) : [];
+  const model = (listed.find(({ disabled }) => !disabled)?.modelUid ?? "") as ModelUid; // this is where they come from
   return {
     ...facts,
     probe: await called(() => probePort({ ...ide.endpoint }, limited()), signal),
     ping: await called(() => server.ping(limited()).then(() => true as const), signal),
-    status: await called(() => server.getUserStatus(limited()), signal),
+    status,
+    limit: await called(() => server.messageLimit(model, limited()), signal),
     capabilities: await called(() => server.capabilities(limited()), signal),
   };
 }

@@ -55,6 +55,19 @@ export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
       }),
   },
   {
+    id: "server.limits",
+    sentence: "CheckUserMessageRateLimit or CheckChatCapacity says whether a model may be asked.",
+    source: "language-server.md, Limits",
+    certainty: "several sources",
+    check: ({ limit }) =>
+      whereAnswered(limit, (told) => {
+        if (told === undefined) return differs("both calls are missing, or say nothing");
+        const { hasCapacity, messagesRemaining } = told;
+        const left = messagesRemaining === undefined ? "no count of messages" : `${messagesRemaining} messages left`;
+        return ok(`${hasCapacity ? "may be asked" : "refused now"}, ${left}`);
+      }),
+  },
+  {
     id: "server.cascade",
     sentence: "StartCascade is there before build 3.9, and missing from build 3.9 on.",
     source: "devin-desktop.md, Cascade",
