@@ -11,7 +11,7 @@ const turn = { rate: "instant", firstMs: 1, inputMs: 1, thinking: 0 } as const;
 async function world(backend: BackendName) {
   const standIn = await standInFor(backend, { turn });
   const served = await gateway({ home: standIn.ide.home, args: ["--continuity", "off"] });
-  return { ...standIn, served };
+  return { standIn, served };
 }
 
 async function post({ url, key }: GatewayProcess, path: string, body: object) {
@@ -60,7 +60,8 @@ describe("what real clients sent, recorded", () => {
 
   const told = new Map<BackendName, unknown>();
   test.each(backends)("is answered with one prompt each over %s", async (backend) => {
-    const { served, model, prompts, ide } = await world(backend);
+    const { served, standIn } = await world(backend);
+    const { model, ide } = standIn;
     const outcomes = await inParallel(conversations, async ({ file, shapes }) => {
       let before: string | undefined;
       const answers = [];
@@ -76,7 +77,7 @@ describe("what real clients sent, recorded", () => {
     const bad = outcomes.filter(([, answers]) => answers.some(({ status, failed }) => status !== 200 || failed));
     expect(bad).toEqual([]);
     const asked = conversations.reduce((sum, { shapes }) => sum + shapes.length, 0);
-    expect((await prompts()).length).toBe(asked);
+    expect((await standIn.prompts()).length).toBe(asked);
     const images = backend === "ACP" ? ide.prompts() : (await ide.report()).messages;
     told.set(backend, { outcomes, images: images.filter((prompt) => prompt.images.length > 0).length });
   });
@@ -171,10 +172,10 @@ describe("what models write when they mean to call a tool", () => {
 
   const told = new Map<BackendName, ReadonlyMap<Case, readonly string[]>>();
   test.each(backends)("becomes the calls that the corpus names over %s", async (backend) => {
-    const { served, model } = await world(backend);
+    const { served, standIn } = await world(backend);
     const some = part(cases, backend === "ACP" ? "1/1" : "1/5"); // emissions.test.ts reads each of them
     const outcomes = await inParallel(some, async (each) =>
-      linesOf(await post(served, "/v1/chat/completions", bodyOf(each, model))),
+      linesOf(await post(served, "/v1/chat/completions", bodyOf(each, standIn.model))),
     );
     const differ = some.flatMap((each, at) => {
       const wanted = wantedOf(each);

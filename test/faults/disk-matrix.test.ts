@@ -46,7 +46,7 @@ describe.skipIf(!mayMount).each(backends)("over %s", (backend: BackendName) => {
           return [how, isRefused ? "refused" : "answered"];
         }),
       );
-      for (const { failed, text } of told) if (failed) expect(text).toMatch(/log/i);
+      for (const { text } of told.filter(({ failed }) => failed)) expect(text).toMatch(/log/i);
       const counted = promptsOf(asked, await standIn.prompts());
       expect(counted).toEqual(expectedPrompts(asked, ({ keyed }) => isKnown(keyed)));
     },

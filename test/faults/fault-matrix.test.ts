@@ -48,6 +48,9 @@ describe.each(backends)("over %s", (backend: BackendName) => {
       const asked = askOf(cells, models, `[[sim: size=80 ${directive}]]`);
       const told = await Promise.all(asked.map((one) => repeatedly(served, one)));
       for (const [at, one] of asked.entries()) expectFailures(one, told[at] ?? [], words);
+      const [first] = asked.filter(({ cell }) => cell.api === "Responses");
+      const codex = await first?.cell.ask(served, { ...first.question, userAgent: "codex_cli_rs/0.169.0" });
+      expect(codex?.status).toBe(400); // it repeats every other status
       expectPrompts(asked, await standIn.prompts());
     },
   );

@@ -87,6 +87,16 @@ describe("the finder", () => {
     expect(host.scans).toBe(2);
   });
 
+  it("notices at the next question that an agent's program was taken away", async () => {
+    const { host, clock, finder } = setUp();
+    host.files.set("/home/me/.local/bin/devin", {});
+    host.texts.set("/home/me/.local/share/devin/credentials.toml", 'windsurf_api_key = "cog_abcdef123"');
+    expect((await finder.find(signal)).agents).toHaveLength(1);
+    await clock.advance(2_000);
+    host.files.delete("/home/me/.local/bin/devin");
+    expect((await finder.find(signal)).agents).toEqual([]);
+  });
+
   it("takes the port that answers, not the one of the same process that only replies with an error", async () => {
     const { host, finder } = setUp(async ({ port }) =>
       port === 4000
