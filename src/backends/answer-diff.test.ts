@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { TurnEventBody } from "../log/event.ts";
@@ -53,4 +55,22 @@ describe("answerDiff", () => {
       }),
     );
   });
+});
+
+test("a delta does not keep the whole answer in memory that it was cut from", () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void; // V8's own
+  const held: unknown[] = [];
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  let sent = emptyAnswer;
+  for (let poll = 1; poll <= 100; poll++) {
+    const text = Buffer.alloc(1_000_000 + poll * 100, "text that flows on and on, ").toString("latin1"); // anew, as each poll brings it
+    const diff = answerDiff(sent, { text, thinking: text }, false);
+    sent = diff.sent;
+    if (poll > 1) held.push(diff.events);
+  }
+  collect();
+  expect(held).toHaveLength(99);
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000);
 });

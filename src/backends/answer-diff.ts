@@ -23,15 +23,20 @@ export function answerDiff(
   const events: TurnEventBody[] = [];
   let { text, thinking } = sent;
   if (now.thinking.length > thinking.length && now.thinking.startsWith(thinking)) {
-    events.push({ type: "thinking", delta: now.thinking.slice(thinking.length) });
+    events.push({ type: "thinking", delta: copied(now.thinking.slice(thinking.length)) });
     thinking = now.thinking;
   }
   if (now.text.length > text.length && now.text.startsWith(text)) {
-    events.push({ type: "text", delta: now.text.slice(text.length) });
+    events.push({ type: "text", delta: copied(now.text.slice(text.length)) });
     text = now.text;
   } else if (now.text !== text && (settled || !text.startsWith(now.text))) {
     events.push({ type: "rewritten", text: now.text });
     text = now.text;
   }
   return events.length === 0 ? { events, sent } : { events, sent: { text, thinking } };
+}
+
+/** The same text on its own: V8's slice keeps the whole text alive that it was cut from, which each poll brings anew. */
+function copied(slice: string): string {
+  return ` ${slice}`.slice(1);
 }
