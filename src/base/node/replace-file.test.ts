@@ -39,7 +39,7 @@ describe.each(ways)("%s", (_, replace) => {
 
   it("leaves no draft where the place cannot be taken", async () => {
     mkdirSync(join(folder, "a/b"), { recursive: true });
-    await expect(replace(join(folder, "a"), "new")).rejects.toThrow();
+    await expect(replace(join(folder, "a"), "new")).rejects.toThrow(/EISDIR|EPERM|ENOTEMPTY|EEXIST/);
     expect(readdirSync(folder)).toEqual(["a"]);
   });
 });
