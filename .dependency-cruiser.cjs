@@ -48,6 +48,7 @@ const bundled = [
   "ajv",
   "ajv-formats",
   "commander",
+  "diff",
   "eventsource-parser",
   "hono",
   "jsonc-parser",
@@ -60,6 +61,7 @@ const bundled = [
 
 /** Files that run wherever JavaScript does: Node, Bun, browsers. */
 const neutral = "^src/(gateway/dialects|client|proto|base)/";
+const nodeOnly = "^src/(client|base)/node/";
 
 module.exports = {
   knows,
@@ -80,9 +82,15 @@ module.exports = {
     ),
     rule(
       "runs-anywhere",
-      { path: neutral, pathNot: `^src/client/node/|${tests}` },
+      { path: neutral, pathNot: `${nodeOnly}|${tests}` },
       { dependencyTypes: ["core"] },
       "these files run in browsers and Bun as well",
+    ),
+    rule(
+      "neutral-files-know-no-node",
+      { path: neutral, pathNot: `${nodeOnly}|${tests}` },
+      { path: nodeOnly },
+      "these files run in browsers as well, and what is in node/ does not",
     ),
     rule(
       "plugin-loads-no-sqlite",

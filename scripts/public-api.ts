@@ -6,7 +6,7 @@ import ts from "typescript";
  * `MillraceError` where functions are exported that may throw it. One line for each.
  */
 export function hiddenNames(root: string, entries: readonly string[]): readonly string[] {
-  const read = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+  const read = ts.readConfigFile(join(root, "tsconfig.json"), (file) => ts.sys.readFile(file));
   const { options } = ts.parseJsonConfigFileContent(read.config, ts.sys, root);
   const program = ts.createProgram({ rootNames: entries.map((entry) => join(root, entry)), options });
   const checker = program.getTypeChecker();
@@ -43,7 +43,7 @@ export function hiddenNames(root: string, entries: readonly string[]): readonly 
       (declaration) =>
         !ts.isTypeParameterDeclaration(declaration) &&
         !ts.isSourceFile(declaration) &&
-        relative(join(root, "src"), declaration.getSourceFile().fileName).startsWith("..") === false,
+        !relative(join(root, "src"), declaration.getSourceFile().fileName).startsWith(".."),
     );
   }
 }

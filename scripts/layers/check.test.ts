@@ -10,6 +10,7 @@ test("each rule reports the file of the broken tree that breaks it", async () =>
     "knows-log: src/log/knows-up.ts -> src/backends/b.ts",
     "dialects-are-pure: src/gateway/dialects/impure.ts -> src/turns/t.ts",
     "runs-anywhere: src/base/core.ts -> fs",
+    "neutral-files-know-no-node: src/base/knows-node.ts -> src/base/node/file.ts",
     "plugin-loads-no-sqlite: src/opencode/plugin.ts -> node:sqlite",
     "one-owner-per-library: src/opencode/lazy.ts -> node:sqlite",
     "no-cycles: src/turns/x.ts -> src/turns/y.ts",

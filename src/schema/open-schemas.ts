@@ -1,12 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createFileRegistry, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { bestEffort } from "../base/async.ts";
 import { MillraceError } from "../base/errors.ts";
+import { replaceFile } from "../base/node/replace-file.ts";
 import { SharedCall } from "../base/shared-call.ts";
 import type { SchemaProblem } from "./read-fields.ts";
 import { readSchemaInWorker, type SerializedSchema } from "./read-in-worker.ts";
@@ -100,11 +101,9 @@ async function readCache(path: string): Promise<(SerializedSchema & { readonly r
   }
 }
 
-/** Whole or not at all: another process may read it, this one may die. */
+/** Another process may read it at any time, and this one may die. */
 async function writeCache(path: string, { set, problems }: SerializedSchema): Promise<void> {
   await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
-  const temporary = `${path}.${process.pid}.tmp`;
   const text = JSON.stringify({ set: Buffer.from(set).toString("base64"), problems });
-  await writeFile(temporary, text, { mode: 0o600 });
-  await rename(temporary, path);
+  await replaceFile(path, text, { draft: `${path}.${process.pid}.tmp` });
 }

@@ -1,17 +1,8 @@
-import { createHash, randomUUID } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { applyFileEdit, type FileEdit, revertFileEdit } from "./file-edit.ts";
 
 /** A change of one file: what it says now and what it would say. `before` undefined: there is no such file. */
@@ -96,14 +87,7 @@ function writeAtomically(file: string, text: string, mode: number | undefined): 
   const target = existsSync(file) ? realpathSync(file) : file;
   const keptMode = existsSync(target) ? statSync(target).mode & 0o777 : (mode ?? 0o644);
   mkdirSync(dirname(target), { recursive: true });
-  const draft = `${target}.${randomUUID()}`;
-  try {
-    writeFileSync(draft, text, { flag: "wx", mode: keptMode });
-    chmodSync(draft, keptMode);
-    renameSync(draft, target);
-  } finally {
-    rmSync(draft, { force: true });
-  }
+  replaceFileSync(target, text, keptMode);
 }
 
 function digest(text: string): string {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
-import { writeWholeFile } from "../gateway-process/whole-file.ts";
 
 /*
  * What the running gateway last knew of the limits, in a file: a status line is drawn every second by some, and reads this
@@ -19,7 +19,7 @@ function askedFile(folder: string): string {
 
 /** Writes the limits for status lines: atomically, mode 0600. */
 export function writeLimitsFile(folder: string, limits: LimitsEnvelope): void {
-  writeWholeFile(limitsFile(folder), JSON.stringify(limits));
+  replaceFileSync(limitsFile(folder), JSON.stringify(limits));
 }
 
 /** The limits that a gateway wrote; undefined without any. Only Millrace writes this file, so its form is not checked again. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { removeIfThere, writeWholeFile } from "./whole-file.ts";
+import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
 
 const gatewayFileSchema = z.object({
   url: z.url(),
@@ -21,7 +21,7 @@ const keepEveryMs = 5_000;
 
 /** Writes the file atomically (0600). Throws what the file system throws. */
 export function writeGatewayFile(file: string, address: GatewayAddress): void {
-  writeWholeFile(file, `${JSON.stringify(address, null, 2)}\n`);
+  replaceFileSync(file, `${JSON.stringify(address, null, 2)}\n`);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { SessionStore } from "../../gateway/dashboard/dashboard-sessions.ts";
-import { writeWholeFile } from "./whole-file.ts";
 
 const kept = z.array(z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), madeAtMs: z.number() }));
 
@@ -20,7 +20,7 @@ export function sessionFile(file: string): SessionStore {
     },
     save(sessions) {
       try {
-        writeWholeFile(file, JSON.stringify(sessions));
+        replaceFileSync(file, JSON.stringify(sessions));
       } catch {
         // the session lives in memory, and ends with the gateway
       }

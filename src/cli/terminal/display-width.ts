@@ -1,5 +1,8 @@
 import { stripVTControlCharacters } from "node:util";
 
+// Not `string-width`, which makes a segmenter as it loads: `statusline` runs at each prompt of a shell. `wrap-ansi` is built on it, and
+// does not indent the lines that follow.
+
 /** Made once it is needed: that takes ten milliseconds, and most texts are plain. */
 let graphemes: Intl.Segmenter | undefined;
 /** Letters of one column each: Latin, and what tables and bars are drawn with. */

@@ -1,20 +1,4 @@
-import { open, readFile, rename } from "node:fs/promises";
-
-/**
- * Replaces a file (mode 0600) in one step: a crash leaves the old one or the new one. Durable once the folder is synced.
- * Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
- */
-export async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const draft = `${path}.new`;
-  const file = await open(draft, "w", 0o600);
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(draft, path);
-}
+import { open, readFile } from "node:fs/promises";
 
 /** The bytes of a file; undefined where there is none. */
 export async function readIfThere(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {

@@ -2,11 +2,12 @@ import { readdir, rename, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import { replaceFile } from "../../base/node/replace-file.ts";
 import type { RecordKey } from "../link/web-platform.ts";
 import type { StreamRecord } from "../records/record.ts";
 import { damagedRecord, type OwnedRecord, recordNotWritten, recordTaken } from "../records/record-store.ts";
 import { openRecord, sealRecord, UntrustedRecord } from "../records/sealed-record.ts";
-import { readIfThere, replaceFile, syncFolder } from "./durable-file.ts";
+import { readIfThere, syncFolder } from "./durable-file.ts";
 import type { OwnerFile } from "./owner-file.ts";
 
 /** The file of a stream's record. */
@@ -60,7 +61,7 @@ export class FileRecord implements OwnedRecord {
     const { folder, owner, key, clock } = this.#place;
     try {
       const before = await this.#begin();
-      await replaceFile(this.#path, await sealRecord(key, record, before + 1));
+      await replaceFile(this.#path, await sealRecord(key, record, before + 1), { flush: true });
       this.#generation = before + 1;
       await this.#moveMark(before, before + 1);
       await syncFolder(folder);
@@ -104,7 +105,7 @@ export class FileRecord implements OwnedRecord {
     if (this.#generation !== undefined && this.#isMarked) return this.#generation;
     const mark = await this.#readMark();
     const generation = mark ?? this.#generation ?? 0;
-    if (mark === undefined) await replaceFile(this.#markPath(generation), new Uint8Array());
+    if (mark === undefined) await replaceFile(this.#markPath(generation), new Uint8Array(), { flush: true });
     this.#isMarked = true;
     return generation;
   }

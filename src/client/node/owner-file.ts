@@ -3,6 +3,7 @@ import { open, readdir, readFile, stat, unlink, utimes, writeFile } from "node:f
 import { hostname, uptime } from "node:os";
 import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
+import { processExists } from "../../base/node/process-exists.ts";
 
 /** Who holds a number, as its file says. */
 interface Holder {
@@ -112,12 +113,7 @@ function self(): Holder {
 }
 
 function lives({ pid, started }: Holder): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // it is there, and somebody else's
-  }
-  return started === undefined || startOf(pid) === started;
+  return processExists(pid) && (started === undefined || (startOf(pid) ?? started) === started);
 }
 
 /** When a process started, in ticks since boot; undefined where the system does not say. Source: proc(5), stat, field 22. */

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { processExists } from "../../base/node/process-exists.ts";
 import { readStateOnce } from "../account/state-db.ts";
 import { readFileFacts } from "../apps/file-facts.ts";
 import type { Host } from "./host.ts";
@@ -38,13 +39,4 @@ export function commonHost(
       }
     },
   };
-}
-
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // it exists, and is another user's
-  }
 }

@@ -1,6 +1,7 @@
-import { chmod, mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { replaceFile } from "../../base/node/replace-file.ts";
 import type { Layout } from "../layout.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 
@@ -44,14 +45,11 @@ export async function installAgents(installation: AgentInstallation): Promise<In
   return { agentPath: layout.agent, cliPath: cli ? layout.cli : undefined };
 }
 
-/** A shell script that becomes the process: whoever starts it needs no PATH, and its pid stays. */
+/** A shell script that becomes the process: it needs no PATH, and its pid stays. */
 async function writeLauncher(path: string, command: readonly string[]): Promise<void> {
   const words = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
   await mkdir(dirname(path), { recursive: true });
-  const fresh = `${path}.new`;
-  await writeFile(fresh, `#!/bin/sh\nexec ${words} "$@"\n`);
-  await chmod(fresh, 0o755);
-  await rename(fresh, path); // an agent that starts meanwhile finds a whole file
+  await replaceFile(path, `#!/bin/sh\nexec ${words} "$@"\n`, { mode: 0o755 }); // an agent may start meanwhile
 }
 
 async function writePrivate(path: string, text: string): Promise<void> {

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import { DatabaseSync } from "node:sqlite";
+import { processExists } from "../../base/node/process-exists.ts";
 
 /** A piece of a stored conversation. Pieces of one message that follow one another are one message. */
 export interface StoredNode {
@@ -70,7 +71,7 @@ export class SessionStore {
   lockedBy(sessionId: string): number | undefined {
     const row = this.#database.prepare("SELECT running_pid FROM sessions WHERE id = ?").get(sessionId);
     const pid = row?.["running_pid"];
-    return typeof pid === "number" && alive(pid) ? pid : undefined;
+    return typeof pid === "number" && processExists(pid) ? pid : undefined;
   }
 
   has(sessionId: string): boolean {
@@ -119,14 +120,5 @@ export class SessionStore {
 
   close(): void {
     this.#database.close();
-  }
-}
-
-function alive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }

@@ -1,10 +1,11 @@
 import { Buffer } from "node:buffer";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import type { CascadeId } from "../../base/ids.ts";
+import { replaceFile } from "../../base/node/replace-file.ts";
 import { CascadeTrajectorySummarySchema, CortexTrajectorySchema } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { Trajectory } from "./trajectory.ts";
 
@@ -40,7 +41,7 @@ export class TrajectoryFiles {
     const write = this.#queue(cascadeId, () => {
       const work = this.#work.get(cascadeId);
       if (work !== undefined) work.waiting = undefined;
-      return writeWhole(this.#path(cascadeId), this.#encode(trajectory));
+      return replaceFile(this.#path(cascadeId), this.#encode(trajectory), { mode: 0o644 });
     });
     const work = this.#work.get(cascadeId);
     if (work !== undefined) work.waiting = write;
@@ -102,12 +103,6 @@ export class TrajectoryFiles {
       : this.#sizes.start + trajectory.steps.length * this.#sizes.perStep;
     return Buffer.concat([lengths, ...parts, this.#random(filler)]);
   }
-}
-
-/** A process that is killed in between leaves the old file, not half of the new one. */
-async function writeWhole(path: string, content: Uint8Array): Promise<void> {
-  await writeFile(`${path}.tmp`, content);
-  await rename(`${path}.tmp`, path);
 }
 
 function decode(content: Buffer): Trajectory | undefined {

@@ -1,7 +1,8 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { bestEffort } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
+import { replaceFile } from "../../../base/node/replace-file.ts";
 
 /** A note is of no use to any turn after this time. */
 const oldMs = 30 * 24 * 3_600_000;
@@ -53,14 +54,7 @@ export class SessionNotes {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.#prune();
     const path = this.#path(sessionId);
-    const file = await open(`${path}.new`, "w", 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(`${path}.new`, path);
+    await replaceFile(path, text, { flush: true });
     await bestEffort(syncFolder(this.#folder)); // Windows cannot, and does not need it
   }
 

@@ -1,0 +1,2 @@
+import { file } from "./node/file.ts";
+export const known = file;
