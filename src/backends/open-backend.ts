@@ -17,9 +17,9 @@ import { PollPacer } from "./cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
 import type { IdeTools } from "./cascade/settings.ts";
 import { type BackendMode, type Choice, chooseBackend } from "./choose-backend.ts";
+import { CurrentServer, type ServerSource } from "./current-server.ts";
 import { fallingOver } from "./falling-over.ts";
 import { rawChatBackend } from "./raw-chat/backend.ts";
-import { Reach, type ServerSource } from "./reach.ts";
 
 export interface BackendsOptions extends ServerSource {
   readonly clock: Clock;
@@ -48,7 +48,7 @@ const defaultSilenceMs = 10 * 60_000;
 const defaultAcceptGraceMs = 3_000;
 
 interface Server {
-  readonly reach: Reach;
+  readonly current: CurrentServer;
   readonly build: string;
   readonly capabilities: Capabilities;
   /** Names the build in the memory of retired ones. */
@@ -72,10 +72,10 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   const retired = new Set<string>();
 
   async function server(signal: AbortSignal): Promise<Server> {
-    const reach = new Reach(options, await options.find(signal));
-    const capabilities = await reach.twice((found) => found.capabilities(signal), signal);
-    const build = options.buildOf?.(reach.server) ?? "";
-    return { reach, capabilities, build, key: `${reach.server.endpoint.variant}@${build}` };
+    const current = new CurrentServer(options, await options.find(signal));
+    const capabilities = await current.twice((found) => found.capabilities(signal), signal);
+    const build = options.buildOf?.(current.server) ?? "";
+    return { current, capabilities, build, key: `${current.server.endpoint.variant}@${build}` };
   }
 
   async function vendor(signal: AbortSignal): Promise<VendorAgent | MillraceError> {
@@ -91,9 +91,9 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     return { found, agent, choice: chooseBackend(mode, { server: offer, agent }) };
   }
 
-  async function ofServer({ reach, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Promise<Backend> {
-    if (kind === "raw_chat") return ownConversations(rawChatBackend(reach.server), undefined);
-    const cascade = ownConversations(cascadeBackend(options, reach.server, capabilities, settings), undefined);
+  async function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Promise<Backend> {
+    if (kind === "raw_chat") return ownConversations(rawChatBackend(current.server), undefined);
+    const cascade = ownConversations(cascadeBackend(options, current.server, capabilities, settings), undefined);
     return fallingOver(cascade, {
       onRetired: () => retired.add(key),
       async instead(signal) {

@@ -3,7 +3,7 @@ import type { LanguageServer } from "../language-server/language-server.ts";
 import { createWireIds } from "../language-server/metadata.ts";
 import { openLanguageServer } from "../language-server/open-language-server.ts";
 import type { Simulator } from "../simulator/start.ts";
-import type { ServerSource } from "./reach.ts";
+import type { ServerSource } from "./current-server.ts";
 
 /** Finds the simulator's server without a discovery: one client per port it ever had, the newest one when asked. */
 export class SimulatedSource implements ServerSource {

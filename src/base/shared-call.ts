@@ -1,3 +1,5 @@
+import { orAborted } from "./async.ts";
+
 /**
  * One piece of work shared by everyone who asks for it while it runs. It is aborted when the last of them has left, so
  * that one caller's abort never costs another its answer.
@@ -14,17 +16,9 @@ export class SharedCall<T> {
     signal.throwIfAborted();
     const running = this.#running ?? this.#start(work);
     running.callers++;
-    let onAbort: (() => void) | undefined;
-    const left = new Promise<never>((_, reject) => {
-      onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
-      if (signal.aborted)
-        onAbort(); // starting the work may have aborted it
-      else signal.addEventListener("abort", onAbort, { once: true });
-    });
     try {
-      return await Promise.race([running.promise, left]);
+      return await orAborted(running.promise, signal);
     } finally {
-      if (onAbort !== undefined) signal.removeEventListener("abort", onAbort);
       running.callers--;
       if (running.callers === 0 && this.#running === running) {
         this.#running = undefined;

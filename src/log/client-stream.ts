@@ -18,6 +18,13 @@ export interface AttachNumber {
   readonly number: number;
 }
 
+/** What shows that an attach is the newest of its client. */
+export interface AttachProof {
+  /** What the last attach was given. */
+  readonly ticket?: Secret | undefined;
+  readonly number?: AttachNumber | undefined;
+}
+
 /** `create` makes the stream where there is none, `resume` never does; `observe` reads and takes nothing from who writes. */
 export type AttachIntent = "create" | "resume" | "observe";
 
@@ -42,4 +49,13 @@ export interface AttachedStream {
   readonly nextTicket: Secret | undefined;
   /** True when only memory holds it. */
   readonly degraded: boolean;
+}
+
+/** An attach that sends on its stream. */
+export type StreamHolder = Pick<AttachedStream, "name" | "epoch" | "degraded">;
+
+/** A numbered message of a client. */
+export interface StreamMessage {
+  readonly seqno: number;
+  readonly payload: Uint8Array;
 }

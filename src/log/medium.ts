@@ -128,6 +128,26 @@ export interface MessageRow {
   readonly turnId: TurnId | undefined;
 }
 
+/** A message that an attach of this epoch sends; its stream is kept until `expiresAtMs` from then on. */
+export interface SentRow extends Omit<MessageRow, "turnId"> {
+  readonly epoch: number;
+  readonly expiresAtMs: number;
+}
+
+export interface AttachAsk {
+  readonly intent: AttachIntent;
+  /** Digest of the ticket that the client brings. */
+  readonly given: string;
+  readonly nowMs: number;
+}
+
+/** The stream as an attach found it, or why it did not take it over; undefined where there is none. */
+export type AttachedRow =
+  | { readonly row: StreamRow; readonly messages: readonly MessageRow[] }
+  | "spent"
+  | "late"
+  | undefined;
+
 export type Admission = "admitted" | "repeated" | "conflict" | "gap" | "fenced" | "unknown";
 
 /** The part of a medium that keeps what clients sent. */
@@ -138,18 +158,9 @@ export interface StreamMedium {
    * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that
    * of the newest attach of the same life, and nothing is changed.
    */
-  attachStream(
-    row: StreamRow,
-    intent: AttachIntent,
-    given: string,
-    nowMs: number,
-  ): Promise<{ readonly row: StreamRow; readonly messages: readonly MessageRow[] } | "spent" | "late" | undefined>;
+  attachStream(row: StreamRow, ask: AttachAsk): Promise<AttachedRow>;
   /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
-  admit(
-    streamId: string,
-    message: Omit<MessageRow, "turnId"> & { readonly epoch: number; readonly expiresAtMs: number },
-    turn: TurnRow | undefined,
-  ): Promise<Admission>;
+  admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission>;
   /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */
   untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void>;
 }

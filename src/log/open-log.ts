@@ -3,7 +3,14 @@ import { isDegraded, MillraceError } from "../base/errors.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
 import { CancelWatch } from "./cancel-watch.ts";
-import type { AttachedStream } from "./client-stream.ts";
+import type {
+  AttachedStream,
+  AttachIntent,
+  AttachProof,
+  StreamHolder,
+  StreamMessage,
+  StreamName,
+} from "./client-stream.ts";
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
@@ -20,13 +27,14 @@ import type {
   Admitted,
   Claimed,
   Created,
+  CreateOptions,
   LogStore,
   LogWriter,
   Looking,
   NewTurn,
   Opening,
+  StartingTurn,
   StoreCapabilities,
-  StreamStore,
   TurnFilter,
   TurnRecord,
 } from "./store.ts";
@@ -71,9 +79,9 @@ class Log implements LogStore {
     this.#streams = new Streams(medium, codec, clock, retention);
   }
 
-  async create(...[turn, owner, clientKey, options = {}]: Parameters<LogStore["create"]>): Promise<Created> {
+  async create(turn: NewTurn, owner: string, { clientKey, flush = true }: CreateOptions = {}): Promise<Created> {
     const { row: fresh, codec } = this.#newRow(turn, owner, clientKey);
-    const { row, created } = await this.#medium.create(fresh, options.flush !== false);
+    const { row, created } = await this.#medium.create(fresh, flush);
     if (created) {
       return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec) };
     }
@@ -154,7 +162,7 @@ class Log implements LogStore {
     }
   }
 
-  async requestCancel(...[turnId, by, stream]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
+  async requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean> {
     await this.#rowOf(turnId);
     const holder = stream && this.#streams.holderOf(stream);
     return this.#medium.mark(turnId, { cancelRequested: by }, holder);
@@ -211,11 +219,11 @@ class Log implements LogStore {
     return this.#recordsOf(rows, keyless);
   }
 
-  attachStream(...attach: Parameters<LogStore["attachStream"]>): Promise<AttachedStream> {
-    return this.#streams.attach(...attach);
+  attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream> {
+    return this.#streams.attach(name, intent, proof);
   }
 
-  async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
+  async admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admitted> {
     const made = start && this.#newRow(start.turn, start.owner, stream.name.clientKey);
     const outcome = await this.#streams.admit(stream, message, made?.row);
     if (outcome !== "admitted") return { outcome };

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { MillraceError } from "../base/errors.ts";
 import type { TurnId } from "../base/ids.ts";
 import { Secret } from "../base/secret.ts";
-import type { AcceptedMessage, AttachedStream, AttachIntent, AttachNumber, StreamName } from "./client-stream.ts";
+import type { AcceptedMessage, AttachedStream, AttachIntent, AttachProof, StreamName } from "./client-stream.ts";
 import type { LogCodec, TurnCodec } from "./codec.ts";
 import type { Admission, HolderRow, MessageRow, StreamMedium, TurnRow } from "./medium.ts";
 import { damagedLog } from "./record-text.ts";
@@ -36,12 +36,7 @@ export class Streams {
     this.#retention = retention;
   }
 
-  async attach(
-    name: StreamName,
-    intent: AttachIntent,
-    ticket: Secret | undefined,
-    number?: AttachNumber,
-  ): Promise<AttachedStream> {
+  async attach(name: StreamName, intent: AttachIntent, { ticket, number }: AttachProof = {}): Promise<AttachedStream> {
     const streamId = this.#idOf(name);
     const asTurn = streamId as TurnId; // a codec only binds it to what it seals
     const next = new Secret(randomBytes(32).toString("base64url"));
@@ -60,7 +55,7 @@ export class Streams {
       erasedAtMs: undefined,
     };
     const given = ticket === undefined ? noTicket : this.#ticketIndex(streamId, ticket);
-    const attached = await this.#medium.attachStream(fresh, intent, given, nowMs);
+    const attached = await this.#medium.attachStream(fresh, { intent, given, nowMs });
     if (attached === "spent") throw spent();
     if (attached === "late") throw superseded();
     if (attached === undefined || attached.row.erasedAtMs !== undefined) throw expired();

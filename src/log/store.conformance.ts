@@ -224,7 +224,7 @@ export function describeLogStore(
       test("say of every turn what happened, when and how much, and no word of it, whether or not its client sealed it", async () => {
         for (const clientKey of [undefined, key]) {
           for (const end of ends) {
-            const { record, writer } = await store.create(newTurn(), "owner-1", clientKey);
+            const { record, writer } = await store.create(newTurn(), "owner-1", { clientKey });
             await writer?.append(happened, 5);
             const running = await store.readOutlineAfter(record.turnId, startOfLog, { limit: 99 });
             expect(running).toMatchObject({ ended: false, events: { length: happened.length } });
@@ -244,7 +244,7 @@ export function describeLogStore(
       });
 
       test("come live, and of a sealed turn with no key", async () => {
-        const { record, writer } = await store.create(newTurn(), "owner-1", key);
+        const { record, writer } = await store.create(newTurn(), "owner-1", { clientKey: key });
         const reading = outlined(record.turnId);
         await writer?.append([text("a")], 1);
         await writer?.append([text("bcd"), finished], 2);
@@ -256,7 +256,7 @@ export function describeLogStore(
       });
 
       test("are refused past the end, of an unknown turn, and once the turn has expired", async () => {
-        const { record, writer } = await store.create(newTurn(), "owner-1", key);
+        const { record, writer } = await store.create(newTurn(), "owner-1", { clientKey: key });
         await writer?.append([text("a"), finished], clock.now());
         const read = (turnId: TurnId, after: EventId) => store.readOutlineAfter(turnId, after, { limit: 9 });
         await expect(read(record.turnId, eventIdOf(3))).rejects.toMatchObject({ code: "invalid_request" });
@@ -269,7 +269,7 @@ export function describeLogStore(
       test.skipIf(!capabilities.survivesRestart)(
         "of a sealed turn are kept when the log is opened again, and go on where another process goes on",
         async () => {
-          const { record, writer } = await store.create(newTurn(), "owner-1", key);
+          const { record, writer } = await store.create(newTurn(), "owner-1", { clientKey: key });
           await writer?.append(happened, 5);
           await store.close();
           store = await harness.open(clock);
@@ -600,8 +600,8 @@ export function describeLogStore(
 
       test("an attach that the other works on late takes nothing from the one that followed it", async () => {
         const name = { caller: "caller-1", name: "late stream", clientKey: undefined };
-        const stream = await store.attachStream(name, "create", undefined, { life: "a", number: 2 });
-        const late = other.attachStream(name, "create", undefined, { life: "a", number: 1 });
+        const stream = await store.attachStream(name, "create", { number: { life: "a", number: 2 } });
+        const late = other.attachStream(name, "create", { number: { life: "a", number: 1 } });
         await expect(late).rejects.toMatchObject({ code: "cancelled", details: { reason: "superseded" } });
         const sent = await store.admit(stream, { seqno: 0, payload: new Uint8Array([1]) });
         expect(sent.outcome).toBe("admitted");

@@ -1,6 +1,13 @@
 import type { EventId, TurnId } from "../base/ids.ts";
 import type { Secret } from "../base/secret.ts";
-import type { AttachedStream, AttachIntent, AttachNumber, StreamName } from "./client-stream.ts";
+import type {
+  AttachedStream,
+  AttachIntent,
+  AttachProof,
+  StreamHolder,
+  StreamMessage,
+  StreamName,
+} from "./client-stream.ts";
 import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from "./event.ts";
 import type { OutlinedEvent } from "./outline.ts";
 import type { TurnRequest } from "./request.ts";
@@ -124,6 +131,83 @@ export type Admitted =
     }
   | { readonly outcome: "repeated" | "conflict" | "gap" | "fenced" };
 
+/** The turn that a message starts, and the process that runs it. */
+export interface StartingTurn {
+  readonly turn: NewTurn;
+  readonly owner: string;
+}
+
+/** How many events one read answers at most. */
+export interface ReadLimit {
+  readonly limit: number;
+}
+
+/** How a turn is created. */
+export interface CreateOptions {
+  /** Seals the turn: without this key nobody reads it. */
+  readonly clientKey?: Secret | undefined;
+  /**
+   * False: a power cut may still lose the turn, until its first event is durable or a grace time is noted; a crash may not.
+   * True by default.
+   */
+  readonly flush?: boolean;
+}
+
+/** Writing turns: for the processes that start and run them. */
+export interface TurnWriting {
+  /**
+   * Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created.
+   */
+  create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<Created>;
+  /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
+  claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
+  /**
+   * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
+   * and nothing is asked, where it is for a stream that a newer attach has.
+   */
+  requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean>;
+  /** Resolves once somebody asked for the turn's end (at once if so). Rejects with the signal's reason. */
+  untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
+  /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
+  remove(turnId: TurnId): Promise<void>;
+}
+
+/** Reading turns, and noting who reads them. */
+export interface TurnReading {
+  readonly capabilities: StoreCapabilities;
+  /**
+   * Events strictly after the cursor, at most `limit`, and of large ones only as many as 256 KiB of stored records hold, but
+   * one at least where there is any; `ended` when nothing can follow the last of them. Throws
+   * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
+   */
+  readAfter(
+    turnId: TurnId,
+    after: EventId,
+    options: ReadLimit & Opening,
+  ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
+  /**
+   * As `readAfter`, but without what was said, and without a key: also of a turn that its client sealed, running or ended.
+   * For whoever looks on and counts.
+   */
+  readOutlineAfter(
+    turnId: TurnId,
+    after: EventId,
+    options: ReadLimit,
+  ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
+  /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
+  untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
+  /** Resolves once the turn has ended (at once if it has). Rejects with the signal's reason. */
+  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
+  /** Undefined when unknown. */
+  get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
+  /** Newest first, without the expired ones; those that a client sealed as `sealed`. */
+  list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
+  /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
+  noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
+  /** The answer reached the client that asked for it, whole. */
+  noteDelivered(turnId: TurnId): Promise<void>;
+}
+
 /** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
 export interface StreamStore {
   /**
@@ -137,80 +221,19 @@ export interface StreamStore {
    * An attach that its client counted, with a lower number than one of the same life before it, throws `cancelled` whose details
    * say `superseded`, and takes nothing from anybody: it was worked on late.
    */
-  attachStream(name: StreamName, intent: AttachIntent, ticket?: Secret, number?: AttachNumber): Promise<AttachedStream>;
+  attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream>;
   /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
-  admit(
-    stream: Pick<AttachedStream, "name" | "epoch" | "degraded">,
-    message: { readonly seqno: number; readonly payload: Uint8Array },
-    start?: { readonly turn: NewTurn; readonly owner: string },
-  ): Promise<Admitted>;
+  admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admitted>;
   /** Resolves once a newer attach has the stream. Rejects with the signal's reason. */
-  untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch" | "degraded">, signal: AbortSignal): Promise<void>;
-}
-
-/**
- * The append-only event log of every turn. One writer per turn, any number of readers.
- *
- * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
- * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
- */
-export interface LogStore extends StreamStore {
-  readonly capabilities: StoreCapabilities;
-  /**
-   * Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created. With
-   * `flush: false` a power cut may still lose it, until the first event is durable or a grace time is noted; a crash may not.
-   */
-  create(turn: NewTurn, owner: string, clientKey?: Secret, options?: { readonly flush?: boolean }): Promise<Created>;
-  /** Running turns, newest first, also those that a client sealed, but not those of `exceptOwner`: for whoever may have to run them. */
-  listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
-  /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
-  claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
-  /**
-   * Events strictly after the cursor, at most `limit`, and of large ones only as many as 256 KiB of stored records hold, but
-   * one at least where there is any; `ended` when nothing can follow the last of them. Throws
-   * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
-   */
-  readAfter(
-    turnId: TurnId,
-    after: EventId,
-    options: { readonly limit: number } & Opening,
-  ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
-  /**
-   * As `readAfter`, but without what was said, and without a key: also of a turn that its client sealed, running or ended.
-   * For whoever looks on and counts.
-   */
-  readOutlineAfter(
-    turnId: TurnId,
-    after: EventId,
-    options: { readonly limit: number },
-  ): Promise<{ readonly events: readonly OutlinedEvent[]; readonly ended: boolean }>;
-  /** Resolves once the log is past the cursor (at once if it is), or ended. Rejects with the signal's reason. */
-  untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void>;
-  /** Resolves once the turn has ended (at once if it has). Rejects with the signal's reason. */
-  untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
-  /**
-   * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
-   * and nothing is asked, where it is for a stream that a newer attach has.
-   */
-  requestCancel(
-    turnId: TurnId,
-    by: CancelledBy,
-    stream?: Pick<AttachedStream, "name" | "epoch" | "degraded">,
-  ): Promise<boolean>;
-  /** Resolves once somebody asked for the turn's end (at once if so). Rejects with the signal's reason. */
-  untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
-  /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
-  noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
+  untilSuperseded(stream: StreamHolder, signal: AbortSignal): Promise<void>;
   /** Turns of one stream, in order: none of them is forgotten before the last one is. */
   keepTogether(turnIds: readonly TurnId[]): Promise<void>;
-  /** The answer reached the client that asked for it, whole. */
-  noteDelivered(turnId: TurnId): Promise<void>;
-  /** Undefined when unknown. */
-  get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
-  /** Newest first, without the expired ones; those that a client sealed as `sealed`. */
-  list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
-  /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
-  remove(turnId: TurnId): Promise<void>;
+}
+
+/** Housekeeping: which processes live, what they left running, what has expired. */
+export interface StoreHousekeeping {
+  /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
+  listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
   /** Says that this owner's process lives until then at least; turns of owners that are overdue may be claimed. */
   renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
   /** Every owner that ever renewed and has not been forgotten, with its time. */
@@ -219,3 +242,11 @@ export interface LogStore extends StreamStore {
   sweep(nowMs: number): Promise<void>;
   close(): Promise<void>;
 }
+
+/**
+ * The append-only event log of every turn. One writer per turn, any number of readers.
+ *
+ * Every method throws `degraded` when the medium is full, locked or gone. Those that name a turn throw `expired` while
+ * only its tombstone is left, and `invalid_request` when it is unknown, unless they say otherwise.
+ */
+export interface LogStore extends TurnWriting, TurnReading, StreamStore, StoreHousekeeping {}

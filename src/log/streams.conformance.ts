@@ -91,17 +91,17 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       const first = await storeOf().attachStream(name, "create");
       const second = await storeOf().attachStream(name, "create");
       expect(second.nextTicket?.reveal()).toMatch(/^[\w-]{43}$/);
-      const third = await storeOf().attachStream(name, "resume", second.nextTicket);
-      const again = await storeOf().attachStream(name, "resume", second.nextTicket);
-      const fifth = await storeOf().attachStream(name, "resume", again.nextTicket);
+      const third = await storeOf().attachStream(name, "resume", { ticket: second.nextTicket });
+      const again = await storeOf().attachStream(name, "resume", { ticket: second.nextTicket });
+      const fifth = await storeOf().attachStream(name, "resume", { ticket: again.nextTicket });
       const told = storeOf().untilSuperseded(fifth, never);
       for (const spent of [undefined, first.nextTicket, second.nextTicket, third.nextTicket]) {
-        const refused = storeOf().attachStream(name, "resume", spent);
+        const refused = storeOf().attachStream(name, "resume", { ticket: spent });
         await expect(refused).rejects.toMatchObject({ code: "cancelled", details: { reason: "ticket_spent" } });
       }
       await told;
       expect(await send(fifth, 0)).toEqual({ outcome: "fenced" });
-      const sixth = await storeOf().attachStream(name, "resume", fifth.nextTicket);
+      const sixth = await storeOf().attachStream(name, "resume", { ticket: fifth.nextTicket });
       expect(await send(sixth, 0)).toMatchObject({ outcome: "admitted" });
     });
 
@@ -109,17 +109,21 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       const name = named();
       const late = { code: "cancelled", details: { reason: "superseded" } };
       const as = (life: string, number: number) => ({ life, number });
-      const first = await storeOf().attachStream(name, "create", undefined, as("a", 3));
-      await expect(storeOf().attachStream(name, "create", undefined, as("a", 2))).rejects.toMatchObject(late);
+      const first = await storeOf().attachStream(name, "create", { number: as("a", 3) });
+      await expect(storeOf().attachStream(name, "create", { number: as("a", 2) })).rejects.toMatchObject(late);
       expect(await send(first, 0)).toMatchObject({ outcome: "admitted" }); // and its ticket is still the newest
-      const second = await storeOf().attachStream(name, "resume", first.nextTicket, as("a", 5));
+      const second = await storeOf().attachStream(name, "resume", { ticket: first.nextTicket, number: as("a", 5) });
       expect(second.epoch).toBe(first.epoch + 1);
-      await expect(storeOf().attachStream(name, "resume", first.nextTicket, as("a", 4))).rejects.toMatchObject(late);
-      await storeOf().attachStream(name, "observe", undefined, as("a", 1)); // who takes nothing over may come late
-      const uncounted = await storeOf().attachStream(name, "resume", second.nextTicket);
-      await expect(storeOf().attachStream(name, "resume", second.nextTicket, as("a", 4))).rejects.toMatchObject(late);
-      const other = await storeOf().attachStream(name, "resume", uncounted.nextTicket, as("b", 1));
-      const back = await storeOf().attachStream(name, "resume", other.nextTicket, as("a", 1)); // lives are not compared
+      await expect(
+        storeOf().attachStream(name, "resume", { ticket: first.nextTicket, number: as("a", 4) }),
+      ).rejects.toMatchObject(late);
+      await storeOf().attachStream(name, "observe", { number: as("a", 1) }); // who takes nothing over may come late
+      const uncounted = await storeOf().attachStream(name, "resume", { ticket: second.nextTicket });
+      await expect(
+        storeOf().attachStream(name, "resume", { ticket: second.nextTicket, number: as("a", 4) }),
+      ).rejects.toMatchObject(late);
+      const other = await storeOf().attachStream(name, "resume", { ticket: uncounted.nextTicket, number: as("b", 1) });
+      const back = await storeOf().attachStream(name, "resume", { ticket: other.nextTicket, number: as("a", 1) }); // lives are not compared
       expect(await send(back, 1)).toMatchObject({ outcome: "admitted" });
     });
 
@@ -127,7 +131,7 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       const name = named();
       await expect(storeOf().attachStream(name, "observe")).rejects.toMatchObject({ code: "expired" });
       const { nextTicket } = await storeOf().attachStream(name, "create");
-      const writer = await storeOf().attachStream(name, "resume", nextTicket);
+      const writer = await storeOf().attachStream(name, "resume", { ticket: nextTicket });
       await send(writer, 0);
       const observer = await storeOf().attachStream(name, "observe");
       expect(observer).toMatchObject({ epoch: writer.epoch, accepted: [{ seqno: 0 }], nextTicket: undefined });

@@ -1,4 +1,4 @@
-import { deadline } from "../base/async.ts";
+import { deadline, orAborted } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
@@ -171,7 +171,7 @@ export function openMeter(options: MeterOptions): Meter {
       const stale = snapshots.length === 0 || snapshots.some((snapshot) => isStale(snapshot, askedAtMs));
       const gapMs = wait ? shortestGapMs : refreshMs;
       if (stale && askedAtMs - triedAtMs >= gapMs) void read();
-      if (wait && reading !== undefined) await settled(reading, signal);
+      if (wait && reading !== undefined) await orAborted(reading, signal);
       return known();
     },
     recordTurn(turn) {
@@ -231,17 +231,4 @@ function earlier(history: UsageHistory, snapshot: LimitsSnapshot): readonly Limi
 
 function timedOut(cause: DOMException): MillraceError {
   return new MillraceError("upstream_timeout", "No IDE answered in time.", { cause });
-}
-
-/** Waits for the work, which never rejects, or for the signal: whoever goes away stops nothing. */
-async function settled(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
-    if (signal.aborted) return onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    void work.finally(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
-  });
 }

@@ -156,14 +156,14 @@ export const mutants: readonly Mutant[] = [
     // what is left behind is archived later all the same, so only a test of the backend itself can tell
     name: "G7: a trajectory is not archived at the end of its turn",
     file: "src/backends/cascade/run.ts",
-    from: "  await bestEffort(reach.server.archive(cascadeId, cleaning));",
+    from: "  await bestEffort(current.server.archive(cascadeId, cleaning));",
     to: "",
     tests: ["src/backends/backend.test.ts"],
   },
   {
     name: "G7: the model is not told to stop",
     file: "src/backends/cascade/run.ts",
-    from: 'if (prompted && ended !== "finished") await bestEffort(reach.server.cancel(cascadeId, cleaning));',
+    from: 'if (prompted && ended !== "finished") await bestEffort(current.server.cancel(cascadeId, cleaning));',
     to: "",
     tests: ["test/e2e/abort.test.ts"],
   },
@@ -177,8 +177,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: the prompt is sent before the cascade is stored",
     file: "src/backends/cascade/run.ts",
-    from: "      yield [startedEvent(prompt, begun, reach)];\n      signal.throwIfAborted();\n",
-    to: "      await sendPrompt(reach, cascadeId, prompt, signal);\n      yield [startedEvent(prompt, begun, reach)];\n",
+    from: "      yield [startedEvent(prompt, begun, current)];\n      signal.throwIfAborted();\n",
+    to: "      await sendPrompt(current, cascadeId, prompt, signal);\n      yield [startedEvent(prompt, begun, current)];\n",
     tests: ["src/backends"],
   },
   {

@@ -54,7 +54,7 @@ async function lane(): Promise<void> {
 
 async function plain() {
   left--;
-  const { record, writer } = await store.create(newTurn(), "recorded", undefined, { flush: false });
+  const { record, writer } = await store.create(newTurn(), "recorded", { flush: false });
   if (writer === undefined) throw new Error("the turn was there");
   // as turns are: told of once `started` is stored, or before that where a grace time was noted
   if (random() < 0.5) {

@@ -3,7 +3,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { Capabilities, LanguageServer } from "../../language-server/language-server.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Backend, Prompt, ResumePoint, RunOptions } from "../backend.ts";
-import type { ServerSource } from "../reach.ts";
+import type { ServerSource } from "../current-server.ts";
 import { runCascade } from "./run.ts";
 import type { CascadeSettings } from "./settings.ts";
 import { stepsFollower } from "./steps-follower.ts";

@@ -12,7 +12,7 @@ import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
-import type { Reach } from "../reach.ts";
+import type { CurrentServer } from "../current-server.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import {
@@ -45,7 +45,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   from: StartPoint,
   cascadeId: CascadeId,
-  reach: Reach,
+  current: CurrentServer,
   { clock, pace, pacer, silenceMs, onAlive }: FollowOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
@@ -61,12 +61,12 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const events: TurnEventBody[] = [];
       let failure: unknown;
       try {
-        const followed = follower.follow(state, await follower.read(reach.server, cascadeId, state, now, signal));
+        const followed = follower.follow(state, await follower.read(current.server, cascadeId, state, now, signal));
         events.push(...followed.events);
         state = followed.state;
         onAlive();
-        if (!state.astray && wantsRun(state.progress, now())) {
-          const run = await readRun(from, cascadeId, reach, now, signal);
+        if (!state.mustReread && wantsRun(state.progress, now())) {
+          const run = await readRun(from, cascadeId, current, now, signal);
           state = follower.follow(state, run).state;
           onAlive();
         }
@@ -86,8 +86,8 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
         const length = progress.sent.text.length + progress.sent.thinking.length;
         const after = afterAnswer(history, { askedAtMs, answeredAtMs, ageMs, quietMs, confirming, length }, pace);
         history = after.history;
-        detours = state.astray ? detours + 1 : 0;
-        if ((progress.phase === "closing" && !confirming) || (state.astray && detours < 4)) continue;
+        detours = state.mustReread ? detours + 1 : 0;
+        if ((progress.phase === "closing" && !confirming) || (state.mustReread && detours < 4)) continue;
         if (quietMs >= silenceMs) {
           yield [{ type: "failed", error: silenceError(silenceMs) }];
           return;
@@ -96,14 +96,14 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       } else {
         const retry = afterFailure(history, pollFailure(failure), now(), pace);
         if (retry === undefined) {
-          yield [{ type: "failed", error: lostError(failure, reach) }];
+          yield [{ type: "failed", error: lostError(failure, current) }];
           return;
         }
         history = retry.history;
         await clock.sleep(retry.waitMs, signal);
-        const isAbsent = isOutage(callFailure(failure)) && (await lookAgain(reach, signal)) === "nothing runs";
+        const isAbsent = isOutage(callFailure(failure)) && (await lookAgain(current, signal)) === "nothing runs";
         if (isAbsent && now() - history.failingSinceMs >= pace.absentMs) {
-          yield [{ type: "failed", error: lostError(failure, reach) }];
+          yield [{ type: "failed", error: lostError(failure, current) }];
           return;
         }
       }
@@ -119,11 +119,11 @@ const tellNothing = new WeakSet<LanguageServer>();
 async function readRun(
   from: StartPoint,
   cascadeId: CascadeId,
-  reach: Reach,
+  current: CurrentServer,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {
-  const { restarted, server } = reach;
+  const { restarted, server } = current;
   const nothing = () => ({ kind: "run", atMs: now(), status: undefined, executors: [], restarted }) as const;
   if (tellNothing.has(server)) return nothing(); // it said once that it has no such call
   try {
@@ -152,9 +152,9 @@ function pollFailure(error: unknown): PollFailure {
 }
 
 /** A server that cannot be found yet is no failure of its own: the next poll fails, and its budget counts. */
-async function lookAgain(reach: Reach, signal: AbortSignal): Promise<"nothing runs" | "try again"> {
+async function lookAgain(current: CurrentServer, signal: AbortSignal): Promise<"nothing runs" | "try again"> {
   try {
-    await reach.again(signal);
+    await current.again(signal);
     return "try again";
   } catch (error) {
     signal.throwIfAborted();
@@ -169,10 +169,10 @@ function silenceError(silenceMs: number): ErrorRecord {
   return new MillraceError("upstream_timeout", message).toRecord();
 }
 
-function lostError(failure: unknown, reach: Reach): ErrorRecord {
+function lostError(failure: unknown, current: CurrentServer): ErrorRecord {
   const kind = callFailure(failure);
   if (kind === "trajectory_missing") {
-    const why = reach.restarted ? "restarted and no longer knows" : "no longer knows";
+    const why = current.restarted ? "restarted and no longer knows" : "no longer knows";
     const message = `The IDE's server ${why} this conversation; what had arrived of the answer was kept.`;
     return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
   }

@@ -48,11 +48,11 @@ export class HandFollower<State extends FollowerState, Snapshot> {
     for (let i = 0; i < 5; i++) {
       this.offsets.push(this.state.offset);
       this.#take(this.#read(this.#trajectory, this.state.offset, this.atMs));
-      if (!this.state.astray && wantsRun(this.state.progress, this.atMs)) {
+      if (!this.state.mustReread && wantsRun(this.state.progress, this.atMs)) {
         const { status, executors } = this.#trajectory;
         this.#take({ kind: "run", atMs: this.atMs, status, executors, restarted: false });
       }
-      if (!this.state.astray && this.state.progress.phase !== "closing") return;
+      if (!this.state.mustReread && this.state.progress.phase !== "closing") return;
     }
   }
 

@@ -31,7 +31,7 @@ export interface FollowerState {
   /** From which step the next poll reads. */
   readonly offset: number;
   /** What was read does not fit what was known: read again from `offset`, at once. */
-  readonly astray: boolean;
+  readonly mustReread: boolean;
 }
 
 /**

@@ -8,7 +8,7 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
-import { Reach, type ServerSource } from "../reach.ts";
+import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, reportedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
@@ -27,10 +27,10 @@ interface Held {
   /** The server may be working on the prompt. */
   prompted: boolean;
   ended: "no" | "finished" | "otherwise";
-  /** The caller gets the end now, so the caller owns a trajectory that is kept. */
-  told?: boolean;
-  /** Nobody will come back to it: its id was never told. */
-  untold?: boolean;
+  /** The caller has received the end event, and owns a trajectory that is kept. */
+  handedOver?: boolean;
+  /** The caller never received the id, so nobody can resume the trajectory. */
+  unannounced?: boolean;
   cleaned: boolean;
 }
 
@@ -50,30 +50,30 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const reach = new Reach(source, server);
+  const current = new CurrentServer(source, server);
   const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no", cleaned: false };
   const { onAlive } = options;
   try {
     let start: StartPoint;
     let cascadeId: CascadeId;
     if (from === undefined) {
-      const begun = await begin(reach, prompt, held, signal);
+      const begun = await begin(current, prompt, held, signal);
       const { fromStep } = begun;
       ({ cascadeId } = begun);
-      yield [startedEvent(prompt, begun, reach)];
+      yield [startedEvent(prompt, begun, current)];
       signal.throwIfAborted();
-      start = startPoint(prompt, fromStep, emptyAnswer, settings, reach);
+      start = startPoint(prompt, fromStep, emptyAnswer, settings, current);
       held.prompted = true;
-      await send(follower, start, cascadeId, reach, prompt, settings, options, signal);
+      await send(follower, start, cascadeId, current, prompt, settings, options, signal);
     } else {
       if (from.cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
       ({ cascadeId } = from);
       const sent = { text: from.text, thinking: from.thinking };
-      start = startPoint(prompt, from.fromStep ?? 0, sent, settings, reach);
-      await sendUnlessAccepted(follower, start, cascadeId, reach, prompt, from, settings, options, signal);
+      start = startPoint(prompt, from.fromStep ?? 0, sent, settings, current);
+      await sendUnlessAccepted(follower, start, cascadeId, current, prompt, from, settings, options, signal);
     }
     let { thinking } = start.sent;
-    for await (const batch of followCascade(follower, start, cascadeId, reach, { ...settings, onAlive }, signal)) {
+    for await (const batch of followCascade(follower, start, cascadeId, current, { ...settings, onAlive }, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -82,9 +82,9 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       }
       if (batch.length > 1) yield batch.slice(0, -1);
       held.ended = end.type === "finished" ? "finished" : "otherwise";
-      const usage = readUsage(reach, cascadeId, start.fromStep, signal);
-      const [reported] = await Promise.all([usage, cleanUp(held, reach, options, signal)]);
-      held.told = true;
+      const usage = readUsage(current, cascadeId, start.fromStep, signal);
+      const [reported] = await Promise.all([usage, cleanUp(held, current, options, signal)]);
+      held.handedOver = true;
       if (reported !== undefined) yield [reported, end];
       else if (end.type === "finished") yield [estimatedUsage(prompt, { text: end.text, thinking }), end];
       else yield [end];
@@ -94,17 +94,17 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
     held.ended = "otherwise";
     yield [{ type: "failed", error: toMillraceError(error).toRecord() }];
   } finally {
-    const keep = options.keep && held.told === true;
-    await cleanUp(held, reach, { ...options, keep }, signal);
+    const keep = options.keep && held.handedOver === true;
+    await cleanUp(held, current, { ...options, keep }, signal);
   }
 }
 
 function startedEvent(
   { modelUid }: Prompt,
   { cascadeId, fromStep }: { readonly cascadeId: CascadeId; readonly fromStep: number },
-  reach: Reach,
+  current: CurrentServer,
 ): TurnEventBody {
-  const ide = reach.server.endpoint.variant;
+  const ide = current.server.endpoint.variant;
   return { type: "started", modelUid, backend: "cascade", cascadeId, ide, ...(fromStep === 0 ? {} : { fromStep }) };
 }
 
@@ -113,14 +113,14 @@ async function send<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   start: StartPoint,
   cascadeId: CascadeId,
-  reach: Reach,
+  current: CurrentServer,
   prompt: Prompt,
   settings: CascadeSettings,
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if ((await sendPrompt(reach, cascadeId, prompt, signal)) === "accepted") return;
-  const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
+  if ((await sendPrompt(current, cascadeId, prompt, signal)) === "accepted") return;
+  const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
   if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
 }
 
@@ -129,32 +129,32 @@ async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   start: StartPoint,
   cascadeId: CascadeId,
-  reach: Reach,
+  current: CurrentServer,
   prompt: Prompt,
   from: ResumePoint,
   settings: CascadeSettings,
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  await reach.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-  const accepted = await wasAccepted(follower, start, cascadeId, reach, acceptance(settings, options), signal);
+  await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
+  const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
   if (accepted === "accepted") return;
   if (from.answered === true || from.text !== "" || from.thinking !== "")
     throw new MillraceError("upstream_failed", vanishedMessage);
-  await send(follower, start, cascadeId, reach, prompt, settings, options, signal);
+  await send(follower, start, cascadeId, current, prompt, settings, options, signal);
 }
 
 /** The trajectory of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
 async function begin(
-  reach: Reach,
+  current: CurrentServer,
   prompt: Prompt,
   held: Held,
   signal: AbortSignal,
 ): Promise<{ readonly cascadeId: CascadeId; readonly fromStep: number }> {
   const { continues } = prompt;
   if (continues !== undefined) {
-    await reach.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-    const { status, totalSteps } = await reach.server.getStatus(continues, signal);
+    await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
+    const { status, totalSteps } = await current.server.getStatus(continues, signal);
     if (status !== CascadeRunStatus.IDLE) throw new MillraceError("upstream_failed", busyMessage);
     held.cascadeId = continues;
     return { cascadeId: continues, fromStep: totalSteps };
@@ -167,12 +167,12 @@ async function begin(
   };
   const makePanelAnew = async (error: unknown) => {
     if (!lostPanel(error)) return false;
-    await reach.server.ensurePanelState({ force: true }, signal);
+    await current.server.ensurePanelState({ force: true }, signal);
     return true;
   };
-  const cascadeId = await reach.twice(start, signal, makePanelAnew);
+  const cascadeId = await current.twice(start, signal, makePanelAnew);
   held.cascadeId = cascadeId;
-  if (signal.aborted) held.untold = true;
+  if (signal.aborted) held.unannounced = true;
   signal.throwIfAborted();
   return { cascadeId, fromStep: 0 };
 }
@@ -182,9 +182,9 @@ function lostPanel(error: unknown): boolean {
   return callFailure(error) === "panel_state_missing" || upstreamReason(error) === "untrusted_workspace";
 }
 
-async function readUsage(reach: Reach, cascadeId: CascadeId, fromStep: number, signal: AbortSignal) {
+async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep: number, signal: AbortSignal) {
   try {
-    const entries = await reach.server.getGeneratorMetadata(cascadeId, 0, deadline(signal, usageMs));
+    const entries = await current.server.getGeneratorMetadata(cascadeId, 0, deadline(signal, usageMs));
     return reportedUsage(entries, fromStep);
   } catch {
     signal.throwIfAborted();
@@ -192,15 +192,15 @@ async function readUsage(reach: Reach, cascadeId: CascadeId, fromStep: number, s
   }
 }
 
-async function cleanUp(held: Held, reach: Reach, options: RunOptions, signal: AbortSignal): Promise<void> {
-  const { cascadeId, prompted, ended, untold, cleaned } = held;
+async function cleanUp(held: Held, current: CurrentServer, options: RunOptions, signal: AbortSignal): Promise<void> {
+  const { cascadeId, prompted, ended, unannounced, cleaned } = held;
   if (cleaned || cascadeId === undefined) return;
-  if (signal.aborted && signal.reason === "detach" && untold !== true) return;
+  if (signal.aborted && signal.reason === "detach" && unannounced !== true) return;
   if (options.keep && ended === "finished") return;
   held.cleaned = true;
   const cleaning = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
-  if (prompted && ended !== "finished") await bestEffort(reach.server.cancel(cascadeId, cleaning));
-  await bestEffort(reach.server.archive(cascadeId, cleaning));
+  if (prompted && ended !== "finished") await bestEffort(current.server.cancel(cascadeId, cleaning));
+  await bestEffort(current.server.archive(cascadeId, cleaning));
 }
 
 function startPoint(
@@ -208,7 +208,7 @@ function startPoint(
   fromStep: number,
   sent: AnswerSoFar,
   { clock, ideTools }: CascadeSettings,
-  reach: Reach,
+  current: CurrentServer,
 ): StartPoint {
   return {
     fromStep,
@@ -216,7 +216,7 @@ function startPoint(
     sent,
     prompt: prompt.text,
     errorOf: (details) => {
-      const context = { nowMs: clock.now(), secrets: [reach.server.endpoint.csrfToken] };
+      const context = { nowMs: clock.now(), secrets: [current.server.endpoint.csrfToken] };
       return typeof details === "string" ? errorFromText(details, context) : errorFromDetails(details, context);
     },
     ideTools,

@@ -4,7 +4,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt } from "../backend.ts";
-import type { Reach } from "../reach.ts";
+import type { CurrentServer } from "../current-server.ts";
 import type { Follower, FollowerState, StartPoint } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
 
@@ -15,7 +15,7 @@ import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from
  * @throws MillraceError when the server certainly did not take it.
  */
 export async function sendPrompt(
-  reach: Reach,
+  current: CurrentServer,
   cascadeId: CascadeId,
   prompt: Prompt,
   signal: AbortSignal,
@@ -23,15 +23,15 @@ export async function sendPrompt(
   const { text, instructions, images, modelUid, modelNumber, maxOutputTokens } = prompt;
   const message = { cascadeId, text, instructions, images, modelUid, modelNumber, maxOutputTokens };
   try {
-    await reach.server.sendUserMessage(message, signal);
+    await current.server.sendUserMessage(message, signal);
     return "accepted";
   } catch (error) {
     signal.throwIfAborted();
     if (callFailure(error) !== "panel_state_missing") return unknownOr(error);
   }
-  await reach.server.ensurePanelState({ force: true }, signal);
+  await current.server.ensurePanelState({ force: true }, signal);
   try {
-    await reach.server.sendUserMessage(message, signal);
+    await current.server.sendUserMessage(message, signal);
     return "accepted";
   } catch (error) {
     signal.throwIfAborted();
@@ -66,7 +66,7 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   from: StartPoint,
   cascadeId: CascadeId,
-  reach: Reach,
+  current: CurrentServer,
   { clock, pace, graceMs, onAlive }: AcceptanceOptions,
   signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {
@@ -76,10 +76,10 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
   for (let looks = 1; ; ) {
     try {
       const state = follower.start(from);
-      const snapshot = await follower.read(reach.server, cascadeId, state, now, signal);
+      const snapshot = await follower.read(current.server, cascadeId, state, now, signal);
       const { view } = follower.follow(state, snapshot).state.progress;
       if (view.prompted || (from.fresh && view.entries > 0)) return "accepted";
-      if (!(await isIdle(reach, cascadeId, signal))) return "accepted";
+      if (!(await isIdle(current, cascadeId, signal))) return "accepted";
       onAlive();
       history = noPolls;
       firstAnswerAtMs ??= now();
@@ -93,14 +93,14 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
       if (retry === undefined) throw goneError(error);
       history = retry.history;
       await clock.sleep(retry.waitMs, signal);
-      if (isOutage(kind)) await reach.again(signal).catch(() => signal.throwIfAborted()); // the next look counts it
+      if (isOutage(kind)) await current.again(signal).catch(() => signal.throwIfAborted()); // the next look counts it
     }
   }
 }
 
-async function isIdle(reach: Reach, cascadeId: CascadeId, signal: AbortSignal): Promise<boolean> {
+async function isIdle(current: CurrentServer, cascadeId: CascadeId, signal: AbortSignal): Promise<boolean> {
   try {
-    const { status } = await reach.server.getStatus(cascadeId, signal);
+    const { status } = await current.server.getStatus(cascadeId, signal);
     return status === CascadeRunStatus.IDLE || status === CascadeRunStatus.UNSPECIFIED;
   } catch (error) {
     if (callFailure(error) === "unimplemented") return true; // then the steps alone must tell

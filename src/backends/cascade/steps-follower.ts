@@ -26,14 +26,14 @@ export interface StepsState {
   readonly entries: readonly Entry[];
   readonly progress: TurnProgress;
   readonly offset: number;
-  readonly astray: boolean;
+  readonly mustReread: boolean;
 }
 
 /** Where to begin: one step before the turn's first, because the last step of the turn before may still change. */
 export function startSteps(start: StartPoint): StepsState {
   const firstIndex = Math.max(0, start.fromStep - 1);
   const progress = startProgress(start.sent);
-  return { start, firstIndex, entries: [], progress, offset: firstIndex, astray: false };
+  return { start, firstIndex, entries: [], progress, offset: firstIndex, mustReread: false };
 }
 
 /**
@@ -49,12 +49,12 @@ export function followSteps(state: StepsState, snapshot: StepsSnapshot | RunSnap
   }
   const keep = snapshot.offset - state.firstIndex;
   const entries = spliceTail(state.entries, keep, snapshot.steps.map(entryOf));
-  if (entries === undefined) return { events: [], state: { ...state, offset: state.firstIndex, astray: true } };
+  if (entries === undefined) return { events: [], state: { ...state, offset: state.firstIndex, mustReread: true } };
   const { start, firstIndex } = state;
   const { view, lastAnswer } = viewOf(entries, start.fromStep - firstIndex, start.fresh, start.ideTools);
   const { events, progress } = advance(state.progress, view, snapshot.atMs, keep === 0, start.errorOf);
   const offset = progress.phase === "closing" ? firstIndex : firstIndex + (lastAnswer ?? 0);
-  return { events, state: { ...state, entries, progress, offset, astray: false } };
+  return { events, state: { ...state, entries, progress, offset, mustReread: false } };
 }
 
 /** Reads a turn from the typed steps of its trajectory. */

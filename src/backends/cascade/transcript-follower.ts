@@ -22,7 +22,7 @@ export interface TranscriptState {
   readonly entries: readonly Entry[];
   readonly progress: TurnProgress;
   readonly offset: number;
-  readonly astray: boolean;
+  readonly mustReread: boolean;
   /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
   readonly wholeFrom: number;
   /** What was read last: the same again says nothing new, and is not taken apart again. */
@@ -43,7 +43,7 @@ export function startTranscript(start: StartPoint): TranscriptState {
     entries: [],
     progress,
     offset: firstIndex,
-    astray: false,
+    mustReread: false,
     wholeFrom: firstIndex,
     seen: undefined,
     uneven: false,
@@ -64,7 +64,7 @@ export function followTranscript(
     const offset = progress.phase === "closing" ? state.wholeFrom : state.offset;
     return { events: [], state: { ...state, progress, offset } };
   }
-  if (state.progress.phase === "following" && !state.astray && sameTranscript(state.seen, snapshot)) {
+  if (state.progress.phase === "following" && !state.mustReread && sameTranscript(state.seen, snapshot)) {
     return { events: [], state };
   }
   const { start, firstIndex } = state;
@@ -72,13 +72,16 @@ export function followTranscript(
   const { blocks, missing } = readTranscript(snapshot.transcript, asked, start.prompt);
   const cut = looksCut(snapshot.transcript, missing);
   if (missing > 0 && !cut && !state.uneven) {
-    return { events: [], state: { ...state, uneven: true, offset: firstIndex, wholeFrom: firstIndex, astray: true } };
+    return {
+      events: [],
+      state: { ...state, uneven: true, offset: firstIndex, wholeFrom: firstIndex, mustReread: true },
+    };
   }
   const keep = snapshot.offset - firstIndex;
   const entries = spliceTail(state.entries, keep, blocks.map(entryOf));
   if (entries === undefined) {
     const wholeFrom = snapshot.offset > state.wholeFrom ? state.wholeFrom : firstIndex; // even that place has moved
-    return { events: [], state: { ...state, wholeFrom, offset: wholeFrom, astray: true } };
+    return { events: [], state: { ...state, wholeFrom, offset: wholeFrom, mustReread: true } };
   }
 
   const from = state.uneven ? 0 : start.fromStep - firstIndex;
@@ -89,14 +92,14 @@ export function followTranscript(
   const tooLong = cut && lastIsAnswer && alone;
   if (cut && missing > 0 && !state.uneven && !tooLong) {
     const wholeFrom = lastIsAnswer ? answerAt : firstIndex + entries.length;
-    return { events: [], state: { ...state, entries, wholeFrom, offset: wholeFrom, astray: true } };
+    return { events: [], state: { ...state, entries, wholeFrom, offset: wholeFrom, mustReread: true } };
   }
   const whole = snapshot.offset <= state.wholeFrom;
   const { events, progress } = advance(state.progress, { ...view, cut: tooLong }, snapshot.atMs, whole, start.errorOf);
   const wholeFrom = cut && lastIsAnswer ? answerAt : state.wholeFrom;
   const tail = state.uneven ? firstIndex : Math.max(wholeFrom, answerAt ?? wholeFrom);
   const offset = progress.phase === "closing" ? wholeFrom : tail;
-  return { events, state: { ...state, entries, progress, offset, wholeFrom, seen: snapshot, astray: false } };
+  return { events, state: { ...state, entries, progress, offset, wholeFrom, seen: snapshot, mustReread: false } };
 }
 
 /** Reads a turn from the flat text of its trajectory. */

@@ -1,6 +1,6 @@
 import type { Agents } from "../../backends/agents.ts";
+import type { ServerSource } from "../../backends/current-server.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
-import type { ServerSource } from "../../backends/reach.ts";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { AccountList } from "../../models/open-models.ts";

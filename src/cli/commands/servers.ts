@@ -1,4 +1,4 @@
-import type { ServerSource } from "../../backends/reach.ts";
+import type { ServerSource } from "../../backends/current-server.ts";
 import { isWithoutIde, MillraceError, unusableServer } from "../../base/errors.ts";
 import { chooseAgent } from "../../ide/apps/choose-agent.ts";
 import type { DiscoveryResult, Ide, IdeFinder, InstalledApp } from "../../ide/ide.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { IdeTools } from "../../backends/cascade/settings.ts";
 import type { BackendMode } from "../../backends/choose-backend.ts";
+import type { ServerSource } from "../../backends/current-server.ts";
 import { type OpenBackends, openBackends } from "../../backends/open-backend.ts";
-import type { ServerSource } from "../../backends/reach.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { IdeFinder } from "../../ide/ide.ts";

@@ -1,3 +1,4 @@
+import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 
 /** When a gateway is taken for gone, and how often it is tried then, for all streams to it together. */
@@ -40,7 +41,7 @@ export class Circuit {
   async enter(signal: AbortSignal): Promise<"go" | "failed"> {
     if (!this.isOpen) return "go";
     if (this.#trial !== undefined) {
-      await raced(this.#trial, signal);
+      await orAborted(this.#trial, signal);
       return this.isOpen ? "failed" : "go";
     }
     let end = () => {};
@@ -73,18 +74,4 @@ export class Circuit {
   }
 
   #endTrial = () => {};
-}
-
-async function raced(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  let onAbort = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }

@@ -13,8 +13,8 @@ import {
 } from "../../proto/aiserver/v1/chat_pb.ts";
 import type { StreamTurns } from "../../turns/attach/attachment.ts";
 import { encodeInterruption, encodeRefusal } from "../dialects/idempotent/errors.ts";
-import type { Caller } from "../http/guard.ts";
-import type { OpenRpc, RpcHandler } from "../http/rpc-handler.ts";
+import type { Caller, Refusal } from "../http/guard.ts";
+import type { OpenRpc, RpcHandler, RpcRequest, RpcResponse } from "../http/rpc-handler.ts";
 import { AttachOrder } from "./attach/attach-order.ts";
 import type { StreamParts } from "./attach/open-attach.ts";
 import { type Carrier, runAttach } from "./attach/run-attach.ts";
@@ -65,7 +65,7 @@ class Idempotent implements RpcHandler {
     return isCallPath(path);
   }
 
-  handle(...[request, response, caller]: Parameters<RpcHandler["handle"]>): void {
+  handle(request: RpcRequest, response: RpcResponse, caller: Caller): void {
     this.#callers.set(request, caller);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#open.add(promise);
@@ -76,7 +76,7 @@ class Idempotent implements RpcHandler {
     this.#serve(request, response);
   }
 
-  refuse(...[request, response, { status, error }]: Parameters<RpcHandler["refuse"]>): void {
+  refuse(request: RpcRequest, response: RpcResponse, { status, error }: Refusal): void {
     const record = status === 403 ? { ...error, details: { reason: "foreign" } } : error;
     writeRefusal(request, response, { error: encodeRefusal(record, false), status });
   }

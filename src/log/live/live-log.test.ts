@@ -269,7 +269,7 @@ describe("a running turn", () => {
       clock: new FakeClock(),
       retention: defaultRetention,
     });
-    const before = await sealed.create(newTurn(), "owner-1", key(2));
+    const before = await sealed.create(newTurn(), "owner-1", { clientKey: key(2) });
     await before.writer?.append([text("a")], now);
     const after = await openLiveLog({ open: async () => sealed, capabilities: alone, clock: new FakeClock() });
     const { turnId } = before.record;

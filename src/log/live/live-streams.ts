@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
-import type { AttachedStream, StreamName } from "../client-stream.ts";
+import type { AttachedStream, AttachIntent, AttachProof, StreamName } from "../client-stream.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
 import { openMemoryLog } from "../memory/open-memory-log.ts";
 import type { Retention } from "../retention.ts";
@@ -32,24 +32,23 @@ export class LiveStreams {
     return degraded ? this.memory : this.#health.store;
   }
 
-  async attach(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
-    const [name, intent] = attach;
-    if (await this.#holds(name)) return this.#attachHere(...attach);
+  async attach(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream> {
+    if (await this.#holds(name)) return this.#attachHere(name, intent, proof);
     const id = idOf(name);
     const mayBeStored = this.#health.degradedBy === undefined || intent !== "create" || this.#stored.has(id);
     if (mayBeStored || (await this.#storeHolds(name))) {
-      const stored = await this.#health.orDegraded(() => this.#health.store.attachStream(...attach));
+      const stored = await this.#health.orDegraded(() => this.#health.store.attachStream(name, intent, proof));
       if (stored !== undefined) {
         this.#stored.add(id);
         return stored;
       }
       if (intent !== "create" || this.#stored.has(id) || (await this.#storeHolds(name))) throw this.#health.why();
     }
-    return this.#attachHere(...attach);
+    return this.#attachHere(name, intent, proof);
   }
 
-  async #attachHere(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
-    return { ...(await this.memory.attachStream(...attach)), degraded: true };
+  async #attachHere(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream> {
+    return { ...(await this.memory.attachStream(name, intent, proof)), degraded: true };
   }
 
   #holds(name: StreamName): Promise<boolean> {

@@ -232,7 +232,7 @@ export class LiveTurn {
         this.lose("removed");
         return undefined;
       }
-      const { record, writer } = await store.create(turn, owner, clientKey);
+      const { record, writer } = await store.create(turn, owner, { clientKey });
       return record.turnId === turn.turnId ? writer : undefined;
     }
     if (held.owner !== owner) {

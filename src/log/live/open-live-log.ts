@@ -2,15 +2,23 @@ import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
-import type { TurnId } from "../../base/ids.ts";
+import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
-import type { AttachedStream } from "../client-stream.ts";
+import type {
+  AttachedStream,
+  AttachIntent,
+  AttachProof,
+  StreamHolder,
+  StreamMessage,
+  StreamName,
+} from "../client-stream.ts";
 import type { LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { seqOf } from "../event-id.ts";
 import type { StoreLifecycle } from "../lifecycle.ts";
 import { Notifier } from "../notifier.ts";
 import { unknownTurn } from "../open-log.ts";
+import type { OutlinedEvent } from "../outline.ts";
 import { outlineEvent } from "../outline.ts";
 import type { Opened } from "../read-page.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
@@ -18,12 +26,15 @@ import type {
   Admitted,
   Claimed,
   Created,
+  CreateOptions,
   LogStore,
   LogWriter,
   Looking,
   NewTurn,
+  Opening,
+  ReadLimit,
+  StartingTurn,
   StoreCapabilities,
-  StreamStore,
   TurnFilter,
   TurnRecord,
 } from "../store.ts";
@@ -95,13 +106,14 @@ class Live implements LiveLog {
     return this.#health.tryOpen();
   }
 
-  async create(...[turn, owner, clientKey, options]: Parameters<LogStore["create"]>): Promise<Created> {
+  async create(turn: NewTurn, owner: string, options: CreateOptions = {}): Promise<Created> {
+    const { clientKey } = options;
     const twin = this.#turns.unstoredTwin(turn);
     if (twin !== undefined) return { record: this.#recordOf(twin), writer: undefined };
     // a store that just failed is not asked again for each turn: healing finds out when it is back
     const created =
       this.#health.degradedBy === undefined
-        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, clientKey, options))
+        ? await this.#health.orDegraded(() => this.#store.create(turn, owner, options))
         : undefined;
     if (created !== undefined && created.writer === undefined) return created;
     const held = created === undefined ? await this.#heldUnderKeyOf(turn) : undefined;
@@ -140,7 +152,7 @@ class Live implements LiveLog {
     return { record, writer: live.handle(), readAll };
   }
 
-  async readAfter(...[turnId, after, options]: Parameters<LogStore["readAfter"]>): Promise<Opened<TurnEvent>> {
+  async readAfter(turnId: TurnId, after: EventId, options: ReadLimit & Opening): Promise<Opened<TurnEvent>> {
     const live = this.#turns.unexpired(turnId);
     if (live !== undefined && (await this.#opens(live, options.clientKey))) {
       const read = live.read(seqOf(after), options.limit);
@@ -149,15 +161,13 @@ class Live implements LiveLog {
     return this.#store.readAfter(turnId, after, options);
   }
 
-  async readOutlineAfter(
-    ...[turnId, after, options]: Parameters<LogStore["readOutlineAfter"]>
-  ): ReturnType<LogStore["readOutlineAfter"]> {
+  async readOutlineAfter(turnId: TurnId, after: EventId, options: ReadLimit): Promise<Opened<OutlinedEvent>> {
     const read = this.#turns.unexpired(turnId)?.read(seqOf(after), options.limit);
     if (read === undefined) return this.#store.readOutlineAfter(turnId, after, options);
     return { events: read.events.map(outlineEvent), ended: read.ended };
   }
 
-  async untilPast(...[turnId, cursor, signal]: Parameters<LogStore["untilPast"]>): Promise<void> {
+  async untilPast(turnId: TurnId, cursor: EventId, signal: AbortSignal): Promise<void> {
     const seq = seqOf(cursor);
     for (;;) {
       const live = this.#turns.unexpired(turnId);
@@ -176,7 +186,7 @@ class Live implements LiveLog {
     }
   }
 
-  async requestCancel(...[turnId, by, stream]: Parameters<LogStore["requestCancel"]>): Promise<boolean> {
+  async requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean> {
     const live = this.#turns.unexpired(turnId);
     const inMemory = live !== undefined && stream?.degraded === true;
     if (inMemory && !(await this.#streams.memory.requestCancel(turnId, by, stream))) return false;
@@ -204,7 +214,7 @@ class Live implements LiveLog {
     }
   }
 
-  async noteAttached(...[turnId, atMs, graceMs]: Parameters<LogStore["noteAttached"]>): Promise<void> {
+  async noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
     const live = this.#turns.unexpired(turnId);
     live?.record.attached(atMs, graceMs);
     if (live === undefined || live.isKnown)
@@ -260,12 +270,12 @@ class Live implements LiveLog {
     return [...shown.reverse(), ...rest].sort((a, b) => b.createdAtMs - a.createdAtMs).slice(0, filter.limit);
   }
 
-  attachStream(...attach: Parameters<StreamStore["attachStream"]>): Promise<AttachedStream> {
-    return this.#streams.attach(...attach);
+  attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream> {
+    return this.#streams.attach(name, intent, proof);
   }
 
   /** Where the stream was attached: what was acknowledged stays where it can be found again. */
-  async admit(...[stream, message, start]: Parameters<StreamStore["admit"]>): Promise<Admitted> {
+  async admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admitted> {
     const admitted = await this.#streams.homeOf(stream).admit(stream, message, start);
     if (admitted.outcome !== "admitted" || admitted.turn === undefined || start === undefined) return admitted;
     const { record, writer } = admitted.turn;
@@ -274,7 +284,7 @@ class Live implements LiveLog {
     return { outcome: "admitted", turn: begun };
   }
 
-  untilSuperseded(...[stream, signal]: Parameters<StreamStore["untilSuperseded"]>): Promise<void> {
+  untilSuperseded(stream: StreamHolder, signal: AbortSignal): Promise<void> {
     return this.#streams.homeOf(stream).untilSuperseded(stream, signal);
   }
 

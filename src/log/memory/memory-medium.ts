@@ -3,12 +3,16 @@ import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
+  AttachAsk,
+  AttachedRow,
   EventRow,
   HolderRow,
   LogMedium,
   Page,
   RowChange,
   RowFilter,
+  SentRow,
+  StreamRow,
   TurnRow,
 } from "../medium.ts";
 import { type PageLimit, takePage } from "../page-limit.ts";
@@ -141,12 +145,12 @@ export class MemoryMedium implements LogMedium {
     this.#waiters.wake(turnId);
   }
 
-  async attachStream(...attached: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
-    return this.#streams.attach(...attached);
+  async attachStream(row: StreamRow, ask: AttachAsk): Promise<AttachedRow> {
+    return this.#streams.attach(row, ask);
   }
 
-  async admit(...admitted: Parameters<LogMedium["admit"]>): Promise<Admission> {
-    return this.#streams.admit(...admitted);
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
+    return this.#streams.admit(streamId, message, turn);
   }
 
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {

@@ -1,4 +1,13 @@
-import type { Admission, HolderRow, MessageRow, StreamMedium, StreamRow, TurnRow } from "../medium.ts";
+import type {
+  Admission,
+  AttachAsk,
+  AttachedRow,
+  HolderRow,
+  MessageRow,
+  SentRow,
+  StreamRow,
+  TurnRow,
+} from "../medium.ts";
 import type { Waiters } from "../waiters.ts";
 
 interface Entry {
@@ -17,9 +26,7 @@ export class MemoryStreams {
     this.#insertTurn = insertTurn;
   }
 
-  attach(
-    ...[row, intent, given, nowMs]: Parameters<StreamMedium["attachStream"]>
-  ): Awaited<ReturnType<StreamMedium["attachStream"]>> {
+  attach(row: StreamRow, { intent, given, nowMs }: AttachAsk): AttachedRow {
     this.sweep(nowMs, -Infinity);
     const entry = this.#streams.get(row.streamId);
     if (entry === undefined) {
@@ -39,11 +46,7 @@ export class MemoryStreams {
     return { row: entry.row, messages: [...entry.messages] };
   }
 
-  admit(
-    streamId: string,
-    { epoch, expiresAtMs, ...message }: Parameters<StreamMedium["admit"]>[1],
-    turn: TurnRow | undefined,
-  ): Admission {
+  admit(streamId: string, { epoch, expiresAtMs, ...message }: SentRow, turn: TurnRow | undefined): Admission {
     const entry = this.#streams.get(streamId);
     if (entry === undefined || entry.row.erasedAtMs !== undefined) return "unknown";
     if (entry.row.epoch !== epoch) return "fenced";

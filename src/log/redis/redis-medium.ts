@@ -2,7 +2,20 @@ import { createHash } from "node:crypto";
 import { ErrorReply, RESP_TYPES } from "redis";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../event.ts";
-import type { Admission, AppendRows, HolderRow, LogMedium, Page, RowChange, RowFilter, TurnRow } from "../medium.ts";
+import type {
+  Admission,
+  AppendRows,
+  AttachAsk,
+  AttachedRow,
+  HolderRow,
+  LogMedium,
+  Page,
+  RowChange,
+  RowFilter,
+  SentRow,
+  StreamRow,
+  TurnRow,
+} from "../medium.ts";
 import type { PageLimit } from "../page-limit.ts";
 import { passes } from "../row-filter.ts";
 import type { StoreCapabilities } from "../store.ts";
@@ -139,9 +152,7 @@ export class RedisMedium implements LogMedium {
     await this.#run("remove", turnId);
   }
 
-  async attachStream(
-    ...[row, intent, given, nowMs]: Parameters<LogMedium["attachStream"]>
-  ): ReturnType<LogMedium["attachStream"]> {
+  async attachStream(row: StreamRow, { intent, given, nowMs }: AttachAsk): Promise<AttachedRow> {
     const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
     const asked = [streamId, intent, expiresAtMs, nowMs, given, ticket, life, attachNumber];
     const fields = ["stream_id", streamId, "wrapped_key", wrappedKey, "epoch", epoch, "accepted", accepted];
@@ -160,7 +171,7 @@ export class RedisMedium implements LogMedium {
     return held === undefined ? undefined : { row: held, messages: messages.map(messageRowOf) };
   }
 
-  async admit(...[streamId, message, turn]: Parameters<LogMedium["admit"]>): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
     const { epoch, seqno, digest, box, expiresAtMs } = message;
     const words = [streamId, epoch, seqno, digest, box, expiresAtMs];
     const answer = await this.#run<Buffer>("admit", ...words, ...(turn === undefined ? [] : turnArguments(turn)));

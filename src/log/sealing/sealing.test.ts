@@ -200,7 +200,7 @@ describe("a sealed log", () => {
 describe("a turn that its client sealed", () => {
   test("is unknown without the client's key or with another, in the same words as one that never was", async () => {
     const { clock, store } = tamperable();
-    const { record, writer } = await store.create(newTurn(), "o", clientKey);
+    const { record, writer } = await store.create(newTurn(), "o", { clientKey });
     await writer?.append([text("a")], clock.now());
     const said = async (turnId: TurnId, key: Secret | undefined) =>
       store.readAfter(turnId, startOfLog, { limit: 9, clientKey: key }).then(
@@ -219,7 +219,7 @@ describe("a turn that its client sealed", () => {
     const { clock, store } = tamperable();
     const said = { role: "user" as const, parts: [{ type: "text" as const, text: "a secret" }] };
     const turn = newTurn({ dialect: "idempotent", project: "p", request: { ...plainRequest, messages: [said] } });
-    const { writer } = await store.create(turn, "o", clientKey);
+    const { writer } = await store.create(turn, "o", { clientKey });
     await writer?.append([text("a"), finished], clock.now());
     const [listed] = await store.list({ limit: 5 });
     expect(listed).toMatchObject({
@@ -236,7 +236,7 @@ describe("a turn that its client sealed", () => {
 
   test("shows the gateway's keeper an outline; not under another gateway's key, and nothing of it that was changed", async () => {
     const { clock, store, medium, tamperWith } = tamperable();
-    const { record, writer } = await store.create(newTurn(), "o", clientKey);
+    const { record, writer } = await store.create(newTurn(), "o", { clientKey });
     const { turnId } = record;
     await writer?.append([text("a"), text("bc"), finished], clock.now());
     const outline = (from = store) => from.readOutlineAfter(turnId, startOfLog, { limit: 9 });
@@ -255,7 +255,7 @@ describe("a turn that its client sealed", () => {
 
   test("says of an event that an older version wrote only that it is there", async () => {
     const { clock, store, tamperWith } = tamperable();
-    const { record, writer } = await store.create(newTurn(), "o", clientKey);
+    const { record, writer } = await store.create(newTurn(), "o", { clientKey });
     await writer?.append([text("a"), finished], clock.now());
     tamperWith((rows) => rows.map((row) => ({ ...row, outline: new Uint8Array(0) })));
     expect(await store.readOutlineAfter(record.turnId, startOfLog, { limit: 9 })).toMatchObject({
@@ -269,7 +269,7 @@ describe("a turn that its client sealed", () => {
 
   test("can be gone on with by the gateway while it runs, and by nobody but the client once it has ended", async () => {
     const { clock, store, inner } = tamperable();
-    const { record } = await store.create(newTurn(), "o", clientKey);
+    const { record } = await store.create(newTurn(), "o", { clientKey });
     const { turnId } = record;
     expect((await store.listRunning()).map((running) => running.turnId)).toEqual([turnId]);
     const claimed = await store.claim(turnId, "next");
@@ -299,7 +299,7 @@ test("no file of a sealed log holds a word of prompt, answer, thinking, tools, k
   });
   const { idempotencyKey: _its, ...another } = newTurn({ ...turn, turnId: newTurn().turnId });
   const own = await store.create(turn, "o");
-  const sealed = await store.create({ ...another, idempotencyKey: canary(10) }, "o", clientKey);
+  const sealed = await store.create({ ...another, idempotencyKey: canary(10) }, "o", { clientKey });
   for (const { writer } of [own, sealed]) {
     await writer?.append(
       [

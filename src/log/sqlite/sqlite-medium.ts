@@ -6,12 +6,16 @@ import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
+  AttachAsk,
+  AttachedRow,
   EventRow,
   HolderRow,
   LogMedium,
   Page,
   RowChange,
   RowFilter,
+  SentRow,
+  StreamRow,
   TurnRow,
 } from "../medium.ts";
 import { type PageLimit, takePage } from "../page-limit.ts";
@@ -273,18 +277,19 @@ export class SqliteMedium implements LogMedium {
     this.#waiters.wake(turnId);
   }
 
-  async attachStream(...attach: Parameters<LogMedium["attachStream"]>): ReturnType<LogMedium["attachStream"]> {
-    const [{ streamId }, intent, , nowMs] = attach;
+  async attachStream(row: StreamRow, ask: AttachAsk): Promise<AttachedRow> {
+    const { streamId } = row;
+    const { intent, nowMs } = ask;
     if (intent === "observe") return this.#translated(() => observeStream(this.#statements, streamId, nowMs));
-    const attached = await this.#write(true, () => attachStream(this.#statements, ...attach));
+    const attached = await this.#write(true, () => attachStream(this.#statements, row, ask));
     this.#waiters.wake(`stream:${streamId}`);
     return attached;
   }
 
-  async admit(...[streamId, message, turn]: Parameters<LogMedium["admit"]>): Promise<Admission> {
+  async admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission> {
     const digest = turn === undefined ? undefined : digestOfMessage(streamId, message.seqno);
     const admission = await this.#write(true, () => {
-      const admitted = admitMessage(this.#statements, streamId, message, turn?.turnId);
+      const admitted = admitMessage(this.#statements, streamId, { ...message, turnId: turn?.turnId });
       if (admitted !== "admitted" || turn === undefined) return admitted;
       this.#refuseLost(digest);
       this.#insertTurn(turn);

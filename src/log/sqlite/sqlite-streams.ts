@@ -1,6 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, HolderRow, MessageRow, StreamMedium, StreamRow } from "../medium.ts";
+import type { Admission, AttachAsk, AttachedRow, HolderRow, MessageRow, SentRow, StreamRow } from "../medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
@@ -13,10 +13,7 @@ export interface Statements {
 }
 
 /** An attach that takes the stream over, or makes it. */
-export function attachStream(
-  statements: Statements,
-  ...[row, intent, given, nowMs]: Parameters<StreamMedium["attachStream"]>
-): Awaited<ReturnType<StreamMedium["attachStream"]>> {
+export function attachStream(statements: Statements, row: StreamRow, { intent, given, nowMs }: AttachAsk): AttachedRow {
   const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
   sweepStreams(statements, nowMs, -1);
   const before = statements.one("SELECT * FROM streams WHERE stream_id = ?", streamId);
@@ -58,13 +55,14 @@ export function observeStream(
   return { row, messages: messages.map(messageRowOf) };
 }
 
+/** A message, and the turn that it starts. */
+interface StartingRow extends SentRow {
+  readonly turnId: TurnId | undefined;
+}
+
 /** Says whether the message may be accepted, and accepts it; the caller creates its turn in the same transaction. */
-export function admitMessage(
-  statements: Statements,
-  streamId: string,
-  { epoch, seqno, digest, box, expiresAtMs }: Parameters<StreamMedium["admit"]>[1],
-  turnId: TurnId | undefined,
-): Admission {
+export function admitMessage(statements: Statements, streamId: string, message: StartingRow): Admission {
+  const { epoch, seqno, digest, box, expiresAtMs, turnId } = message;
   const row = statements.one("SELECT * FROM streams WHERE stream_id = ? AND erased_at_ms IS NULL", streamId);
   if (row === undefined) return "unknown";
   if (row["epoch"] !== epoch) return "fenced";

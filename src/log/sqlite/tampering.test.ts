@@ -37,7 +37,7 @@ async function smallLog(): Promise<LogStore> {
   const { store } = await openSqliteLog({ path, clock, codec });
   const { writer } = await store.create(turn, "o");
   await writer?.append([text("a"), text("b"), text("c"), finished], clock.now());
-  const sealed = await store.create(sealedTurn, "o", key(9));
+  const sealed = await store.create(sealedTurn, "o", { clientKey: key(9) });
   await sealed.writer?.append([text("abcdefg"), text("h"), finished], clock.now());
   const attached = await store.attachStream(stream, "create");
   await store.admit(attached, { seqno: 0, payload: new TextEncoder().encode("what the client said") });

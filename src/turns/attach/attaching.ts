@@ -1,26 +1,19 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { AttachedStream, AttachIntent, StreamName } from "../../log/client-stream.ts";
+import type { AttachedStream, AttachIntent, StreamMessage, StreamName } from "../../log/client-stream.ts";
 import type { CancelledBy } from "../../log/event.ts";
-import type { LogStore } from "../../log/store.ts";
+import type { StreamStore, TurnReading } from "../../log/store.ts";
 import type { Reading } from "../read/reading.ts";
 import { FailedBodies } from "../start/failed-series.ts";
 import type { Launcher } from "../start/launcher.ts";
 import { refuseRepeat } from "../start/refuse-repeat.ts";
 import type { Starting } from "../start/starting.ts";
 import type { StartTurn } from "../turns.ts";
-import {
-  type Attachment,
-  type AttachOptions,
-  neverSuperseded,
-  type Sent,
-  type StreamMessage,
-  watchSuperseded,
-} from "./attachment.ts";
+import { type Attachment, type AttachOptions, neverSuperseded, type Sent, watchSuperseded } from "./attachment.ts";
 
 export interface AttachingOptions {
-  readonly store: LogStore;
+  readonly store: StreamStore & TurnReading;
   readonly clock: Clock;
   readonly owner: string;
   readonly reading: Pick<Reading, "read" | "follow" | "noteReader">;
@@ -34,7 +27,7 @@ export interface AttachingOptions {
 /** Attaches clients to their streams, and starts the turns that the messages of a stream ask for. */
 export class Attaching {
   readonly #options: AttachingOptions;
-  readonly #store: LogStore;
+  readonly #store: StreamStore & TurnReading;
   readonly #clock: Clock;
   readonly #failedBodies: FailedBodies;
 
@@ -48,7 +41,7 @@ export class Attaching {
   /** As `StreamTurns.attach`. */
   async attach(name: StreamName, intent: AttachIntent, { graceMs, ...proof }: AttachOptions = {}): Promise<Attachment> {
     const { reading, running } = this.#options;
-    const stream = await this.#store.attachStream(name, intent, proof.ticket, proof.number);
+    const stream = await this.#store.attachStream(name, intent, proof);
     const { superseded, stop } = intent === "observe" ? neverSuperseded : watchSuperseded(this.#store, stream);
     const { epoch, accepted, expiresAtMs, nextTicket, degraded } = stream;
     const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);

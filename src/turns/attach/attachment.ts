@@ -5,19 +5,14 @@ import type {
   AcceptedMessage,
   AttachedStream,
   AttachIntent,
-  AttachNumber,
+  AttachProof,
+  StreamMessage,
   StreamName,
 } from "../../log/client-stream.ts";
 import type { CancelledBy, TurnEvent } from "../../log/event.ts";
 import type { Admitted, StreamStore, TurnRecord } from "../../log/store.ts";
 import { superseded } from "../../log/superseded.ts";
 import type { StartedTurn, StartTurn, Turns } from "../turns.ts";
-
-/** A numbered message of a client. */
-export interface StreamMessage {
-  readonly seqno: number;
-  readonly payload: Uint8Array;
-}
 
 /** What became of a message (see `Admitted`), and the turn that it started. */
 export interface Sent {
@@ -61,10 +56,7 @@ export interface Attachment extends StreamReading {
 }
 
 /** What a client brings to an attach beside the stream's name. */
-export interface AttachOptions {
-  /** The ticket that the last attach was given. */
-  readonly ticket?: Secret | undefined;
-  readonly number?: AttachNumber | undefined;
+export interface AttachOptions extends AttachProof {
   /** How long the turn that runs is to go on with nobody there, where that is longer than what it has; ms. */
   readonly graceMs?: number | undefined;
 }

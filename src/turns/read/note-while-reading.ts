@@ -1,14 +1,14 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { LogStore } from "../../log/store.ts";
+import type { TurnReading } from "../../log/store.ts";
 
 /** How often a reader says that it is there, so that the process that runs the turn elsewhere knows; ms. */
 export const noteEveryMs = 5_000;
 
 /** Says that a reader is there until the signal aborts. Never rejects: a store that fails costs the turn its grace only. */
 export async function noteWhileReading(
-  store: Pick<LogStore, "noteAttached">,
+  store: Pick<TurnReading, "noteAttached">,
   turnId: TurnId,
   clock: Clock,
   signal: AbortSignal,

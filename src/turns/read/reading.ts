@@ -4,7 +4,7 @@ import type { EventId, TurnId } from "../../base/ids.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { OutlinedEvent } from "../../log/outline.ts";
 import { readOutline, readTurn } from "../../log/read-turn.ts";
-import type { LogStore, Opening, TurnRecord } from "../../log/store.ts";
+import type { Opening, TurnReading, TurnRecord } from "../../log/store.ts";
 import { noteEveryMs, noteWhileReading } from "./note-while-reading.ts";
 import type { Readers } from "./readers.ts";
 
@@ -18,7 +18,7 @@ export interface RunningTurnsRead {
 }
 
 export interface ReadingOptions {
-  readonly store: LogStore;
+  readonly store: TurnReading;
   readonly clock: Clock;
   readonly owner: string;
   readonly ownerIsGone?: (owner: string) => boolean;
@@ -29,7 +29,7 @@ export interface ReadingOptions {
 /** Reads turns, and knows who reads which. */
 export class Reading {
   readonly #options: ReadingOptions;
-  readonly #store: LogStore;
+  readonly #store: TurnReading;
   readonly #clock: Clock;
   readonly #readers: Readers;
   readonly #running: RunningTurnsRead;

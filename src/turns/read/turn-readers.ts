@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { Notifier } from "../../log/notifier.ts";
 
 /** How far the clocks of machines that share a store may be apart; ms. */
 const skewMs = 10_000;
@@ -9,7 +10,7 @@ export class TurnReaders {
   #count = 0;
   #unreadSinceMs: number;
   #graceMs = 0;
-  readonly #changes = new Set<() => void>();
+  readonly #changes = new Notifier();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -23,14 +24,14 @@ export class TurnReaders {
   /** A reader reads until the returned function is called; a second call does nothing. */
   enter(): () => void {
     this.#count += 1;
-    this.#announce();
+    this.#changes.wake();
     let here = true;
     return () => {
       if (!here) return;
       here = false;
       this.#count -= 1;
       this.#unreadSinceMs = this.#clock.monotonic();
-      this.#announce();
+      this.#changes.wake();
     };
   }
 
@@ -38,12 +39,12 @@ export class TurnReaders {
   extendGrace(graceMs: number): void {
     if (graceMs <= this.#graceMs) return;
     this.#graceMs = graceMs;
-    this.#announce();
+    this.#changes.wake();
   }
 
   /** Resolves once there is no reader here (at once if so). Rejects with the signal's reason. */
   async untilNone(signal: AbortSignal): Promise<void> {
-    while (this.#count > 0) await this.#changed(signal);
+    while (this.#count > 0) await this.#changes.wait(signal);
   }
 
   /**
@@ -55,7 +56,7 @@ export class TurnReaders {
     for (;;) {
       const graceMs = this.#graceMs;
       if (this.#count > 0 || graceMs === Infinity) {
-        await this.#changed(signal);
+        await this.#changes.wait(signal);
         quietSinceMs = this.#unreadSinceMs;
         continue;
       }
@@ -75,38 +76,11 @@ export class TurnReaders {
     }
   }
 
-  #announce(): void {
-    for (const change of this.#changes) change();
-  }
-
-  #changed(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason as Error); // passed on as the aborter gave it
-        return;
-      }
-      const leave = () => {
-        this.#changes.delete(change);
-        signal.removeEventListener("abort", onAbort);
-      };
-      const change = () => {
-        leave();
-        resolve();
-      };
-      const onAbort = () => {
-        leave();
-        reject(signal.reason as Error); // as above
-      };
-      this.#changes.add(change);
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
-  }
-
   async #changedWithin(ms: number, signal: AbortSignal): Promise<void> {
     const either = new AbortController();
     const both = AbortSignal.any([signal, either.signal]);
     const quiet = (promise: Promise<void>) => promise.catch(() => undefined);
-    await Promise.race([quiet(this.#changed(both)), quiet(this.#clock.sleep(ms, both))]);
+    await Promise.race([quiet(this.#changes.wait(both)), quiet(this.#clock.sleep(ms, both))]);
     either.abort();
     signal.throwIfAborted();
   }

@@ -2,7 +2,7 @@ import type { ErrorRecord } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { eventIdOf, seqOf } from "../../log/event-id.ts";
-import type { LogStore, TurnRecord } from "../../log/store.ts";
+import type { TurnReading, TurnRecord } from "../../log/store.ts";
 import type { Step } from "../run/step.ts";
 import { type FailedSeries, type Reached, seriesMs } from "./repeats.ts";
 
@@ -15,7 +15,7 @@ const rememberedBodies = 1_000;
  * failed too long ago.
  */
 export async function failedSeries(
-  store: Pick<LogStore, "readAfter">,
+  store: Pick<TurnReading, "readAfter">,
   turns: readonly TurnRecord[],
   nowMs: number,
 ): Promise<FailedSeries | undefined> {
@@ -30,7 +30,7 @@ export async function failedSeries(
   return { error: last.error, reached: reachedBy(first), atMs: last.atMs, prompts: since.length };
 }
 
-async function eventsFrom(store: Pick<LogStore, "readAfter">, { turnId }: TurnRecord, after: number) {
+async function eventsFrom(store: Pick<TurnReading, "readAfter">, { turnId }: TurnRecord, after: number) {
   const cursor = after <= 0 ? startOfLog : eventIdOf(after);
   return (await store.readAfter(turnId, cursor, { limit: 4 })).events;
 }

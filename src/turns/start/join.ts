@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { LogStore, TurnRecord } from "../../log/store.ts";
+import type { TurnReading, TurnRecord } from "../../log/store.ts";
 import type { JoinTurn, StartTurn } from "../turns.ts";
 
 /** Throws `idempotency_conflict` when the turn that holds the request's key was started by another request. */
@@ -55,7 +55,7 @@ export interface Twins {
 }
 
 export interface TwinOptions {
-  readonly store: Pick<LogStore, "list">;
+  readonly store: Pick<TurnReading, "list">;
   /** Whether a repeated request without a key may join its twin. */
   readonly implicitJoins: boolean;
   readonly hasReader: (record: TurnRecord) => boolean;

@@ -1,10 +1,10 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
-import type { Created, LogStore, TurnRecord } from "../../log/store.ts";
+import type { Created, TurnReading, TurnRecord } from "../../log/store.ts";
 
 export interface SameMomentOptions {
-  readonly store: LogStore;
+  readonly store: TurnReading;
   readonly clock: Clock;
   /** Names this process among those that share the store. */
   readonly owner: string;

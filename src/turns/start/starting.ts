@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../../log/event.ts";
-import type { Created, LogStore, LogWriter, NewTurn, TurnRecord } from "../../log/store.ts";
+import type { Created, LogWriter, NewTurn, TurnReading, TurnRecord, TurnWriting } from "../../log/store.ts";
 import type { Readers } from "../read/readers.ts";
 import type { Reading } from "../read/reading.ts";
 import type { Runner } from "../run/runner.ts";
@@ -17,7 +17,7 @@ import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import { supersede } from "./supersede.ts";
 
 export interface StartingOptions {
-  readonly store: LogStore;
+  readonly store: TurnWriting & TurnReading;
   readonly clock: Clock;
   readonly owner: string;
   readonly ownerIsGone?: (owner: string) => boolean;
@@ -40,7 +40,7 @@ const cleanUpMs = 10_000;
 /** Starts the turn of a request, or joins it to the turn that it repeats. */
 export class Starting {
   readonly #options: StartingOptions;
-  readonly #store: LogStore;
+  readonly #store: TurnWriting & TurnReading;
   readonly #clock: Clock;
   readonly #inFlight: StartsInFlight;
   /** Turns that are stored, but not flushed yet. */
@@ -119,7 +119,7 @@ export class Starting {
   /** Stores the turn, and looks for the same request at another gateway. Its first event is flushed, not its creation. */
   async #stored(turn: NewTurn): Promise<StoredTurn> {
     const { owner, ownerIsGone = () => false, implicitJoins, readers, running } = this.#options;
-    const created = await this.#store.create(turn, owner, undefined, { flush: false });
+    const created = await this.#store.create(turn, owner, { flush: false });
     const elsewhere = await begunElsewhere(created, {
       store: this.#store,
       clock: this.#clock,

@@ -1,8 +1,8 @@
 import type { TurnId } from "../../base/ids.ts";
-import type { LogStore, TurnRecord } from "../../log/store.ts";
+import type { TurnReading, TurnRecord } from "../../log/store.ts";
 
 export interface SupersedeOptions {
-  readonly store: Pick<LogStore, "list">;
+  readonly store: Pick<TurnReading, "list">;
   readonly hasReader: (record: TurnRecord) => boolean;
   readonly cancel: (turnId: TurnId) => Promise<void>;
 }

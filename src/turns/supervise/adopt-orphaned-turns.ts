@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, toMillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { Claimed, LogStore, TurnRecord } from "../../log/store.ts";
+import type { Claimed, StoreHousekeeping, TurnRecord, TurnWriting } from "../../log/store.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Planning } from "../run/turn-plan.ts";
 import { adopt } from "./adopt.ts";
@@ -14,7 +14,7 @@ import type { RunningTurns } from "./running-turns.ts";
 const adoptedGraceMs = 30_000;
 
 export interface AdoptionOptions extends Planning {
-  readonly store: LogStore;
+  readonly store: TurnWriting & StoreHousekeeping;
   readonly backends: Backends;
   readonly clock: Clock;
   readonly owner: string;

@@ -2,7 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
-import type { LogStore } from "../../log/store.ts";
+import type { TurnReading } from "../../log/store.ts";
 
 /** A trajectory that Millrace began and nobody is known to have archived. */
 export interface NotedTrajectory {
@@ -29,7 +29,7 @@ export interface TrajectoryNotes {
 
 export interface OrphanedTrajectoriesOptions {
   readonly notes: TrajectoryNotes;
-  readonly store: Pick<LogStore, "list">;
+  readonly store: Pick<TurnReading, "list">;
   readonly clock: Clock;
   /** Names this process. */
   readonly owner: string;

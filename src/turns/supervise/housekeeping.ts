@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { LogStore } from "../../log/store.ts";
+import type { StoreHousekeeping, TurnReading } from "../../log/store.ts";
 import { leaseMs, renewEveryMs } from "./orphaned-turns.ts";
 
 const sweepEveryMs = 60_000;
@@ -10,7 +10,7 @@ const sweepEveryMs = 60_000;
  */
 export async function keepHouse(
   options: {
-    readonly store: LogStore;
+    readonly store: TurnReading & StoreHousekeeping;
     readonly owner: string;
     readonly clock: Clock;
     readonly adoptOrphanedTurns: () => Promise<void>;

@@ -1,4 +1,4 @@
-import type { LogStore, TurnRecord } from "../../log/store.ts";
+import type { StoreHousekeeping, TurnRecord } from "../../log/store.ts";
 
 /** How often a process says that it lives, and how long that holds; ms. Others may take over what it runs after that. */
 export const leaseMs = 10_000;
@@ -9,7 +9,7 @@ export const renewEveryMs = 3_000;
  * `leftHere` and `isLeft` knows which: they are not even read otherwise.
  */
 export async function orphanedTurns(
-  store: Pick<LogStore, "listRunning" | "owners">,
+  store: Pick<StoreHousekeeping, "listRunning" | "owners">,
   self: string,
   nowMs: number,
   isLeft: (turn: TurnRecord) => boolean,

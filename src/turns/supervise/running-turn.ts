@@ -2,7 +2,7 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../../log/event.ts";
-import type { LogStore } from "../../log/store.ts";
+import type { TurnReading, TurnWriting } from "../../log/store.ts";
 import type { TurnReaders } from "../read/turn-readers.ts";
 import type { Runner } from "../run/runner.ts";
 
@@ -11,7 +11,7 @@ export interface RunningTurnOptions {
   readonly runner: Runner;
   readonly readers: TurnReaders;
   readonly graceMs: number;
-  readonly store: LogStore;
+  readonly store: TurnWriting & TurnReading;
   readonly clock: Clock;
   /** Names this process in the store. */
   readonly owner: string;

@@ -2,7 +2,7 @@ import { bestEffort, within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { TurnId } from "../../base/ids.ts";
-import type { LogStore } from "../../log/store.ts";
+import type { TurnReading, TurnWriting } from "../../log/store.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import type { Runner } from "../run/runner.ts";
@@ -12,7 +12,7 @@ import { RunningTurn } from "./running-turn.ts";
 const cleanUpMs = 10_000;
 
 export interface RunningTurnsOptions {
-  readonly store: LogStore;
+  readonly store: TurnWriting & TurnReading;
   readonly readers: Readers;
   readonly clock: Clock;
   readonly events: EventSink<TurnLifecycle>;

@@ -12,7 +12,7 @@ export interface ServerSource {
 }
 
 /** The server that a turn talks to, which is another one after the IDE restarted it. */
-export class Reach {
+export class CurrentServer {
   readonly #source: ServerSource;
   #server: LanguageServer;
   #restarted = false;
