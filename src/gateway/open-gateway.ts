@@ -9,7 +9,7 @@ import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
-import { defaultMaxBodyBytes, type GatewayOptions } from "./options.ts";
+import { defaultMaxBodyBytes, defaultMostOpen, type GatewayOptions } from "./options.ts";
 
 /** A gateway: a function from request to response, and a way to put it on a port. */
 export interface OpenGateway {
@@ -25,13 +25,18 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile: options.keyInFile };
   const announced = announceTurns(options.turns);
   const stopping = new AbortController();
+  let answering = () => 0;
   const gateway: Gateway = {
     ...options,
     stopping: stopping.signal,
+    answering: () => answering(),
     turns: options.starts === undefined ? announced.turns : options.turns,
     starts: options.starts ?? announced.starts,
     sessions: openSessions(options.clock, options.sessionStore),
-    limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
+    limits: {
+      maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
+      mostOpen: options.mostOpen ?? defaultMostOpen,
+    },
     waits: { ...defaultTiming, ...options.timing },
     metrics: options.metrics ?? new GatewayMetrics(options.version),
   };
@@ -57,9 +62,12 @@ export function openGateway(options: GatewayOptions): OpenGateway {
         ...(handleRpc === undefined ? {} : { http2: handleRpc }),
         async goodbye() {
           stopping.abort();
+          gateway.metrics.loopLag.unwatch();
           await rpc?.close?.();
         },
       });
+      answering = listening.answering;
+      gateway.metrics.loopLag.watch();
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
       return listening;

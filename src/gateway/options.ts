@@ -68,6 +68,8 @@ export interface GatewayOptions {
   /** Exact origins (`https://app.example`) whose pages may call; none by default. */
   readonly allowedOrigins?: readonly string[];
   readonly maxBodyBytes?: number;
+  /** Requests that are answered at the same time, before one with a body is told to come back. */
+  readonly mostOpen?: number;
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
   readonly rpc?: OpenRpc;
@@ -79,3 +81,6 @@ export interface GatewayOptions {
 
 /** Images inside requests make bodies large. Source: client-contract row 62. */
 export const defaultMaxBodyBytes = 64 * 1024 * 1024;
+
+/** Above the 400 answers at once that `bench load` measures. */
+export const defaultMostOpen = 1_500;

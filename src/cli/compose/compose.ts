@@ -10,7 +10,7 @@ import type { GatewayLog } from "../../gateway/http/log.ts";
 import { openIdempotent } from "../../gateway/idempotent/open-idempotent.ts";
 import { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
-import type { StoreState } from "../../gateway/options.ts";
+import { defaultMostOpen, type StoreState } from "../../gateway/options.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Retention } from "../../log/retention.ts";
@@ -40,6 +40,7 @@ import { ideVerdicts } from "./ide-verdicts.ts";
 import { trajectoryNotes } from "./own-cascades.ts";
 import type { RedisAddress } from "./redis-address.ts";
 import { streamQuotasOf } from "./stream-quotas.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 export interface ComposeOptions extends AskingOptions {
   readonly io: Io;
@@ -182,6 +183,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     meter: metered.meter,
     rpc: openIdempotent(turns, streamQuotasOf(io.env, options.retention.windowMs)),
     metrics,
+    mostOpen: wholeNumber(io.env, "MILLRACE_OPEN_REQUESTS", defaultMostOpen),
     storeState: () => describeStore(degradedBy(), damage()),
     // With a shared server the file holds the usage history alone.
     logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
