@@ -66,7 +66,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
           await rpc?.close?.();
         },
       });
-      answering = listening.answering;
+      answering = () => listening.answering();
       gateway.metrics.loopLag.watch();
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);

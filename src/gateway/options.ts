@@ -83,4 +83,4 @@ export interface GatewayOptions {
 export const defaultMaxBodyBytes = 64 * 1024 * 1024;
 
 /** Above the 400 answers at once that `bench load` measures. */
-export const defaultMostOpen = 1_500;
+export const defaultMostOpen = 512;
