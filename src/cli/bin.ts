@@ -34,8 +34,11 @@ async function runCommand(): Promise<void> {
     import("node:os"),
   ]);
   const stop = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  let hungUp: (() => void) | undefined;
+  // A closed console is SIGHUP on Windows, its Ctrl-Break SIGBREAK; elsewhere nobody sends that one.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"] as const) {
     process.on(signal, () => {
+      if (signal === "SIGHUP" && hungUp !== undefined) return hungUp();
       if (stop.signal.aborted) process.exit(130); // asked twice: leave at once
       stop.abort();
     });
@@ -52,6 +55,10 @@ async function runCommand(): Promise<void> {
     homeFolder: homedir(),
     clock: systemClock,
     signal: stop.signal,
+    onHangUp(listener) {
+      // With a terminal it says that the terminal is gone.
+      if (process.platform !== "win32" && !process.stdin.isTTY && !process.stdout.isTTY) hungUp = listener;
+    },
   });
   // The command is done. What still holds the event loop (an idle connection, a deadline that nobody waits for) must not
   // keep the process; a pipe that still drains has this long.

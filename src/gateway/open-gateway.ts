@@ -11,7 +11,7 @@ import { guarded, isFor } from "./http/rpc-handler.ts";
 import { defaultTiming } from "./http/timing.ts";
 import { GatewayMetrics } from "./metrics/metrics.ts";
 import { openApp } from "./open-app.ts";
-import { defaultMaxBodyBytes, type GatewayOptions } from "./options.ts";
+import { defaultMaxBodyBytes, defaultMostOpen, type GatewayOptions } from "./options.ts";
 
 /** A gateway: a function from request to response, and a way to put it on a port. */
 export interface OpenGateway {
@@ -26,13 +26,18 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
   const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile: options.keyInFile };
   const stopping = new AbortController();
+  let answering = () => 0;
   const gateway: Gateway = {
     ...options,
     stopping: stopping.signal,
+    answering: () => answering(),
     events: options.events ?? new Emitter(),
     sessions: openSessions(options.clock, options.sessionStore),
     handovers: openHandovers(),
-    limits: { maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes },
+    limits: {
+      maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
+      mostOpen: options.mostOpen ?? defaultMostOpen,
+    },
     waits: { ...defaultTiming, ...options.timing },
     metrics: options.metrics ?? new GatewayMetrics(options.version),
   };
@@ -59,9 +64,12 @@ export function openGateway(options: GatewayOptions): OpenGateway {
         ...(handleRpc === undefined ? {} : { http2: handleRpc }),
         async goodbye() {
           stopping.abort();
+          gateway.metrics.loopLag.unwatch();
           await rpc?.close?.();
         },
       });
+      answering = () => listening.answering();
+      gateway.metrics.loopLag.watch();
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
       const close = async () => {

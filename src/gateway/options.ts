@@ -73,6 +73,8 @@ export interface GatewayOptions {
   /** Exact origins (`https://app.example`) whose pages may call; none by default. */
   readonly allowedOrigins?: readonly string[];
   readonly maxBodyBytes?: number;
+  /** Requests that are answered at the same time, before one with a body is told to come back. */
+  readonly mostOpen?: number;
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */
   readonly rpc?: OpenRpc;
@@ -84,3 +86,6 @@ export interface GatewayOptions {
 
 /** Images inside requests make bodies large. Source: docs/wire/clients.md, "HTTP and model lists". */
 export const defaultMaxBodyBytes = 64 * 1024 * 1024;
+
+/** Above the 400 answers at once that `bench load` measures. */
+export const defaultMostOpen = 512;

@@ -1,3 +1,5 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { temporaryHome } from "../support/home.ts";
 import { ask, gateway, model, openai, patience, simulator } from "../support/world.ts";
@@ -84,6 +86,21 @@ test("a gateway that stops answers a waiting client with a 503 that the SDK repe
   const error = (await failed) as { readonly status: number; readonly headers: Headers };
   expect(error.status).toBe(503);
   expect([error.headers.get("retry-after"), error.headers.get("x-should-retry")]).toEqual(["1", "true"]);
+});
+
+test.runIf(process.platform !== "win32")("SIGHUP looks at the configuration and breaks no stream", async () => {
+  const home = temporaryHome();
+  await simulator({ home, turn: { rate: 400, size: 900 } });
+  const served = await gateway({ home });
+  const chatOnly = { name: "chat", ...chat, error: /./ };
+  const text = await told(await post(served, chatOnly), () => {
+    mkdirSync(join(home, ".millrace"), { recursive: true });
+    writeFileSync(join(home, ".millrace/config.toml"), '[acp]\nwram = "5m"\n');
+    process.kill(served.pid, "SIGHUP");
+  });
+  expect(text.trimEnd()).toMatch(/data: \[DONE\]$/);
+  await expect.poll(() => served.log()).toContain('Did you mean "warm"?');
+  expect((await fetch(`${served.url}/health`)).status).toBe(200);
 });
 
 function post({ url, key }: { readonly url: string; readonly key: string }, { path, body, headers = {} }: Case) {

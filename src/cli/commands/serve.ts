@@ -8,6 +8,7 @@ import { connectionLimitsOf } from "../compose/connection-limits.ts";
 import { overridesOf } from "../compose/ide-options.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
 import { retentionOf } from "../compose/retention-options.ts";
+import { lookAtConfig } from "../config/look-at-config.ts";
 import { readConfig } from "../config/read-config.ts";
 import { spellCount } from "../doctor/spell.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -129,6 +130,7 @@ export const serveCommand = defineCommand({
     const running = await findGateway(settings, signal);
     if (running !== undefined && options.port !== 0)
       out.note(`A gateway of yours runs at ${running.url} already; this is another one.`);
+    const config = readConfig(settings.configFile);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
@@ -171,6 +173,7 @@ export const serveCommand = defineCommand({
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
+    io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
     await composed.close(listening);

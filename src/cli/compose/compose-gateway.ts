@@ -6,7 +6,7 @@ import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
 import { openIdempotent } from "../../gateway/idempotent/open-idempotent.ts";
 import type { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
-import type { StoreState } from "../../gateway/options.ts";
+import { defaultMostOpen, type StoreState } from "../../gateway/options.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import type { StreamTurns } from "../../turns/attach/attachment.ts";
@@ -22,6 +22,7 @@ import type { ModelsWithWindows } from "./context-windows.ts";
 import { ideVerdicts } from "./ide-verdicts.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
 import { streamQuotasOf } from "./stream-quotas.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 export interface GatewayParts extends ModelsWithWindows {
   readonly options: ComposeOptions;
@@ -49,6 +50,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     meter,
     rpc: openIdempotent(turns, streamQuotasOf(io.env, retention.windowMs)),
     metrics,
+    mostOpen: wholeNumber(io.env, "MILLRACE_OPEN_REQUESTS", defaultMostOpen),
     storeState: () => describeStore(opened),
     // With a shared server the file holds the usage history alone.
     logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),

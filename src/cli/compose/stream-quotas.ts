@@ -1,6 +1,6 @@
-import { MillraceError } from "../../base/errors.ts";
 import { defaultQuotas, type StreamQuotas } from "../../gateway/idempotent/stream/quotas.ts";
 import type { Io } from "../terminal/io.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 const megabyte = 1024 * 1024;
 
@@ -9,15 +9,7 @@ const megabyte = 1024 * 1024;
  * message. @throws MillraceError `invalid_request`.
  */
 export function streamQuotasOf(env: Io["env"], retainedMs: number): StreamQuotas {
-  const numberOf = (name: string, initial: number) => {
-    const text = env[name];
-    if (text === undefined || text === "") return initial;
-    const value = Number(text);
-    if (Number.isSafeInteger(value) && value >= 1) return value;
-    throw new MillraceError("invalid_request", `${name} is ${JSON.stringify(text)}, not a whole number from 1.`, {
-      hint: `Leave it out for ${initial}.`,
-    });
-  };
+  const numberOf = (name: string, initial: number) => wholeNumber(env, name, initial);
   return {
     ...defaultQuotas,
     retainedMs,

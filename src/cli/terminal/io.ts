@@ -12,4 +12,6 @@ export interface Io {
   readonly clock: Clock;
   /** Aborts on the first Ctrl-C or SIGTERM. */
   readonly signal: AbortSignal;
+  /** Calls the listener at each SIGHUP from now on, which then does not stop the program. */
+  onHangUp?(listener: () => void): void;
 }

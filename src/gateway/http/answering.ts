@@ -7,6 +7,10 @@ export class Answering {
   #stopping = false;
   #none = () => {};
 
+  get count(): number {
+    return this.#open.size;
+  }
+
   /** The same listener; its answers are known here until their connection has them. */
   watch(handle: RequestListener): RequestListener {
     return (incoming, outgoing) => {

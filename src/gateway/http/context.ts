@@ -26,11 +26,13 @@ export type GatewayContext = Context<GatewayEnv>;
 
 /** The parts that routes share, with every default filled in. */
 export interface Gateway extends GatewayOptions {
-  readonly limits: { readonly maxBodyBytes: number };
+  readonly limits: { readonly maxBodyBytes: number; readonly mostOpen: number };
   readonly waits: Timing;
   readonly metrics: GatewayMetrics;
   readonly events: GatewayEvents;
   readonly sessions: DashboardSessions;
+  /** How many requests are being answered now. */
+  answering(): number;
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
   readonly handovers: Handovers;

@@ -18,6 +18,8 @@ import {
 export interface Listening {
   readonly url: string;
   readonly port: number;
+  /** How many requests of HTTP/1.1 are being answered. */
+  answering(): number;
   /** Frees the port: no more connections, and no more requests on those that are open. What is being answered goes on. */
   stopAccepting(): Promise<void>;
   /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
@@ -101,6 +103,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   return {
     url: `http://${host}:${port}`,
     port,
+    answering: () => answering.count,
     stopAccepting,
     async close() {
       await stopAccepting();

@@ -6,6 +6,7 @@ import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { Limits } from "../../usage/meter.ts";
 import { AgentMetrics, type AgentStats } from "./agent-metrics.ts";
 import { LimitMetrics } from "./limit-metrics.ts";
+import { LoopLag } from "./loop-lag.ts";
 
 /** How a stream ended: with the turn's own end, or because its reader left first. */
 export type StreamOutcome = "finished" | "failed" | "cancelled" | "left";
@@ -37,6 +38,8 @@ export class GatewayMetrics {
   readonly #registry = new Registry();
   readonly #limits = new LimitMetrics(this.#registry);
   readonly #agents = new AgentMetrics(this.#registry);
+  /** Of this process; it says nothing until somebody watches. */
+  readonly loopLag = new LoopLag(this.#registry);
   readonly #requests = this.#counter("millrace_http_requests_total", "Requests answered.", [
     "method",
     "route",
@@ -140,6 +143,7 @@ export class GatewayMetrics {
   }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#limits.set(limits);
     this.#agents.set(agents);
+    this.loopLag.set();
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);
     if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);

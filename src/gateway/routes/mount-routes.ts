@@ -19,6 +19,7 @@ export function mountRoutes(app: Hono<GatewayEnv>, gateway: Gateway): void {
       if (route.guard === "owner" && !callerOf(c).owner) return ownersOnly(c);
       const params = c.req.param();
       if (route.body === undefined) return route.handle(gateway, c, { params, json: undefined });
+      if (gateway.answering() > gateway.limits.mostOpen) throw overloaded();
       const coding = c.req.header("content-encoding") ?? "identity";
       if (coding !== "identity") return codedBody(c, coding);
       const body = await readJson(c.req.raw, gateway.limits.maxBodyBytes);
@@ -82,4 +83,11 @@ function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
 function codedBody(c: GatewayContext, coding: string): Response {
   const message = `Bodies are not unpacked, and this one says ${JSON.stringify(coding.slice(0, 60))}.`;
   return notServed(c, 415, message, "Send the body as it is, without content-encoding.");
+}
+
+/** Refused before its body is read; the same request is welcome a little later. Not all come back in the same moment. */
+function overloaded(): MillraceError {
+  return new MillraceError("unavailable", "The gateway answers as many requests as it can.", {
+    retryAfterMs: 1_000 + Math.random() * 4_000,
+  });
 }

@@ -75,7 +75,7 @@ describe("the list of routes", () => {
   });
 
   it("is the guide's table of routes, but for the stream protocol", () => {
-    const rows = [...guide.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, route]) => route);
+    const rows = [...guide.matchAll(/^\| `([A-Z]+ \/\S*)` \|/gm)].map(([, route]) => String(route));
     expect(rows.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
   });
 
