@@ -28,7 +28,7 @@ const update = args.includes("--update");
 /** Every client over the stand-in's agent program: `--acp` puts all scenarios there; without it, the plain one goes there too. */
 const acp = args.includes("--acp");
 const verbose = args.includes("--verbose");
-/** `usual` (by default), `all`, `none`, or the name of one. */
+/** `usual` (by default), `all`, `none`, or names. */
 const wantedFailures = args.includes("--failures") ? (args[args.indexOf("--failures") + 1] ?? "usual") : "usual";
 /** Nothing but the failures. */
 const onlyFailures = args.includes("--only-failures");
@@ -144,7 +144,7 @@ function isWanted(title: string): boolean {
 function failuresToDrive(): ReadonlySet<FailureName> {
   if (wantedFailures === "all") return new Set(failureNames);
   if (wantedFailures === "usual") return usualFailures;
-  return new Set(failureNames.filter((name) => name === wantedFailures));
+  return new Set(failureNames.filter((name) => wantedFailures.split(",").includes(name)));
 }
 
 /** One file a client and scenario: the requests in their order. Only forms that carry a prompt are of interest. */

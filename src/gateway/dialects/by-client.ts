@@ -16,9 +16,18 @@ interface Client {
   readonly repeatsOn?: RegExp;
 }
 
-/** The words of OpenCode 1.18.33 and its descendants. Any number with such digits counts, a request id too. */
-const openCodeWords =
-  /429|50[0234]|524|rate increased too quickly|rate[ _-]limit|too many requests|overloaded|service[ _-]?unavailable|internal[ _]error|internal server error|server[ _-]error|provider[ _-]returned[ _-]error|terminated|fetch failed|failed to fetch|network[-_\s]error|upstream connect|connection (?:error|refused|lost)|socket (?:connection was closed|hang up)|reset before headers|getaddrinfo|enotfound|eai_again|econnrefused|econnreset|etimedout|timeout|timed out|time out|(?:try|retry) your request|resource[ _]exhausted|try again (?:later|in)\b|at capacity/i;
+/** The words of OpenCode 1.18.33 and pi 0.86.1. Any number with such digits counts, a request id too. */
+const repeatedWords = new RegExp(
+  [
+    "429|50[0234]|52[04]|rate increased too quickly|rate.?limit|too many requests|overloaded|experiencing high demand",
+    "service.?unavailable|internal.?error|internal server error|server.?error|provider.?returned.?error|terminated",
+    "fetch failed|failed to fetch|network.?error|upstream.?connect|connection.?(?:error|refused|lost)|other side closed",
+    "socket (?:connection was closed|hang up)|reset before headers|getaddrinfo|enotfound|eai_again|econnrefused",
+    "econnreset|etimedout|timeout|timed? out|websocket.?(?:closed|error)|ended without|stream ended before|retry delay",
+    "(?:try|retry) your request|resource[ _]?exhausted|try again (?:later|in)\\b|at capacity",
+  ].join("|"),
+  "i",
+);
 
 /**
  * The clients that need an answer of their own. Source: docs/clients.md, "After a failure".
@@ -30,8 +39,8 @@ const openCodeWords =
  */
 const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
-  { userAgent: /^opencode\//i, firstRefusalIsFinal: true, repeatsOn: openCodeWords },
-  { userAgent: /^pi \(/i, firstRefusalIsFinal: true, repeatsOn: openCodeWords },
+  { userAgent: /^opencode\//i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
+  { userAgent: /^pi \(/i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
   { userAgent: /^ai-sdk[/-]/i, firstRefusalIsFinal: true },
   { userAgent: /^QwenCode\//i, firstRefusalIsFinal: true },
   { userAgent: /^langchain/i, finalStatus: 400, firstRefusalIsFinal: true },

@@ -5,6 +5,7 @@ import { kilo } from "../../../src/cli/clients/kilo.ts";
 import { pi } from "../../../src/cli/clients/pi.ts";
 import { qwenCode } from "../../../src/cli/clients/qwen-code.ts";
 import { type Bench, prompts } from "../bench.ts";
+import { failureNames } from "../failures/failure.ts";
 import type { Ask, ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";
 
@@ -18,9 +19,13 @@ interface Agent {
   readonly slow?: true;
   /** How its tool for commands is called, where the stand-in would take another one. */
   readonly shell?: string;
+  /** Why its tools are not driven. */
+  readonly noTools?: string;
   readonly known?: ClientCase["known"];
   readonly knownAfter?: ClientCase["knownAfter"];
 }
+
+const silentDroid = 'stops, and shows "Exec failed" in place of the message';
 
 const agents: readonly Agent[] = [
   {
@@ -36,6 +41,9 @@ const agents: readonly Agent[] = [
     env: { QWEN_TELEMETRY_ENABLED: "false" },
     promptsEach: 2, // what to remember of it
     shell: "run_shell_command",
+    knownAfter: {
+      "high demand in the middle": "shows the message at once, waits a minute without an end, and asks again",
+    },
   },
   {
     client: pi,
@@ -61,7 +69,9 @@ const agents: readonly Agent[] = [
     packageName: "droid",
     args: (prompt) => ["exec", "--auto", "medium", prompt],
     env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
-    shell: "Execute",
+    noTools: "the stand-in's model calls its tools with arguments that it refuses",
+    known: { error: silentDroid },
+    knownAfter: Object.fromEntries(failureNames.map((name) => [name, silentDroid])),
   },
 ];
 
@@ -76,7 +86,18 @@ function loopOf(shell: string): string {
   return `[[agent\n${call(1)}\n${call(2)}\n---\n${call(3)}\n---\nsay The tools said: {results}\n]] Look around.`;
 }
 
-function caseOf({ client, packageName, args, env, promptsEach, slow, shell, known, knownAfter }: Agent): ClientCase {
+function caseOf({
+  client,
+  packageName,
+  args,
+  env,
+  promptsEach,
+  slow,
+  shell,
+  noTools,
+  known,
+  knownAfter,
+}: Agent): ClientCase {
   const ask: Ask = (bench, prompt) => launched(bench, client, args(prompt), { env });
   const drive = (prompt: string) => (bench: Bench) => ask(bench, prompt);
   return {
@@ -90,7 +111,7 @@ function caseOf({ client, packageName, args, env, promptsEach, slow, shell, know
     ...(knownAfter === undefined ? {} : { knownAfter }),
     drive: {
       plain: drive(prompts.plain),
-      tools: drive(shell === undefined ? prompts.tools : loopOf(shell)),
+      tools: noTools ?? drive(shell === undefined ? prompts.tools : loopOf(shell)),
       json: notTried,
       image: notTried,
       cancel: notTried,

@@ -62,7 +62,7 @@ export const failures: readonly Failure[] = [
   {
     name: "unsupported model",
     prompt: "text=unseen",
-    words: /has no model|may not exist/i,
+    words: /has no model|may not exist|not found on provider/i,
     model: "claude-sonnet-99",
     mostPrompts: 0,
   },
