@@ -102,7 +102,7 @@ export const outlines = {
     name: "setup",
     summary: "Point a client at the gateway, for good",
     group: "Set up",
-    arguments: [{ name: "client", summary: "which client", required: true, variadic: false }],
+    arguments: [{ name: "client", summary: "which client", required: false, variadic: false }],
   },
   key: {
     name: "key",

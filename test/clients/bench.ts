@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
-import type { Target } from "../../src/cli/clients/client.ts";
+import type { Place, Target } from "../../src/cli/clients/client.ts";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
@@ -40,6 +40,10 @@ export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+  /** What it wrote to either, piece by piece, and when. */
+  readonly pieces: readonly { readonly atMs: number; readonly text: string }[];
+  /** Whether it had to be killed, because it did not end in time. */
+  readonly killed: boolean;
 }
 
 export interface BenchOptions {
@@ -47,6 +51,9 @@ export interface BenchOptions {
   readonly acp?: boolean;
   /** What is left of the account's plan. */
   readonly plan?: SimulatorOptions["plan"];
+  /** The model that the client is told to ask. */
+  readonly model?: string;
+  readonly patienceMs?: number;
 }
 
 /** A prompt as the stand-in took it. */
@@ -67,16 +74,23 @@ export class Bench {
   readonly home: string;
   readonly work: string;
   readonly acp: boolean;
+  /** How long a program of a client may run. */
+  readonly patienceMs: number;
+  readonly #model: string | undefined;
 
   private constructor(
     parts: Pick<Bench, "ide" | "gateway" | "recorder" | "clients" | "gatewayHome" | "home" | "work" | "acp">,
+    { patienceMs = 240_000, model }: BenchOptions,
   ) {
+    this.patienceMs = patienceMs;
+    this.#model = model;
     this.acp = parts.acp;
     ({ ide: this.ide, gateway: this.gateway, recorder: this.recorder, clients: this.clients } = parts);
     ({ gatewayHome: this.gatewayHome, home: this.home, work: this.work } = parts);
   }
 
-  static async open(clients: string, { plan, acp = false }: BenchOptions = {}): Promise<Bench> {
+  static async open(clients: string, options: BenchOptions = {}): Promise<Bench> {
+    const { plan, acp = false } = options;
     const folder = mkdtempSync(join(tmpdir(), "millrace-clients-"));
     const [gatewayHome, home, work] = [join(folder, "gateway"), join(folder, "home"), join(folder, "work")];
     for (const path of [gatewayHome, home, work]) mkdirSync(path);
@@ -91,7 +105,7 @@ export class Bench {
     });
     const gateway = await startGatewayProcess({ home: gatewayHome, args: ["--grace", "1s"] });
     const recorder = await startRecorder(gateway.url);
-    return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work, acp });
+    return new Bench({ ide, gateway, recorder, clients, gatewayHome, home, work, acp }, options);
   }
 
   async close(): Promise<void> {
@@ -107,7 +121,7 @@ export class Bench {
   }
 
   get model(): string {
-    return this.acp ? acpModel : model;
+    return this.#model ?? (this.acp ? acpModel : model);
   }
 
   /** What reached the model since the start: through the agent, or through the language server. */
@@ -123,7 +137,13 @@ export class Bench {
   get target(): Target {
     const { model } = this;
     const listed = { id: model, name: "Claude", contextTokens: 200_000, maxOutputTokens: 32_768, images: true };
-    return { url: this.recorder.url, model, models: [listed] };
+    return { url: this.recorder.url, model, models: [listed], keyCommand: `printf %s ${this.key}` };
+  }
+
+  /** The client's own user. */
+  get place(): Place {
+    const ownFolder = join(this.home, ".millrace");
+    return { homeFolder: this.home, env: {}, platform: process.platform, ownFolder };
   }
 
   bin(name: string): string {
@@ -138,6 +158,7 @@ export class Bench {
       readonly env?: Readonly<Record<string, string>>;
       readonly stdin?: string;
       readonly until?: Promise<unknown>;
+      readonly patienceMs?: number;
     } = {},
   ): Promise<Ran> {
     const child = spawn(command, [...args], {
@@ -152,24 +173,38 @@ export class Bench {
       },
     });
     const written = { stdout: "", stderr: "" };
-    child.stdout.on("data", (chunk: Buffer) => (written.stdout += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (written.stderr += chunk.toString()));
+    const pieces: { atMs: number; text: string }[] = [];
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].on("data", (chunk: Buffer) => {
+        written[name] += chunk.toString();
+        pieces.push({ atMs: performance.now(), text: chunk.toString() });
+      });
+    }
     child.stdin.on("error", () => {}); // a program that does not read its input
     child.stdin.end(options.stdin ?? "");
-    const giveUp = AbortSignal.timeout(240_000);
-    giveUp.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
+    let killed = false;
+    const giveUp = AbortSignal.timeout(options.patienceMs ?? this.patienceMs);
+    giveUp.addEventListener(
+      "abort",
+      () => {
+        killed = child.exitCode === null && child.signalCode === null;
+        child.kill("SIGKILL");
+        endLeftRunning(this.home); // they hold its output open
+      },
+      { once: true },
+    );
     void options.until?.then(() => child.kill("SIGINT"));
     const [code] = (await once(child, "close")) as [number | null];
-    return { code, ...written };
+    return { code, ...written, pieces, killed };
   }
 
   /** Runs one of our own drivers of an SDK, in a process of its own. */
-  driver(name: string, scenario: Scenario, surface = ""): Promise<Ran> {
+  driver(name: string, scenario: Scenario | "failure", surface = "", prompt?: string): Promise<Ran> {
     const env = {
       BASE_URL: this.recorder.url,
       API_KEY: this.key,
       MODEL: this.model,
-      PROMPT: prompts[scenario],
+      PROMPT: prompt ?? (scenario === "failure" ? "" : prompts[scenario]),
       SCHEMA: JSON.stringify(tripSchema),
       IMAGE: join(this.work, "picture.png"),
       SURFACE: surface,

@@ -7,6 +7,10 @@ export interface Recorded {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
+  /** When it came; ms of this process's own clock. */
+  readonly atMs: number;
+  /** The status of its answer; undefined while there is none. */
+  status?: number;
 }
 
 export interface Recorder {
@@ -25,11 +29,13 @@ export async function startRecorder(gatewayUrl: string): Promise<Recorder> {
     incoming.on("end", () => {
       const { method = "GET", url: path = "/", headers } = incoming;
       const body = Buffer.concat(chunks);
-      requests.push({ method, path, headers, body: body.toString("utf8") });
+      const recorded: Recorded = { method, path, headers, body: body.toString("utf8"), atMs: performance.now() };
+      requests.push(recorded);
       const upstream = forward(
         { host: target.hostname, port: target.port, method, path, headers: { ...headers, host: target.host } },
         (answer) => {
-          outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+          recorded.status = answer.statusCode ?? 502;
+          outgoing.writeHead(recorded.status, answer.headers);
           answer.pipe(outgoing);
         },
       );

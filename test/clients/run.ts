@@ -1,51 +1,81 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Bench, type Scenario, scenarios } from "./bench.ts";
+import { Bench, type Ran, type Scenario, scenarios } from "./bench.ts";
+import { agentCases } from "./cases/agents.ts";
 import type { ClientCase } from "./cases/case.ts";
 import { cliCases } from "./cases/clis.ts";
 import { editorCases } from "./cases/editors.ts";
 import { sdkCases } from "./cases/sdks.ts";
 import { drive, type Outcome } from "./check.ts";
+import { driveFailures, isAsKnown } from "./failures/drive.ts";
+import { type FailureName, failureNames, usualFailures } from "./failures/failure.ts";
+import { failureTable } from "./failures/failure-table.ts";
 import { installClients, versionOf } from "./install.ts";
 import type { Journey } from "./journeys/journey.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import { shapeOf } from "./shape.ts";
-import { page, type Row, type Travelled } from "./table.ts";
+import { type Row, sections, type Travelled, withSections } from "./table.ts";
 
 /*
- * `npm run test:clients [-- --only codex] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
+ * `npm run test:clients [-- --only codex,pi] [--failures all] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
  * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/.
  */
 const root = join(import.meta.dirname, "../..");
 const args = process.argv.slice(2);
-const only = args.includes("--only") ? args[args.indexOf("--only") + 1]?.toLowerCase() : undefined;
+const only = args.includes("--only") ? args[args.indexOf("--only") + 1]?.toLowerCase().split(",") : undefined;
 const update = args.includes("--update");
 /** Every client over the stand-in's agent program: `--acp` puts all scenarios there; without it, the plain one goes there too. */
 const acp = args.includes("--acp");
 const verbose = args.includes("--verbose");
+/** `usual` (by default), `all`, `none`, or names. */
+const wantedFailures = args.includes("--failures") ? (args[args.indexOf("--failures") + 1] ?? "usual") : "usual";
+/** Nothing but the failures. */
+const onlyFailures = args.includes("--only-failures");
 
 const clients = await installClients();
 const rows: Row[] = [];
 const travelled: Travelled[] = [];
 const overAgent: Outcome[] = [];
-for (const client of [...cliCases, ...editorCases, ...sdkCases]) {
-  if (only !== undefined && !`${client.name} ${client.surface}`.toLowerCase().includes(only)) continue;
+const cases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases].filter(
+  ({ name, surface, slow }) =>
+    isWanted(`${name} ${surface}`) && (slow !== true || only !== undefined || wantedFailures === "all"),
+);
+for (const client of onlyFailures ? [] : cases) {
   rows.push({ client, version: versionOf(clients, client.packageName), outcomes: await suite(client) });
   if (!acp) overAgent.push(await plainOverAgent(client));
 }
-for (const journey of acp ? [] : [...pluginJourneys, ...setupJourneys]) {
+for (const journey of acp || onlyFailures ? [] : [...pluginJourneys, ...setupJourneys]) {
   const { client, sentence, packageName } = journey;
-  if (only !== undefined && !`${client} ${sentence}`.toLowerCase().includes(only)) continue;
+  if (!isWanted(`${client} ${sentence}`)) continue;
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
 }
-const written = page(rows, travelled);
-process.stdout.write(`\n${written}\n`);
-if (update && only === undefined && !acp) writeFileSync(join(root, "docs/clients.md"), written);
+let failuresHold = true;
+const failureRows = await driveFailures(clients, acp ? [] : cases, failuresToDrive(), (client, failure, verdict) => {
+  const { observed, wrong } = verdict;
+  const known = isAsKnown(client, failure, verdict);
+  failuresHold &&= known;
+  const mark = known ? (wrong === undefined ? "ok" : "known") : "FAILED";
+  const took = (ms: number | undefined) => (ms === undefined ? "never" : `${(ms / 1000).toFixed(1)} s`);
+  process.stderr.write(
+    `${mark.padEnd(7)} ${client.name} (${client.surface}) after ${failure.name}: ${observed.requests} requests [${observed.statuses.join(" ")}], ${observed.prompts} prompts, message ${took(observed.messageAfterMs)}, end ${took(observed.endedAfterMs)}, ${observed.userAgent} ${wrong ?? ""}\n`,
+  );
+  if (verbose) show(observed.ran);
+});
+const isWhole = only === undefined && !acp;
+const failureText =
+  wantedFailures === "all" ? failureTable(failureRows, (name) => versionOf(clients, name)) : undefined;
+const parts = sections(rows, travelled, failureText);
+process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
+if (update && isWhole) {
+  const file = join(root, "docs/clients.md");
+  writeFileSync(file, withSections(readFileSync(file, "utf8"), parts));
+}
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
   overAgent.some(({ type }) => type === "failed") ||
-  travelled.some(({ failure }) => failure !== undefined);
+  travelled.some(({ failure }) => failure !== undefined) ||
+  !failuresHold;
 process.exitCode = failed ? 1 : 0;
 
 /** One answer through the agent program, on a bench of its own. */
@@ -100,10 +130,21 @@ function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outc
   process.stderr.write(
     `${mark.padEnd(7)} ${name} (${surface}) ${scenario} ${way} ${(outcome.ms / 1000).toFixed(1)} s ${outcome.note}\n`,
   );
-  if (outcome.type !== "failed" || !verbose || outcome.ran === undefined) return;
-  process.stderr.write(
-    `--- code ${outcome.ran.code}\n${outcome.ran.stdout.slice(-3_000)}\n--- stderr\n${outcome.ran.stderr.slice(-3_000)}\n`,
-  );
+  if (outcome.type === "failed" && verbose && outcome.ran !== undefined) show(outcome.ran);
+}
+
+function show({ code, stdout, stderr }: Ran): void {
+  process.stderr.write(`--- code ${code}\n${stdout.slice(-3_000)}\n--- stderr\n${stderr.slice(-3_000)}\n`);
+}
+
+function isWanted(title: string): boolean {
+  return only === undefined || only.some((part) => title.toLowerCase().includes(part));
+}
+
+function failuresToDrive(): ReadonlySet<FailureName> {
+  if (wantedFailures === "all") return new Set(failureNames);
+  if (wantedFailures === "usual") return usualFailures;
+  return new Set(failureNames.filter((name) => wantedFailures.split(",").includes(name)));
 }
 
 /** One file a client and scenario: the requests in their order. Only forms that carry a prompt are of interest. */

@@ -25,44 +25,47 @@ const meaning: Readonly<Record<Scenario, string>> = {
   error: "a used-up quota: told to the user, not sent again and again",
 };
 
-/** The page of supported clients, from what the suite saw. */
-export function page(rows: readonly Row[], travelled: readonly Travelled[]): string {
-  const cells = rows.map(({ client, version, outcomes }) => [
-    client.name,
-    version,
-    client.surface,
-    ...scenarios.map((scenario) => cell(outcomes[scenario])),
-  ]);
-  const head = ["client", "version", "surface", ...scenarios];
+/** The parts of docs/clients.md that the suite writes; the rest of the page is written by hand. */
+export function sections(
+  rows: readonly Row[],
+  travelled: readonly Travelled[],
+  failureRows: string | undefined,
+): Readonly<Record<string, string>> {
   const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
-  return [
-    "# Clients",
-    "",
-    "Written by `npm run test:clients -- --update`, which drives each client without a person, in an empty home of its own, against a real",
-    "gateway process and the stand-in IDE. Nothing here is claimed that was not run.",
-    "",
+  const head = ["client", "version", "surface", ...scenarios];
+  const supported = [
     line(head),
     line(head.map(() => "---")),
-    ...cells.map(line),
+    ...rows.map(({ client, version, outcomes }) =>
+      line([client.name, version, client.surface, ...scenarios.map((scenario) => cell(outcomes[scenario]))]),
+    ),
     "",
     ...scenarios.map((scenario) => `- **${scenario}**: ${meaning[scenario]}`),
     "",
     ...notes(rows),
-    "",
-    "## Set-up",
-    "",
-    "With Millrace installed from its packed tarball:",
-    "",
+  ];
+  const journeys = [
     line(["client", "version", "what holds", ""]),
     line(["---", "---", "---", "---"]),
     ...travelled.map(({ journey, version, failure }) =>
       line([journey.client, version, journey.sentence, failure === undefined ? "yes" : "**no**"]),
     ),
-    "",
-    "Configured, not driven: aider, Zed and Crush. `millrace setup` writes for them what their documentation says; they have windows, or do",
-    "not come from npm whole. Continue is driven with what `setup continue` writes, Cline with the command that `setup cline` names.",
-    "",
-  ].join("\n");
+  ];
+  return {
+    ...(rows.length === 0 ? {} : { clients: supported.join("\n") }),
+    ...(travelled.length === 0 ? {} : { "set-up": journeys.join("\n") }),
+    ...(failureRows === undefined ? {} : { failures: failureRows }),
+  };
+}
+
+/** The page with each of the parts in place of what stood between its marks. Throws where a part has no marks. */
+export function withSections(page: string, parts: Readonly<Record<string, string>>): string {
+  return Object.entries(parts).reduce((text, [name, part]) => {
+    const [start, end] = [`<!-- written by test:clients: ${name} -->`, `<!-- end of ${name} -->`];
+    const [from, to] = [text.indexOf(start), text.indexOf(end)];
+    if (from < 0 || to < from) throw new Error(`docs/clients.md has no marks for "${name}"`);
+    return `${text.slice(0, from + start.length)}\n\n${part}\n\n${text.slice(to)}`;
+  }, page);
 }
 
 function cell(outcome: Outcome): string {

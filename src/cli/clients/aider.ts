@@ -1,11 +1,15 @@
 import { join } from "node:path";
-import { type Client, exportKey, keyVariable } from "./client.ts";
+import { type Client, exportKey } from "./client.ts";
 
-/** aider: reads the key from the variable that it reads OpenAI's from. */
+/**
+ * aider: reads the key from the variable that it reads OpenAI's from, and the limits of models that it does not know from a
+ * file beside its configuration.
+ */
 export const aider: Client = {
   name: "aider",
   title: "aider",
-  edits: ({ url, model }, { homeFolder }) => [
+  programs: ["aider"],
+  edits: ({ url, model, models }, { homeFolder }) => [
     {
       kind: "yaml",
       file: join(homeFolder, ".aider.conf.yml"),
@@ -14,8 +18,23 @@ export const aider: Client = {
         { path: ["model"], value: `openai/${model}` },
       ],
     },
+    {
+      kind: "json",
+      file: join(homeFolder, ".aider.model.metadata.json"),
+      set: models
+        .filter(({ contextTokens }) => contextTokens !== undefined)
+        .map(({ id, contextTokens, maxOutputTokens }) => ({
+          path: [`openai/${id}`],
+          value: {
+            max_input_tokens: contextTokens,
+            ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+            litellm_provider: "openai",
+            mode: "chat",
+          },
+        })),
+    },
   ],
-  notes: () => [`Before you start it: ${exportKey} OPENAI_API_KEY="$${keyVariable}"`],
+  notes: (target) => [`Before you start it: ${exportKey(target, "OPENAI_API_KEY")}`],
   launch: ({ url, model }, key, args) => ({
     command: "aider",
     args: ["--model", `openai/${model}`, ...args],

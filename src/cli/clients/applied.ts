@@ -57,6 +57,11 @@ export function planUndo(folder: string, client: string): readonly PlannedChange
   });
 }
 
+/** Whether it was set up, and not taken back. */
+export function isSetUp(folder: string, client: string): boolean {
+  return existsSync(recordFile(folder, client));
+}
+
 /** Takes the changes back; a file that was not there before is removed again. */
 export function undoChanges(folder: string, client: string, changes: readonly PlannedChange[]): void {
   const applied = readApplied(folder, client);

@@ -5,12 +5,13 @@ import type { Client } from "./client.ts";
 export const claudeCode: Client = {
   name: "claude-code",
   title: "Claude Code",
-  edits: ({ url, model }, { homeFolder, env }) => [
+  programs: ["claude"],
+  edits: ({ url, model, keyCommand }, { homeFolder, env }) => [
     {
       kind: "json",
       file: join(env["CLAUDE_CONFIG_DIR"] || join(homeFolder, ".claude"), "settings.json"),
       set: [
-        { path: ["apiKeyHelper"], value: "millrace key --value" },
+        { path: ["apiKeyHelper"], value: keyCommand },
         { path: ["env", "ANTHROPIC_BASE_URL"], value: url },
         { path: ["env", "ANTHROPIC_MODEL"], value: model },
         { path: ["env", "ANTHROPIC_DEFAULT_HAIKU_MODEL"], value: model },

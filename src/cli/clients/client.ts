@@ -14,7 +14,10 @@ export interface Target {
   /** `http://127.0.0.1:42100`, without a path. */
   readonly url: string;
   readonly model: string;
+  /** Those that are written into a configuration; the one above is the first of them. */
   readonly models: readonly ListedModel[];
+  /** A command line that runs in the user's shell and prints the gateway's key. */
+  readonly keyCommand: string;
 }
 
 /** The user's folders and variables. */
@@ -22,6 +25,8 @@ export interface Place {
   readonly homeFolder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
+  /** Millrace's own folder. */
+  readonly ownFolder: string;
 }
 
 /** A program to start, already pointed at the gateway. */
@@ -29,12 +34,18 @@ export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Files of Millrace's own that the arguments name. No key stands in them. */
+  readonly files?: readonly { readonly file: string; readonly text: string }[];
 }
 
 /** One client, as data: how its configuration is changed, and how it is started without changing it. */
 export interface Client {
   readonly name: string;
   readonly title: string;
+  /** Its programs by the names that a shell finds them by: where one is on the PATH, it is installed. */
+  readonly programs: readonly string[];
+  /** A folder that is there once it was used, for clients that no shell starts. */
+  readonly folder?: (place: Place) => string;
   /** The changes that point it at the gateway for good; undefined where a person has to type them. */
   readonly edits?: (target: Target, place: Place) => readonly FileEdit[];
   /** What is left to do or to know after the changes, or all of it where there are none. */
@@ -46,4 +57,7 @@ export interface Client {
 /** The variable that clients read the gateway's key from, where their configuration names one. */
 export const keyVariable = "MILLRACE_API_KEY";
 
-export const exportKey = `export ${keyVariable}="$(millrace key --value)"`;
+/** What a shell is told, so that the client finds the key in a variable. */
+export function exportKey({ keyCommand }: Target, variable = keyVariable): string {
+  return `export ${variable}="$(${keyCommand})"`;
+}

@@ -7,12 +7,13 @@ import type { Client } from "./client.ts";
 export const cline: Client = {
   name: "cline",
   title: "Cline",
-  notes: ({ url, model }) => [
+  programs: ["cline"],
+  notes: ({ url, model, keyCommand }) => [
     "In Cline's settings choose the API provider `OpenAI Compatible`, then type:",
     `  Base URL   ${url}/v1`,
-    "  API key    what `millrace key --value` prints",
+    `  API key    what this prints: ${keyCommand}`,
     `  Model      ${model}`,
     "On the command line:",
-    `  cline auth -p openai-compatible -b ${url}/v1 -m ${model} -k "$(millrace key --value)"`,
+    `  cline auth -p openai-compatible -b ${url}/v1 -m ${model} -k "$(${keyCommand})"`,
   ],
 };

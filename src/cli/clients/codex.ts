@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey, keyVariable } from "./client.ts";
+import { type Client, exportKey, keyVariable, type ListedModel } from "./client.ts";
 
 /** Its web search is a hosted tool, which nothing here runs: Codex offers it to every model unless it is told not to. */
 const withoutWebSearch = ['web_search = "disabled"'];
@@ -11,13 +11,15 @@ const withoutWebSearch = ['web_search = "disabled"'];
 export const codex: Client = {
   name: "codex",
   title: "Codex",
-  edits: ({ url, model }, { homeFolder, env }) => [
+  programs: ["codex"],
+  edits: ({ url, model, models }, { homeFolder, env }) => [
     {
       kind: "block",
       file: join(env["CODEX_HOME"] || join(homeFolder, ".codex"), "millrace.config.toml"),
       lines: [
         'model_provider = "millrace"',
         `model = ${JSON.stringify(model)}`,
+        ...limitsOf(models.find(({ id }) => id === model)),
         ...withoutWebSearch,
         "",
         "[model_providers.millrace]",
@@ -28,8 +30,8 @@ export const codex: Client = {
       ],
     },
   ],
-  notes: () => [`Before you start it: ${exportKey}`, "Then: codex --profile millrace"],
-  launch: ({ url, model }, key, args) => ({
+  notes: (target) => [`Before you start it: ${exportKey(target)}`, "Then: codex --profile millrace"],
+  launch: ({ url, model, models }, key, args) => ({
     command: "codex",
     args: [
       ...["name=Millrace", `base_url=${url}/v1`, `env_key=${keyVariable}`, "wire_api=responses"].flatMap((setting) => {
@@ -40,9 +42,17 @@ export const codex: Client = {
       'model_provider="millrace"',
       "-c",
       `model=${JSON.stringify(model)}`,
-      ...withoutWebSearch.flatMap((setting) => ["-c", setting]),
+      ...[...limitsOf(models.find(({ id }) => id === model)), ...withoutWebSearch].flatMap((setting) => [
+        "-c",
+        setting,
+      ]),
       ...args,
     ],
     env: { [keyVariable]: key },
   }),
 };
+
+/** What it cannot know of a model that is not its own. */
+function limitsOf(model: ListedModel | undefined): readonly string[] {
+  return model?.contextTokens === undefined ? [] : [`model_context_window = ${model.contextTokens}`];
+}

@@ -1,11 +1,13 @@
 import { join } from "node:path";
-import { type Client, keyVariable } from "./client.ts";
+import { type Client, keyVariable, type ListedModel } from "./client.ts";
 
 /** Continue: one model in its configuration; the key is a secret of its own `.env`. */
 export const continueDev: Client = {
   name: "continue",
   title: "Continue",
-  edits: ({ url, model }, { homeFolder }) => [
+  programs: ["cn"],
+  folder: ({ homeFolder }) => join(homeFolder, ".continue"),
+  edits: ({ url, model, models }, { homeFolder }) => [
     {
       kind: "yaml",
       file: join(homeFolder, ".continue", "config.yaml"),
@@ -25,10 +27,22 @@ export const continueDev: Client = {
             apiKey: `\${{ secrets.${keyVariable} }}`,
             roles: ["chat", "edit", "apply"],
             capabilities: ["tool_use", "image_input"],
+            ...limitsOf(models.find(({ id }) => id === model)),
           },
         },
       ],
     },
   ],
-  notes: () => [`Add the key to its secrets: echo "${keyVariable}=$(millrace key --value)" >> ~/.continue/.env`],
+  notes: ({ keyCommand }) => [`Add the key to its secrets: echo "${keyVariable}=$(${keyCommand})" >> ~/.continue/.env`],
 };
+
+function limitsOf(model: ListedModel | undefined): object {
+  const { contextTokens, maxOutputTokens } = model ?? {};
+  if (contextTokens === undefined && maxOutputTokens === undefined) return {};
+  return {
+    defaultCompletionOptions: {
+      ...(contextTokens === undefined ? {} : { contextLength: contextTokens }),
+      ...(maxOutputTokens === undefined ? {} : { maxTokens: maxOutputTokens }),
+    },
+  };
+}

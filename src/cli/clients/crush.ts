@@ -5,7 +5,8 @@ import type { Client } from "./client.ts";
 export const crush: Client = {
   name: "crush",
   title: "Crush",
-  edits: ({ url, models }, { homeFolder, env }) => [
+  programs: ["crush"],
+  edits: ({ url, models, keyCommand }, { homeFolder, env }) => [
     {
       kind: "json",
       file: join(env["XDG_CONFIG_HOME"] || join(homeFolder, ".config"), "crush", "crush.json"),
@@ -16,7 +17,7 @@ export const crush: Client = {
             name: "Millrace",
             type: "openai-compat", // its word for an API that speaks as OpenAI does and is not OpenAI
             base_url: `${url}/v1`,
-            api_key: "$(millrace key --value)",
+            api_key: `$(${keyCommand})`,
             models: models.map(({ id, name, contextTokens, maxOutputTokens, images }) => ({
               id,
               name,

@@ -5,6 +5,7 @@ import { type Client, keyVariable, type Target } from "./client.ts";
 export const openCode: Client = {
   name: "opencode",
   title: "OpenCode",
+  programs: ["opencode"],
   edits: ({ model }, { homeFolder, env }) => [
     {
       kind: "json",
@@ -19,11 +20,12 @@ export const openCode: Client = {
   launch: (target, key, args) => ({
     command: "opencode",
     args,
-    env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(provider(target)), [keyVariable]: key },
+    env: { OPENCODE_CONFIG_CONTENT: JSON.stringify(openCodeConfig(target)), [keyVariable]: key },
   }),
 };
 
-function provider({ url, model, models }: Target): unknown {
+/** The gateway as a provider, with what is asked when nothing else is chosen. */
+export function openCodeConfig({ url, model, models }: Target) {
   const entries = models.map(({ id, name, contextTokens, maxOutputTokens, images }) => [
     id,
     {

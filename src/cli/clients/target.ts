@@ -16,13 +16,17 @@ const listSchema = z.object({
   ),
 });
 
+/** How many models are written into a configuration unless all are asked for. */
+const fewModels = 8;
+
 /** What a client is pointed at: a gateway's models, and the one that was asked for, else the account's default, else the first. */
 export async function readTarget(
   gateway: GatewayClient,
   url: string,
   wanted: string | undefined,
-  signal: AbortSignal,
+  options: { readonly keyCommand: string; readonly allModels?: boolean; readonly signal: AbortSignal },
 ): Promise<Target> {
+  const { keyCommand, allModels = true, signal } = options;
   const answer: unknown = await (await callGateway(gateway, "/v1/models", { signal })).json();
   const { data } = listSchema.parse(answer);
   const models = data.map(
@@ -36,5 +40,29 @@ export async function readTarget(
   );
   const model = wanted ?? data.find((each) => each.default === true)?.id ?? models[0]?.id;
   if (model === undefined) throw new MillraceError("model_not_allowed", "The account has no model that can be called.");
-  return { url, model, models };
+  return { url, model, models: allModels ? models : shortList(models, model, fewModels), keyCommand };
+}
+
+/** The chosen model, and the newest of each family beside it. */
+export function shortList(models: readonly ListedModel[], chosen: string, count: number): readonly ListedModel[] {
+  const newest = new Map<string, ListedModel>();
+  for (const model of models) {
+    const family = familyOf(model);
+    const known = newest.get(family);
+    if (known === undefined || isNewer(model, known)) newest.set(family, model);
+  }
+  const others = [...newest.values()].filter(({ id }) => id !== chosen);
+  return [...models.filter(({ id }) => id === chosen), ...others].slice(0, count);
+}
+
+/** A name without its version and what follows it. */
+function familyOf({ id }: ListedModel): string {
+  return id.replace(/[-.]?\d.*$/, "");
+}
+
+/** By the version in the name; of two names with one version the shorter, which has no variant. */
+function isNewer(a: ListedModel, b: ListedModel): boolean {
+  const version = ({ id }: ListedModel) => /\d+(?:\.\d+)?/.exec(id)?.[0] ?? "0";
+  const order = version(a).localeCompare(version(b), "en", { numeric: true });
+  return order === 0 ? a.id.length < b.id.length : order > 0;
 }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey } from "./client.ts";
+import { type Client, exportKey, type Place } from "./client.ts";
 
 /** Zed wants a number where the account's list says none. */
 const wantedTokens = 128_000;
@@ -8,13 +8,13 @@ const wantedTokens = 128_000;
 export const zed: Client = {
   name: "zed",
   title: "Zed",
-  edits: ({ url, models }, { homeFolder, env, platform }) => {
-    const folder =
-      platform === "win32" ? (env["APPDATA"] ?? join(homeFolder, "AppData", "Roaming")) : join(homeFolder, ".config");
+  programs: ["zed", "zeditor"],
+  folder: configFolder,
+  edits: ({ url, models }, place) => {
     return [
       {
         kind: "json",
-        file: join(folder, platform === "win32" ? "Zed" : "zed", "settings.json"),
+        file: join(configFolder(place), "settings.json"),
         set: [
           {
             path: ["language_models", "openai_compatible", "Millrace"],
@@ -33,5 +33,10 @@ export const zed: Client = {
       },
     ];
   },
-  notes: () => [`Start Zed from a shell with: ${exportKey}`],
+  notes: (target) => [`Start Zed from a shell with: ${exportKey(target)}`],
 };
+
+function configFolder({ homeFolder, env, platform }: Place): string {
+  if (platform !== "win32") return join(homeFolder, ".config", "zed");
+  return join(env["APPDATA"] ?? join(homeFolder, "AppData", "Roaming"), "Zed");
+}

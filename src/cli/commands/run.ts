@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import type { Launch } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
+import { millraceCommand } from "../clients/millrace-command.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
@@ -11,11 +14,12 @@ import { outlines } from "../outlines.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { ownGatewayOptions } from "./serve.ts";
 
-const runnable = clients.filter(({ launch }) => launch !== undefined).map(({ name }) => name);
+const runnable = clients.filter(({ launch }) => launch !== undefined);
+const names = runnable.map(({ name }) => name).join(", ");
 
 export const runCommand = defineCommand({
   ...outlines.run,
-  description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${runnable.join(", ")}.`,
+  description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${names}.`,
   options: {
     model: text("the model that the client begins with", "<name>", {
       short: "m",
@@ -31,22 +35,30 @@ export const runCommand = defineCommand({
   ],
   async run({ options, args }, context) {
     const [name, ...rest] = args;
-    const client = findClient(name);
+    const client = findClient(name, runnable);
     const { launch } = client;
     if (launch === undefined) {
       throw new MillraceError("invalid_request", `${client.title} cannot be started from here.`, {
-        hint: `\`millrace setup ${client.name}\` points it at the gateway. This works for: ${runnable.join(", ")}.`,
+        hint: `\`millrace setup ${client.name}\` points it at the gateway. One of: ${names}.`,
       });
     }
     return withGateway(options, context, async (gateway) => {
-      const target = await readTarget(gateway, gateway.url, options.model, context.signal);
-      return untilEnded(launch(target, gateway.key.reveal(), rest, context.io), client.title, context);
+      const { io, settings, signal } = context;
+      const keyCommand = `${millraceCommand(io)} key --value`;
+      const target = await readTarget(gateway, gateway.url, options.model, { keyCommand, signal });
+      const place = { ...io, ownFolder: settings.folder };
+      return untilEnded(launch(target, gateway.key.reveal(), rest, place), client.title, context);
     });
   },
 });
 
 /** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
-async function untilEnded({ command, args, env }: Launch, title: string, { io }: CommandContext): Promise<number> {
+async function untilEnded(launch: Launch, title: string, { io }: CommandContext): Promise<number> {
+  const { command, args, env, files = [] } = launch;
+  for (const { file, text } of files) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text, { mode: 0o600 });
+  }
   const child = spawn(command, [...args], { stdio: "inherit", env: { ...io.env, ...env } });
   try {
     const [code] = (await once(child, "exit")) as [number | null];

@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { MillraceError } from "../../base/errors.ts";
-import { applyChanges, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
+import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
+import type { Client, Place } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
+import { isOnPath, millraceCommand } from "../clients/millrace-command.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -14,7 +17,7 @@ import { gatewayOptions } from "./serve.ts";
 
 export const setupCommand = defineCommand({
   ...outlines.setup,
-  description: `Shows what it would change in the client's configuration and asks. What was there before is kept, so that --undo takes it back, also after other changes. The key is written into no file of the client's. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
+  description: `Shows what it would change in the client's configuration and asks. What was there before is kept, so that --undo takes it back, also after other changes. The key is written into no file of the client's. For a client that is not listed, name generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   options: {
     model: text("the model that the client begins with", "<name>", {
       short: "m",
@@ -22,6 +25,8 @@ export const setupCommand = defineCommand({
       defaultText: "the account's default",
     }),
     url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
+    all: flag("set up every client that is installed"),
+    allModels: flag("write all models into the configuration, not only the newest of each family"),
     undo: flag("take the changes back"),
     yes: flag("do not ask", { short: "y" }),
     dryRun: flag("only show the changes"),
@@ -31,41 +36,98 @@ export const setupCommand = defineCommand({
   examples: [
     ["millrace setup opencode", "shows the change, asks, makes it"],
     ["millrace setup codex --model claude-opus-4.5 --yes", "without asking"],
+    ["millrace setup --all", "whatever is installed"],
+    ["millrace setup generic", "what to type into any other client"],
     ["millrace setup claude-code --undo", "as it was before"],
   ],
   async run({ options, args }, context) {
-    const { io, out, settings, signal } = context;
-    const client = findClient(args[0]);
+    const { out, settings } = context;
+    const meant = meantBy(args[0], options, context);
     if (options.undo) {
-      const changes = planUndo(settings.folder, client.name);
+      const undone = meant.map((client) => ({ client, changes: planUndo(settings.folder, client.name) }));
+      const changes = undone.flatMap((each) => each.changes);
       if (!(await agreed(changes, options, context))) return exitCodes.ok;
-      undoChanges(settings.folder, client.name, changes);
-      out.note(`${client.title} is as it was.`);
+      for (const each of undone) {
+        undoChanges(settings.folder, each.client.name, each.changes);
+        out.note(`${each.client.title} is as it was.`);
+      }
       return exitCodes.ok;
     }
-    const target = await withGateway(options, context, async (gateway) => {
-      const running = await findGateway(settings, signal);
-      return readTarget(
-        gateway,
-        options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`,
-        options.model,
-        signal,
-      );
-    });
-    const notes = client.notes(target);
-    if (client.edits === undefined) {
-      if (options.json) out.json({ client: client.name, changes: [], notes });
+    const target = await targetOf(options, context);
+    const place = { ...context.io, ownFolder: settings.folder };
+    const planned = meant.map((client) => ({
+      client,
+      notes: client.notes(target),
+      changes: planChanges(client.edits?.(target, place) ?? []),
+    }));
+    const notes = planned.flatMap((each) => each.notes);
+    if (planned.every(({ client }) => client.edits === undefined)) {
+      if (options.json) out.json({ client: args[0] ?? null, changes: [], notes });
       else for (const note of notes) out.line(note);
       return exitCodes.ok;
     }
-    const changes = planChanges(client.edits(target, io));
-    if (!(await agreed(changes, options, context, notes))) return exitCodes.ok;
-    applyChanges(settings.folder, client.name, changes);
-    out.note(`${client.title} is set up.`);
-    for (const note of notes) out.note(note);
+    if (
+      !(await agreed(
+        planned.flatMap(({ changes }) => changes),
+        options,
+        context,
+        notes,
+      ))
+    )
+      return exitCodes.ok;
+    for (const { client, changes, notes: own } of planned) {
+      if (client.edits !== undefined) applyChanges(settings.folder, client.name, changes);
+      out.note(client.edits === undefined ? `${client.title}:` : `${client.title} is set up.`);
+      for (const note of own) out.note(note);
+    }
     return exitCodes.ok;
   },
 });
+
+interface Options {
+  readonly all: boolean;
+  readonly allModels: boolean;
+  readonly undo: boolean;
+  readonly model: string | undefined;
+  readonly url: string | undefined;
+}
+
+/** The client that was named; with `--all`, those that are installed, or those that were set up. */
+function meantBy(
+  name: string | undefined,
+  { all, undo }: Options,
+  { io, settings }: CommandContext,
+): readonly Client[] {
+  if (!all) return [findClient(name)];
+  if (name !== undefined) {
+    throw new MillraceError("invalid_request", `--all stands for every client, so ${name} cannot be named beside it.`, {
+      hint: "Leave out one of the two.",
+    });
+  }
+  const place = { ...io, ownFolder: settings.folder };
+  const found = clients.filter((client) => (undo ? isSetUp(settings.folder, client.name) : isInstalled(client, place)));
+  if (found.length > 0) return found;
+  throw new MillraceError("invalid_request", undo ? "No client was set up here." : "No client was found here.", {
+    hint: "`millrace setup generic` shows what to type into any client.",
+  });
+}
+
+function isInstalled({ programs, folder }: Client, place: Place): boolean {
+  return programs.some((program) => isOnPath(program, place)) || (folder !== undefined && existsSync(folder(place)));
+}
+
+async function targetOf(
+  options: Options & Parameters<typeof withGateway>[0] & { readonly port: number },
+  context: CommandContext,
+) {
+  const { io, settings, signal } = context;
+  return withGateway(options, context, async (gateway) => {
+    const running = await findGateway(settings, signal);
+    const url = options.url ?? running?.url ?? `http://127.0.0.1:${options.port}`;
+    const keyCommand = `${millraceCommand(io)} key --value`;
+    return readTarget(gateway, url, options.model, { keyCommand, allModels: options.allModels, signal });
+  });
+}
 
 /** Shows the changes and asks; false when they are not to be made. Throws `invalid_request` where nobody can be asked. */
 async function agreed(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { MillraceError } from "../../base/errors.ts";
+import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import { encodeAnthropicError } from "./anthropic-messages/errors.ts";
 import { forClient } from "./by-client.ts";
 import { encodeOpenAiError } from "./openai-errors.ts";
@@ -8,6 +8,8 @@ const quota = new MillraceError("quota_exhausted", "No more.", { repeated: true 
 const broken = new MillraceError("internal", "It broke.", { repeated: true }).toRecord();
 const noIde = new MillraceError("ide_not_running", "No IDE.").toRecord();
 const first = new MillraceError("upstream_failed", "It broke.").toRecord();
+const unusable = new MillraceError("upstream_failed", "Twice.", { details: { reason: unusableAnswer } }).toRecord();
+const langChain = "langchainjs-openai/1.0.0 ((node/v24.21.0; linux; x64))";
 const codex = "codex_exec/0.169.0 (Linux; x86_64)";
 
 describe.each([
@@ -17,17 +19,67 @@ describe.each([
   const statusFor = (error: typeof quota, userAgent: string | null) =>
     forClient(encodeError(error, "req-1"), error, userAgent).status;
 
-  test.each([null, "OpenAI/JS 7.57.0", "opencode/1.18.33", "claude-cli/2.1.330 (external, cli)", "my-codex/1"])(
-    "has a status that the client %s does not repeat",
-    (userAgent) => {
-      expect(statusFor(quota, userAgent)).toBe(402);
-      expect(statusFor(broken, userAgent)).toBe(422);
-      expect(statusFor(noIde, userAgent)).toBe(424);
+  test.each([
+    null,
+    "OpenAI/JS 7.57.0",
+    "opencode/1.18.33",
+    "ai-sdk/openai-compatible/3.0.37",
+    "claude-cli/2.1.330 (external, cli)",
+    "my-codex/1",
+  ])("has a status that the client %s does not repeat", (userAgent) => {
+    expect(statusFor(quota, userAgent)).toBe(402);
+    expect(statusFor(broken, userAgent)).toBe(422);
+    expect(statusFor(noIde, userAgent)).toBe(424);
+  });
+
+  test.each([codex, langChain])("is a 400 for %s, which repeats every other 4xx", (userAgent) => {
+    for (const error of [quota, broken, noIde, unusable]) expect(statusFor(error, userAgent)).toBe(400);
+  });
+
+  test.each([
+    [codex, 400, 400],
+    [langChain, 400, 400],
+    ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 402, 422],
+    ["ai-sdk/openai-compatible/3.0.37", 402, 422],
+    ["QwenCode/0.24.4 (linux; x64)", 402, 422],
+    ["pi (linux 6.18; x64)", 402, 422],
+    ["ai-sdk-anthropic/4.0.105 ai-sdk-provider-utils/5.0.81", 402, 422],
+    ["OpenAI/JS 7.57.0", 429, 429],
+  ])(
+    "of a quota or a long rate limit is final at once for %s, where it would wait in silence",
+    (userAgent, ...statuses) => {
+      const refusal = (code: "quota_exhausted" | "rate_limited", retryAfterMs: number) =>
+        new MillraceError(code, "No more.", { retryAfterMs }).toRecord();
+      const refused = [refusal("quota_exhausted", 1_000), refusal("rate_limited", 30_000)];
+      expect(refused.map((error) => statusFor(error, userAgent))).toEqual(statuses);
+      expect(statusFor(refusal("rate_limited", 4_000), userAgent)).toBe(429);
     },
   );
 
-  test("is a 400 for Codex, which repeats every other 4xx", () => {
-    for (const error of [quota, broken, noIde]) expect(statusFor(error, codex)).toBe(400);
+  test("has no word in it for which OpenCode repeats it, whatever its status", () => {
+    const limited = new MillraceError("rate_limited", "The message rate limit for this model is reached.", {
+      hint: "The IDE's server had an internal error. Try again later.",
+      details: { looked: ["port 42900"], kept: 1 },
+      repeated: true,
+    }).toRecord();
+    const { status, body } = forClient(encodeError(limited, "0190-4290-5000"), limited, "opencode/1.18.33");
+    expect(status).toBe(422);
+    const text = JSON.stringify(body);
+    expect(text).not.toMatch(/429|50[0234]|524|rate.?limit|internal.error|server.error|try again later/i);
+    expect(text).toContain("The limit on messages for this model is reached.");
+    expect(text).toContain('"kept":1');
+    expect(JSON.stringify(encodeError(limited, "0190-4290-5000").body)).toMatch(/429/);
+  });
+
+  test("that has no other words says where the reason stands", () => {
+    const odd = new MillraceError("quota_exhausted", "Code 429.", { repeated: true }).toRecord();
+    const { body } = forClient(encodeError(odd, "req-1"), odd, "opencode/1.18.33");
+    expect(body).toMatchObject({ error: { message: expect.stringContaining("millrace tail") } });
+  });
+
+  test("is the message alone for Codex, which shows the whole body", () => {
+    const long = new MillraceError("ide_not_running", "No IDE.", { details: { looked_at: ["much"] } }).toRecord();
+    expect(JSON.stringify(forClient(encodeError(long, "req-1"), long, codex).body)).not.toContain("looked_at");
   });
 
   test("says in a header that no repeat helps", () => {

@@ -43,6 +43,17 @@ export function isToldAgain({ repeated }: ErrorRecord): boolean {
   return repeated === true;
 }
 
+/** Whether the account is refused for longer than a client may wait by itself. */
+export function isLongRefusal({ code, retryAfterMs }: ErrorRecord): boolean {
+  if (code === "quota_exhausted") return true;
+  return code === "rate_limited" && (retryAfterMs === undefined || retryAfterMs > patientSeconds * 1000);
+}
+
+/** The status of a failure that is final from its first time on: a 4xx stays, but one that clients repeat. */
+export function finalStatus(status: number, error: ErrorRecord): number {
+  return status === 429 || status >= 500 ? toldAgainStatus(error) : status;
+}
+
 /**
  * The status of a missing IDE. A 503 made six clients retry for 20 to 400 seconds, most of them without a message. The
  * gateway has just looked, so a client that retries at once finds the same. Source: docs/clients.md.

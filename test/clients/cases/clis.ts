@@ -1,43 +1,24 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
-import type { Client } from "../../../src/cli/clients/client.ts";
 import { codex } from "../../../src/cli/clients/codex.ts";
 import { openCode } from "../../../src/cli/clients/opencode.ts";
-import { type Bench, prompts, type Ran, type Scenario, tripSchema } from "../bench.ts";
+import { type Bench, prompts, type Ran, tripSchema } from "../bench.ts";
 import { prepareOpenCode, quietOpenCode } from "../journeys/opencode-home.ts";
 import type { ClientCase } from "./case.ts";
+import { launched } from "./launched.ts";
 
-/** What keeps each program from asking anybody but the gateway. */
-const quiet: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  opencode: quietOpenCode,
-  claude: {
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    DISABLE_TELEMETRY: "1",
-    DISABLE_ERROR_REPORTING: "1",
-    DISABLE_AUTOUPDATER: "1",
-  },
+/** What keeps Claude Code from asking anybody but the gateway. */
+const quietClaude = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+  DISABLE_TELEMETRY: "1",
+  DISABLE_ERROR_REPORTING: "1",
+  DISABLE_AUTOUPDATER: "1",
 };
-
-/** Starts a client the way `millrace run` does. */
-async function launched(
-  bench: Bench,
-  client: Client,
-  args: readonly string[],
-  more: { readonly stdin?: string; readonly until?: Promise<unknown> } = {},
-): Promise<Ran> {
-  if (client.launch === undefined) throw new Error(`${client.name} cannot be launched`);
-  const { homeFolder, platform } = { homeFolder: bench.home, platform: process.platform };
-  const launch = client.launch(bench.target, bench.key, args, { homeFolder, env: {}, platform });
-  return bench.run(bench.bin(launch.command), launch.args, {
-    env: { ...quiet[launch.command], ...launch.env },
-    ...more,
-  });
-}
 
 const openCodeConfig = { autoupdate: false, share: "disabled", permission: { bash: "allow" } };
 
-function openCodeRun(scenario: Scenario, args: readonly string[] = []) {
+function openCodeRun(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>) => {
     const folder = join(bench.home, ".config", "opencode");
     mkdirSync(folder, { recursive: true });
@@ -45,17 +26,20 @@ function openCodeRun(scenario: Scenario, args: readonly string[] = []) {
       join(folder, "opencode.json"),
       JSON.stringify({ ...openCodeConfig, enabled_providers: ["millrace"] }),
     );
-    return launched(bench, openCode, ["run", prompts[scenario], ...args], until === undefined ? {} : { until });
+    return launched(bench, openCode, ["run", prompt, ...args], {
+      env: quietOpenCode,
+      ...(until === undefined ? {} : { until }),
+    });
   };
 }
 
 /** OpenCode with the packed plugin, which finds the gateway through its own files. */
-function openCodePlugin(scenario: Scenario, args: readonly string[] = []) {
+function openCodePlugin(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>) => {
     const model = `millrace/${bench.target.model}`;
     prepareOpenCode(bench, bench.home, { plugin: ["millrace"], ...openCodeConfig, model, small_model: model });
     const env = { ...quietOpenCode, MILLRACE_HOME: join(bench.gatewayHome, ".millrace") };
-    return bench.run(bench.bin("opencode"), ["run", prompts[scenario], ...args], {
+    return bench.run(bench.bin("opencode"), ["run", prompt, ...args], {
       env,
       ...(until === undefined ? {} : { until }),
     });
@@ -69,13 +53,13 @@ function interrupted(drive: (bench: Bench, until: Promise<unknown>) => Promise<R
 
 const picture = (bench: Bench) => join(bench.work, "picture.png");
 
-function codexRun(scenario: Scenario, args: (bench: Bench) => readonly string[] = () => []) {
+function codexRun(prompt: string, args: (bench: Bench) => readonly string[] = () => []) {
   return (bench: Bench, until?: Promise<unknown>) => {
     const policy = ["-c", 'approval_policy="never"', "-c", 'sandbox_mode="danger-full-access"'];
     return launched(
       bench,
       codex,
-      ["exec", ...policy, "--skip-git-repo-check", ...args(bench), "--", prompts[scenario]],
+      ["exec", ...policy, "--skip-git-repo-check", ...args(bench), "--", prompt],
       until === undefined ? {} : { until },
     );
   };
@@ -83,12 +67,10 @@ function codexRun(scenario: Scenario, args: (bench: Bench) => readonly string[] 
 
 function claudeRun(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>) =>
-    launched(
-      bench,
-      claudeCode,
-      ["-p", prompt, "--allowedTools", "Bash", ...args],
-      until === undefined ? {} : { until },
-    );
+    launched(bench, claudeCode, ["-p", prompt, "--allowedTools", "Bash", ...args], {
+      env: quietClaude,
+      ...(until === undefined ? {} : { until }),
+    });
 }
 
 /** Claude Code takes structured output as a call of a tool of its own; the stand-in model is told to make it. */
@@ -106,7 +88,7 @@ async function claudeImage(bench: Bench): Promise<Ran> {
     bench,
     claudeCode,
     ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"],
-    { stdin },
+    { stdin, env: quietClaude },
   );
 }
 
@@ -116,25 +98,27 @@ export const cliCases: readonly ClientCase[] = [
     packageName: "opencode-ai",
     surface: "chat completions",
     drive: {
-      plain: openCodeRun("plain"),
-      tools: openCodeRun("tools"),
+      plain: openCodeRun(prompts.plain),
+      tools: openCodeRun(prompts.tools),
       json: "has no structured output",
-      image: (bench) => openCodeRun("image", ["-f", picture(bench)])(bench),
-      cancel: interrupted(openCodeRun("cancel")),
-      error: openCodeRun("error"),
+      image: (bench) => openCodeRun(prompts.image, ["-f", picture(bench)])(bench),
+      cancel: interrupted(openCodeRun(prompts.cancel)),
+      error: openCodeRun(prompts.error),
     },
+    ask: (bench, prompt) => openCodeRun(prompt)(bench),
+    promptsEach: 2, // a title
   },
   {
     name: "OpenCode, with the plugin",
     packageName: "opencode-ai",
     surface: "chat completions",
     drive: {
-      plain: openCodePlugin("plain"),
-      tools: openCodePlugin("tools"),
+      plain: openCodePlugin(prompts.plain),
+      tools: openCodePlugin(prompts.tools),
       json: "has no structured output",
-      image: (bench) => openCodePlugin("image", ["-f", picture(bench)])(bench),
-      cancel: interrupted(openCodePlugin("cancel")),
-      error: openCodePlugin("error"),
+      image: (bench) => openCodePlugin(prompts.image, ["-f", picture(bench)])(bench),
+      cancel: interrupted(openCodePlugin(prompts.cancel)),
+      error: openCodePlugin(prompts.error),
     },
   },
   {
@@ -142,17 +126,18 @@ export const cliCases: readonly ClientCase[] = [
     packageName: "@openai/codex",
     surface: "responses",
     drive: {
-      plain: codexRun("plain"),
-      tools: codexRun("tools"),
-      json: codexRun("json", (bench) => {
+      plain: codexRun(prompts.plain),
+      tools: codexRun(prompts.tools),
+      json: codexRun(prompts.json, (bench) => {
         const file = join(bench.work, "schema.json");
         writeFileSync(file, JSON.stringify(tripSchema));
         return ["--output-schema", file];
       }),
-      image: codexRun("image", (bench) => ["-i", picture(bench)]),
-      cancel: interrupted(codexRun("cancel")),
-      error: codexRun("error"),
+      image: codexRun(prompts.image, (bench) => ["-i", picture(bench)]),
+      cancel: interrupted(codexRun(prompts.cancel)),
+      error: codexRun(prompts.error),
     },
+    ask: (bench, prompt) => codexRun(prompt)(bench),
   },
   {
     name: "Claude Code",
@@ -166,5 +151,6 @@ export const cliCases: readonly ClientCase[] = [
       cancel: interrupted(claudeRun(prompts.cancel)),
       error: claudeRun(prompts.error),
     },
+    ask: (bench, prompt) => claudeRun(prompt)(bench),
   },
 ];

@@ -13,8 +13,7 @@ type Options = Parameters<Bench["run"]>[2];
 /** Continue with what `millrace setup continue` writes, and the key where its notes say. */
 function continueRun(prompt: string) {
   return (bench: Bench, until?: Promise<unknown>): Promise<Ran> => {
-    const place = { homeFolder: bench.home, env: {}, platform: process.platform };
-    const changes = planChanges(continueDev.edits?.(bench.target, place) ?? []);
+    const changes = planChanges(continueDev.edits?.(bench.target, bench.place) ?? []);
     applyChanges(join(bench.home, ".millrace"), continueDev.name, changes);
     const folder = join(bench.home, ".continue");
     writeFileSync(join(folder, ".env"), `${keyVariable}=${bench.key}\n`);
@@ -62,6 +61,7 @@ export const editorCases: readonly ClientCase[] = [
       cancel: interrupted(continueRun(prompts.cancel)),
       error: continueRun(prompts.error),
     },
+    ask: (bench, prompt) => continueRun(prompt)(bench),
   },
   {
     name: "Cline",
@@ -75,5 +75,6 @@ export const editorCases: readonly ClientCase[] = [
       cancel: interrupted(clineRun(() => prompts.cancel)),
       error: clineRun(() => prompts.error),
     },
+    ask: (bench, prompt) => clineRun(() => prompt)(bench),
   },
 ];

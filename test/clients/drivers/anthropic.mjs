@@ -56,6 +56,7 @@ const scenarios = {
     return "cancelled";
   },
   error: () => scenarios.plain(),
+  failure: () => scenarios.plain(),
 };
 try {
   process.stdout.write(`${await scenarios[process.argv[2]]()}\n`);

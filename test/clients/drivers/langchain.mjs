@@ -10,7 +10,7 @@ const model = new ChatOpenAI({
   model: MODEL,
   apiKey: API_KEY,
   configuration: { baseURL: `${BASE_URL}/v1` },
-  maxRetries: 0,
+  ...(process.argv[2] === "failure" ? {} : { maxRetries: 0 }), // as often as it does by itself
   useResponsesApi: false,
 });
 const bash = tool(async ({ command }) => `ran ${command}`, {
@@ -62,10 +62,11 @@ const scenarios = {
     return "cancelled";
   },
   error: () => scenarios.plain(),
+  failure: () => scenarios.plain(),
 };
 try {
   process.stdout.write(`${await scenarios[process.argv[2]]()}\n`);
 } catch (error) {
   process.stdout.write(`${error?.name}: ${error?.message}\n`);
-  process.exitCode = process.argv[2] === "error" ? 0 : 1;
+  process.exitCode = ["error", "failure"].includes(process.argv[2]) ? 0 : 1;
 }

@@ -15,7 +15,8 @@ const tools = [
 ];
 const scenarios = {
   async plain() {
-    return (await client.responses.stream({ model: MODEL, input: PROMPT }).finalResponse()).output_text;
+    const { output_text, error } = await client.responses.stream({ model: MODEL, input: PROMPT }).finalResponse();
+    return error ? `failed: ${error.message}` : output_text; // a failed response is a value here
   },
   async tools() {
     let answer = await client.responses.stream({ model: MODEL, input: PROMPT, tools }).finalResponse();
@@ -52,6 +53,7 @@ const scenarios = {
     return "cancelled";
   },
   error: () => scenarios.plain(),
+  failure: () => scenarios.plain(),
 };
 try {
   process.stdout.write(`${await scenarios[process.argv[2]]()}\n`);

@@ -17,7 +17,8 @@ interface SetUp {
   readonly command: string;
   /** Arguments that ask it one question, after `millrace setup` and with `millrace run`. */
   readonly asked: (prompt: string) => readonly string[];
-  readonly run: (prompt: string) => readonly string[];
+  /** Undefined where the client's scenarios start it as `millrace run` does. */
+  readonly run?: (prompt: string) => readonly string[];
   readonly env: Readonly<Record<string, string>>;
   /** The variable that the notes of `setup` say to set. */
   readonly keyVariable?: string;
@@ -79,6 +80,38 @@ const setUps: readonly SetUp[] = [
       DISABLE_AUTOUPDATER: "1",
     },
   },
+  {
+    name: "qwen-code",
+    title: "Qwen Code",
+    packageName: "@qwen-code/qwen-code",
+    file: ".qwen/settings.json",
+    before: '{\n  // mine\n  "ui": { "theme": "GitHub" }\n}\n',
+    command: "qwen",
+    asked: (prompt) => ["--yolo", prompt],
+    env: {},
+    keyVariable: "MILLRACE_API_KEY",
+  },
+  {
+    name: "pi",
+    title: "pi",
+    packageName: "@earendil-works/pi-coding-agent",
+    file: ".pi/agent/models.json",
+    before: undefined,
+    command: "pi",
+    asked: (prompt) => ["-p", prompt],
+    env: { PI_OFFLINE: "1", PI_TELEMETRY: "0" },
+  },
+  {
+    name: "droid",
+    title: "droid",
+    packageName: "droid",
+    file: ".factory/settings.json",
+    before: undefined,
+    command: "droid",
+    asked: (prompt) => ["exec", "--model", "custom:millrace:claude-sonnet-4.6", prompt],
+    env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
+    keyVariable: "MILLRACE_API_KEY",
+  },
 ];
 
 const question = "[[sim: text=milled-4711]] Say the word.";
@@ -119,33 +152,36 @@ function textOf(path: string): string | undefined {
 
 function journeysOf(client: SetUp): readonly Journey[] {
   const { name, title, packageName, before, command, env, keyVariable } = client;
-  return [
-    {
-      client: title,
-      packageName,
-      sentence: `\`millrace setup ${name}\`, then \`${command}\` answers; \`--undo\` restores the configuration to the byte`,
-      async run(bench) {
-        const path = begin(bench, client);
-        const done = await inShell(bench, "millrace", ["setup", name, "--yes"]);
-        expect(done.code === 0, "setup failed", done.stderr);
-        const changed = textOf(path) ?? "";
-        expect(changed !== (before ?? ""), "nothing was changed");
-        expect(!changed.includes(bench.key), "the key stands in the configuration");
-        const key = keyVariable === undefined ? {} : { [keyVariable]: bench.key };
-        answered(await inShell(bench, command, client.asked(question), { ...env, ...key }));
-        const undone = await inShell(bench, "millrace", ["setup", name, "--undo", "--yes"]);
-        expect(undone.code === 0, "undo failed", undone.stderr);
-        const after = textOf(path);
-        expect(after === before, "not as it was", after);
-      },
+  const { run } = client;
+  const setup: Journey = {
+    client: title,
+    packageName,
+    sentence: `\`millrace setup ${name}\`, then \`${command}\` answers; \`--undo\` restores the configuration to the byte`,
+    async run(bench) {
+      const path = begin(bench, client);
+      const done = await inShell(bench, "millrace", ["setup", name, "--yes"]);
+      expect(done.code === 0, "setup failed", done.stderr);
+      const changed = textOf(path) ?? "";
+      expect(changed !== (before ?? ""), "nothing was changed");
+      expect(!changed.includes(bench.key), "the key stands in the configuration");
+      const key = keyVariable === undefined ? {} : { [keyVariable]: bench.key };
+      answered(await inShell(bench, command, client.asked(question), { ...env, ...key }));
+      const undone = await inShell(bench, "millrace", ["setup", name, "--undo", "--yes"]);
+      expect(undone.code === 0, "undo failed", undone.stderr);
+      const after = textOf(path);
+      expect(after === before, "not as it was", after);
     },
+  };
+  if (run === undefined) return [setup];
+  return [
+    setup,
     {
       client: title,
       packageName,
       sentence: `\`millrace run ${name}\` answers, and changes no configuration`,
       async run(bench) {
         const path = begin(bench, client);
-        answered(await inShell(bench, "millrace", ["run", name, ...client.run(question)], env));
+        answered(await inShell(bench, "millrace", ["run", name, ...run(question)], env));
         expect(textOf(path) === before, "the configuration was changed");
         expect(!existsSync(join(bench.gatewayHome, ".millrace", "setup")), "a set-up was noted");
       },

@@ -1,0 +1,123 @@
+import type { Client } from "../../../src/cli/clients/client.ts";
+import { copilot } from "../../../src/cli/clients/copilot.ts";
+import { droid } from "../../../src/cli/clients/droid.ts";
+import { kilo } from "../../../src/cli/clients/kilo.ts";
+import { pi } from "../../../src/cli/clients/pi.ts";
+import { qwenCode } from "../../../src/cli/clients/qwen-code.ts";
+import { type Bench, prompts } from "../bench.ts";
+import { failureNames } from "../failures/failure.ts";
+import type { Ask, ClientCase } from "./case.ts";
+import { launched } from "./launched.ts";
+
+/** How an agent is told a prompt without a person, and what keeps it from asking anybody but the gateway. */
+interface Agent {
+  readonly client: Client;
+  readonly packageName: string;
+  readonly args: (prompt: string) => readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly promptsEach?: number;
+  readonly slow?: true;
+  /** How its tool for commands is called, where the stand-in would take another one. */
+  readonly shell?: string;
+  /** Why its tools are not driven. */
+  readonly noTools?: string;
+  readonly known?: ClientCase["known"];
+  readonly knownAfter?: ClientCase["knownAfter"];
+}
+
+const silentDroid = 'stops, and shows "Exec failed" in place of the message';
+
+const agents: readonly Agent[] = [
+  {
+    client: copilot,
+    packageName: "@github/copilot",
+    args: (prompt) => ["-p", prompt, "--allow-all-tools", "--no-color"],
+    env: { COPILOT_AUTO_UPDATE: "false", COPILOT_OFFLINE: "true" },
+  },
+  {
+    client: qwenCode,
+    packageName: "@qwen-code/qwen-code",
+    args: (prompt) => ["--yolo", prompt],
+    env: { QWEN_TELEMETRY_ENABLED: "false" },
+    promptsEach: 2, // what to remember of it
+    shell: "run_shell_command",
+    knownAfter: {
+      "high demand in the middle": "shows the message at once, waits a minute without an end, and asks again",
+    },
+  },
+  {
+    client: pi,
+    packageName: "@earendil-works/pi-coding-agent",
+    args: (prompt) => ["-p", prompt],
+    env: { PI_OFFLINE: "1", PI_TELEMETRY: "0" },
+  },
+  {
+    client: kilo,
+    packageName: "@kilocode/cli",
+    args: (prompt) => ["run", prompt, "--auto"],
+    env: {
+      KILO_DISABLE_AUTOUPDATE: "1",
+      KILO_DISABLE_MODELS_FETCH: "1",
+      KILO_DISABLE_LSP_DOWNLOAD: "1",
+      KILO_TELEMETRY_LEVEL: "off",
+    },
+    promptsEach: 2, // a title
+    slow: true,
+  },
+  {
+    client: droid,
+    packageName: "droid",
+    args: (prompt) => ["exec", "--auto", "medium", prompt],
+    env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
+    noTools: "the stand-in's model calls its tools with arguments that it refuses",
+    known: { error: silentDroid },
+    knownAfter: Object.fromEntries(failureNames.map((name) => [name, silentDroid])),
+  },
+];
+
+const notTried = "not tried";
+
+/** Two calls in one answer, then one more, of a tool by its name. */
+function loopOf(shell: string): string {
+  const call = (n: number) => {
+    const given = { command: `echo millrace-${n}`, description: "Says it", is_background: false };
+    return `call ${shell} ${JSON.stringify(given)}`;
+  };
+  return `[[agent\n${call(1)}\n${call(2)}\n---\n${call(3)}\n---\nsay The tools said: {results}\n]] Look around.`;
+}
+
+function caseOf({
+  client,
+  packageName,
+  args,
+  env,
+  promptsEach,
+  slow,
+  shell,
+  noTools,
+  known,
+  knownAfter,
+}: Agent): ClientCase {
+  const ask: Ask = (bench, prompt) => launched(bench, client, args(prompt), { env });
+  const drive = (prompt: string) => (bench: Bench) => ask(bench, prompt);
+  return {
+    name: client.title,
+    packageName,
+    surface: "chat completions",
+    ask,
+    ...(promptsEach === undefined ? {} : { promptsEach }),
+    ...(slow === undefined ? {} : { slow }),
+    ...(known === undefined ? {} : { known }),
+    ...(knownAfter === undefined ? {} : { knownAfter }),
+    drive: {
+      plain: drive(prompts.plain),
+      tools: noTools ?? drive(shell === undefined ? prompts.tools : loopOf(shell)),
+      json: notTried,
+      image: notTried,
+      cancel: notTried,
+      error: drive(prompts.error),
+    },
+  };
+}
+
+export const agentCases: readonly ClientCase[] = agents.map(caseOf);

@@ -1,0 +1,24 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Client } from "../../../src/cli/clients/client.ts";
+import type { Bench, Ran } from "../bench.ts";
+
+/** Starts a client the way `millrace run` does. */
+export async function launched(
+  bench: Bench,
+  client: Client,
+  args: readonly string[],
+  more: {
+    readonly env?: Readonly<Record<string, string>>;
+    readonly stdin?: string;
+    readonly until?: Promise<unknown>;
+  } = {},
+): Promise<Ran> {
+  if (client.launch === undefined) throw new Error(`${client.name} cannot be launched`);
+  const { command, args: all, env, files = [] } = client.launch(bench.target, bench.key, args, bench.place);
+  for (const { file, text } of files) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  return bench.run(bench.bin(command), all, { ...more, env: { ...more.env, ...env } });
+}

@@ -1,0 +1,48 @@
+import type { ClientCase } from "../cases/case.ts";
+import { type Failure, type FailureName, failures } from "./failure.ts";
+import { type Observed, observe, wrongWith } from "./observe.ts";
+
+export interface FailureRow {
+  readonly client: ClientCase;
+  readonly seen: ReadonlyMap<FailureName, Verdict>;
+}
+
+export interface Verdict {
+  readonly observed: Observed;
+  /** What does not hold; undefined when all does. */
+  readonly wrong: string | undefined;
+}
+
+/** Most of a client's time after a failure is waiting, so a few of them wait at once. */
+const atOnce = 3;
+
+/** Drives each client through each failure; `tell` hears of each as it ends. */
+export async function driveFailures(
+  folder: string,
+  clients: readonly ClientCase[],
+  names: ReadonlySet<FailureName>,
+  tell: (client: ClientCase, failure: Failure, verdict: Verdict) => void,
+): Promise<readonly FailureRow[]> {
+  const rows = clients
+    .filter(({ ask }) => ask !== undefined)
+    .map((client) => ({ client, seen: new Map<FailureName, Verdict>() }));
+  const jobs = rows.flatMap((row) =>
+    failures.filter(({ name }) => names.has(name)).map((failure) => ({ ...row, failure })),
+  );
+  const work = async () => {
+    for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) {
+      const { client, failure, seen } = job;
+      const observed = await observe(folder, client, failure);
+      const verdict = { observed, wrong: wrongWith(client, failure, observed) };
+      seen.set(failure.name, verdict);
+      tell(client, failure, verdict);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return rows;
+}
+
+/** Whether the client is known to do what is wrong here: then the suite is held to that, so that a repair shows. */
+export function isAsKnown(client: ClientCase, { name }: Failure, { wrong }: Verdict): boolean {
+  return client.knownAfter?.[name] === undefined ? wrong === undefined : wrong !== undefined;
+}

@@ -1,0 +1,87 @@
+import { Bench, type Ran } from "../bench.ts";
+import type { ClientCase } from "../cases/case.ts";
+import type { Recorded } from "../recorder.ts";
+import type { Failure } from "./failure.ts";
+
+/** How long a client may go on after a failure before it counts as one that does not stop. */
+const patienceMs = 90_000;
+
+/** What a client did after a failure. */
+export interface Observed {
+  /** The requests for an answer that it sent, and their statuses in order. */
+  readonly requests: number;
+  readonly statuses: readonly (number | undefined)[];
+  /** What reached the model. */
+  readonly prompts: number;
+  /** From its first request until the user could read why; undefined: never. */
+  readonly messageAfterMs: number | undefined;
+  /** From its first request until it ended; undefined: it had to be killed. */
+  readonly endedAfterMs: number | undefined;
+  /** A repeat of its own brought an answer. */
+  readonly answered: boolean;
+  readonly ran: Ran;
+  readonly userAgent: string;
+}
+
+const asksForAnswer = /\/(?:chat\/completions|responses|messages|completions)(?:\?|$)/;
+
+/** Has a client ask a question that fails, in a world of its own. */
+export async function observe(clients: string, client: ClientCase, failure: Failure): Promise<Observed> {
+  if (client.ask === undefined) throw new Error(`${client.name} has no way to be asked`);
+  const { model } = failure;
+  const bench = await Bench.open(clients, { patienceMs, ...(model === undefined ? {} : { model }) });
+  try {
+    if (failure.withoutIde === true) await bench.ide.stop();
+    const ran = await client.ask(bench, failure.prompt);
+    const endedAtMs = performance.now();
+    const asked = bench.recorder.requests.filter(({ method, path }) => method === "POST" && asksForAnswer.test(path));
+    const since = asked[0]?.atMs ?? endedAtMs;
+    const shownAtMs = firstShown(ran, failure.words);
+    return {
+      requests: asked.length,
+      statuses: asked.map(({ status }) => status),
+      prompts: failure.withoutIde === true ? 0 : ((await bench.ide.report()).calls["SendUserCascadeMessage"] ?? 0),
+      messageAfterMs: shownAtMs === undefined ? undefined : Math.max(0, shownAtMs - since),
+      endedAfterMs: ran.killed ? undefined : endedAtMs - since,
+      answered: ran.code === 0 && asked.length > 1 && shownAtMs === undefined && asked.at(-1)?.status === 200,
+      ran,
+      userAgent: userAgentOf(asked),
+    };
+  } finally {
+    await bench.close();
+  }
+}
+
+/** What does not hold of it; undefined when all does. */
+export function wrongWith(
+  { promptsEach = 1 }: ClientCase,
+  { mostPrompts }: Failure,
+  seen: Observed,
+): string | undefined {
+  if (seen.requests === 0) return "it sent no request";
+  if (seen.prompts > mostPrompts * promptsEach) return `${seen.prompts} prompts were sent`;
+  if (seen.messageAfterMs === undefined && !seen.answered) return "the user is not told why";
+  if (seen.endedAfterMs === undefined) return "it does not stop";
+  return undefined;
+}
+
+/** When the words stood in what it wrote, whatever the lines; escape sequences do not count. */
+function firstShown({ pieces }: Ran, words: RegExp): number | undefined {
+  let text = "";
+  for (const piece of pieces) {
+    text += piece.text;
+    if (words.test(plain(text))) return piece.atMs;
+  }
+  return undefined;
+}
+
+const escapeSequence = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, "g");
+
+function plain(text: string): string {
+  return text.replace(escapeSequence, "").replace(/\s+/g, " ");
+}
+
+function userAgentOf(asked: readonly Recorded[]): string {
+  const agent = asked[0]?.headers["user-agent"];
+  return typeof agent === "string" ? agent : "";
+}
