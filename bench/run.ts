@@ -2,6 +2,8 @@
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
   growth: () => import("./growth.ts"),
+  mixed: () => import("./mixed.ts"),
+  restart: () => import("./restart.ts"),
   gateway: () => import("./gateway.ts"),
   discovery: () => import("./discovery.ts"),
   schema: () => import("./schema.ts"),
