@@ -6,7 +6,7 @@ const lookEveryMs = 1_000;
 /** The young generation grows no further than this. V8 would take up to 128 MB for it, and keep them. */
 const mostYoungBytes = 16 * 2 ** 20;
 /** From this share of the time on the collector works for speed, below it for size. */
-const busyShare = 0.4;
+const busyShare = 0.1;
 
 /**
  * Keeps the heap small, which V8 does not by itself: it takes room for bursts and gives it back after minutes. The collector reads
