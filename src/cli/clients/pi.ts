@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Client, keyVariable, type Target } from "./client.ts";
 
-/** pi: a provider in its list of models, whose key is the output of a command. Source: pi 0.86.1, `docs/models.md`. */
+/** pi: a provider in its list of models, whose key is the output of a command. Source: the page on models in the package of pi 0.86.1. */
 export const pi: Client = {
   name: "pi",
   title: "pi",

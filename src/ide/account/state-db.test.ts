@@ -97,7 +97,7 @@ describe("reading state.vscdb", () => {
 
   it("never fails or reads stale beside a process that writes all the time", async () => {
     create("wal", "0").close();
-    const writer = fork(fileURLToPath(new URL("fixtures/state-writer.mjs", import.meta.url)), [file]);
+    const writer = fork(fileURLToPath(new URL("../fixtures/state-writer.mjs", import.meta.url)), [file]);
     try {
       await new Promise((resolve) => writer.once("message", resolve));
       let last = 0;

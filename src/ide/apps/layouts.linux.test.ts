@@ -111,7 +111,7 @@ describe.runIf(onLinux)("an IDE that came as", () => {
   it.runIf(makesNetworks)(
     "something in a container is seen, and left alone because its loopback is another one",
     async () => {
-      const script = fileURLToPath(new URL("fixtures/stand-in-process.mjs", import.meta.url));
+      const script = fileURLToPath(new URL("../fixtures/stand-in-process.mjs", import.meta.url));
       const own = `--workspace_id=${randomUUID()}`; // other tests start stand-ins of the same name meanwhile
       const inside = `const {spawn}=require("node:child_process");spawn(process.execPath,${JSON.stringify([script, ...newTokenFlags, own])},{argv0:${JSON.stringify(installed)},stdio:"inherit"}).on("exit",()=>process.exit());process.stdout.write("")`;
       const shell = spawn("unshare", ["-n", process.execPath, "-e", inside], {
