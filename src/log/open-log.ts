@@ -216,6 +216,8 @@ class Log implements LogStore {
       ...(session === undefined ? {} : { sessionIndex: this.#codec.index(`session:${session}`) }),
       ...(idempotencyKey === undefined ? {} : { keyIndex: this.#codec.index(`key:${idempotencyKey}`) }),
     });
+    // A key has one turn at most. One that has expired is never answered by another prompt, also where that cannot be noted.
+    if (idempotencyKey !== undefined) for (const row of rows) await this.#refuseExpired(row);
     return this.#recordsOf(rows, keyless);
   }
 

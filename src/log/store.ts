@@ -200,7 +200,7 @@ export interface TurnReading {
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /** Undefined when unknown. */
   get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
-  /** Newest first, without the expired ones; those that a client sealed as `sealed`. */
+  /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
   noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;

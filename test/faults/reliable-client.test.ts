@@ -127,7 +127,7 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   await Promise.race([once(following.stdout, "data"), followed]);
   await ide.release();
   expect([await followed, seen]).toEqual([[0, null], shown]);
-  const [turnId = ""] = (await millrace(["tail", "--list"], { home })).stdout.split(" ");
+  const [turnId = ""] = /turn_\S+/.exec((await millrace(["tail", "--list"], { home })).stdout) ?? [];
   expect((await millrace(["tail", turnId, "--json"], { home })).stdout).toContain('{"type":"finished"');
   const resumed = await millrace(["chat", "--resume"], { home });
   expect(resumed).toMatchObject({ code: 0, stderr: "" });

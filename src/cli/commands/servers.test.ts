@@ -41,7 +41,7 @@ describe("the IDE that prompts go to", () => {
       [],
       answers,
       "ide_not_running",
-      "No language server of Devin Desktop (formerly Windsurf) was found",
+      "Devin Desktop (formerly Windsurf) does not run here",
       /Start Devin Desktop.*devin auth login/,
     ],
     ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
@@ -159,7 +159,7 @@ describe("the agent that prompts go to", () => {
       "nothing",
       {},
       "ide_not_running",
-      /Devin Desktop \(formerly Windsurf\) was found, and no `devin` program/,
+      /^Devin Desktop \(formerly Windsurf\) does not run here, and no `devin` program was found\.$/,
       /devin auth login/,
     ],
   ])("or the error says what to do with %s", (_, part, code, message, hint) => {

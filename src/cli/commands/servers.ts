@@ -118,7 +118,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
   }
   return new MillraceError(
     "ide_not_running",
-    `No language server of ${productToday} was found, and no \`devin\` program (${summary(result)}).`,
+    `${productToday} does not run here, and no \`devin\` program was found.`,
     {
       hint: "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`. `millrace doctor` shows what was looked at.",
       details,
@@ -172,11 +172,4 @@ function lookedAt({ trace }: DiscoveryResult) {
   return {
     looked_at: trace.map(({ stage, subject, rule, verdict, why }) => ({ stage, subject, rule, verdict, why })),
   };
-}
-
-function summary({ trace }: DiscoveryResult): string {
-  const rejected = trace.filter(({ verdict }) => verdict === "rejected");
-  const looked = trace.find(({ stage }) => stage === "candidates")?.why ?? "nothing was looked at";
-  if (rejected.length === 0) return looked;
-  return `${looked}; ${rejected.map(({ subject, why }) => `${subject}: ${why}`).join("; ")}`;
 }
