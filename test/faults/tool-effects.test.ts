@@ -7,7 +7,7 @@ import type { StreamEvent } from "../../src/client/stream/stream-event.ts";
 import { effectsIn, flat, type Names, receivedOf } from "../crash/stream-client.ts";
 import { compileCache, type GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
-import { world } from "../support/world.ts";
+import { model, world } from "../support/world.ts";
 
 const crash = join(import.meta.dirname, "../crash");
 const answer = "one thing; and another; and a third; and that is all";
@@ -62,6 +62,7 @@ function application(
     folder,
     name,
     answer,
+    model,
   ];
   const env = { PATH: process.env["PATH"] ?? "", ...compileCache, MILLRACE_TEST_DIE_AT: dieAt };
   return spawn(process.execPath, args, { stdio: "ignore", env });
