@@ -82,6 +82,7 @@ const app = agent({ name: "scripted" })
     };
   })
   .onRequest(methods.agent.session.new, () => {
+    dieAt("new");
     const id = `word-${readdirSync(sessions).length}-${process.pid}-${unstored.size}`;
     unstored.add(id);
     if (plan().storesUnprompted === true) save(id, []);
@@ -118,6 +119,7 @@ const app = agent({ name: "scripted" })
     return { configOptions: options(params.sessionId) };
   })
   .onRequest(methods.agent.session.delete, ({ params }) => {
+    dieAt("delete");
     note({ what: "delete", sessionId: params.sessionId });
     rmSync(fileOf(params.sessionId), { force: true });
     return {};
