@@ -66,6 +66,7 @@ const textOf = (blocks: readonly ContentBlock[]) =>
 
 const app = agent({ name: "scripted" })
   .onRequest(methods.agent.initialize, ({ params }) => {
+    dieAt("initialize");
     const { clientInfo, clientCapabilities } = params;
     note({ what: "initialize", client: clientInfo?.name ?? "", capabilities: clientCapabilities });
     const { onlyClient, can = {}, agentName = "scripted" } = plan();
@@ -92,6 +93,7 @@ const app = agent({ name: "scripted" })
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     const { sessionId } = params;
+    dieAt("load");
     note({ what: "load", sessionId });
     const { locked, onLocked } = plan();
     if (locked === true) {

@@ -171,7 +171,7 @@ test.skipIf(!existsSync("/bin/sh"))(
 
 /** A process that asks the agent, and waits in the middle of the answer. */
 async function gatewayInTheMiddle(): Promise<ChildProcess> {
-  const program = join(import.meta.dirname, "asking-gateway.fake.ts");
+  const program = join(import.meta.dirname, "..", "asking-gateway.fake.ts");
   const gateway = spawn(process.execPath, [program, JSON.stringify(harness.spec)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
