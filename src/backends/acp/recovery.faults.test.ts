@@ -82,12 +82,15 @@ describe("the agent's process dies in the middle of a turn", () => {
     expect(await agent.stats()).toMatchObject({ starts: 2, crashes: 1 });
   });
 
-  test.each(["initialize", "new"] as const)("at %s: a new process answers, and gets the only prompt", async (crashAt) => {
-    const agent = await open({ text, crashAt });
-    const events = await run(agent);
-    expect(events.at(-1)).toMatchObject({ type: "finished", text });
-    expect(await harness.count("accepted")).toBe(1);
-  });
+  test.each(["initialize", "new"] as const)(
+    "at %s: a new process answers, and gets the only prompt",
+    async (crashAt) => {
+      const agent = await open({ text, crashAt });
+      const events = await run(agent);
+      expect(events.at(-1)).toMatchObject({ type: "finished", text });
+      expect(await harness.count("accepted")).toBe(1);
+    },
+  );
 
   test("at initialize each time: the turn fails after the second process", async () => {
     const agent = await open({ text, crashAt: "initialize", crashesAgain: true });
