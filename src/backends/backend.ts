@@ -75,6 +75,8 @@ export interface RunOptions {
   readonly keep: boolean;
   /** Called after each poll that the server answered: the upstream is known alive. */
   readonly onAlive: () => void;
+  /** Called when the clean-up at the end failed: the conversation is still there, and `archive` must be called for it later. */
+  readonly onLeft?: () => void;
 }
 
 /** Finds the backend for a turn. Throws `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`. */

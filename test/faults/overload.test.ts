@@ -28,7 +28,6 @@ test("1,000 clients at once are served or told when to come back, and health is 
   const home = temporaryHome();
   await simulator({ home, turn: { rate: 2_000, size: 300, firstMs: 50 }, plan: { unlimited: true } });
   const served = await gateway({ home, env: { MILLRACE_OPEN_REQUESTS: "100" } });
-  expect(isServed(await askOnce(served, -1))).toBe(true);
   const asked = Array.from({ length: 1_000 }, (_, i) => askOnce(served, i));
   const health = await fetch(`${served.url}/health`);
   expect(health.status).toBe(200);

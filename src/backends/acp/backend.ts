@@ -25,11 +25,7 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   const { spec, pool, notes } = parts;
   const logged = sessionIdOf(spec.name, cascadeId);
   if (logged === undefined) return;
-  const id = await notes.current(logged);
-  if (id === undefined) {
-    await notes.forget(logged); // it was discarded, and nobody will ask for its turn any more
-    return;
-  }
+  const { id } = await notes.last(logged); // one that was noted as discarded may still be there: its agent died meanwhile
   const here = pool.leaseHolding(id);
   if (here !== undefined) {
     try {
@@ -37,10 +33,13 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
     } finally {
       here.release();
     }
-    if (id !== logged) await notes.forget(logged);
+    await notes.forget(logged);
     return;
   }
-  if (pool.lastAbilities?.canDelete === false) return;
+  if (pool.lastAbilities?.canDelete === false) {
+    await notes.forget(logged);
+    return;
+  }
   const lease = await pool.lease(launchFor({ ...spec, styles: { text: "ask" } }, "text", undefined), signal);
   try {
     if (lease.process.abilities.canDelete) await lease.process.discard(id, signal);
@@ -49,5 +48,5 @@ async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSig
   } finally {
     lease.release();
   }
-  if (id !== logged) await notes.forget(logged);
+  await notes.forget(logged);
 }

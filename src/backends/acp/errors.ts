@@ -143,6 +143,24 @@ export function effectError(effect: string): MillraceError {
   return new MillraceError("upstream_failed", message, { hint, details: { reason: unusableAnswer } });
 }
 
+/**
+ * Does `work` once more where the agent's process ended meanwhile, or was killed while it started. `work` must not send a prompt.
+ * A row of docs/retries.md.
+ */
+export async function twiceIfKilled<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ProcessGone) && !wasKilledAtStart(error)) throw error;
+    return await work();
+  }
+}
+
+/** A process that ends by itself while it starts would do so again. */
+function wasKilledAtStart(error: unknown): boolean {
+  return isMillraceError(error) && error.cause instanceof ProcessGone && error.cause.message.startsWith("signal ");
+}
+
 /** Whether the agent says that it has no such session. */
 export function isUnknownSession(error: unknown): boolean {
   if (!(error instanceof RpcError)) return false;

@@ -82,6 +82,23 @@ describe("the agent's process dies in the middle of a turn", () => {
     expect(await agent.stats()).toMatchObject({ starts: 2, crashes: 1 });
   });
 
+  test.each(["initialize", "new"] as const)(
+    "at %s: a new process answers, and gets the only prompt",
+    async (crashAt) => {
+      const agent = await open({ text, crashAt });
+      const events = await run(agent);
+      expect(events.at(-1)).toMatchObject({ type: "finished", text });
+      expect(await harness.count("accepted")).toBe(1);
+    },
+  );
+
+  test("at initialize each time: the turn fails after the second process", async () => {
+    const agent = await open({ text, crashAt: "initialize", crashesAgain: true });
+    const events = await run(agent);
+    expect(events.at(-1)).toMatchObject({ type: "failed", error: { code: "upstream_failed" } });
+    expect((await agent.stats()).starts).toBe(2);
+  });
+
   test("each time it is given the prompt: the turn fails by name, and the prompt arrived nowhere", async () => {
     const agent = await open({ text, crashAt: "before-store", crashesAgain: true });
     const events = await run(agent);
@@ -169,6 +186,15 @@ describe("the gateway dies in the middle of a turn", () => {
     expect(events.at(-1)).toMatchObject({ type: "finished", text });
     const accepted = (await harness.journal()).filter((line) => line.what === "accepted");
     expect(accepted.map((line) => `acp:devin:${line.sessionId}`)).toEqual([cascadeId]);
+  });
+
+  test("and the agent dies too while its session is opened again: the prompt is sent once", async () => {
+    const agent = await open({ text, storesUnprompted: true });
+    const cascadeId = await begunAndLost(agent);
+    await harness.plan({ text, crashAt: "load" });
+    const events = await resume(harness.agent(), { cascadeId, text: "", thinking: "" });
+    expect(events.at(-1)).toMatchObject({ type: "finished", text });
+    expect(await harness.count("accepted")).toBe(1);
   });
 
   test("after it cancelled the turn and deleted its session, before the end was stored: nothing is sent again", async () => {

@@ -66,6 +66,7 @@ const textOf = (blocks: readonly ContentBlock[]) =>
 
 const app = agent({ name: "scripted" })
   .onRequest(methods.agent.initialize, ({ params }) => {
+    dieAt("initialize");
     const { clientInfo, clientCapabilities } = params;
     note({ what: "initialize", client: clientInfo?.name ?? "", capabilities: clientCapabilities });
     const { onlyClient, can = {}, agentName = "scripted" } = plan();
@@ -82,6 +83,7 @@ const app = agent({ name: "scripted" })
     };
   })
   .onRequest(methods.agent.session.new, () => {
+    dieAt("new");
     const id = `word-${readdirSync(sessions).length}-${process.pid}-${unstored.size}`;
     unstored.add(id);
     if (plan().storesUnprompted === true) save(id, []);
@@ -91,6 +93,7 @@ const app = agent({ name: "scripted" })
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     const { sessionId } = params;
+    dieAt("load");
     note({ what: "load", sessionId });
     const { locked, onLocked } = plan();
     if (locked === true) {
@@ -118,6 +121,7 @@ const app = agent({ name: "scripted" })
     return { configOptions: options(params.sessionId) };
   })
   .onRequest(methods.agent.session.delete, ({ params }) => {
+    dieAt("delete");
     note({ what: "delete", sessionId: params.sessionId });
     rmSync(fileOf(params.sessionId), { force: true });
     return {};

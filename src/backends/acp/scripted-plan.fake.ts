@@ -17,7 +17,15 @@ export interface AgentPlan {
   readonly onlyClient?: string;
   readonly can?: { readonly load?: boolean; readonly delete?: boolean; readonly images?: boolean };
   /** The process kills itself there, once. */
-  readonly crashAt?: "before-store" | "after-store" | "mid-answer" | "before-reply";
+  readonly crashAt?:
+    | "initialize"
+    | "load"
+    | "new"
+    | "before-store"
+    | "after-store"
+    | "mid-answer"
+    | "before-reply"
+    | "delete";
   readonly crashesAgain?: boolean;
   /** What was written when the process died in the middle of an answer is stored. */
   readonly storesParts?: boolean;

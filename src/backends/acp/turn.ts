@@ -3,9 +3,8 @@ import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
 import { conclude } from "./conclusion.ts";
-import { agentError, turnFailure } from "./errors.ts";
+import { agentError, turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
-import { ProcessGone } from "./process/rpc-peer.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
 import { HeldSession } from "./session/held-session.ts";
 import { type BegunTurn, lookAgain } from "./session/look-again.ts";
@@ -105,19 +104,15 @@ async function* guarded(turn: Turn, body: () => AsyncGenerator<Batch, void>): As
 async function begin(turn: Turn): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
   const { parts, prompt, held, signal } = turn;
   if (prompt.continues !== undefined) return await goOn(turn, prompt.continues);
-  for (let again = true; ; again = false) {
+  return await twiceIfKilled(async () => {
     const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
     held.hold(lease, undefined);
     const { process } = lease;
-    try {
-      const session = await process.newSession(signal);
-      held.hold(lease, session);
-      await configure(parts, process, session, prompt, signal);
-      return { process, session };
-    } catch (error) {
-      if (!(error instanceof ProcessGone) || !again) throw error;
-    }
-  }
+    const session = await process.newSession(signal);
+    held.hold(lease, session);
+    await configure(parts, process, session, prompt, signal);
+    return { process, session };
+  });
 }
 
 async function goOn(
@@ -192,7 +187,7 @@ async function* follow(turn: Turn, begun: BegunTurn, running: RunningPrompt): As
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
 async function* recover(turn: Turn, begun: BegunTurn, how?: string): AsyncGenerator<Batch, void> {
   const { parts, prompt, options, signal, held } = turn;
-  const found = await lookAgain(parts, prompt, begun, held, options.onAlive, signal);
+  const found = await twiceIfKilled(() => lookAgain(parts, prompt, begun, held, options.onAlive, signal));
   if (found.type === "absent") {
     const { process, session } = found;
     const { style } = launchOf(parts, prompt);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import type { Backend, Prompt } from "../../backends/backend.ts";
+import type { Backend, Batch, Prompt, RunOptions } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
@@ -21,17 +21,23 @@ const prompt: Prompt = {
   form: "text",
 };
 
-function noted(end: "finished" | "failed") {
+function noted(end: "finished" | "failed", discards = true) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-journal-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const journal = openCascadeJournal(join(folder, "cascades.jsonl"));
   const archived: CascadeId[] = [];
-  async function* run(): ReturnType<Backend["run"]> & AsyncGenerator {
+  async function* batches(): AsyncGenerator<Batch> {
     yield [{ type: "started", modelUid: prompt.modelUid, backend: "acp", cascadeId: id }];
     if (end === "finished") yield [{ type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi." }];
     else yield [{ type: "failed", error: { code: "upstream_failed", message: "no", hint: "" } }];
   }
-  const inner: Backend = { kind: "acp", run, resume: run, archive: async (cascadeId) => void archived.push(cascadeId) };
+  async function* ended({ onLeft }: RunOptions): AsyncGenerator<Batch> {
+    yield* batches();
+    if (!discards) onLeft?.();
+  }
+  const run: Backend["run"] = (_, options) => ended(options);
+  const resume: Backend["resume"] = (_, __, options) => ended(options);
+  const inner: Backend = { kind: "acp", run, resume, archive: async (cascadeId) => void archived.push(cascadeId) };
   return { journal, archived, backend: journalled(inner, journal, { owner: "me", clock: new FakeClock() }) };
 }
 
@@ -63,6 +69,15 @@ it("a detached turn leaves its conversation to the next process", async () => {
     break;
   }
   expect(await left(fake)).toEqual([id]);
+});
+
+it("a conversation that its agent did not discard is left, until it is archived", async () => {
+  const fake = noted("finished", false);
+  const { signal } = new AbortController();
+  for await (const _ of fake.backend.run(prompt, { keep: false, onAlive: () => {} }, signal)) continue;
+  expect(await left(fake)).toEqual([id]);
+  await fake.backend.archive(id, signal);
+  expect(await left(fake)).toEqual([]);
 });
 
 it("an archived conversation is not left", async () => {

@@ -6,7 +6,7 @@ import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 
 /**
  * The same backend, whose every new conversation is noted in the journal before anybody learns its id, and again once it is
- * archived. So a later process can archive what a killed one left. A journal that cannot be written costs no turn.
+ * archived. So housekeeping can archive what a killed gateway or a dead agent left. A journal that cannot be written costs no turn.
  */
 export function journalled(
   inner: Backend,
@@ -15,17 +15,25 @@ export function journalled(
 ): Backend {
   const archived = (cascadeId: CascadeId) => bestEffort(journal.noteArchived(cascadeId));
 
-  /** A conversation is archived at every end, unless the turn was detached, or finished and kept for the next one. */
+  /**
+   * A conversation is archived at every end, unless the turn was detached, or finished and kept for the next one, or its agent
+   * did not discard it.
+   */
   async function* noted(
-    batches: AsyncIterable<Batch>,
+    start: (options: RunOptions) => AsyncIterable<Batch>,
     known: CascadeId | undefined,
-    { keep }: RunOptions,
+    options: RunOptions,
     signal: AbortSignal,
   ): AsyncGenerator<Batch, void> {
     let cascadeId = known;
     let finished = false;
+    let isLeft = false;
+    const onLeft = () => {
+      isLeft = true;
+      options.onLeft?.();
+    };
     try {
-      for await (const batch of batches) {
+      for await (const batch of start({ ...options, onLeft })) {
         for (const event of batch) {
           if (event.type === "finished") finished = true;
           const begun = event.type === "started" ? event.cascadeId : undefined;
@@ -36,16 +44,17 @@ export function journalled(
         yield batch;
       }
     } finally {
-      const isKept = finished ? keep : signal.reason === "detach";
-      if (cascadeId !== undefined && !isKept) await archived(cascadeId);
+      const isKept = finished ? options.keep : signal.reason === "detach";
+      if (cascadeId !== undefined && !isKept && !isLeft) await archived(cascadeId);
     }
   }
 
   return {
     kind: inner.kind,
-    run: (prompt, options, signal) => noted(inner.run(prompt, options, signal), prompt.continues, options, signal),
+    run: (prompt, options, signal) =>
+      noted((noting) => inner.run(prompt, noting, signal), prompt.continues, options, signal),
     resume: (prompt, from, options, signal) =>
-      noted(inner.resume(prompt, from, options, signal), from.cascadeId, options, signal),
+      noted((noting) => inner.resume(prompt, from, noting, signal), from.cascadeId, options, signal),
     async archive(cascadeId, signal) {
       await inner.archive(cascadeId, signal);
       await archived(cascadeId);

@@ -1,25 +1,34 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
-import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
+import type { DiscoveryResult, Ide, IdeFinder } from "../../ide/ide.ts";
 import { StartingIde } from "./starting-ide.ts";
 
 const signal = new AbortController().signal;
+const signedOut = new MillraceError("not_signed_in", "Nobody is signed in.");
 const missing = new MillraceError("ide_not_running", "No IDE runs.");
 
 function setUp() {
   const clock = new FakeClock();
-  const machine = { runs: false, looks: 0 };
-  const finder: Pick<IdeFinder, "find"> = {
+  const machine = { runs: false, looks: 0, signedIn: true, startedAtMs: clock.now(), isKnown: false };
+  let known: readonly Partial<Ide>[] = [];
+  const finder: Pick<IdeFinder, "find" | "invalidate"> = {
     async find() {
       machine.looks++;
-      return { ides: machine.runs ? [{}] : [] } as unknown as DiscoveryResult; // all that is asked of it is whether there is one
+      const { runs, signedIn, startedAtMs } = machine;
+      if (!machine.isKnown) known = runs ? [{ signedIn, startedAtMs }] : [];
+      machine.isKnown = runs; // a result with an IDE is believed
+      return { ides: known } as unknown as DiscoveryResult; // nothing else is asked of it
+    },
+    invalidate() {
+      machine.isKnown = false;
     },
   };
   const starting = new StartingIde(finder, clock);
   const ask = () =>
     starting.onceThere(async () => {
       if (!machine.runs) throw missing;
+      if (!machine.signedIn) throw signedOut;
       return "answered";
     }, signal);
   return { clock, machine, starting, ask };
@@ -57,6 +66,31 @@ describe("a request without an IDE", () => {
     await clock.advance(6_000);
     expect((await asked).every(({ status }) => status === "rejected")).toBe(true);
     expect(machine.looks).toBeLessThan(15);
+  });
+
+  it("waits for an IDE that started a moment ago and has not read its account yet", async () => {
+    const { clock, machine, ask } = setUp();
+    Object.assign(machine, { runs: true, signedIn: false });
+    const answer = ask();
+    await clock.advance(2_000);
+    machine.signedIn = true;
+    await clock.advance(1_000);
+    expect(await answer).toBe("answered");
+  });
+
+  it("is told after five seconds that nobody is signed in to an IDE that started a moment ago", async () => {
+    const { clock, machine, ask } = setUp();
+    Object.assign(machine, { runs: true, signedIn: false });
+    const refused = ask().catch((error: unknown) => error);
+    await clock.advance(6_000);
+    expect(await refused).toBe(signedOut);
+  });
+
+  it("is told at once that nobody is signed in to an IDE that has run for a while", async () => {
+    const { clock, machine, ask } = setUp();
+    Object.assign(machine, { runs: true, signedIn: false, startedAtMs: clock.now() - 60_000 });
+    await expect(ask()).rejects.toBe(signedOut);
+    expect(clock.sleeping).toBe(0);
   });
 
   it("waits for nothing where something else failed", async () => {

@@ -2,7 +2,7 @@ import type { Backends } from "../../backends/backend.ts";
 import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import { SharedCall } from "../../base/shared-call.ts";
-import type { IdeFinder } from "../../ide/ide.ts";
+import type { Ide, IdeFinder } from "../../ide/ide.ts";
 import type { Models } from "../../models/model.ts";
 
 /** How long an IDE that is starting is waited for, and how often it is looked for meanwhile; ms. */
@@ -10,15 +10,17 @@ const startsWithinMs = 5_000;
 const lookEveryMs = 500;
 /** After a search in vain no request waits again for this long; ms. */
 const givenUpMs = 30_000;
+/** An IDE whose process is younger than this may not have read its account yet; ms. */
+const youngMs = 30_000;
 
 /** Waits for an IDE that is starting. All requests share one search. A row of docs/retries.md. */
 export class StartingIde {
-  readonly #finder: Pick<IdeFinder, "find">;
+  readonly #finder: Pick<IdeFinder, "find" | "invalidate">;
   readonly #clock: Clock;
   readonly #search = new SharedCall<boolean>();
   #gaveUpAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(finder: Pick<IdeFinder, "find">, clock: Clock) {
+  constructor(finder: Pick<IdeFinder, "find" | "invalidate">, clock: Clock) {
     this.#finder = finder;
     this.#clock = clock;
   }
@@ -51,15 +53,22 @@ export class StartingIde {
     };
   }
 
+  /** Whether asking again may help: an IDE is there, and it is not one that has just started and knows nobody yet. */
   async #look(signal: AbortSignal): Promise<boolean> {
     const untilMs = this.#clock.monotonic() + startsWithinMs;
     for (;;) {
       const { ides } = await this.#finder.find(signal);
-      if (ides.length > 0) return true;
+      const starting = ides.filter((ide) => this.#isStarting(ide));
+      if (starting.length < ides.length) return true;
+      for (const ide of starting) this.#finder.invalidate(ide, "failed"); // the next look reads its account anew
       if (this.#clock.monotonic() >= untilMs) break;
       await this.#clock.sleep(lookEveryMs, signal);
     }
     this.#gaveUpAtMs = this.#clock.monotonic();
     return false;
+  }
+
+  #isStarting({ signedIn, startedAtMs }: Pick<Ide, "signedIn" | "startedAtMs">): boolean {
+    return !signedIn && startedAtMs !== undefined && this.#clock.now() - startedAtMs < youngMs;
   }
 }

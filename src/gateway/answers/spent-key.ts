@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import type { TurnEvent } from "../../log/event.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { repeatOf } from "../../turns/start/repeats.ts";
+import { waitAfterFirst } from "../../turns/start/repeats.ts";
 
 /**
  * A failure under an Idempotency-Key, with how to go on: the key gives this failure again and never a prompt, so "try again"
@@ -9,8 +9,8 @@ import { repeatOf } from "../../turns/start/repeats.ts";
  */
 export function withSpentKey(error: ErrorRecord, record: Pick<TurnRecord, "idempotencyKey"> | undefined): ErrorRecord {
   if (record?.idempotencyKey === undefined) return error;
-  const repeat = repeatOf({ error, reached: "nothing", atMs: 0, prompts: 1 }, 0);
-  const wait = repeat.type === "prompt" ? "" : ` after ${Math.ceil(repeat.untilMs / 1000)} s`;
+  const waitS = waitAfterFirst(error);
+  const wait = waitS === 0 ? "" : ` after ${waitS} s`;
   const spent = "This Idempotency-Key is spent: it only gives this failure again.";
   const hint = `${error.hint} ${spent} To go on, send the request with a new key, or without a key${wait}.`;
   return { ...error, hint };

@@ -325,10 +325,13 @@ export function describeStream(tier: TierName): void {
       world.backend.last.emit({ type: "failed", error });
       world.backend.last.end();
       const ended = await first.ended;
-      expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.FAILED, errorCode: "quota_exhausted" });
-      expect(detailsOf(ended).info).toMatchObject({ code: "quota_exhausted" });
+      const errorHint = expect.stringMatching(
+        /its name only gives this failure again\. .* as a new stream after 60 s\.$/,
+      );
+      expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.FAILED, errorCode: "quota_exhausted", errorHint });
+      expect(detailsOf(ended).info).toMatchObject({ code: "quota_exhausted", hint: errorHint });
       const later = again(world, names, idsOf(first).at(-1) ?? "0");
-      expect(detailsOf(await later.ended).info).toMatchObject({ code: "quota_exhausted" });
+      expect(detailsOf(await later.ended).info).toMatchObject({ code: "quota_exhausted", hint: errorHint });
     });
 
     test("R17: belongs to its newest attach; the older one is told why, and what it sends is not taken", async () => {

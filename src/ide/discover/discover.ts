@@ -1,4 +1,4 @@
-import { deadline } from "../../base/async.ts";
+import { patientDeadline } from "../../base/node/patient-deadline.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import { type FoundAgents, findAgents } from "../apps/find-agents.ts";
 import { looksLikeApp } from "../apps/installed-apps.ts";
@@ -100,10 +100,10 @@ async function examineAll(
   rows: readonly ProcessRow[],
   outer: AbortSignal,
 ): Promise<readonly Examined[]> {
-  const all = deadline(outer, allLimitMs);
+  const all = patientDeadline(outer, allLimitMs);
   return mapBounded(rows, width, async (row) => {
     const own = new Trace();
-    const limited = deadline(all, serverLimitMs);
+    const limited = patientDeadline(all, serverLimitMs);
     try {
       return { own, ide: await examine(options, row, own, limited) };
     } catch (error) {

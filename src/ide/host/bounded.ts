@@ -1,4 +1,4 @@
-import { deadline } from "../../base/async.ts";
+import { patientDeadline } from "../../base/node/patient-deadline.ts";
 
 /** Gives `work` its own time: `late` when that is up, and only the outer signal's reason is thrown. */
 export async function within<T>(
@@ -7,7 +7,7 @@ export async function within<T>(
   late: T,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const signal = deadline(outer, ms);
+  const signal = patientDeadline(outer, ms);
   try {
     return await work(signal);
   } catch (error) {

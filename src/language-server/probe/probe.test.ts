@@ -55,6 +55,19 @@ describe("probePort finds", () => {
     expect(metadata).toBeUndefined();
   });
 
+  it("a server whose answer arrives while this process is blocked for longer than an attempt may take", async () => {
+    await using server = await startRpcServer(methods);
+    const block = () => {
+      const until = performance.now() + 60;
+      while (performance.now() < until);
+    };
+    let blocks = 10;
+    const blocking = setInterval(() => (blocks-- > 0 ? block() : clearInterval(blocking)), 1);
+    const found = await probePort({ ...target(server.port), attemptMs: 50 }, never);
+    clearInterval(blocking);
+    expect(found).toEqual({ ok: true, protocol: "grpc", tls: false });
+  });
+
   it("gRPC with TLS", async () => {
     await using server = await startRpcServer(methods, { tls: true });
     expect(await probePort(target(server.port), never)).toEqual({ ok: true, protocol: "grpc", tls: true });

@@ -1,6 +1,6 @@
 import { connect as connectTls } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { deadline } from "../../base/async.ts";
+import { patientDeadline } from "../../base/node/patient-deadline.ts";
 import type { Secret } from "../../base/secret.ts";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 import { translateError, upstreamReason } from "../errors/errors.ts";
@@ -14,7 +14,7 @@ export interface ProbeTarget {
   readonly port: number;
   readonly csrfToken: Secret;
   readonly variant: IdeVariant;
-  /** How long each attempt may take, in ms; there are at most seven. */
+  /** How long each attempt may take while this process can listen, in ms; there are at most seven. */
   readonly attemptMs?: number;
 }
 
@@ -43,7 +43,7 @@ type Attempt = "answered" | "replied" | ProbeFailure;
  */
 export async function probePort(target: ProbeTarget, signal: AbortSignal): Promise<ProbeResult> {
   const attemptMs = target.attemptMs ?? 1_500;
-  const handshake = await shakeHands(target, deadline(signal, attemptMs));
+  const handshake = await shakeHands(target, patientDeadline(signal, attemptMs));
   signal.throwIfAborted();
   if (handshake === "closed") return failure("closed");
   const tls = handshake !== "plain" && handshake !== "timeout";
@@ -141,14 +141,14 @@ const worthAnother: ReadonlySet<Attempt> = new Set(["replied", "not_found", "not
 
 function callOnce(wire: UnaryWire, path: string, attemptMs: number, signal: AbortSignal): Promise<Attempt> {
   return new Promise((resolve) => {
-    const limit = deadline(signal, attemptMs);
+    const limit = patientDeadline(signal, attemptMs);
     const end = (attempt: Attempt) => {
       limit.removeEventListener("abort", onLimit);
       resolve(attempt);
     };
     const cancel = wire.exchange({
       path,
-      timeoutMs: attemptMs,
+      timeoutMs: undefined, // a busy server must not give up in time that we would wait for
       headers: undefined,
       body: () => new TextEncoder().encode(wire.format === "json" ? "{}" : ""),
       onAnswer: () => end("answered"),

@@ -173,8 +173,9 @@ export class DevinAgent {
     const store = await this.#opened();
     this.#sessions.find(sessionId)?.running?.abort();
     this.#sessions.delete(sessionId);
-    if (!store.delete(sessionId)) throw noSession(sessionId);
-    await this.#parts.desk.note({ is: "delete", sessionId });
+    const wasThere = store.delete(sessionId);
+    await this.#parts.desk.note({ is: "delete", sessionId }); // also where a killed process deleted it and could not tell
+    if (!wasThere) throw noSession(sessionId);
     return { result: {} };
   }
 

@@ -39,6 +39,7 @@ export interface AgentReport {
   /** Turns that came to an end, with their cause as `agent_stopped` tells it. */
   readonly ended: readonly { readonly sessionId: string; readonly cause: string }[];
   readonly cancels: readonly { readonly sessionId: string; readonly idle: boolean }[];
+  /** Sessions that an agent was asked to delete, and does not have any more. */
   readonly deletes: readonly string[];
   /** The client's answers to permission requests: the option's id, or `cancelled`. */
   readonly permissions: readonly { readonly sessionId: string; readonly outcome: string }[];

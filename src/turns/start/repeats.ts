@@ -83,6 +83,12 @@ export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
   return nowMs >= untilMs ? { type: "prompt" } : { type: "tell", untilMs };
 }
 
+/** How long the same body without a key gets its first failure again; whole seconds, 0 where it becomes a prompt at once. */
+export function waitAfterFirst(error: ErrorRecord): number {
+  const repeat = repeatOf({ error, reached: "nothing", atMs: 0, prompts: 1 }, 0);
+  return repeat.type === "prompt" ? 0 : Math.ceil(repeat.untilMs / second);
+}
+
 /** The rules of a failure. */
 export function rulesFor({ code, details }: ErrorRecord): Rules {
   const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;

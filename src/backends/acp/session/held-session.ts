@@ -1,5 +1,6 @@
-import { bestEffort, deadline, within } from "../../../base/async.ts";
+import { deadline, within } from "../../../base/async.ts";
 import type { RunOptions } from "../../backend.ts";
+import { isUnknownSession } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
 import type { Lease } from "../process/process-pool.ts";
 import type { AgentParts } from "../turn-parts.ts";
@@ -43,19 +44,21 @@ export class HeldSession {
    * process back in any case. Never throws.
    *
    * Called once the end of the turn is stored. Where it is not stored, as after a cancel, a note says first that the session
-   * was discarded: to a later process it would look like one that was never prompted.
+   * was discarded: to a later process it would look like one that was never prompted. A session that could not be discarded
+   * is reported by `onLeft`.
    */
   async close(options: RunOptions, signal: AbortSignal): Promise<void> {
     const lease = this.#lease;
     if (lease === undefined) return;
     try {
       if (this.#session !== undefined && !this.#stays(options, signal)) {
-        if (!this.told) await this.#parts.notes.discarded(this.replaced ?? this.#session.id);
+        if (!this.told) await this.#parts.notes.discarded(this.#session.id);
         await discardSession(this.#parts, lease.process, this.#session.id);
         if (this.told && this.replaced !== undefined) await this.#parts.notes.forget(this.replaced);
       }
     } catch {
-      await this.stop(); // the note could not be written: then the session stays, and what left it behind is cleaned up later
+      options.onLeft?.(); // the note could not be written, or the agent died: the session stays, and is deleted later
+      await this.stop();
     } finally {
       lease.release();
     }
@@ -74,8 +77,12 @@ async function stopSession({ clock }: AgentParts, process: AgentProcess, id: str
   await within(running.ended, cancelMs, clock);
 }
 
-/** Stops a session that works, and deletes or closes it as the agent allows. */
+/** Stops a session that works, and deletes or closes it as the agent allows. Throws where that failed: the session is still there. */
 export async function discardSession(parts: AgentParts, process: AgentProcess, id: string): Promise<void> {
   await stopSession(parts, process, id);
-  await bestEffort(process.discard(id, deadline(new AbortController().signal, discardMs)));
+  try {
+    await process.discard(id, deadline(new AbortController().signal, discardMs));
+  } catch (error) {
+    if (!isUnknownSession(error)) throw error; // it was never stored, or is deleted already
+  }
 }

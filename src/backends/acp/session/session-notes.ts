@@ -6,6 +6,7 @@ import { replaceFile } from "../../../base/node/replace-file.ts";
 
 /** A note is of no use to any turn after this time. */
 const oldMs = 30 * 24 * 3_600_000;
+const maxReplacements = 8;
 
 /**
  * What became of sessions that a turn's log names, on disk before it happens:
@@ -26,14 +27,14 @@ export class SessionNotes {
 
   /** The session to use for this id: its replacement, else itself; undefined when it was discarded. */
   async current(sessionId: string): Promise<string | undefined> {
-    let at = sessionId;
-    for (let step = 0; step < 8; step++) {
-      const next = await this.#read(at);
-      if (next === "") return undefined;
-      if (next === undefined) break;
-      at = next;
-    }
-    return at;
+    const { id, isDiscarded } = await this.last(sessionId);
+    return isDiscarded ? undefined : id;
+  }
+
+  /** The session that took its place last, else itself; and whether that one was discarded. */
+  async last(sessionId: string): Promise<{ readonly id: string; readonly isDiscarded: boolean }> {
+    const { ids, isDiscarded } = await this.#chain(sessionId);
+    return { id: ids.at(-1) ?? sessionId, isDiscarded };
   }
 
   /** Resolves once the note would survive a crash of the machine. */
@@ -46,8 +47,22 @@ export class SessionNotes {
     await this.#write(sessionId, "");
   }
 
+  /** Removes what is noted of the session and of those that took its place. */
   async forget(sessionId: string): Promise<void> {
-    await rm(this.#path(sessionId), { force: true });
+    const { ids } = await this.#chain(sessionId);
+    for (const id of ids.reverse()) await rm(this.#path(id), { force: true });
+  }
+
+  async #chain(sessionId: string): Promise<{ readonly ids: string[]; readonly isDiscarded: boolean }> {
+    const ids = [sessionId];
+    for (let at = sessionId; ids.length <= maxReplacements; ) {
+      const next = await this.#read(at);
+      if (next === undefined) break;
+      if (next === "") return { ids, isDiscarded: true };
+      ids.push(next);
+      at = next;
+    }
+    return { ids, isDiscarded: false };
   }
 
   async #write(sessionId: string, text: string): Promise<void> {

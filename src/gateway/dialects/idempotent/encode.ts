@@ -17,6 +17,14 @@ export type Digest = (before: Uint8Array, chunk: Uint8Array) => Uint8Array;
 /** Told of each chunk with the digest up to it. */
 export type OnChunk = (chunk: ServerChunk, chain: Uint8Array) => void;
 
+export interface StreamEncoderOptions {
+  readonly digest: Digest;
+  /** What the stream's request says and nobody reads; asked once the model has the prompt. */
+  readonly unread: () => readonly string[];
+  /** The failure that ended the stream, as its client reads it. Pure. */
+  readonly told: (error: ErrorRecord) => ErrorRecord;
+}
+
 type ChunkInit = Omit<MessageInitShape<typeof ServerChunkSchema>, "eventId" | "$typeName">;
 type EndInit = Omit<MessageInitShape<typeof StreamEndSchema>, "eventCount" | "chainDigest" | "$typeName">;
 
@@ -30,6 +38,7 @@ const ownTool = 19;
 export class StreamEncoder {
   readonly #digest: Digest;
   readonly #unread: () => readonly string[];
+  readonly #told: (error: ErrorRecord) => ErrorRecord;
   #segment = 0;
   #fold = new AnswerFold({ tools: [] });
   #chain: Uint8Array = new Uint8Array(0);
@@ -40,10 +49,10 @@ export class StreamEncoder {
   #earlierUsage: Pick<Usage, "promptTokens" | "completionTokens"> | undefined;
   #ended: AnswerEnd | undefined;
 
-  /** `unread`: what the stream's request says and nobody reads; asked once the model has the prompt. */
-  constructor(digest: Digest, unread: () => readonly string[]) {
+  constructor({ digest, unread, told }: StreamEncoderOptions) {
     this.#digest = digest;
     this.#unread = unread;
+    this.#told = told;
   }
 
   /** The last chunk's id, and the digest up to it. */
@@ -138,7 +147,8 @@ export class StreamEncoder {
     }
   }
 
-  #endOf(end: AnswerEnd): ChunkInit {
+  #endOf(ended: AnswerEnd): ChunkInit {
+    const end = ended.type === "failed" ? { ...ended, error: this.#told(ended.error) } : ended;
     this.#ended = end;
     const usage = this.#usageSoFar();
     const streamEnd = {

@@ -11,13 +11,13 @@ import {
   StreamUnifiedChatResponseWithToolsIdempotentSchema as ServerMessageSchema,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment } from "../../../turns/attach/attachment.ts";
-import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
+import type { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../../dialects/idempotent/errors.ts";
 import { isAnswering, lookAgainMs } from "../../http/timing.ts";
 import type { StreamOutcome } from "../../metrics/metrics.ts";
 import { Bell } from "../stream/bell.ts";
-import { chainDigest } from "../stream/chain.ts";
 import { liveChunks } from "../stream/live-chunks.ts";
+import { streamEncoder } from "../stream/stream-encoder.ts";
 import { followState } from "./observe.ts";
 import type { OpenAttach, StreamParts } from "./open-attach.ts";
 
@@ -50,7 +50,7 @@ export async function* serveAttach(
   const ends = [here, stopping, attachment.superseded];
   for (const end of ends) end.addEventListener("abort", ring, { once: true });
   session.tell(bell);
-  const encoder = new StreamEncoder(chainDigest, () => state.unread);
+  const encoder = streamEncoder(state);
   const observes = ask.intent === "observe";
   const onlooker: Pick<Attachment, "read"> = { read: (...asked) => attachment.follow(...asked) }; // keeps no turn alive
   const reading = observes ? onlooker : attachment;

@@ -1,10 +1,10 @@
 import { startOfLog } from "../../../base/ids.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment } from "../../../turns/attach/attachment.ts";
-import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
+import type { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { Bell } from "./bell.ts";
-import { chainDigest } from "./chain.ts";
 import { waitsForResults } from "./read-answer.ts";
+import { streamEncoder } from "./stream-encoder.ts";
 import type { StreamProgress } from "./stream-progress.ts";
 
 export interface LiveChunksOptions {
@@ -23,7 +23,7 @@ export interface LiveChunksOptions {
  * Throws what reading a turn throws, and the signal's reason.
  */
 export async function* liveChunks(options: LiveChunksOptions, signal: AbortSignal): AsyncGenerator<ServerChunk, void> {
-  const { reading, state, tell, cursor, encoder = new StreamEncoder(chainDigest, () => state.unread) } = options;
+  const { reading, state, tell, cursor, encoder = streamEncoder(state) } = options;
   const bell = new Bell();
   const ring = () => bell.ring();
   tell(bell);

@@ -1,12 +1,11 @@
 import { MillraceError } from "../../../base/errors.ts";
 import { startOfLog } from "../../../base/ids.ts";
 import type { StreamReading } from "../../../turns/attach/attachment.ts";
-import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { refusal } from "../../dialects/idempotent/errors.ts";
 import { beforeFirst } from "../../dialects/idempotent/event-id.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
-import { chainDigest } from "./chain.ts";
 import { waitsForResults } from "./read-answer.ts";
+import { streamEncoder } from "./stream-encoder.ts";
 import type { StreamProgress } from "./stream-progress.ts";
 
 /** A stream as its logs hold it at an attach. */
@@ -32,7 +31,7 @@ export async function readStored(
   ask: Pick<AttachAsk, "cursor" | "chain">,
   signal: AbortSignal,
 ): Promise<StoredStream> {
-  const encoder = new StreamEncoder(chainDigest, () => state.unread);
+  const encoder = streamEncoder(state);
   let chainHead = ask.cursor === beforeFirst ? encoder.tail.chain : undefined;
   let expiresAtMs = Number.POSITIVE_INFINITY;
   const note = ({ eventId }: { readonly eventId: string }, chain: Uint8Array) => {
