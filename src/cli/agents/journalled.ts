@@ -5,8 +5,8 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 
 /**
- * The same backend, whose every new conversation is noted in the journal before anybody learns its id, and again once it is
- * archived. So a later process can archive what a killed one left. A journal that cannot be written costs no turn.
+ * The same backend, whose every new conversation is noted in the journal before its prompt is sent, and again once it is
+ * archived. The turn is stored meanwhile. So a later process can archive what a killed one left. A journal that cannot be written costs no turn.
  */
 export function journalled(
   inner: Backend,
@@ -24,6 +24,7 @@ export function journalled(
   ): AsyncGenerator<Batch, void> {
     let cascadeId = known;
     let finished = false;
+    let noting = Promise.resolve();
     try {
       for await (const batch of batches) {
         for (const event of batch) {
@@ -31,11 +32,13 @@ export function journalled(
           const begun = event.type === "started" ? event.cascadeId : undefined;
           if (begun === undefined || begun === known) continue;
           cascadeId = begun;
-          await bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
+          noting = bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
         }
         yield batch;
+        await noting;
       }
     } finally {
+      await noting;
       const isKept = finished ? keep : signal.reason === "detach";
       if (cascadeId !== undefined && !isKept) await archived(cascadeId);
     }
