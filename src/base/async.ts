@@ -1,5 +1,8 @@
 import type { Clock } from "./clock.ts";
 
+/** Why a wait is given up that nobody needs any more; one for all, since a reason made anew each time captures a stack. */
+export const notNeeded = new Error("nobody needs it any more");
+
 /** Clean-up that may fail: the failure is handed to `onError` (nowhere by default) and the caller goes on. */
 export async function bestEffort(work: Promise<unknown>, onError: (error: unknown) => void = () => {}): Promise<void> {
   try {
@@ -21,7 +24,7 @@ export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Pro
   try {
     return await Promise.race([work, longEnough]);
   } finally {
-    done.abort();
+    done.abort(notNeeded);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
+import { Slices } from "../base/slices.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
 import { openGuard } from "./http/guard.ts";
@@ -46,6 +47,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
   return {
     app: handle,
     async listen(listenOptions) {
+      const arriving = new Slices();
       const rpc = options.rpc?.(gateway);
       const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc);
       const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -54,10 +56,16 @@ export function openGateway(options: GatewayOptions): OpenGateway {
           return;
         }
         const accept = (request: Request) => gateway.handovers.accept(request, incoming.socket);
-        serveNode(handle, incoming, outgoing, accept).catch((error: unknown) => {
-          gateway.log.write("error", "response broke", { error: error instanceof Error ? error.stack : String(error) });
-          outgoing.destroy();
-        });
+        const serve = () => {
+          if (outgoing.destroyed) return; // its client left before it was looked at
+          serveNode(handle, incoming, outgoing, accept).catch((error: unknown) => {
+            const text = error instanceof Error ? error.stack : String(error);
+            gateway.log.write("error", "response broke", { error: text });
+            outgoing.destroy();
+          });
+        };
+        if (incoming.url === "/health") serve();
+        else arriving.run(serve); // two hundred requests in one moment are not one turn of the event loop
       };
       const listening = await listen(listenOptions, {
         http1,

@@ -99,6 +99,8 @@ export interface Claimed {
 
 export interface TurnFilter {
   readonly open?: boolean;
+  /** Not those of this owner. */
+  readonly exceptOwner?: string;
   readonly caller?: string;
   readonly fingerprint?: string;
   readonly session?: string;

@@ -119,7 +119,7 @@ describe("a turn", () => {
     ]);
   });
 
-  test("is told of once its first event is durable, or after 50 ms once it is flushed alone", async () => {
+  test("is told of once its first event is durable, or after 250 ms once it is flushed alone", async () => {
     const noted: unknown[] = [];
     const append = Promise.withResolvers<void>();
     const memory = openMemoryLog({ clock: new FakeClock() });
@@ -142,7 +142,7 @@ describe("a turn", () => {
     const starting = turns.start(asking({ graceMs: 7_000 }), never).then(() => (told = true));
     await settle();
     expect({ told, noted }).toEqual({ told: false, noted: [] });
-    await clock.advance(50);
+    await clock.advance(250);
     await starting;
     expect(noted).toEqual([7_000]); // a grace time is durable, and with it the turn
     append.resolve();

@@ -148,13 +148,13 @@ describe("the meter's limits", () => {
 
   it("are stale once a turn ended: who waits gets a new reading, though not twice in ten seconds", async () => {
     await shown();
-    meter.recordTurn(turnFake({ turnId: "turn_1", endedAtMs: clock.now() }));
+    meter.recordTurns([turnFake({ turnId: "turn_1", endedAtMs: clock.now() })]);
     expect(await shown(false)).toContainEqual(["windsurf", true]);
     expect(await shown()).toContainEqual(["windsurf", true]);
     expect(reads).toBe(1);
     await clock.advance(10_000);
     expect(await shown()).toContainEqual(["windsurf", false]);
-    meter.recordTurn(turnFake({ turnId: "turn_1", endedAtMs: clock.now() }));
+    meter.recordTurns([turnFake({ turnId: "turn_1", endedAtMs: clock.now() })]);
     expect(await shown()).toContainEqual(["windsurf", false]);
     expect(reads).toBe(2);
   });
@@ -239,7 +239,7 @@ describe("the meter's history", () => {
     answer = () => Promise.resolve([windsurf("credits-fresh")]);
     await shown();
     const at = clock.now();
-    meter.recordTurn(turnFake({ turnId: "turn_1", endedAtMs: at + 1000, creditsHundredths: 2350 }));
+    meter.recordTurns([turnFake({ turnId: "turn_1", endedAtMs: at + 1000, creditsHundredths: 2350 })]);
     await clock.advance(minute);
     answer = () => Promise.resolve([windsurf("credits")]);
     await shown();

@@ -49,8 +49,8 @@ export interface Meter {
    * `errors`); `wait: false` answers at once, for what is shown often. Either keeps the background reading for an hour.
    */
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
-  /** Puts an ended turn into the history (once, whoever tells it how often) and marks readings stale. */
-  recordTurn(turn: FinishedTurn): void;
+  /** Puts ended turns into the history (once, whoever tells it how often) and marks readings stale. */
+  recordTurns(turns: readonly FinishedTurn[]): void;
   /** Puts what became of a turn's calls into the history, once. */
   recordToolCalls(calls: TurnCalls): void;
   /** How models fared at calling tools, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
@@ -174,16 +174,17 @@ export function openMeter(options: MeterOptions): Meter {
       if (wait && reading !== undefined) await orAborted(reading, signal);
       return known();
     },
-    recordTurn(turn) {
-      let isNew = true; // as far as is known, where the history cannot say
+    recordTurns(turns) {
+      let isNew: readonly boolean[] = turns.map(() => true); // as far as is known, where the history cannot say
       remember(() => {
-        isNew = history.addTurn(turn);
+        isNew = history.addTurns(turns);
       });
-      if (!isNew) return;
+      const added = turns.filter((_, i) => isNew[i]);
+      if (added.length === 0) return;
       const nowMs = clock.now();
       const tells = [...newest.values()].some((snapshot) => !isStale(snapshot, nowMs));
       turnEndedAtMs = nowMs;
-      events?.emit("turn_ended", turn);
+      for (const turn of added) events?.emit("turn_ended", turn);
       if (tells) events?.emit("limits_changed", known());
     },
     recordResumption(resumption) {

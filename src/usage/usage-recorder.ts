@@ -2,7 +2,7 @@ import type { EventSink } from "../base/emitter.ts";
 import { type EventId, startOfLog, type TurnId } from "../base/ids.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
-import { finishedTurn } from "./history/finished-turn.ts";
+import { type FinishedTurn, finishedTurn } from "./history/finished-turn.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
 import type { Meter } from "./meter.ts";
 
@@ -24,6 +24,8 @@ export interface UsageRecorder {
 
 /** How many ended turns a start looks back at: those that ended while no recorder ran. */
 const lookedBack = 1000;
+/** Turns that end within this time of each other are written in one transaction, after their clients were told; ms. */
+const gatherMs = 50;
 
 /**
  * Opens the recorder. It first catches up with turns that run, and with turns that ended unrecorded when a process died
@@ -31,7 +33,7 @@ const lookedBack = 1000;
  */
 export function openUsageRecorder(options: {
   readonly turns: TurnSource;
-  readonly meter: Pick<Meter, "recordTurn" | "history">;
+  readonly meter: Pick<Meter, "recordTurns" | "history">;
   readonly events: EventSink<UsageLifecycle>;
   /** What a model's UID is called now. */
   readonly nameOf?: (uid: string) => string;
@@ -39,8 +41,31 @@ export function openUsageRecorder(options: {
   const { turns, meter, events, nameOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
+  const gathered: { readonly turn: FinishedTurn; readonly written: PromiseWithResolvers<void> }[] = [];
+  let gathering: NodeJS.Timeout | undefined;
 
-  async function record(turnId: TurnId): Promise<void> {
+  function write(): void {
+    clearTimeout(gathering);
+    gathering = undefined;
+    const turns = gathered.splice(0);
+    if (turns.length === 0) return;
+    try {
+      meter.recordTurns(turns.map(({ turn }) => turn));
+      for (const { written } of turns) written.resolve();
+    } catch (error) {
+      for (const { written } of turns) written.reject(error);
+    }
+  }
+
+  function gather(turn: FinishedTurn, alone: boolean): Promise<void> {
+    const written = Promise.withResolvers<void>();
+    gathered.push({ turn, written });
+    if (alone || stopping.signal.aborted) write();
+    else gathering ??= setTimeout(write, gatherMs);
+    return written.promise;
+  }
+
+  async function record(turnId: TurnId, alone: boolean): Promise<void> {
     await turns.untilEnded(turnId, stopping.signal); // its events are read once, when all of them are there
     const found = await turns.get(turnId);
     if (found === undefined) return;
@@ -53,12 +78,12 @@ export function openUsageRecorder(options: {
     }
     const turn = finishedTurn(found, kept);
     if (turn === undefined) return;
-    meter.recordTurn(nameOf === undefined ? turn : { ...turn, modelName: nameOf(turn.model) });
+    await gather(nameOf === undefined ? turn : { ...turn, modelName: nameOf(turn.model) }, alone);
   }
 
-  function watch(turnId: TurnId): void {
+  function watch(turnId: TurnId, alone = false): void {
     if (watched.has(turnId) || stopping.signal.aborted) return;
-    const work = record(turnId)
+    const work = record(turnId, alone)
       .catch((error: unknown) => {
         if (!stopping.signal.aborted) events.emit("usage_unrecorded", { error });
       })
@@ -71,7 +96,7 @@ export function openUsageRecorder(options: {
     for (const { turnId } of await turns.list({ open: false, limit: lookedBack })) {
       if (stopping.signal.aborted) return;
       if (meter.history.turn(turnId) !== undefined) continue;
-      watch(turnId);
+      watch(turnId, true);
       await watched.get(turnId); // one after the other: nobody waits for these
     }
   }
@@ -80,9 +105,10 @@ export function openUsageRecorder(options: {
     if (!stopping.signal.aborted) events.emit("usage_unrecorded", { error });
   });
   return {
-    watch,
+    watch: (turnId) => watch(turnId),
     async stop() {
       stopping.abort();
+      write();
       await Promise.all([caughtUp, ...watched.values()]);
     },
   };

@@ -35,6 +35,8 @@ export interface FollowOptions {
   /** Without any sign of life for this long, the turn is given up. */
   readonly silenceMs: number;
   readonly onAlive: () => void;
+  /** Called before each poll, and told whether it may show the end. */
+  readonly beforePoll?: (mayEnd: boolean) => void;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
   from: StartPoint,
   cascadeId: CascadeId,
   current: CurrentServer,
-  { clock, pace, pacer, silenceMs, onAlive }: FollowOptions,
+  { clock, pace, pacer, silenceMs, onAlive, beforePoll }: FollowOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   let state = follower.start(from);
@@ -60,6 +62,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const askedAtMs = now();
       const events: TurnEventBody[] = [];
       let failure: unknown;
+      beforePoll?.(state.progress.phase === "closing");
       try {
         const followed = follower.follow(state, await follower.read(current.server, cascadeId, state, now, signal));
         events.push(...followed.events);

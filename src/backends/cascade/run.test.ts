@@ -267,8 +267,8 @@ describe("following", () => {
       "getSteps",
       "getSteps",
       "getStatus",
-      "getSteps",
       "getGeneratorMetadata",
+      "getSteps",
       "archive",
     ]);
   });

@@ -73,7 +73,13 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       await sendUnlessAccepted(follower, start, cascadeId, current, prompt, from, settings, options, signal);
     }
     let { thinking } = start.sent;
-    for await (const batch of followCascade(follower, start, cascadeId, current, { ...settings, onAlive }, signal)) {
+    let early: ReturnType<typeof readUsage> | undefined;
+    const beforePoll = (mayEnd: boolean) => {
+      early = mayEnd ? readUsage(current, cascadeId, start.fromStep, signal) : undefined; // together with that poll
+      if (early !== undefined) void bestEffort(early);
+    };
+    const following = { ...settings, onAlive, beforePoll };
+    for await (const batch of followCascade(follower, start, cascadeId, current, following, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -82,7 +88,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       }
       if (batch.length > 1) yield batch.slice(0, -1);
       held.ended = end.type === "finished" ? "finished" : "otherwise";
-      const usage = readUsage(current, cascadeId, start.fromStep, signal);
+      const usage = early ?? readUsage(current, cascadeId, start.fromStep, signal);
       const [reported] = await Promise.all([usage, cleanUp(held, current, options, signal)]);
       held.handedOver = true;
       if (reported !== undefined) yield [reported, end];

@@ -5,8 +5,9 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 
 /**
- * The same backend, whose every new conversation is noted in the journal before anybody learns its id, and again once it is
- * archived. So housekeeping can archive what a killed gateway or a dead agent left. A journal that cannot be written costs no turn.
+ * The same backend, whose every new conversation is noted in the journal before its prompt is sent, and again once it is
+ * archived. The turn is stored meanwhile. So housekeeping can archive what a killed gateway or a dead agent left. A journal that
+ * cannot be written costs no turn.
  */
 export function journalled(
   inner: Backend,
@@ -32,6 +33,7 @@ export function journalled(
       isLeft = true;
       options.onLeft?.();
     };
+    let noting = Promise.resolve();
     try {
       for await (const batch of start({ ...options, onLeft })) {
         for (const event of batch) {
@@ -39,11 +41,13 @@ export function journalled(
           const begun = event.type === "started" ? event.cascadeId : undefined;
           if (begun === undefined || begun === known) continue;
           cascadeId = begun;
-          await bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
+          noting = bestEffort(journal.note({ cascadeId: begun, atMs: clock.now(), owner }));
         }
         yield batch;
+        await noting;
       }
     } finally {
+      await noting;
       const isKept = finished ? options.keep : signal.reason === "detach";
       if (cascadeId !== undefined && !isKept && !isLeft) await archived(cascadeId);
     }

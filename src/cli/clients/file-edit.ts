@@ -49,11 +49,25 @@ export function revertFileEdit(text: string, edit: FileEdit, before: string): st
   return edit.set.toReversed().reduce((current, { path, value, key, unlessThere }) => {
     const previous = valueAt(before, path, edit);
     if (unlessThere === true && previous !== undefined) return current; // never ours
-    if (key === undefined) return writeValue(current, path, previous, edit);
+    if (key === undefined) return withoutEmpty(writeValue(current, path, previous, edit), path, edit, before);
     const list = valueAt(current, path, edit);
     const others = Array.isArray(list) ? list.filter((item) => !sameEntry(item, value, key)) : [];
-    return writeValue(current, path, others.length === 0 && previous === undefined ? undefined : others, edit);
+    const rest = others.length === 0 && previous === undefined ? undefined : others;
+    return withoutEmpty(writeValue(current, path, rest, edit), path, edit, before);
   }, text);
+}
+
+/** The same without empty objects above the path that were not there before. */
+function withoutEmpty(text: string, path: Path, edit: FileEdit, before: string): string {
+  let current = text;
+  for (let length = path.length - 1; length > 0; length--) {
+    const parent = path.slice(0, length);
+    const value = valueAt(current, parent, edit);
+    const isEmpty = typeof value === "object" && value !== null && Object.keys(value).length === 0;
+    if (!isEmpty || valueAt(before, parent, edit) !== undefined) break;
+    current = writeValue(current, parent, undefined, edit);
+  }
+  return current;
 }
 
 function writeValue(text: string, path: Path, value: unknown, { kind, file }: FileEdit): string {

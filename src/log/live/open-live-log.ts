@@ -73,6 +73,9 @@ export async function openLiveLog(options: LiveLogOptions): Promise<LiveLog> {
   return log;
 }
 
+/** Of a running turn it is stored this often at most that it is read; ms. */
+const attachedAgainMs = 1_000;
+
 class Live implements LiveLog {
   readonly capabilities: StoreCapabilities;
   readonly #turns: LiveTurns;
@@ -216,6 +219,8 @@ class Live implements LiveLog {
 
   async noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
     const live = this.#turns.unexpired(turnId);
+    if (live?.outcome === undefined && live?.record.wasAttachedSince(atMs - attachedAgainMs) && graceMs === undefined)
+      return; // as it is of a turn that its client has just started
     live?.record.attached(atMs, graceMs);
     if (live === undefined || live.isKnown)
       await this.#health.orDegraded(() => this.#store.noteAttached(turnId, atMs, graceMs));

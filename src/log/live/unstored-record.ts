@@ -55,6 +55,10 @@ export class UnstoredRecord {
     this.#graceMs = Math.max(this.#graceMs, graceMs);
   }
 
+  wasAttachedSince(atMs: number): boolean {
+    return this.#attachedAtMs > atMs;
+  }
+
   /** Resolves once somebody in this process asked for its end. */
   get asked(): Promise<CancelledBy> {
     return this.#asked.promise;
@@ -104,10 +108,11 @@ export class UnstoredRecord {
     return { ...record, ...decodeLabel(encodeLabel(turn)), sealed: true };
   }
 
-  passes({ caller, fingerprint, session, idempotencyKey, open }: TurnFilter, ended: boolean): boolean {
+  passes({ caller, fingerprint, session, idempotencyKey, open, exceptOwner }: TurnFilter, ended: boolean): boolean {
     const { turn } = this;
     return (
       (open === undefined || open !== ended) &&
+      (exceptOwner === undefined || this.owner !== exceptOwner) &&
       (caller === undefined || turn.caller === caller) &&
       (fingerprint === undefined || turn.fingerprint === fingerprint) &&
       (session === undefined || turn.session === session) &&

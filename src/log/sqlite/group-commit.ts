@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { Slices } from "../../base/slices.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import type { LockPatience } from "./lock-patience.ts";
 
@@ -10,6 +11,9 @@ interface Write {
   /** After the transaction: `failure` is why none of it happened. */
   readonly over: (failure: { readonly error: unknown } | undefined) => void;
 }
+
+/** Who waits for a larger group hears of it in slices: what a hundred answers then do takes too long for one turn of the event loop. */
+const toldAtOnce = 8;
 
 export interface GroupCommitOptions {
   readonly database: Pick<DatabaseSync, "exec">;
@@ -32,6 +36,7 @@ export class GroupCommit {
   #waiting: Write[] = [];
   #flushed: boolean | undefined;
   #scheduled: (() => void) | undefined;
+  readonly #telling = new Slices();
 
   constructor(options: GroupCommitOptions) {
     this.#options = options;
@@ -64,8 +69,13 @@ export class GroupCommit {
     });
   }
 
-  /** Writes what waits, now. */
+  /** Writes what waits, now, and tells everybody. */
   drain(): void {
+    this.#write();
+    this.#telling.drain();
+  }
+
+  #write(): void {
     this.#scheduled?.();
     this.#scheduled = undefined;
     const group = this.#waiting;
@@ -73,7 +83,8 @@ export class GroupCommit {
     if (group.length === 0) return;
     const failure = this.#commit(group);
     this.#options.pace.committed();
-    for (const { over } of group) over(failure);
+    if (group.length <= toldAtOnce && !this.#telling.isBusy) for (const { over } of group) over(failure);
+    else for (const { over } of group) this.#telling.later(() => over(failure));
   }
 
   #schedule(writer: string | undefined): void {
@@ -81,12 +92,12 @@ export class GroupCommit {
     const first = this.#waiting.length === 1;
     const delayMs = pace.wrote(writer, this.#waiting.length);
     if (delayMs > 0 && first) {
-      const timer = setTimeout(() => this.drain(), delayMs);
+      const timer = setTimeout(() => this.#write(), delayMs);
       this.#scheduled = () => clearTimeout(timer);
     } else if (first || (delayMs === 0 && this.#scheduled !== undefined)) {
       this.#scheduled?.();
       this.#scheduled = undefined;
-      setImmediate(() => this.drain());
+      setImmediate(() => this.#write());
     }
   }
 

@@ -21,6 +21,7 @@ import type {
 import { type PageLimit, takePage } from "../page-limit.ts";
 import type { StoreCapabilities } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { Absences } from "./absences.ts";
 import { CommitPace } from "./commit-pace.ts";
 import { GroupCommit } from "./group-commit.ts";
 import type { KeptFile } from "./held-file.ts";
@@ -77,6 +78,7 @@ export class SqliteMedium implements LogMedium {
     all: (sql, ...values) => this.#statement(sql).all(...values),
   };
   readonly #waiters = new Waiters<string>();
+  readonly #absences = new Absences();
   readonly #closing = new AbortController();
   #looking: Promise<void> | undefined;
   readonly #patience: LockPatience;
@@ -123,6 +125,7 @@ export class SqliteMedium implements LogMedium {
       const sql = `UPDATE turns SET owner = ?, epoch = epoch + 1, version = version + 1
         WHERE turn_id = ? AND outcome IS NULL`;
       if (this.#run(sql, owner, turnId) === 0) return undefined;
+      this.#absences.clear(); // its owner is another one now
       const row = this.#one(`${selectTurns} WHERE turns.turn_id = ?`, turnId);
       return row === undefined ? undefined : turnRowOf(row);
     });
@@ -241,6 +244,9 @@ export class SqliteMedium implements LogMedium {
 
   async list(filter: RowFilter): Promise<readonly TurnRow[]> {
     const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex, limit } = filter;
+    const isOfOneBody = caller !== undefined && matchIndex !== undefined && keyIndex === undefined;
+    const version = isOfOneBody ? this.#translated(() => this.#dataVersion()) : undefined;
+    if (isOfOneBody && this.#absences.isAbsent(caller, matchIndex, version, exceptOwner)) return [];
     const where = keyIndex === undefined ? ["erased_at_ms IS NULL"] : ["TRUE"]; // under a key, a tombstone says that it expired
     const values: SQLInputValue[] = [];
     if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
@@ -260,6 +266,8 @@ export class SqliteMedium implements LogMedium {
       const rows = this.#statement(sql).all(...values, limit);
       if (rows.length === 0 && caller !== undefined && keyIndex !== undefined)
         this.#refuseLost(digestOfKey(caller, keyIndex));
+      const isOfAny = open === undefined && exceptOwner === undefined && sessionIndex === undefined;
+      if (rows.length === 0 && isOfOneBody && isOfAny) this.#absences.found(caller, matchIndex, version);
       return rows;
     }).map(turnRowOf);
   }
@@ -358,6 +366,7 @@ export class SqliteMedium implements LogMedium {
   }
 
   #insertTurn(row: TurnRow): void {
+    this.#absences.added(row.caller, row.matchIndex, row.owner);
     const places = turnColumns.map(() => "?").join(", ");
     this.#run(`INSERT INTO turns (${turnColumns.join(", ")}) VALUES (${places})`, ...turnValues(row));
     this.#run("INSERT INTO headers (turn_id, header) VALUES (?, ?)", row.turnId, row.header);
@@ -383,7 +392,10 @@ export class SqliteMedium implements LogMedium {
     try {
       if (!this.#file.keep()) return false;
     } finally {
-      if (this.#file.database !== before) this.#prepared.clear();
+      if (this.#file.database !== before) {
+        this.#prepared.clear();
+        this.#absences.clear();
+      }
     }
     this.#ledger.reopened(this.#file.database);
     this.#waiters.wakeAll(); // who waits for another process's writes looks anew
@@ -417,6 +429,11 @@ export class SqliteMedium implements LogMedium {
     return this.#statement(sql).get(...values);
   }
 
+  /** Another value after each write of another connection. */
+  #dataVersion(): unknown {
+    return this.#one("PRAGMA data_version")?.["data_version"];
+  }
+
   #statement(sql: string): StatementSync {
     const known = this.#prepared.get(sql);
     if (known !== undefined) return known;
@@ -436,12 +453,11 @@ export class SqliteMedium implements LogMedium {
 
   /** While anybody waits, wakes them all whenever another connection has written. */
   async #lookForOthers(): Promise<void> {
-    const version = () => this.#one("PRAGMA data_version")?.["data_version"];
-    let seen = version();
+    let seen = this.#dataVersion();
     while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {
       await bestEffort(this.#clock.sleep(lookEveryMs, this.#closing.signal));
       if (this.#closing.signal.aborted) break;
-      const now = version();
+      const now = this.#dataVersion();
       if (now !== seen) this.#waiters.wakeAll();
       seen = now;
     }

@@ -1,4 +1,4 @@
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, notNeeded } from "../../base/async.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type {
@@ -78,7 +78,7 @@ export function watchSuperseded(store: Pick<StreamStore, "untilSuperseded">, str
   const newer = new AbortController();
   const told = store.untilSuperseded(stream, watching.signal).then(() => newer.abort(superseded()));
   void bestEffort(told); // ends with `stop`; a store that cannot be asked fences the next message anyway
-  return { superseded: newer.signal, stop: () => watching.abort() };
+  return { superseded: newer.signal, stop: () => watching.abort(notNeeded) };
 }
 
 /** Who only observes takes nothing over, and nobody takes anything from him. */

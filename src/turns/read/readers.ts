@@ -1,4 +1,4 @@
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import { TurnReaders } from "./turn-readers.ts";
@@ -54,7 +54,7 @@ export class Readers {
   /** A reader reads until the returned function is called. Clients that were expected have come. */
   enter(turnId: TurnId): () => void {
     const leave = this.of(turnId).enter();
-    for (const arrived of this.#expected.get(turnId) ?? []) arrived.abort();
+    for (const arrived of this.#expected.get(turnId) ?? []) arrived.abort(notNeeded);
     return leave;
   }
 
@@ -67,13 +67,13 @@ export class Readers {
       bestEffort(
         this.of(turnId)
           .untilNone(either)
-          .then(() => left.abort()),
+          .then(() => left.abort(notNeeded)),
       ),
     );
     const over = AbortSignal.any([left.signal, signal]);
     for (let look = 0; look < looks && !over.aborted; look++)
       await bestEffort(this.#clock.sleep(leavingMs / looks, over));
-    watching.abort();
+    watching.abort(notNeeded);
     await Promise.all(watches);
     signal.throwIfAborted();
   }
@@ -89,7 +89,7 @@ export class Readers {
 
   /** Gives up on everyone who is expected. */
   async close(): Promise<void> {
-    for (const expected of this.#expected.values()) for (const arrived of expected) arrived.abort();
+    for (const expected of this.#expected.values()) for (const arrived of expected) arrived.abort(notNeeded);
     await Promise.all(this.#waits);
   }
 }

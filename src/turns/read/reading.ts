@@ -1,3 +1,4 @@
+import { notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
@@ -60,7 +61,7 @@ export class Reading {
       await this.#store.noteDelivered(turnId);
     } finally {
       leave();
-      reading.abort();
+      reading.abort(notNeeded);
       await noting;
       if (!this.#running.isRunning(turnId)) this.#readers.forget(turnId);
     }

@@ -1,3 +1,4 @@
+import { notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Notifier } from "../../log/notifier.ts";
 
@@ -81,7 +82,7 @@ export class TurnReaders {
     const both = AbortSignal.any([signal, either.signal]);
     const quiet = (promise: Promise<void>) => promise.catch(() => undefined);
     await Promise.race([quiet(this.#changes.wait(both)), quiet(this.#clock.sleep(ms, both))]);
-    either.abort();
+    either.abort(notNeeded);
     signal.throwIfAborted();
   }
 }

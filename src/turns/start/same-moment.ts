@@ -46,9 +46,9 @@ async function sameElsewhere(
   { caller, fingerprint, session, createdAtMs }: TurnRecord,
   { store, owner, ownerIsGone, hasReaderHere }: SameMomentOptions,
 ): Promise<readonly TurnRecord[]> {
-  const open = await store.list({ caller, fingerprint, open: true, limit: othersLookedAt });
+  const open = await store.list({ caller, fingerprint, open: true, exceptOwner: owner, limit: othersLookedAt });
   return open.filter((other) => {
-    if (other.owner === owner || other.session !== session || other.idempotencyKey !== undefined) return false;
+    if (other.session !== session || other.idempotencyKey !== undefined) return false;
     if (other.createdAtMs + sameMomentMs < createdAtMs || other.cancelRequested !== undefined) return false;
     return !ownerIsGone(other.owner) && !hasReaderHere(other.turnId);
   });

@@ -33,7 +33,7 @@ export interface StartingOptions {
 }
 
 /** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
-const startsSoonMs = 50;
+const startsSoonMs = 250;
 /** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
 const cleanUpMs = 10_000;
 

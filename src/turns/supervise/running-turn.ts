@@ -1,4 +1,4 @@
-import { bestEffort } from "../../base/async.ts";
+import { bestEffort, notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { CancelledBy } from "../../log/event.ts";
@@ -51,7 +51,7 @@ export class RunningTurn {
       bestEffort(store.untilCancelRequested(turnId, watching.signal).then(cancel)),
       bestEffort(readers.untilAbandoned(seenElsewhere, watching.signal).then(abandon)),
     ];
-    void runner.over.then(() => watching.abort());
+    void runner.over.then(() => watching.abort(notNeeded));
     this.done = (async () => {
       try {
         await runner.run();

@@ -74,6 +74,7 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
       return degradedBy;
     },
     addTurn: (turn) => add((history) => history.addTurn(turn)),
+    addTurns: (turns) => add((history) => history.addTurns(turns)),
     addSnapshot: (snapshot) => add((history) => history.addSnapshot(snapshot)),
     addToolCalls: (calls) => add((history) => history.addToolCalls(calls)),
     addResumption: (resumption) => add((history) => history.addResumption(resumption)),

@@ -68,6 +68,8 @@ export interface UsageHistory {
   addSnapshot(snapshot: LimitsSnapshot): void;
   /** False if this turn was there already: it is not counted twice. */
   addTurn(turn: FinishedTurn): boolean;
+  /** The same for several, in one transaction. */
+  addTurns(turns: readonly FinishedTurn[]): readonly boolean[];
   /** What became of a turn's calls; a turn counts once. */
   addToolCalls(calls: TurnCalls): void;
   /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */

@@ -111,6 +111,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   return {
     degradedBy: undefined,
     addTurn: (turn) => written(() => atomic(() => addTurn(turn))),
+    addTurns: (turns) => written(() => atomic(() => turns.map(addTurn))),
     addSnapshot: (snapshot) => written(() => atomic(() => addSnapshot(snapshot))),
     addToolCalls: (calls) => written(() => toolCalls.add(calls)),
     toolCalls: (sinceMs, untilMs) => guarded(() => toolCalls.byModel(sinceMs, untilMs)),
