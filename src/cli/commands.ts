@@ -21,6 +21,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   setup: async () => (await import("./commands/setup.ts")).setupCommand,
   key: async () => (await import("./commands/key.ts")).keyCommand,
+  keys: async () => (await import("./commands/keys.ts")).keysCommand,
 };
 
 async function openLimits(): Promise<OpenLimitsSource> {

@@ -109,4 +109,9 @@ export const outlines = {
     summary: "Show where the gateway's key is",
     group: "Set up",
   },
+  keys: {
+    name: "keys",
+    summary: "Make, list, rotate and revoke keys for others, with limits",
+    group: "Set up",
+  },
 } as const satisfies Readonly<Record<string, CommandOutline>>;

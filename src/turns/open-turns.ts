@@ -9,6 +9,7 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import { Readers } from "./read/readers.ts";
 import { Reading } from "./read/reading.ts";
 import type { Planning } from "./run/turn-plan.ts";
+import type { Admission } from "./start/admission.ts";
 import { Launcher } from "./start/launcher.ts";
 import { Refusals, type RefusalsOptions } from "./start/refusals.ts";
 import { Starting } from "./start/starting.ts";
@@ -34,6 +35,8 @@ export interface TurnsOptions extends Planning {
   /** As `RefusalsOptions` has them: when a quota resets, and whether a model may be asked now. */
   readonly resetOf?: RefusalsOptions["resetOf"];
   readonly limitOf?: RefusalsOptions["limitOf"];
+  /** Whether a turn may start; each may without it. */
+  readonly admission?: Admission;
   /** Where trajectories are noted. Those that nobody archived are archived from there. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }

@@ -35,8 +35,10 @@ export function openUsageRecorder(options: {
   readonly events: EventSink<UsageLifecycle>;
   /** What a model's UID is called now. */
   readonly nameOf?: (uid: string) => string;
+  /** What the key of a caller is called; undefined where nobody knows it. */
+  readonly keyOf?: (caller: string) => string | undefined;
 }): UsageRecorder {
-  const { turns, meter, events, nameOf } = options;
+  const { turns, meter, events, nameOf, keyOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
 
@@ -53,7 +55,12 @@ export function openUsageRecorder(options: {
     }
     const turn = finishedTurn(found, kept);
     if (turn === undefined) return;
-    meter.recordTurn(nameOf === undefined ? turn : { ...turn, modelName: nameOf(turn.model) });
+    const key = keyOf?.(found.caller);
+    meter.recordTurn({
+      ...turn,
+      ...(nameOf === undefined ? {} : { modelName: nameOf(turn.model) }),
+      ...(key === undefined ? {} : { key }),
+    });
   }
 
   function watch(turnId: TurnId): void {

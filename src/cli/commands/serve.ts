@@ -235,6 +235,7 @@ export async function openComposed(
     log: openLogLines(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
+    keysFile: settings.keysFile,
     folder: settings.folder,
     logKeyFile: settings.logKeyFile,
     storeFile: options.store === "memory" ? undefined : settings.storeFile,

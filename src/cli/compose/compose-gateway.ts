@@ -15,6 +15,7 @@ import { agentStats, type ComposedAgents } from "../agents/compose-agents.ts";
 import { healthDetails } from "../gateway-process/health-details.ts";
 import { keyInFile } from "../gateway-process/key-file.ts";
 import { sessionFile } from "../gateway-process/session-file.ts";
+import type { ComposedKeys } from "../keys/compose-keys.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import type { ComposeOptions } from "./compose-options.ts";
 import type { OpenedStore } from "./compose-store.ts";
@@ -37,6 +38,7 @@ export interface GatewayParts extends ModelsWithWindows {
   readonly opened: OpenedStore;
   readonly turns: StreamTurns;
   readonly meter: Meter;
+  readonly keys: ComposedKeys;
 }
 
 /** The HTTP side of a gateway over its parts. */
@@ -67,6 +69,8 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     instance,
     keys: [{ name: "owner", key }],
     ...(keyFile === undefined ? {} : { keyInFile: keyInFile(keyFile, clock) }),
+    callerOf: (given) => parts.keys.callerOf(given),
+    keyNameOf: (caller) => parts.keys.nameOf(caller),
     version: version(),
     allowedHosts: options.allowedHosts,
     allowedOrigins: options.allowedOrigins,

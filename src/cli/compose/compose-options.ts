@@ -17,6 +17,8 @@ export interface ComposeOptions extends AskingOptions {
   readonly key: Secret;
   /** The file that holds it, where one does: looked into when a request carries another key. */
   readonly keyFile?: string;
+  /** The file of the keys that `millrace keys` made. */
+  readonly keysFile: string;
   /** Millrace's own folder. */
   readonly folder: string;
   /** The SQLite file of the log and the usage history; undefined keeps them in memory. */

@@ -11,6 +11,7 @@ import type { Damage } from "../../log/sqlite/damage.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import { ownerName } from "../gateway-process/owner.ts";
+import { composeKeys } from "../keys/compose-keys.ts";
 import { version } from "../package-files.ts";
 import { composeGateway } from "./compose-gateway.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
@@ -68,6 +69,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const opened = await openStore({ ...options, redis, clock, events });
   const { store } = opened;
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
+  const nameOf = (uid: string) => models.nameOf(uid);
+  const keys = composeKeys({ ...options, clock, events, history: usage.history, nameOf });
   const prompted = starting.backends(backends);
   const turns = composeTurns({
     ...options,
@@ -79,11 +82,12 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     owner,
     limitOf,
     contextTokens,
+    admission: keys.admission,
   });
-  const metering = startMeter({ ...usage, clock, turns, events, nameOf: (uid) => models.nameOf(uid) });
+  const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
 
   const { meter } = usage;
-  const parts = { finder, schemas, agents, backends, models, contextTokens, opened, turns, meter };
+  const parts = { finder, schemas, agents, backends, models, contextTokens, opened, turns, meter, keys };
   const gateway = composeGateway({ options, instance, events, metrics, ...parts });
 
   return {

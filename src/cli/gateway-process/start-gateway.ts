@@ -48,7 +48,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     clock: systemClock,
     signal: new AbortController().signal,
   };
-  const { folder, configFile, keyFile, logKeyFile } = readSettings(io);
+  const { folder, configFile, keyFile, keysFile, logKeyFile } = readSettings(io);
   const { backend, acpCommand } = gatewayOptions;
   const key = readOrMakeKey(keyFile);
   const composed = await compose({
@@ -59,6 +59,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
     log: openLogLines(io, "warn"),
     key,
+    keysFile,
     folder,
     logKeyFile,
     storeFile: options.storeFile,
