@@ -25,6 +25,16 @@ export const outlines = {
     summary: "Run a stand-in IDE, to try everything without one",
     group: "Serve",
   },
+  pause: {
+    name: "pause",
+    summary: "Send no more prompts, at once and until `resume`",
+    group: "Serve",
+  },
+  resume: {
+    name: "resume",
+    summary: "End the pause",
+    group: "Serve",
+  },
   chat: {
     name: "chat",
     summary: "Ask a question, or hold a conversation",

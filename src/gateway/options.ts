@@ -35,6 +35,11 @@ export interface StoreState {
   readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
 }
 
+/** That its owner has paused the gateway, and since when. */
+export interface PauseState {
+  readonly since: string | null;
+}
+
 export interface GatewayOptions {
   readonly turns: Turns;
   readonly models: Models;
@@ -62,6 +67,8 @@ export interface GatewayOptions {
   readonly logBytes?: () => number | undefined;
   /** Whether the log can be written, for `/health`, `/metrics` and the dashboard. */
   readonly storeState?: () => StoreState;
+  /** The pause, for `/health`; null while there is none. */
+  readonly pauseState?: () => PauseState | null;
   /** Whether the dashboard may show the texts of prompts and answers; not by default. */
   readonly dashboardText?: boolean;
   /** The IDEs found with doctor's verdicts, for the dashboard: plain JSON without secrets. */

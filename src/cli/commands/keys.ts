@@ -2,9 +2,9 @@ import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { createKey, type KeyRecord, readKeys, revokeKey, rotateKey } from "../keys/keys-file.ts";
 import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
-import { flag, text, texts } from "../options.ts";
+import { flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { printTable } from "../terminal/table.ts";
+import { type Column, printTable } from "../terminal/table.ts";
 
 const json = flag("print JSON");
 const nameArgument = { name: "name", summary: "what the key is called", required: true, variadic: false } as const;
@@ -20,6 +20,11 @@ const createCommand = defineCommand({
     model: texts("a model that it may use; any model without this option", "<model>"),
     api: texts("an API that it may use (openai-chat, anthropic-messages, ...); any API without this option", "<api>"),
     budget: text('how much it may use: "50 turns/day", "2000000 tokens/month", "12.5 credits/day"', "<budget>"),
+    maxTurns: integer("how many turns of it may run at the same time; the others wait", "<number>", {
+      min: 1,
+      max: 10_000,
+      initial: undefined,
+    }),
     expires: text("when it ends: 30d, or the last day such as 2027-01-31", "<time>", { defaultText: "never" }),
     json,
   },
@@ -37,6 +42,7 @@ const createCommand = defineCommand({
         models: [...options.model],
         apis: parseApis(options.api),
         ...(options.budget === undefined ? {} : { budget: parseBudget(options.budget) }),
+        ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
         ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
       },
       nowMs,
@@ -66,10 +72,11 @@ const listCommand = defineCommand({
       out.note("`millrace keys create <name>` makes one.");
       return;
     }
-    const columns = [
+    const columns: readonly Column[] = [
       { title: "name", whole: true },
       { title: "state" },
       { title: "budget", drop: 1 },
+      { title: "at once", drop: 3, align: "right" },
       { title: "models", drop: 2 },
       { title: "APIs", drop: 3 },
       { title: "expires", drop: 4 },
@@ -78,6 +85,7 @@ const listCommand = defineCommand({
       key.name,
       stateOf(key, nowMs),
       spellBudget(key) ?? "",
+      key.maxTurns === undefined ? "" : String(key.maxTurns),
       key.models.join(", "),
       key.apis.join(", "),
       key.expiresAtMs === undefined ? "" : new Date(key.expiresAtMs).toISOString().slice(0, 16).replace("T", " "),
@@ -154,5 +162,6 @@ function shown(key: KeyRecord, nowMs: number): unknown {
     budget: spellBudget(key) ?? null,
     models: key.models,
     apis: key.apis,
+    max_turns: key.maxTurns ?? null,
   };
 }

@@ -11,6 +11,7 @@ import type { Damage } from "../../log/sqlite/damage.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import { ownerName } from "../gateway-process/owner.ts";
+import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
 import { version } from "../package-files.ts";
 import { composeGateway } from "./compose-gateway.ts";
@@ -71,6 +72,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
   const nameOf = (uid: string) => models.nameOf(uid);
   const keys = composeKeys({ ...options, clock, events, history: usage.history, nameOf });
+  const isPaused = () => readPause(options.pauseFile) !== undefined;
   const prompted = starting.backends(backends);
   const turns = composeTurns({
     ...options,
@@ -82,7 +84,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     owner,
     limitOf,
     contextTokens,
-    admission: keys.admission,
+    admission: pausable(isPaused, keys.admission),
+    limits: { mostTurns: options.mostTurns, mostOf: (caller) => keys.keyOf(caller)?.maxTurns, isPaused },
   });
   const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
 

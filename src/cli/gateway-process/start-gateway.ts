@@ -48,8 +48,8 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     clock: systemClock,
     signal: new AbortController().signal,
   };
-  const { folder, configFile, keyFile, keysFile, logKeyFile } = readSettings(io);
-  const { backend, acpCommand } = gatewayOptions;
+  const { folder, configFile, keyFile, keysFile, logKeyFile, pauseFile } = readSettings(io);
+  const { backend, acpCommand, maxTurns } = gatewayOptions;
   const key = readOrMakeKey(keyFile);
   const composed = await compose({
     io,
@@ -60,6 +60,8 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     log: openLogLines(io, "warn"),
     key,
     keysFile,
+    pauseFile,
+    mostTurns: env["MILLRACE_MAX_TURNS"] ? maxTurns.parse(env["MILLRACE_MAX_TURNS"]) : undefined,
     folder,
     logKeyFile,
     storeFile: options.storeFile,

@@ -14,6 +14,7 @@ import type { StartedTurn, StartTurn } from "../turns.ts";
 import type { Admission } from "./admission.ts";
 import { newTurnOf } from "./new-turn.ts";
 import type { Refusals } from "./refusals.ts";
+import type { TurnQueue } from "./turn-queue.ts";
 
 export interface LauncherOptions {
   readonly planning: Planning;
@@ -22,6 +23,7 @@ export interface LauncherOptions {
   /** The grace time of a turn whose request asks for none; ms. */
   readonly graceMs: number;
   readonly readers: Readers;
+  readonly queue: TurnQueue;
   readonly refusals: Refusals;
   /** Whether a turn may start at all; each may without it. */
   readonly admission?: Admission | undefined;
@@ -73,13 +75,14 @@ export class Launcher {
     writer: LogWriter | Promise<LogWriter>,
     watches: readonly Step[] = [],
   ): Launch {
-    const { planning, continuity: conversations, refusals, running, clock } = this.#options;
+    const { planning, continuity: conversations, refusals, running, clock, queue } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
     const modelUid = turn.modelUid as ModelUid;
     const steps = [refusals.watch(modelUid), ...watches, ...stepsOf(planning, turn)];
     const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents tell no limits
-    const open = async () => watched;
+    const gated = queue.gate(turn, watched);
+    const open = async () => gated;
     return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };
   }
 
