@@ -7,6 +7,8 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   demo: async () => (await import("./commands/demo.ts")).demoCommand,
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
+  pause: async () => (await import("./commands/pause.ts")).pauseCommand,
+  resume: async () => (await import("./commands/pause.ts")).resumeCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
@@ -21,6 +23,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   setup: async () => (await import("./commands/setup.ts")).setupCommand,
   key: async () => (await import("./commands/key.ts")).keyCommand,
+  keys: async () => (await import("./commands/keys.ts")).keysCommand,
 };
 
 async function openLimits(): Promise<OpenLimitsSource> {

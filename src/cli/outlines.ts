@@ -25,6 +25,16 @@ export const outlines = {
     summary: "Run a stand-in IDE, to try everything without one",
     group: "Serve",
   },
+  pause: {
+    name: "pause",
+    summary: "Send no more prompts, at once and until `resume`",
+    group: "Serve",
+  },
+  resume: {
+    name: "resume",
+    summary: "End the pause",
+    group: "Serve",
+  },
   chat: {
     name: "chat",
     summary: "Ask a question, or hold a conversation",
@@ -107,6 +117,11 @@ export const outlines = {
   key: {
     name: "key",
     summary: "Show where the gateway's key is",
+    group: "Set up",
+  },
+  keys: {
+    name: "keys",
+    summary: "Make, list, rotate and revoke keys for others, with limits",
     group: "Set up",
   },
 } as const satisfies Readonly<Record<string, CommandOutline>>;

@@ -25,7 +25,8 @@ export interface OpenGateway {
 /** @throws MillraceError `invalid_request` without a proper key: a gateway that nobody guards does not open. */
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
-  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile: options.keyInFile };
+  const { keyInFile, callerOf } = options;
+  const policy = { ...openGuard(options.keys, options.allowedHosts ?? [], []), origins, keyInFile, callerOf };
   const stopping = new AbortController();
   let answering = () => 0;
   const gateway: Gateway = {

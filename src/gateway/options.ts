@@ -8,7 +8,7 @@ import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import type { Meter } from "../usage/meter.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { SessionStore } from "./dashboard/dashboard-sessions.ts";
-import type { GatewayKey } from "./http/guard.ts";
+import type { Caller, GatewayKey } from "./http/guard.ts";
 import type { GatewayLog } from "./http/log.ts";
 import type { OpenRpc } from "./http/rpc-handler.ts";
 import type { Timing } from "./http/timing.ts";
@@ -35,6 +35,11 @@ export interface StoreState {
   readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
 }
 
+/** That its owner has paused the gateway, and since when. */
+export interface PauseState {
+  readonly since: string | null;
+}
+
 export interface GatewayOptions {
   readonly turns: Turns;
   readonly models: Models;
@@ -44,6 +49,10 @@ export interface GatewayOptions {
   readonly keys: readonly GatewayKey[];
   /** The key in the owner's file now; asked when a request carries none of `keys`. */
   readonly keyInFile?: () => Secret | undefined;
+  /** Who has a key beside `keys`; asked for each request that carries none of those. */
+  readonly callerOf?: (key: Secret) => Caller | undefined;
+  /** What the key of a caller is called, for the dashboard; undefined where nobody knows it. */
+  readonly keyNameOf?: (caller: string) => string | undefined;
   /** Millrace's own version, for `/health` and the `server` header. */
   readonly version: string;
   /** Random, made at each start: `/health` shows it, so that other commands know this gateway from a stranger on its port. */
@@ -58,6 +67,8 @@ export interface GatewayOptions {
   readonly logBytes?: () => number | undefined;
   /** Whether the log can be written, for `/health`, `/metrics` and the dashboard. */
   readonly storeState?: () => StoreState;
+  /** The pause, for `/health`; null while there is none. */
+  readonly pauseState?: () => PauseState | null;
   /** Whether the dashboard may show the texts of prompts and answers; not by default. */
   readonly dashboardText?: boolean;
   /** The IDEs found with doctor's verdicts, for the dashboard: plain JSON without secrets. */

@@ -7,6 +7,7 @@ import { eventIdOf } from "../log/event-id.ts";
 import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
+import type { Place } from "../turns/start/turn-queue.ts";
 import type { JoinTurn, StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
 interface HeldTurn {
@@ -101,6 +102,13 @@ export class ScriptedTurns implements Turns {
   alive(turnId: TurnId): void {
     const turn = this.#turns.get(turnId);
     if (turn !== undefined) turn.aliveAtMs = this.#clock.now();
+  }
+
+  /** Where each turn that waits stands. */
+  readonly places = new Map<TurnId, Place>();
+
+  placeInQueue(turnId: TurnId): Place | undefined {
+    return this.places.get(turnId);
   }
 
   /** How many readers a turn has now. */

@@ -9,9 +9,11 @@ import type { TurnLifecycle } from "./lifecycle.ts";
 import { Readers } from "./read/readers.ts";
 import { Reading } from "./read/reading.ts";
 import type { Planning } from "./run/turn-plan.ts";
+import type { Admission } from "./start/admission.ts";
 import { Launcher } from "./start/launcher.ts";
 import { Refusals, type RefusalsOptions } from "./start/refusals.ts";
 import { Starting } from "./start/starting.ts";
+import { type TurnLimits, TurnQueue } from "./start/turn-queue.ts";
 import type { TrajectoryNotes } from "./supervise/archive-orphaned-trajectories.ts";
 import { archiverOf } from "./supervise/archiver.ts";
 import { Supervisor } from "./supervise/supervisor.ts";
@@ -34,6 +36,10 @@ export interface TurnsOptions extends Planning {
   /** As `RefusalsOptions` has them: when a quota resets, and whether a model may be asked now. */
   readonly resetOf?: RefusalsOptions["resetOf"];
   readonly limitOf?: RefusalsOptions["limitOf"];
+  /** How many turns may run at the same time; any number without it. */
+  readonly limits?: TurnLimits;
+  /** Whether a turn may start; each may without it. */
+  readonly admission?: Admission;
   /** Where trajectories are noted. Those that nobody archived are archived from there. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }
@@ -46,7 +52,9 @@ export function openTurns(options: TurnsOptions): StreamTurns {
   const { store, backends, clock, events = new Emitter<TurnLifecycle>() } = options;
   const archive = archiverOf(backends);
   const readers = new Readers(clock);
-  const supervisor = new Supervisor({ ...options, planning: options, readers, archive, events });
+  const queue = new TurnQueue({ clock, isRead: (turnId) => readers.has(turnId), ...options.limits });
+  readers.onCome = () => queue.pump();
+  const supervisor = new Supervisor({ ...options, planning: options, readers, queue, archive, events });
   const reading = new Reading({ ...options, readers, running: supervisor });
   const continuity =
     options.continuity && new Continuity({ clock, ...options.continuity, archive, notes: options.trajectoryNotes });
@@ -55,6 +63,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     ...options,
     planning: options,
     readers,
+    queue,
     refusals,
     continuity,
     events,
@@ -70,7 +79,9 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     follow: (turnId, after, signal) => reading.follow(turnId, after, signal),
     outline: (turnId, after, signal) => reading.outline(turnId, after, signal),
     untilEnded: (turnId, signal) => store.untilEnded(turnId, signal),
-    lastAliveAtMs: (turnId) => supervisor.lastAliveAtMs(turnId),
+    // A turn that waits here is known alive: nobody upstream has heard of it.
+    lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : supervisor.lastAliveAtMs(turnId)),
+    placeInQueue: (turnId) => queue.placeOf(turnId),
     noteAttached: (record, graceMs) => reading.noteReaderOf(record, graceMs),
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await supervisor.cancel(turnId, by)),

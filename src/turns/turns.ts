@@ -3,6 +3,7 @@ import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
+import type { Place } from "./start/turn-queue.ts";
 
 /** A request that a dialect parsed, with the model that its name means and who asked. */
 export interface StartTurn {
@@ -84,6 +85,8 @@ export interface Turns {
   untilEnded(turnId: TurnId, signal: AbortSignal): Promise<void>;
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
+  /** Where the turn stands in the queue of those whose prompt is not sent yet; undefined for one that does not wait. */
+  placeInQueue(turnId: TurnId): Place | undefined;
   /**
    * The client that asked is there again: the expiry moves on, and the grace time is as long as it asks for now, if that is longer.
    * Answers the turn as it is kept from now on; as it was where that cannot be noted.

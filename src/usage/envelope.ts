@@ -112,7 +112,7 @@ export const usageSchema = z.object({
   object: z.literal("usage"),
   since: instant,
   until: instant,
-  by: z.enum(["model", "client", "project", "dialect", "day"]),
+  by: z.enum(["model", "client", "project", "key", "dialect", "day"]),
   time_zone: z.string(),
   data: z.array(spendSchema),
   used_outside: z.array(outsideSchema),

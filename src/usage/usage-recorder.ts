@@ -37,8 +37,10 @@ export function openUsageRecorder(options: {
   readonly events: EventSink<UsageLifecycle>;
   /** What a model's UID is called now. */
   readonly nameOf?: (uid: string) => string;
+  /** What the key of a caller is called; undefined where nobody knows it. */
+  readonly keyOf?: (caller: string) => string | undefined;
 }): UsageRecorder {
-  const { turns, meter, events, nameOf } = options;
+  const { turns, meter, events, nameOf, keyOf } = options;
   const stopping = new AbortController();
   const watched = new Map<TurnId, Promise<void>>();
   const gathered: { readonly turn: FinishedTurn; readonly written: PromiseWithResolvers<void> }[] = [];
@@ -78,7 +80,13 @@ export function openUsageRecorder(options: {
     }
     const turn = finishedTurn(found, kept);
     if (turn === undefined) return;
-    await gather(nameOf === undefined ? turn : { ...turn, modelName: nameOf(turn.model) }, alone);
+    const key = keyOf?.(found.caller);
+    const row = {
+      ...turn,
+      ...(nameOf === undefined ? {} : { modelName: nameOf(turn.model) }),
+      ...(key === undefined ? {} : { key }),
+    };
+    await gather(row, alone);
   }
 
   function watch(turnId: TurnId, alone = false): void {

@@ -11,6 +11,7 @@ export interface LiveTurn {
   readonly model_uid: string;
   readonly client: string | null;
   readonly project: string | null;
+  readonly key: string | null;
   readonly first_token_ms: number | null;
   /** Characters of the answer so far: text, thinking and arguments. */
   readonly characters: number | null;

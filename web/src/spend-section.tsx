@@ -9,6 +9,7 @@ const dimensions = [
   ["model", "Model"],
   ["client", "Client"],
   ["project", "Project"],
+  ["key", "Key"],
   ["day", "Day"],
 ] as const;
 const spans = [

@@ -54,6 +54,7 @@ function Facts({ turn }: { readonly turn: TurnDetail }) {
         />
         <Fact name="Client" value={turn.client ?? "not told"} />
         <Fact name="Project" value={turn.project ?? "not told"} />
+        <Fact name="Key" value={turn.key ?? "not known"} />
         <Fact name="API" value={turn.dialect} />
         <Fact name="IDE" value={turn.ide === null ? "not told" : ideName(turn.ide)} />
         <Fact name="Model UID" value={turn.model_uid} />

@@ -16,6 +16,7 @@ import { keepGatewayFile } from "../gateway-process/gateway-file.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { logLevels, openLogLines } from "../gateway-process/log-lines.ts";
+import { readPause } from "../gateway-process/pause-file.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -49,6 +50,12 @@ export const gatewayOptions = {
     env: "MILLRACE_GRACE",
     defaultText: "2m",
   }),
+  maxTurns: integer(
+    "how many turns may run at the same time in one IDE; the others wait, in a queue that is fair across keys",
+    "<number>",
+    { min: 1, max: 10_000, initial: undefined },
+    { env: "MILLRACE_MAX_TURNS", defaultText: "no limit" },
+  ),
   retention: duration("how long an answer can be read again, from its end or its last reader on", 7_200_000, {
     env: "MILLRACE_RETENTION",
     defaultText: "2h",
@@ -171,6 +178,8 @@ export const serveCommand = defineCommand({
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
       const ide = spellChosenIde(await composed.finder.find(signal));
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
+      if (readPause(settings.pauseFile) !== undefined)
+        out.line("  PAUSED            no prompt is sent until `millrace resume`");
       out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
     }
     io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
@@ -200,6 +209,7 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly store: "sqlite" | "redis" | "memory";
   readonly redisUrl: RedisAddress;
   readonly grace: number;
+  readonly maxTurns?: number | undefined;
   readonly retention: number;
   readonly retentionCap: number | undefined;
   readonly continuity: "on" | "off";
@@ -235,11 +245,14 @@ export async function openComposed(
     log: openLogLines(io, options.logLevel),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
+    keysFile: settings.keysFile,
     folder: settings.folder,
     logKeyFile: settings.logKeyFile,
     storeFile: options.store === "memory" ? undefined : settings.storeFile,
     redis: options.store === "redis" ? options.redisUrl : undefined,
     graceMs: options.grace,
+    mostTurns: options.maxTurns,
+    pauseFile: settings.pauseFile,
     retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,

@@ -6,7 +6,7 @@ import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
 import { openIdempotent } from "../../gateway/idempotent/open-idempotent.ts";
 import type { GatewayMetrics } from "../../gateway/metrics/metrics.ts";
 import { type OpenGateway, openGateway } from "../../gateway/open-gateway.ts";
-import { defaultMostOpen, type StoreState } from "../../gateway/options.ts";
+import { defaultMostOpen, type PauseState, type StoreState } from "../../gateway/options.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { Schemas } from "../../schema/open-schemas.ts";
 import type { StreamTurns } from "../../turns/attach/attachment.ts";
@@ -14,7 +14,9 @@ import type { Meter } from "../../usage/meter.ts";
 import { agentStats, type ComposedAgents } from "../agents/compose-agents.ts";
 import { healthDetails } from "../gateway-process/health-details.ts";
 import { keyInFile } from "../gateway-process/key-file.ts";
+import { readPause } from "../gateway-process/pause-file.ts";
 import { sessionFile } from "../gateway-process/session-file.ts";
+import type { ComposedKeys } from "../keys/compose-keys.ts";
 import { dashboardFolder, version } from "../package-files.ts";
 import type { ComposeOptions } from "./compose-options.ts";
 import type { OpenedStore } from "./compose-store.ts";
@@ -37,6 +39,7 @@ export interface GatewayParts extends ModelsWithWindows {
   readonly opened: OpenedStore;
   readonly turns: StreamTurns;
   readonly meter: Meter;
+  readonly keys: ComposedKeys;
 }
 
 /** The HTTP side of a gateway over its parts. */
@@ -52,6 +55,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     metrics,
     mostOpen: wholeNumber(io.env, "MILLRACE_OPEN_REQUESTS", defaultMostOpen),
     storeState: () => describeStore(opened),
+    pauseState: () => describePause(options.pauseFile),
     // With a shared server the file holds the usage history alone.
     logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
     dashboard: readDashboard(dashboardFolder),
@@ -67,10 +71,18 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     instance,
     keys: [{ name: "owner", key }],
     ...(keyFile === undefined ? {} : { keyInFile: keyInFile(keyFile, clock) }),
+    callerOf: (given) => parts.keys.callerOf(given),
+    keyNameOf: (caller) => parts.keys.nameOf(caller),
     version: version(),
     allowedHosts: options.allowedHosts,
     allowedOrigins: options.allowedOrigins,
   });
+}
+
+function describePause(file: string): PauseState | null {
+  const pause = readPause(file);
+  if (pause === undefined) return null;
+  return { since: pause.sinceMs === undefined ? null : new Date(pause.sinceMs).toISOString() };
 }
 
 function describeStore(opened: OpenedStore): StoreState {

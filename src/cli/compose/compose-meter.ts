@@ -84,11 +84,13 @@ export function startMeter(parts: {
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
   /** What a model's UID is called now. */
   readonly nameOf: (uid: string) => string;
+  /** What the key of a caller is called. */
+  readonly keyOf?: (caller: string) => string | undefined;
 }): RunningMeter {
-  const { meter, clock, turns, events, nameOf } = parts;
+  const { meter, clock, turns, events, nameOf, keyOf } = parts;
   const stopping = new AbortController();
   const running = Promise.all([meter.run(stopping.signal), parts.history.heal(stopping.signal)]);
-  const recorder = openUsageRecorder({ turns, meter, nameOf, events });
+  const recorder = openUsageRecorder({ turns, meter, nameOf, events, ...(keyOf === undefined ? {} : { keyOf }) });
   const unsubscribe = events.on("turn_started", ({ turnId }) => {
     recorder.watch(turnId);
     void bestEffort(meter.limits({ wait: false }, stopping.signal)); // keeps the reading fresh: a refusal says when the quota resets

@@ -17,6 +17,8 @@ export interface ComposeOptions extends AskingOptions {
   readonly key: Secret;
   /** The file that holds it, where one does: looked into when a request carries another key. */
   readonly keyFile?: string;
+  /** The file of the keys that `millrace keys` made. */
+  readonly keysFile: string;
   /** Millrace's own folder. */
   readonly folder: string;
   /** The SQLite file of the log and the usage history; undefined keeps them in memory. */
@@ -26,6 +28,10 @@ export interface ComposeOptions extends AskingOptions {
   /** The file of the key that seals the log; made where there is none. */
   readonly logKeyFile: string;
   readonly graceMs: number;
+  /** How many turns may run at the same time in one IDE; undefined for any number. */
+  readonly mostTurns: number | undefined;
+  /** The file that says, by being there, that no prompt may be sent. */
+  readonly pauseFile: string;
   readonly retention: Retention;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */

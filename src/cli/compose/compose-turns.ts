@@ -8,7 +8,9 @@ import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { openTurns } from "../../turns/open-turns.ts";
 import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
+import type { Admission } from "../../turns/start/admission.ts";
 import type { RefusalsOptions } from "../../turns/start/refusals.ts";
+import type { TurnLimits } from "../../turns/start/turn-queue.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaReset } from "../../usage/quota-reset.ts";
@@ -26,6 +28,8 @@ export interface TurnParts {
   /** The server's own word on whether a model may be asked now. */
   readonly limitOf: RefusalsOptions["limitOf"];
   readonly contextTokens: (modelUid: string) => number | undefined;
+  readonly admission: Admission;
+  readonly limits: TurnLimits;
   readonly graceMs: number;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */
@@ -54,6 +58,8 @@ export function composeTurns(parts: TurnParts): StreamTurns {
     countTokens: estimateTokens,
     resetOf: quotaResets(events, clock),
     limitOf,
+    admission: parts.admission,
+    limits: parts.limits,
     trajectoryNotes: trajectoryNotes(journal, owner, clock),
     ...(idleMs === undefined ? {} : { continuity: { idleMs } }),
   });

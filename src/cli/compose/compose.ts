@@ -11,6 +11,8 @@ import type { Damage } from "../../log/sqlite/damage.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import { ownerName } from "../gateway-process/owner.ts";
+import { pausable, readPause } from "../gateway-process/pause-file.ts";
+import { composeKeys } from "../keys/compose-keys.ts";
 import { version } from "../package-files.ts";
 import { composeGateway } from "./compose-gateway.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
@@ -68,6 +70,9 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const opened = await openStore({ ...options, redis, clock, events });
   const { store } = opened;
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
+  const nameOf = (uid: string) => models.nameOf(uid);
+  const keys = composeKeys({ ...options, clock, events, history: usage.history, nameOf });
+  const isPaused = () => readPause(options.pauseFile) !== undefined;
   const prompted = starting.backends(backends);
   const turns = composeTurns({
     ...options,
@@ -79,11 +84,13 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     owner,
     limitOf,
     contextTokens,
+    admission: pausable(isPaused, keys.admission),
+    limits: { mostTurns: options.mostTurns, mostOf: (caller) => keys.keyOf(caller)?.maxTurns, isPaused },
   });
-  const metering = startMeter({ ...usage, clock, turns, events, nameOf: (uid) => models.nameOf(uid) });
+  const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
 
   const { meter } = usage;
-  const parts = { finder, schemas, agents, backends, models, contextTokens, opened, turns, meter };
+  const parts = { finder, schemas, agents, backends, models, contextTokens, opened, turns, meter, keys };
   const gateway = composeGateway({ options, instance, events, metrics, ...parts });
 
   return {

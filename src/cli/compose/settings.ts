@@ -9,6 +9,10 @@ export interface Settings {
   readonly configFile: string;
   /** The gateway's key (0600). */
   readonly keyFile: string;
+  /** The hashes and limits of the keys that the owner made for others (0600). */
+  readonly keysFile: string;
+  /** There while no prompt may be sent. */
+  readonly pauseFile: string;
   /** The event log and usage history. */
   readonly storeFile: string;
   /** The key that seals the log (0600). */
@@ -27,6 +31,8 @@ export function readSettings(io: Pick<Io, "env" | "homeFolder">): Settings {
     folder,
     configFile: io.env["MILLRACE_CONFIG"] || join(folder, "config.toml"),
     keyFile: io.env["MILLRACE_KEY_FILE"] || join(folder, "key"),
+    pauseFile: join(folder, "paused"),
+    keysFile: join(folder, "keys.json"),
     storeFile: join(folder, "turns.db"),
     logKeyFile: io.env["MILLRACE_LOG_KEY_FILE"] || join(folder, "log-key"),
     schemaFolder: join(folder, "schemas"),

@@ -48,8 +48,8 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     clock: systemClock,
     signal: new AbortController().signal,
   };
-  const { folder, configFile, keyFile, logKeyFile } = readSettings(io);
-  const { backend, acpCommand } = gatewayOptions;
+  const { folder, configFile, keyFile, keysFile, logKeyFile, pauseFile } = readSettings(io);
+  const { backend, acpCommand, maxTurns } = gatewayOptions;
   const key = readOrMakeKey(keyFile);
   const composed = await compose({
     io,
@@ -59,6 +59,9 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     acpCommand: env["MILLRACE_ACP_COMMAND"] ? acpCommand.parse(env["MILLRACE_ACP_COMMAND"]) : undefined,
     log: openLogLines(io, "warn"),
     key,
+    keysFile,
+    pauseFile,
+    mostTurns: env["MILLRACE_MAX_TURNS"] ? maxTurns.parse(env["MILLRACE_MAX_TURNS"]) : undefined,
     folder,
     logKeyFile,
     storeFile: options.storeFile,

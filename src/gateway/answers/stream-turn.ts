@@ -2,6 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
+import type { Place } from "../../turns/start/turn-queue.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
 import { LastText, type Texts, writeSse } from "../http/sse-body.ts";
@@ -17,7 +18,7 @@ export function endedEarly(): ErrorRecord {
 
 /** What streaming a turn needs. `early`: events already read from `reader`. */
 export interface StreamTurn {
-  readonly turns: Pick<Turns, "lastAliveAtMs">;
+  readonly turns: Pick<Turns, "lastAliveAtMs" | "placeInQueue">;
   readonly turnId: TurnId;
   readonly reader: PatientReader;
   readonly early: readonly TurnEvent[];
@@ -83,7 +84,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Tex
       }
       if (reading.type === "event") text = write(encoder.encode(reading.event), reading.event.eventId);
       else if (isAnswering(options.turns.lastAliveAtMs(turnId), clock, timing)) {
-        text = repeat(encoder.heartbeat());
+        text = spellPlace(options.turns.placeInQueue(turnId)) + repeat(encoder.heartbeat());
         options.metrics.heartbeat();
         beatAt = clock.monotonic() + timing.heartbeatMs;
       } else beatAt = clock.monotonic() + lookAgainMs;
@@ -108,6 +109,11 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Tex
     options.metrics.streamEnded(outcome);
     await reader.close();
   }
+}
+
+/** A comment before the no-op event, which no client takes for anything. Source: WHATWG HTML, 9.2. */
+function spellPlace(place: Place | undefined): string {
+  return place === undefined ? "" : `: waiting, position ${place.position} of ${place.of} in the queue\n\n`;
 }
 
 function countLag({ metrics, clock, sinceMs }: StreamTurn, event: TurnEvent): void {

@@ -5,13 +5,14 @@ import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import type { GatewayEvents } from "../options.ts";
-import { beginSummary, summarize, type TurnSummary, unreadSummary } from "./turn-summary.ts";
+import { beginSummary, type KeyNameOf, summarize, type TurnSummary, unreadSummary } from "./turn-summary.ts";
 
 export interface TurnFeedOptions {
   readonly turns: Pick<Turns, "list" | "get" | "outline">;
   readonly events: GatewayEvents;
   readonly meter?: Pick<Meter, "resumptions"> | undefined;
   readonly clock: Clock;
+  readonly keyNameOf?: KeyNameOf | undefined;
 }
 
 /** How many turns a new onlooker is shown. */
@@ -27,7 +28,7 @@ const heartbeatMs = 15_000;
  * keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, events, clock, meter } = options;
+  const { turns, events, clock, meter, keyNameOf } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();
@@ -43,7 +44,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
 
   async function follow(record: TurnRecord): Promise<void> {
-    let summary = beginSummary(record);
+    let summary = beginSummary(record, keyNameOf);
     for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
       summary = summarize(summary, event);
       // An ended turn is told once, as it ended, not as it grew.
@@ -55,7 +56,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   /** Resolves once nothing more will be told of it. */
   async function watch(record: TurnRecord): Promise<void> {
     if (summaries.has(record.turnId)) return;
-    tell({ ...unreadSummary(record), returns: returnsTo(record.turnId) });
+    tell({ ...unreadSummary(record, keyNameOf), returns: returnsTo(record.turnId) });
     await follow(record).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
   }
 

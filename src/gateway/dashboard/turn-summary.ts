@@ -20,6 +20,8 @@ export interface TurnSummary {
   readonly model_uid: string;
   readonly client: string | null;
   readonly project: string | null;
+  /** The name of the key that asked. */
+  readonly key: string | null;
   readonly first_token_ms: number | null;
   /** Of the answer: text, thinking and arguments. */
   readonly characters: number | null;
@@ -43,8 +45,11 @@ export interface TurnSummary {
   readonly returns: number | null;
 }
 
+/** What the key of a caller is called. */
+export type KeyNameOf = (caller: string) => string | undefined;
+
 /** A turn before its first event. */
-export function beginSummary(record: TurnRecord): TurnSummary {
+export function beginSummary(record: TurnRecord, keyNameOf?: KeyNameOf): TurnSummary {
   return {
     object: "turn.summary",
     id: record.turnId,
@@ -56,6 +61,7 @@ export function beginSummary(record: TurnRecord): TurnSummary {
     model_uid: record.modelUid,
     client: record.client ?? null,
     project: record.project ?? null,
+    key: keyNameOf?.(record.caller) ?? null,
     first_token_ms: null,
     characters: 0,
     tokens: null,
@@ -70,8 +76,8 @@ export function beginSummary(record: TurnRecord): TurnSummary {
 }
 
 /** A turn whose log was not read yet. */
-export function unreadSummary(record: TurnRecord): TurnSummary {
-  return { ...beginSummary(record), characters: record.lastEventId === startOfLog ? 0 : null };
+export function unreadSummary(record: TurnRecord, keyNameOf?: KeyNameOf): TurnSummary {
+  return { ...beginSummary(record, keyNameOf), characters: record.lastEventId === startOfLog ? 0 : null };
 }
 
 /** The summary after one more event of the turn's log. Pure; events come in order. */

@@ -16,6 +16,8 @@ export interface GuardPolicy {
   readonly origins: ReadonlySet<string>;
   /** The key in the owner's file, where that may be another one by now: it opens the gateway as the owner's does. */
   readonly keyInFile?: (() => Secret | undefined) | undefined;
+  /** Who has a key beside `keys`; asked when the request carries none of those. */
+  readonly callerOf?: ((key: Secret) => Caller | undefined) | undefined;
 }
 
 /** Who asks: a key's name, its digest (joins and turn lists never cross it), and whether it is the owner's. */
@@ -79,25 +81,26 @@ export function authenticate(policy: GuardPolicy, headers: Headers): Caller | un
   let caller: Caller | undefined;
   for (const text of [bearer, headers.get("x-api-key")?.trim()]) {
     if (!text) continue;
-    const given = digestOf(new Secret(text));
+    const given = callerDigest(new Secret(text));
     for (const [index, { name, key }] of policy.keys.entries()) {
-      const digest = digestOf(key);
+      const digest = callerDigest(key);
       if (new Secret(given).equals(new Secret(digest))) caller ??= { name, digest, owner: index === 0 };
     }
     if (caller === undefined && isInFile(policy, given)) caller = ownerOf(policy, policy.keys[0]?.name);
+    caller ??= policy.callerOf?.(new Secret(text));
   }
   return caller;
 }
 
 function isInFile({ keyInFile }: GuardPolicy, given: string): boolean {
   const key = keyInFile?.();
-  return key !== undefined && new Secret(given).equals(new Secret(digestOf(key)));
+  return key !== undefined && new Secret(given).equals(new Secret(callerDigest(key)));
 }
 
 /** The owner, for a request that carries no key but a session of the dashboard. */
 export function ownerOf(policy: GuardPolicy, name = "dashboard"): Caller | undefined {
   const [owner] = policy.keys;
-  return owner === undefined ? undefined : { name, digest: digestOf(owner.key), owner: true };
+  return owner === undefined ? undefined : { name, digest: callerDigest(owner.key), owner: true };
 }
 
 /** What a request without a good key is told; the same whether there was none or a wrong one. */
@@ -106,8 +109,8 @@ export function unauthenticated(): Refusal {
   return { status: 401, error: error.toRecord() };
 }
 
-/** Digests are compared, not keys: their length says nothing. */
-function digestOf(key: Secret): string {
+/** What stands for a key in turns, and is compared in its place: its length says nothing. */
+export function callerDigest(key: Secret): string {
   return createHash("sha256").update("millrace caller\0").update(key.reveal()).digest("hex");
 }
 

@@ -43,8 +43,8 @@ export const onlookerRoutes = [
     dashboard: true,
     answers: "event-stream",
     handle(gateway, c) {
-      const { turns, events, clock, meter } = gateway;
-      return stream(gateway, c, (signal) => turnFeed({ turns, events, clock, meter }, signal));
+      const { turns, events, clock, meter, keyNameOf } = gateway;
+      return stream(gateway, c, (signal) => turnFeed({ turns, events, clock, meter, keyNameOf }, signal));
     },
   }),
   defineRoute("GET /v1/turns/{id}/summary", {
@@ -138,7 +138,7 @@ export function mountFiles(app: Hono<GatewayEnv>, { dashboard }: Gateway): void 
 
 /** A turn up to the event that its log held when it was asked for. */
 async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<TurnSummary> {
-  let summary = beginSummary(turn);
+  let summary = beginSummary(turn, gateway.keyNameOf);
   if (turn.lastEventId === startOfLog) return summary;
   const enough = new AbortController();
   for await (const event of gateway.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {

@@ -35,6 +35,7 @@ export const plainRoutes = [
       return jsonResponse({
         ...known,
         version: gateway.version,
+        ...(gateway.pauseState === undefined ? {} : { paused: gateway.pauseState() }),
         ...(store === undefined ? {} : { store }),
         ...(details === undefined ? {} : { details }),
       });

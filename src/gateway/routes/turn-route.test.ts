@@ -202,6 +202,25 @@ describe("silence", () => {
     expect(rest.at(-1)?.data).toBe("[DONE]");
   });
 
+  it("tells a client that waits its position, in a comment before the no-op chunk", async () => {
+    const fake = fakeGateway();
+    const pending = openStream(fake);
+    await fake.clock.advance(0);
+    const turnId = fake.turns.turnId(0);
+    const { reader } = await whileTimePasses(fake, pending);
+    await reader.next();
+    fake.turns.places.set(turnId, { position: 2, of: 5 });
+    await whileTimePasses(fake, reader.next(), () => fake.turns.alive(turnId));
+    expect(reader.bytes).toContain(": waiting, position 2 of 5 in the queue\n\nid: ");
+    const described = await fake.request(`/v1/turns/${turnId}`);
+    expect(await described.json()).toMatchObject({ queue: { position: 2, of: 5 } });
+    fake.turns.places.clear();
+    fake.turns.emit(turnId, started, text("late"), finished("late"));
+    const rest = await reader.rest();
+    expect(rest.at(-1)?.data).toBe("[DONE]");
+    expect(reader.bytes.match(/: waiting/g)).toHaveLength(1);
+  });
+
   it("sends no heartbeat when the upstream is not known alive, or no longer", async () => {
     proves("messages.ping");
     const fake = fakeGateway();

@@ -89,7 +89,9 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
 
 /** A turn, and what time it is by the clock that its times are told by. */
 function describeNow(gateway: Gateway, turn: TurnRecord): Response {
-  return jsonResponse({ ...describeTurn(turn), server_now: serverNow(gateway) }, 200, keptHeaders(turn));
+  const place = gateway.turns.placeInQueue(turn.turnId);
+  const queue = place === undefined ? {} : { queue: place };
+  return jsonResponse({ ...describeTurn(turn), ...queue, server_now: serverNow(gateway) }, 200, keptHeaders(turn));
 }
 
 function serverNow(gateway: Gateway): string {

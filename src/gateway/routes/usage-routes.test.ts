@@ -86,7 +86,7 @@ describe("GET /v1/usage", () => {
   });
 
   it.each([
-    ["/v1/usage?by=colour", "model, client, project, dialect, day"],
+    ["/v1/usage?by=colour", "model, client, project, key, dialect, day"],
     ["/v1/usage?since=yesterday", "7d"],
     ["/v1/usage?by=day&time_zone=Mars", "Europe/Berlin"],
     ["/v1/limits/history?since=2026-02-30", "7d"],

@@ -6,7 +6,7 @@ import type { CancelledBy } from "../../log/event.ts";
 import type { StreamStore, TurnReading } from "../../log/store.ts";
 import type { Reading } from "../read/reading.ts";
 import { FailedBodies } from "../start/failed-series.ts";
-import type { Launcher } from "../start/launcher.ts";
+import type { Launcher, PreparedTurn } from "../start/launcher.ts";
 import { refuseRepeat } from "../start/refuse-repeat.ts";
 import type { Starting } from "../start/starting.ts";
 import type { StartTurn } from "../turns.ts";
@@ -82,10 +82,27 @@ export class Attaching {
   }
 
   async #start(stream: AttachedStream, message: StreamMessage, start: StartTurn, signal: AbortSignal): Promise<Sent> {
-    const { launcher, starting, owner } = this.#options;
     const { body } = start;
     if (body !== undefined) refuseRepeat(this.#failedBodies.seriesOf(body), this.#clock.now(), "stream");
-    const prepared = await launcher.prepare(start, signal);
+    const prepared = await this.#options.launcher.prepare(start, signal);
+    let isBegun = false;
+    try {
+      const sent = await this.#begun(stream, message, prepared, body, signal);
+      isBegun = sent.turn !== undefined;
+      return sent;
+    } finally {
+      if (!isBegun) prepared.withdraw();
+    }
+  }
+
+  async #begun(
+    stream: AttachedStream,
+    message: StreamMessage,
+    prepared: PreparedTurn,
+    body: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Sent> {
+    const { launcher, starting, owner } = this.#options;
     const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });
     if (admitted.outcome !== "admitted" || admitted.turn === undefined)
       return { outcome: admitted.outcome, turn: undefined };

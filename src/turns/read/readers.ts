@@ -16,6 +16,8 @@ export class Readers {
   readonly #turns = new Map<TurnId, TurnReaders>();
   readonly #expected = new Map<TurnId, Set<AbortController>>();
   readonly #waits = new Set<Promise<void>>();
+  /** Told when somebody begins to read, or is about to. */
+  onCome: () => void = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -43,6 +45,7 @@ export class Readers {
   expect(turnId: TurnId, signal: AbortSignal): void {
     if (signal.aborted) return;
     const leave = this.of(turnId).enter();
+    this.onCome();
     const arrived = new AbortController();
     const expected = this.#expected.get(turnId) ?? new Set();
     this.#expected.set(turnId, expected.add(arrived));
@@ -54,6 +57,7 @@ export class Readers {
   /** A reader reads until the returned function is called. Clients that were expected have come. */
   enter(turnId: TurnId): () => void {
     const leave = this.of(turnId).enter();
+    this.onCome();
     for (const arrived of this.#expected.get(turnId) ?? []) arrived.abort(notNeeded);
     return leave;
   }

@@ -11,8 +11,10 @@ import type { Step } from "../run/step.ts";
 import { newTurnExchange } from "../run/turn-exchange.ts";
 import { type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
 import type { StartedTurn, StartTurn } from "../turns.ts";
+import type { Admission } from "./admission.ts";
 import { newTurnOf } from "./new-turn.ts";
 import type { Refusals } from "./refusals.ts";
+import type { TurnQueue } from "./turn-queue.ts";
 
 export interface LauncherOptions {
   readonly planning: Planning;
@@ -21,7 +23,10 @@ export interface LauncherOptions {
   /** The grace time of a turn whose request asks for none; ms. */
   readonly graceMs: number;
   readonly readers: Readers;
+  readonly queue: TurnQueue;
   readonly refusals: Refusals;
+  /** Whether a turn may start at all; each may without it. */
+  readonly admission?: Admission | undefined;
   readonly continuity: Continuity | undefined;
   readonly events: EventSink<TurnLifecycle>;
   readonly running: {
@@ -35,6 +40,8 @@ export interface PreparedTurn {
   readonly turn: NewTurn;
   readonly prompt: Prompt;
   readonly backend: Backend;
+  /** The turn is not begun after all. */
+  withdraw(): void;
 }
 
 /** A runner that has not begun, and how its prompt reaches the model. */
@@ -51,13 +58,15 @@ export class Launcher {
     this.#options = options;
   }
 
-  /** Does all that may fail before anything is stored. Throws what finding a backend throws, and refusals told again. */
+  /** Does all that may fail before anything is stored. Throws what finding a backend throws, refusals told again, and why the turn is not admitted. */
   async prepare(asked: StartTurn, signal: AbortSignal): Promise<PreparedTurn> {
-    const { planning, refusals, backends, clock, graceMs } = this.#options;
+    const { planning, refusals, backends, clock, graceMs, admission } = this.#options;
     const prompt = promptOf(planning, asked);
     await refusals.check(asked.modelUid);
     const backend = await backends.choose(prompt, signal);
-    return { turn: newTurnOf(asked, clock.now(), graceMs), prompt, backend };
+    const turn = newTurnOf(asked, clock.now(), graceMs);
+    const withdraw = admission?.admit(turn) ?? (() => {});
+    return { turn, prompt, backend, withdraw };
   }
 
   /** `watches`: further steps that see the events of the turn. */
@@ -66,13 +75,14 @@ export class Launcher {
     writer: LogWriter | Promise<LogWriter>,
     watches: readonly Step[] = [],
   ): Launch {
-    const { planning, continuity: conversations, refusals, running, clock } = this.#options;
+    const { planning, continuity: conversations, refusals, running, clock, queue } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
     const modelUid = turn.modelUid as ModelUid;
     const steps = [refusals.watch(modelUid), ...watches, ...stepsOf(planning, turn)];
     const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents tell no limits
-    const open = async () => watched;
+    const gated = queue.gate(turn, watched);
+    const open = async () => gated;
     return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };
   }
 

@@ -10,7 +10,7 @@ import type { Runner } from "../run/runner.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "../turns.ts";
 import { failedSeries } from "./failed-series.ts";
 import { refuseConflict, type Twins, twinsOf } from "./join.ts";
-import type { Launcher } from "./launcher.ts";
+import type { Launcher, PreparedTurn } from "./launcher.ts";
 import { refuseRepeat } from "./refuse-repeat.ts";
 import { begunElsewhere } from "./same-moment.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
@@ -97,6 +97,18 @@ export class Starting {
   async #begun(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
     const { launcher } = this.#options;
     const prepared = await launcher.prepare(asked, signal);
+    let isBegun = false;
+    try {
+      const started = await this.#launched(prepared, asked, signal);
+      isBegun = started.turnId === prepared.turn.turnId;
+      return started;
+    } finally {
+      if (!isBegun) prepared.withdraw();
+    }
+  }
+
+  async #launched(prepared: PreparedTurn, asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+    const { launcher } = this.#options;
     const stored = Promise.withResolvers<LogWriter>();
     const launch = launcher.launch(prepared, stored.promise);
     const decided = this.#stored(prepared.turn);

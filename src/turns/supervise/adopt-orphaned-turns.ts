@@ -6,6 +6,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { Claimed, StoreHousekeeping, TurnRecord, TurnWriting } from "../../log/store.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Planning } from "../run/turn-plan.ts";
+import type { TurnQueue } from "../start/turn-queue.ts";
 import { adopt } from "./adopt.ts";
 import { orphanedTurns } from "./orphaned-turns.ts";
 import type { RunningTurns } from "./running-turns.ts";
@@ -20,6 +21,7 @@ export interface AdoptionOptions extends Planning {
   readonly owner: string;
   readonly ownerIsGone?: (owner: string) => boolean;
   readonly running: RunningTurns;
+  readonly queue: TurnQueue;
   readonly runOptions: (turnId: TurnId) => RunOptions;
   readonly events: EventSink<TurnLifecycle>;
   /** Turns that this process claimed while the store failed, so that it could not go on with them: they are tried again. */
@@ -48,9 +50,9 @@ export async function adoptOrphanedTurns(options: AdoptionOptions, signal: Abort
 
 /** A turn whose log cannot be trusted ends as failed: nobody could go on from it. One that cannot be read now is left as it is. */
 async function goOnWith(claimed: Claimed, options: AdoptionOptions): ReturnType<typeof adopt> {
-  const { backends, clock, runOptions } = options;
+  const { backends, clock, runOptions, queue } = options;
   try {
-    return await adopt(claimed, { backends, planning: options, clock, run: runOptions(claimed.record.turnId) });
+    return await adopt(claimed, { backends, planning: options, clock, run: runOptions(claimed.record.turnId), queue });
   } catch (error) {
     if (isDegraded(error)) throw error;
     await claimed.writer.append([{ type: "failed", error: toMillraceError(error).toRecord() }], clock.now());

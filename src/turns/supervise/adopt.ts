@@ -9,6 +9,7 @@ import { answerOf, reconcile } from "../run/reconcile.ts";
 import { Runner } from "../run/runner.ts";
 import { exchangeOf } from "../run/turn-exchange.ts";
 import { continuedPromptOf, type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
+import type { TurnQueue } from "../start/turn-queue.ts";
 
 /** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
 const waitForIdeMs = 60_000;
@@ -19,6 +20,7 @@ export interface AdoptOptions {
   readonly planning: Planning;
   readonly clock: Clock;
   readonly run: RunOptions;
+  readonly queue: TurnQueue;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function adopt(
   { record, writer, readAll }: Claimed,
   options: AdoptOptions,
 ): Promise<{ readonly runner: Runner; readonly cleanUp: () => Promise<void> }> {
-  const { backends, planning, clock } = options;
+  const { backends, planning, clock, queue } = options;
   const events = await readAll();
   const logged = answerOf(events);
   const started = events.find((event) => event.type === "started");
@@ -43,13 +45,13 @@ export async function adopt(
     const backend = await whenThere(find, clock, signal);
     begun = true;
     const asked = { backend, prompt: prompt(), run: options.run };
-    if (started === undefined) return exchangeOf(planning, record, asked);
+    if (started === undefined) return queue.gate(record, exchangeOf(planning, record, asked), "left");
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
     // the whole answer again: steps have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep } = started;
     const answered = events.some((event) => event.type !== "started");
     const from = { cascadeId, answered, ...(fromStep === undefined ? {} : { fromStep }) };
-    return exchangeOf(planning, record, { ...asked, from });
+    return queue.gate(record, exchangeOf(planning, record, { ...asked, from }), answered ? "answered" : "asked");
   };
   const steps = [...stepsOf(planning, record), reconcile(logged)];
   const runner = new Runner({ writer, state: stateOf(events), open, steps, clock });

@@ -9,6 +9,7 @@ import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import type { Runner } from "../run/runner.ts";
 import type { Planning } from "../run/turn-plan.ts";
+import type { TurnQueue } from "../start/turn-queue.ts";
 import { adoptOrphanedTurns } from "./adopt-orphaned-turns.ts";
 import { archiveOrphanedTrajectories, type TrajectoryNotes } from "./archive-orphaned-trajectories.ts";
 import { keepHouse } from "./housekeeping.ts";
@@ -22,6 +23,7 @@ export interface SupervisorOptions {
   readonly owner: string;
   readonly ownerIsGone?: (owner: string) => boolean;
   readonly readers: Readers;
+  readonly queue: TurnQueue;
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
   readonly trajectoryNotes?: TrajectoryNotes;
   readonly events: EventSink<TurnLifecycle>;

@@ -23,6 +23,8 @@ export interface FinishedTurn {
   /** The client's product name, without its version. */
   readonly client: string | undefined;
   readonly project: string | undefined;
+  /** The name of the key that asked; absent where nobody noted it. */
+  readonly key?: string;
   /** Whose plan paid: the product that the prompt went to. Undefined for a turn that reached none, and in old logs. */
   readonly ide: IdeVariant | undefined;
   readonly tokenSource: TokenSource;

@@ -6,7 +6,7 @@ import type { Resumption } from "./resumption.ts";
 import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
 
 /** By what spending is told apart. Days are those of the time zone that the caller names. */
-export const spendDimensions = ["model", "client", "project", "dialect", "day"] as const;
+export const spendDimensions = ["model", "client", "project", "key", "dialect", "day"] as const;
 export type SpendDimension = (typeof spendDimensions)[number];
 
 export interface SpendQuery {

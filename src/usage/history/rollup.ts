@@ -50,7 +50,14 @@ export function openRollup(db: DatabaseSync): Rollup {
       const bucket = Math.floor(turn.endedAtMs / bucketMs);
       const added = sumsOf(turn);
       const values = sums.map((column) => added[column]);
-      const keys = { all: "", model: turn.model, client: turn.client, project: turn.project, dialect: turn.dialect };
+      const keys = {
+        all: "",
+        model: turn.model,
+        client: turn.client,
+        project: turn.project,
+        key: turn.key,
+        dialect: turn.dialect,
+      };
       for (const [dimension, key] of Object.entries(keys)) upsert.run(dimension, bucket, key ?? "", ...values);
     },
     spend({ by, sinceMs, untilMs, timeZone }) {

@@ -56,6 +56,13 @@ const migrations: readonly string[] = [
     PRIMARY KEY (model, since_ms)
   ) WITHOUT ROWID;
   `,
+  // Turns from before keys had names count as "not told", so that the sums by key are whole.
+  `
+  ALTER TABLE usage_turns ADD COLUMN key TEXT;
+  INSERT INTO usage_rollup SELECT 'key', bucket, '', turns, finished, failed, cancelled, prompt_tokens, completion_tokens,
+    thinking_tokens, cached_prompt_tokens, estimated_turns, estimated_tokens, unknown_turns, credits_hundredths,
+    credits_known_turns, duration_ms, first_token_ms, first_token_turns FROM usage_rollup WHERE dimension = 'all';
+  `,
 ];
 
 /** Length of a rollup's bucket. */

@@ -135,7 +135,8 @@ describe("the usage history", () => {
           turns.reduce((sum, part) => sum + part.promptTokens, 0),
           turns.reduce((sum, part) => sum + (part.creditsHundredths ?? 0), 0),
         ];
-        for (const by of ["model", "client", "project", "dialect", "day"] as const) expect(total(by)).toEqual(expected);
+        for (const by of ["model", "client", "project", "key", "dialect", "day"] as const)
+          expect(total(by)).toEqual(expected);
         memory.close();
       }),
       { numRuns: 25 },
@@ -251,13 +252,15 @@ describe("calls of tools", () => {
     history.close();
     const older = new DatabaseSync(file);
     older.exec(
-      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DELETE FROM usage_schema WHERE version > 1",
+      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 1",
     );
     older.close();
     history = openHistory({ file, keepDays: 400 });
     calls("turn_2", "model-a", now);
     expect(history.toolCalls(0, now + 1)).toHaveLength(1);
     expect(history.turn("turn_1")).toBeDefined();
+    const byKey = history.spend({ sinceMs: 0, untilMs: now + 1, by: "key", timeZone: "UTC" });
+    expect(byKey).toMatchObject([{ key: undefined, turns: 1 }]);
   });
 });
 
@@ -294,7 +297,7 @@ describe("a store that cannot be used", () => {
     history.close();
     const other = new DatabaseSync(file);
     other.exec(
-      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DELETE FROM usage_schema WHERE version > 2",
+      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
     );
     other.close();
     history = openHistory({ file, keepDays: 400 });

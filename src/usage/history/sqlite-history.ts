@@ -78,6 +78,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
       ...turn,
       client: turn.client ?? null,
       project: turn.project ?? null,
+      key: turn.key ?? null,
       ide: turn.ide ?? null,
       creditsHundredths: turn.creditsHundredths ?? null,
       firstTokenMs: turn.firstTokenMs ?? null,
@@ -185,10 +186,10 @@ function prepare(db: DatabaseSync) {
     insertTurn: db.prepare(
       `INSERT INTO usage_turns (turn_id, started_at_ms, ended_at_ms, model, dialect, client, project, ide, token_source,
          prompt_tokens, completion_tokens, thinking_tokens, cached_prompt_tokens, credits_hundredths, first_token_ms,
-         outcome, reason, plan_window, plan_before)
+         outcome, reason, plan_window, plan_before, key)
        VALUES (:turnId, :startedAtMs, :endedAtMs, :model, :dialect, :client, :project, :ide, :tokenSource,
          :promptTokens, :completionTokens, :thinkingTokens, :cachedPromptTokens, :creditsHundredths, :firstTokenMs,
-         :outcome, :reason, :planWindow, :planBefore) ON CONFLICT DO NOTHING`,
+         :outcome, :reason, :planWindow, :planBefore, :key) ON CONFLICT DO NOTHING`,
     ),
     insertSnapshot: db.prepare(
       `INSERT INTO usage_snapshots (ide, read_at_ms, build, shape, plan_name, windows, raw)
@@ -251,6 +252,7 @@ function turnOf(row: Row): TurnUse {
     dialect: String(row["dialect"]),
     client: text("client"),
     project: text("project"),
+    ...(row["key"] === null ? {} : { key: String(row["key"]) }),
     ide: text("ide") as IdeVariant | undefined, // written from a turn, as those below
     tokenSource: row["token_source"] as TurnUse["tokenSource"],
     promptTokens: Number(row["prompt_tokens"]),

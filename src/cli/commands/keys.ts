@@ -1,0 +1,167 @@
+import { MillraceError } from "../../base/errors.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { createKey, type KeyRecord, readKeys, revokeKey, rotateKey } from "../keys/keys-file.ts";
+import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
+import { flag, integer, text, texts } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { type Column, printTable } from "../terminal/table.ts";
+
+const json = flag("print JSON");
+const nameArgument = { name: "name", summary: "what the key is called", required: true, variadic: false } as const;
+
+const createCommand = defineCommand({
+  name: "create",
+  summary: "Make a key for somebody else, and print it this once",
+  description:
+    "Only a hash of the key is kept, so it can never be shown again. A gateway that runs knows the key at once. Whoever has it starts turns within its limits, and sees only those.",
+  group: "Set up",
+  arguments: [nameArgument],
+  options: {
+    model: texts("a model that it may use; any model without this option", "<model>"),
+    api: texts("an API that it may use (openai-chat, anthropic-messages, ...); any API without this option", "<api>"),
+    budget: text('how much it may use: "50 turns/day", "2000000 tokens/month", "12.5 credits/day"', "<budget>"),
+    maxTurns: integer("how many turns of it may run at the same time; the others wait", "<number>", {
+      min: 1,
+      max: 10_000,
+      initial: undefined,
+    }),
+    expires: text("when it ends: 30d, or the last day such as 2027-01-31", "<time>", { defaultText: "never" }),
+    json,
+  },
+  examples: [
+    ["millrace keys create ci --budget '200 turns/day' --expires 90d", "for a build server"],
+    ["millrace keys create ada --model claude-sonnet-4.6 --api anthropic-messages", "for one model and one API"],
+  ],
+  async run({ options, args }, { io, out, settings }) {
+    const nowMs = io.clock.now();
+    const name = nameOf(args);
+    const key = createKey(
+      settings.keysFile,
+      name,
+      {
+        models: [...options.model],
+        apis: parseApis(options.api),
+        ...(options.budget === undefined ? {} : { budget: parseBudget(options.budget) }),
+        ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
+        ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
+      },
+      nowMs,
+    );
+    if (options.json) return out.json({ name, key: key.reveal() });
+    out.line(key.reveal());
+    out.note("Keep it now: only its hash is stored.");
+  },
+});
+
+const listCommand = defineCommand({
+  name: "list",
+  summary: "List the keys, with what each may",
+  group: "Look",
+  options: {
+    all: flag("show revoked keys too"),
+    wide: flag("show every column, however narrow the terminal is"),
+    json,
+  },
+  examples: [["millrace keys list", "those that work, and those that have expired"]],
+  async run({ options }, { io, out, settings }) {
+    const nowMs = io.clock.now();
+    const keys = readKeys(settings.keysFile).filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
+    if (options.json) return out.json({ data: keys.map((key) => shown(key, nowMs)) });
+    if (keys.length === 0) {
+      out.line("There is no key beside the owner's.");
+      out.note("`millrace keys create <name>` makes one.");
+      return;
+    }
+    const columns: readonly Column[] = [
+      { title: "name", whole: true },
+      { title: "state" },
+      { title: "budget", drop: 1 },
+      { title: "at once", drop: 3, align: "right" },
+      { title: "models", drop: 2 },
+      { title: "APIs", drop: 3 },
+      { title: "expires", drop: 4 },
+    ];
+    const rows = keys.map((key) => [
+      key.name,
+      stateOf(key, nowMs),
+      spellBudget(key) ?? "",
+      key.maxTurns === undefined ? "" : String(key.maxTurns),
+      key.models.join(", "),
+      key.apis.join(", "),
+      key.expiresAtMs === undefined ? "" : new Date(key.expiresAtMs).toISOString().slice(0, 16).replace("T", " "),
+    ]);
+    printTable(columns, rows, out, options.wide);
+  },
+});
+
+const revokeCommand = defineCommand({
+  name: "revoke",
+  summary: "End a key: it opens nothing from the next request on",
+  group: "Set up",
+  arguments: [nameArgument],
+  options: { json },
+  examples: [["millrace keys revoke ci", "the history keeps its name"]],
+  async run({ options, args }, { io, out, settings }) {
+    const name = nameOf(args);
+    revokeKey(settings.keysFile, name, io.clock.now());
+    if (options.json) out.json({ name, revoked: true });
+    else out.line(`The key ${name} opens nothing any more. Answers that run go on.`);
+  },
+});
+
+const rotateCommand = defineCommand({
+  name: "rotate",
+  summary: "Give a key a new value, and print it this once",
+  description: "The old value stops working at once. The turns of the key, its limits and what it has used stay.",
+  group: "Set up",
+  arguments: [nameArgument],
+  options: { json },
+  examples: [["millrace keys rotate ci", "after its value was seen by others"]],
+  async run({ options, args }, { out, settings }) {
+    const name = nameOf(args);
+    const key = rotateKey(settings.keysFile, name);
+    if (options.json) return out.json({ name, key: key.reveal() });
+    out.line(key.reveal());
+    out.note("Keep it now: only its hash is stored. The old value no longer works.");
+  },
+});
+
+/** `millrace keys`: keys for others, beside the owner's. It works on their file, with or without a gateway. */
+export const keysCommand = defineCommand({
+  ...outlines.keys,
+  options: {},
+  subcommands: [createCommand, listCommand, revokeCommand, rotateCommand],
+  examples: [["millrace keys create ci --budget '200 turns/day'", "a key for a build server"]],
+  run: (_, context: CommandContext) =>
+    listCommand.run({ options: { all: false, wide: false, json: false }, args: [] }, context),
+});
+
+function nameOf([name]: readonly string[]): string {
+  if (name === undefined) throw new MillraceError("invalid_request", "The name of the key is missing.");
+  return name;
+}
+
+function stateOf({ revokedAtMs, expiresAtMs = Infinity }: KeyRecord, nowMs: number): "works" | "expired" | "revoked" {
+  if (revokedAtMs !== undefined) return "revoked";
+  return expiresAtMs <= nowMs ? "expired" : "works";
+}
+
+function spellBudget({ budget }: KeyRecord): string | undefined {
+  return budget && `${budget.most} ${budget.unit}/${budget.period}`;
+}
+
+/** A key as JSON; never its hash. */
+function shown(key: KeyRecord, nowMs: number): unknown {
+  const instant = (atMs: number | undefined) => (atMs === undefined ? null : new Date(atMs).toISOString());
+  return {
+    name: key.name,
+    state: stateOf(key, nowMs),
+    created_at: instant(key.createdAtMs),
+    expires_at: instant(key.expiresAtMs),
+    revoked_at: instant(key.revokedAtMs),
+    budget: spellBudget(key) ?? null,
+    models: key.models,
+    apis: key.apis,
+    max_turns: key.maxTurns ?? null,
+  };
+}

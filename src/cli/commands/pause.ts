@@ -1,0 +1,35 @@
+import { defineCommand } from "../command.ts";
+import { pause, readPause, resume } from "../gateway-process/pause-file.ts";
+import { flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+
+const options = { json: flag("print JSON") };
+
+/** `millrace pause`: the kill switch. It writes a file that every gateway of this folder looks for before each prompt. */
+export const pauseCommand = defineCommand({
+  ...outlines.pause,
+  description:
+    "No gateway of this user sends a prompt from now on, also not after a restart. A new request is refused; one that waits in the queue waits on. Answers that run go on, and those that are there can be read.",
+  options,
+  examples: [["millrace pause", "at once; `millrace resume` ends it"]],
+  run({ options: { json } }, { io, out, settings }) {
+    pause(settings.pauseFile, io.clock.now());
+    const sinceMs = readPause(settings.pauseFile)?.sinceMs;
+    if (json) out.json({ paused: true, since: sinceMs === undefined ? null : new Date(sinceMs).toISOString() });
+    else out.line("Paused: no prompt is sent until `millrace resume`. Answers that run go on.");
+    return Promise.resolve();
+  },
+});
+
+export const resumeCommand = defineCommand({
+  ...outlines.resume,
+  description: "Requests are served again. What waited in the queue goes on within a second.",
+  options,
+  examples: [["millrace resume", "after `millrace pause`"]],
+  run({ options: { json } }, { out, settings }) {
+    const wasPaused = resume(settings.pauseFile);
+    if (json) out.json({ paused: false, was_paused: wasPaused });
+    else out.line(wasPaused ? "Prompts are sent again." : "Nothing was paused.");
+    return Promise.resolve();
+  },
+});

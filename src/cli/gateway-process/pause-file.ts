@@ -1,0 +1,52 @@
+import { readFileSync, statSync } from "node:fs";
+import { MillraceError } from "../../base/errors.ts";
+import { removeIfThere, replaceFileSync } from "../../base/node/replace-file.ts";
+import type { Admission } from "../../turns/start/admission.ts";
+
+/** Since when no prompt may be sent. */
+export interface Pause {
+  /** Undefined where the file does not say. */
+  readonly sinceMs: number | undefined;
+}
+
+/** The pause that the user asked for; undefined while there is none. A file that cannot be read is a pause too. */
+export function readPause(file: string): Pause | undefined {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
+  try {
+    const sinceMs = Date.parse(readFileSync(file, "utf8").trim());
+    return { sinceMs: Number.isNaN(sinceMs) ? undefined : sinceMs };
+  } catch {
+    return { sinceMs: undefined };
+  }
+}
+
+/** Pauses every gateway of this folder, now and after each start. Nothing happens if it is paused. */
+export function pause(file: string, nowMs: number): void {
+  if (readPause(file) === undefined) replaceFileSync(file, `${new Date(nowMs).toISOString()}\n`);
+}
+
+/** Ends the pause. False if there was none. Throws where the file stays. */
+export function resume(file: string): boolean {
+  const wasPaused = readPause(file) !== undefined;
+  removeIfThere(file);
+  if (readPause(file) === undefined) return wasPaused;
+  throw new MillraceError("degraded", `The file ${file} cannot be removed: the gateway stays paused.`, {
+    hint: "Remove it yourself.",
+  });
+}
+
+/**
+ * The same admission, which admits nothing while `isPaused`. A request is refused and does not wait: nobody knows how long a pause
+ * lasts, and a client that hears nothing cannot tell its user why.
+ */
+export function pausable(isPaused: () => boolean, admission: Admission): Admission {
+  return {
+    admit(turn) {
+      if (!isPaused()) return admission.admit(turn);
+      throw new MillraceError("unavailable", "Millrace is paused by its owner: no prompt is sent.", {
+        hint: "`millrace resume` ends the pause. Answers that are there can still be read.",
+        retryAfterMs: 60_000,
+      });
+    },
+  };
+}

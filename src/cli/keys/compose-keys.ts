@@ -1,0 +1,45 @@
+import type { Clock } from "../../base/clock.ts";
+import type { EventSource } from "../../base/emitter.ts";
+import type { Secret } from "../../base/secret.ts";
+import { callerDigest } from "../../gateway/http/guard.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
+import type { Admission } from "../../turns/start/admission.ts";
+import type { UsageHistory } from "../../usage/history/history.ts";
+import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
+import { keyAdmission } from "./key-admission.ts";
+import { KeyBudgets } from "./key-budget.ts";
+
+/** The keys of a gateway: who has them, what they are called, and what their turns may. */
+export interface ComposedKeys extends IssuedKeys {
+  readonly admission: Admission;
+  /** What the key of a caller is called; undefined where nobody knows it. */
+  nameOf(caller: string): string | undefined;
+}
+
+export interface KeyParts {
+  readonly key: Secret;
+  readonly keysFile: string;
+  readonly clock: Clock;
+  readonly log: GatewayLog;
+  readonly events: EventSource<TurnLifecycle>;
+  readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
+  /** What a model's UID is called. */
+  readonly nameOf: (uid: string) => string;
+}
+
+export function composeKeys({ key, keysFile, clock, log, events, history, nameOf }: KeyParts): ComposedKeys {
+  const onProblem = ({ message }: Error) => log.write("error", "keys_unusable", { why: message });
+  const keys = openIssuedKeys({ file: keysFile, clock, onProblem });
+  const budgets = new KeyBudgets({ history, clock });
+  events.on("turn_adopted", ({ caller, turnId }) => {
+    const adopted = keys.keyOf(caller);
+    if (adopted !== undefined) budgets.count(adopted, turnId);
+  });
+  const owner = callerDigest(key);
+  return {
+    ...keys,
+    admission: keyAdmission({ keys, budgets, nameOf }),
+    nameOf: (caller) => (caller === owner ? "owner" : keys.keyOf(caller)?.name),
+  };
+}

@@ -1,0 +1,155 @@
+import { expect, test } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { NewTurn } from "../../log/store.ts";
+import { turnFake } from "../../usage/history/history.fake.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { keyAdmission } from "./key-admission.ts";
+import { KeyBudgets, periodAt } from "./key-budget.ts";
+import type { KeyLimits, KeyRecord } from "./keys-file.ts";
+import { parseApis, parseBudget, parseExpiry } from "./parse-limits.ts";
+
+const noon = new Date(2026, 10, 22, 12).getTime();
+
+function admission(limits: Partial<KeyLimits>) {
+  const clock = new FakeClock(noon);
+  const history = openHistory({ file: ":memory:", keepDays: 400 });
+  const key: KeyRecord = { id: "1", name: "ci", createdAtMs: 0, salt: "s", hash: "", models: [], apis: [], ...limits };
+  let degradedBy: MillraceError | undefined;
+  const budgets = new KeyBudgets({
+    history: {
+      spend: history.spend,
+      turn: history.turn,
+      get degradedBy() {
+        return degradedBy;
+      },
+    },
+    clock,
+  });
+  const { admit } = keyAdmission({
+    keys: { keyOf: (caller) => (caller === "ci" ? key : undefined) },
+    budgets,
+    nameOf: (uid) => (uid === "uid-sonnet" ? "claude-sonnet-4.6" : uid),
+  });
+  let turns = 0;
+  const turn = (part: Partial<NewTurn> = {}) =>
+    ({
+      turnId: `turn_${++turns}` as TurnId,
+      caller: "ci",
+      dialect: "openai-chat",
+      modelUid: "uid-sonnet",
+      request: { model: "sonnet" },
+      ...part,
+    }) as NewTurn; // what is looked at
+  const end = (turnId: string, used: Partial<Parameters<typeof turnFake>[0]> = {}) =>
+    history.addTurn(turnFake({ turnId, endedAtMs: clock.now(), key: "ci", ...used }));
+  const fail = (error: MillraceError | undefined) => (degradedBy = error);
+  return { admit, turn, end, fail, clock, budgets, key };
+}
+
+test("a key is held to its models, by name, UID or the name that was asked for, and to its APIs", () => {
+  for (const model of ["claude-sonnet-4.6", "uid-sonnet", "sonnet", "Claude-Sonnet-4.6"])
+    expect(() => admission({ models: [model] }).admit(admission({}).turn())).not.toThrow();
+  const other = admission({ models: ["opus"], apis: ["anthropic-messages"] });
+  expect(() => other.admit(other.turn({ dialect: "anthropic-messages" }))).toThrow(
+    expect.objectContaining({
+      code: "model_not_allowed",
+      message: expect.stringContaining("claude-sonnet-4.6"),
+      hint: "It may use: opus.",
+    }),
+  );
+  expect(() => other.admit(other.turn({ modelUid: "opus" }))).toThrow(/may not use this API \(openai-chat\)/);
+  expect(() => other.admit(other.turn({ caller: "the owner" }))).not.toThrow();
+});
+
+test("a budget of turns counts those that ended and those that run, and a refusal names the reset", () => {
+  const { admit, turn, end } = admission({ budget: { most: 3, unit: "turns", period: "day" } });
+  end("turn_before");
+  admit(turn());
+  const withdraw = admit(turn());
+  const midnight = new Date(2026, 10, 23).getTime();
+  expect(() => admit(turn())).toThrow(
+    expect.objectContaining({
+      code: "quota_exhausted",
+      message: "The key ci has used its 3 turns for today.",
+      hint: expect.stringContaining(new Date(midnight).toISOString()),
+      resetsAtMs: midnight,
+    }),
+  );
+  withdraw();
+  expect(() => admit(turn())).not.toThrow();
+});
+
+test("a turn that ended is counted once, and another key's not at all", () => {
+  const { admit, turn, end } = admission({ budget: { most: 2, unit: "turns", period: "day" } });
+  const first = turn();
+  admit(first);
+  end(first.turnId);
+  end("turn_of_another", { key: "ada" });
+  end("turn_of_the_owner", { key: "owner" });
+  expect(() => admit(turn())).not.toThrow();
+  expect(() => admit(turn())).toThrow();
+});
+
+test("a budget begins anew at the local midnight, or on the first of the month", async () => {
+  for (const [period, ms] of [
+    ["day", 12 * 3_600_000],
+    ["month", 8.5 * 86_400_000],
+  ] as const) {
+    const { admit, turn, end, clock } = admission({ budget: { most: 1, unit: "turns", period } });
+    end("turn_before");
+    expect(() => admit(turn())).toThrow();
+    await clock.advance(ms - 1);
+    expect(() => admit(turn())).toThrow();
+    await clock.advance(1);
+    expect(() => admit(turn())).not.toThrow();
+  }
+  expect(periodAt("month", noon)).toEqual({
+    sinceMs: new Date(2026, 10, 1).getTime(),
+    untilMs: new Date(2026, 11, 1).getTime(),
+  });
+});
+
+test("tokens and credits are counted once a turn has ended", () => {
+  const tokens = admission({ budget: { most: 125, unit: "tokens", period: "month" } });
+  tokens.end("a", { promptTokens: 100, completionTokens: 20, thinkingTokens: 4 });
+  expect(() => tokens.admit(tokens.turn())).not.toThrow();
+  tokens.end("b", { promptTokens: 1, completionTokens: 0, thinkingTokens: 0 });
+  expect(() => tokens.admit(tokens.turn())).toThrow(/used its 125 tokens for this month/);
+  const credits = admission({ budget: { most: 1.5, unit: "credits", period: "day" } });
+  credits.end("a", { creditsHundredths: 149 });
+  expect(() => credits.admit(credits.turn())).not.toThrow();
+  credits.end("b", { creditsHundredths: 1 });
+  expect(() => credits.admit(credits.turn())).toThrow(/used its 1.5 credits for today/);
+});
+
+test("a turn that an earlier process began counts as well", () => {
+  const { admit, turn, budgets, key } = admission({ budget: { most: 1, unit: "turns", period: "day" } });
+  budgets.count(key, "turn_adopted" as TurnId);
+  expect(() => admit(turn())).toThrow(expect.objectContaining({ code: "quota_exhausted" }));
+});
+
+test("while the history fails, a key with a budget has to wait, and one without is served", () => {
+  const limited = admission({ budget: { most: 5, unit: "turns", period: "day" } });
+  limited.fail(new MillraceError("degraded", "The disk is full."));
+  expect(() => limited.admit(limited.turn())).toThrow(expect.objectContaining({ code: "unavailable" }));
+  limited.fail(undefined);
+  expect(() => limited.admit(limited.turn())).not.toThrow();
+  const free = admission({});
+  free.fail(new MillraceError("degraded", "The disk is full."));
+  expect(() => free.admit(free.turn())).not.toThrow();
+});
+
+test("limits are read as people write them", () => {
+  expect(parseBudget("50 turns/day")).toEqual({ most: 50, unit: "turns", period: "day" });
+  expect(parseBudget("2_000_000 tokens per month")).toEqual({ most: 2_000_000, unit: "tokens", period: "month" });
+  expect(parseBudget("1 turn a day")).toEqual({ most: 1, unit: "turns", period: "day" });
+  for (const wrong of ["50", "0 turns/day", "5 prompts/day", "5 turns/year", "-1 turns/day"])
+    expect(() => parseBudget(wrong)).toThrow(/is not a budget/);
+  expect(parseExpiry("30d", noon)).toBe(noon + 30 * 86_400_000);
+  expect(parseExpiry("2026-11-22", noon)).toBe(new Date(2026, 10, 23).getTime());
+  for (const wrong of ["2026-11-21", "2026-02-31", "soon", "0"]) expect(() => parseExpiry(wrong, noon)).toThrow();
+  expect(parseApis(["idempotent"])).toEqual(["idempotent"]);
+  expect(() => parseApis(["soap"])).toThrow(/not an API/);
+});

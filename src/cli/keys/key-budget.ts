@@ -1,0 +1,99 @@
+import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { Spend, UsageHistory } from "../../usage/history/history.ts";
+import type { Budget, KeyRecord } from "./keys-file.ts";
+
+const longestMs = 86_400_000;
+
+export interface KeyBudgetsOptions {
+  readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
+  readonly clock: Pick<Clock, "now">;
+}
+
+/** What keys have left of their budgets. What has ended is in the usage history; what runs is held here until it is there too. */
+export class KeyBudgets {
+  readonly #options: KeyBudgetsOptions;
+  readonly #held = new Map<string, Map<TurnId, number>>();
+
+  constructor(options: KeyBudgetsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Counts a turn that is about to start. Check and count are one step: of two requests at once, only one gets the last turn. The
+   * returned function takes it back, for a turn that does not start after all.
+   *
+   * @throws MillraceError `quota_exhausted` where the budget is used up, `unavailable` where the history cannot be read.
+   */
+  hold(key: KeyRecord, turnId: TurnId): () => void {
+    const held = this.#heldOf(key.id);
+    if (key.budget !== undefined) this.#check(key, key.budget, held.size);
+    held.set(turnId, this.#options.clock.now());
+    return () => held.delete(turnId);
+  }
+
+  /** Counts a turn that runs already: an earlier process started it. */
+  count(key: KeyRecord, turnId: TurnId): void {
+    this.#heldOf(key.id).set(turnId, this.#options.clock.now());
+  }
+
+  #check({ name }: KeyRecord, { most, unit, period }: Budget, running: number): void {
+    const nowMs = this.#options.clock.now();
+    const { sinceMs, untilMs } = periodAt(period, nowMs);
+    const used = usedOf(this.#spent(name, sinceMs, nowMs + 1), unit) + (unit === "turns" ? running : 0);
+    if (used < most) return;
+    const per = period === "day" ? "today" : "this month";
+    throw new MillraceError("quota_exhausted", `The key ${name} has used its ${most} ${unit} for ${per}.`, {
+      hint: `Its budget begins anew at ${new Date(untilMs).toISOString()}. The owner of the gateway can give it a larger one.`,
+      resetsAtMs: untilMs,
+      retryAfterMs: untilMs - nowMs,
+    });
+  }
+
+  #spent(name: string, sinceMs: number, untilMs: number): Spend | undefined {
+    const { history } = this.#options;
+    try {
+      if (history.degradedBy !== undefined) throw history.degradedBy; // what ended since is not in it
+      const rows = history.spend({ sinceMs, untilMs, by: "key", timeZone: "UTC" });
+      return rows.find(({ key }) => key === name);
+    } catch (cause) {
+      throw new MillraceError("unavailable", "What this key has used of its budget cannot be read now.", {
+        hint: "Try again in a moment. A key without a budget, such as the owner's, is served meanwhile.",
+        retryAfterMs: 5_000,
+        cause,
+      });
+    }
+  }
+
+  /** The turns of a key that the history does not have yet. */
+  #heldOf(id: string): Map<TurnId, number> {
+    const { history, clock } = this.#options;
+    const held = this.#held.get(id) ?? new Map<TurnId, number>();
+    this.#held.set(id, held);
+    for (const [turnId, atMs] of held)
+      if (atMs + longestMs < clock.now() || history.turn(turnId) !== undefined) held.delete(turnId);
+    return held;
+  }
+}
+
+/** The day or month that an instant lies in, of this machine's time zone. */
+export function periodAt(
+  period: Budget["period"],
+  atMs: number,
+): { readonly sinceMs: number; readonly untilMs: number } {
+  const at = new Date(atMs);
+  const [year, month, day] = [at.getFullYear(), at.getMonth(), at.getDate()];
+  const [from, to] =
+    period === "day"
+      ? [new Date(year, month, day), new Date(year, month, day + 1)]
+      : [new Date(year, month, 1), new Date(year, month + 1, 1)];
+  return { sinceMs: from.getTime(), untilMs: to.getTime() };
+}
+
+function usedOf(spend: Spend | undefined, unit: Budget["unit"]): number {
+  if (spend === undefined) return 0;
+  if (unit === "turns") return spend.turns;
+  if (unit === "credits") return spend.creditsHundredths / 100;
+  return spend.promptTokens + spend.completionTokens + spend.thinkingTokens;
+}

@@ -1,0 +1,195 @@
+import { bestEffort } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { NewTurn } from "../../log/store.ts";
+import type { Exchange } from "../run/exchange.ts";
+
+/** How often it is looked whether the gateway goes on, while turns wait for that; ms. A row of docs/retries.md. */
+const lookAgainMs = 1_000;
+
+/** Where a turn stands in the queue: 1 is next. */
+export interface Place {
+  readonly position: number;
+  readonly of: number;
+}
+
+export interface TurnLimits {
+  /** How many turns may run at the same time in one IDE or agent; any number without it. */
+  readonly mostTurns?: number | undefined;
+  /** How many of one caller may. */
+  readonly mostOf?: ((caller: string) => number | undefined) | undefined;
+  /** Whether no prompt may be sent now. */
+  readonly isPaused?: (() => boolean) | undefined;
+}
+
+export interface TurnQueueOptions extends TurnLimits {
+  readonly clock: Clock;
+  /** Whether somebody reads the turn: a turn that nobody reads keeps its place, and lets others pass. */
+  readonly isRead: (turnId: TurnId) => boolean;
+}
+
+/**
+ * How far a turn has come: its prompt was not sent, may have been sent, or is being answered. `left`: an earlier process left it,
+ * and its prompt was not sent.
+ */
+export type Stage = "new" | "left" | "asked" | "answered";
+
+type Queued = Pick<NewTurn, "turnId" | "caller" | "modelUid" | "graceMs">;
+
+interface Waiter {
+  readonly turn: Queued;
+  readonly stage: Stage;
+  readonly lane: string;
+  readonly admit: () => void;
+}
+
+/**
+ * Lets as many turns run as the limits say; the others wait before their prompt is sent. A free place goes to the caller with the
+ * fewest running turns, then to the one that was served longest ago, then to who came first: one caller with many turns holds
+ * nobody up.
+ */
+export class TurnQueue {
+  readonly #options: TurnQueueOptions;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Waiter>();
+  readonly #running = new Set<Waiter>();
+  /** When each caller was served last, as a number that grows; callers without turns are forgotten. */
+  readonly #servedAt = new Map<string, number>();
+  #served = 0;
+  #order: readonly Waiter[] | undefined;
+  #looking = false;
+
+  constructor(options: TurnQueueOptions) {
+    this.#options = options;
+  }
+
+  /** The exchange, once it is its turn. One that is stopped before that sends nothing. */
+  gate(turn: Queued, exchange: Exchange, stage: Stage = "new"): Exchange {
+    return async (deliver, signal) => {
+      const leave = await this.#enter(turn, stage, signal);
+      try {
+        if (signal.aborted && signal.reason === "detach") return;
+        await exchange(deliver, signal); // also when it was cancelled: it frees what it holds, and sends nothing
+      } finally {
+        leave();
+      }
+    };
+  }
+
+  /** Undefined for a turn that does not wait. */
+  placeOf(turnId: TurnId): Place | undefined {
+    const index = this.#ordered().findIndex(({ turn }) => turn.turnId === turnId);
+    return index < 0 ? undefined : { position: index + 1, of: this.#waiting.size };
+  }
+
+  /** Lets run who may, now that somebody came or left. */
+  pump(): void {
+    if (this.#waiting.size === 0) return;
+    for (const waiter of this.#ordered()) if (this.#mayRun(waiter) && this.#isWanted(waiter)) this.#run(waiter);
+    if (this.#waiting.size > 0 && this.#options.isPaused?.() === true) void this.#untilResumed();
+  }
+
+  async #enter(turn: Queued, stage: Stage, signal: AbortSignal): Promise<() => void> {
+    const admitted = Promise.withResolvers<void>();
+    const waiter: Waiter = { turn, stage, lane: laneOf(turn.modelUid), admit: admitted.resolve };
+    const leave = () => {
+      this.#order = undefined;
+      this.#waiting.delete(waiter);
+      this.#running.delete(waiter);
+      this.#forget(turn.caller);
+      this.pump();
+    };
+    if (signal.aborted) return leave;
+    this.#waiting.add(waiter);
+    this.#order = undefined;
+    const isNext = this.#ordered().every((other) => other === waiter || !this.#mayRun(other) || !this.#isWanted(other));
+    if (isNext && this.#mayRun(waiter) && this.#isExpected(waiter)) this.#run(waiter);
+    else this.pump();
+    signal.addEventListener("abort", waiter.admit, { once: true });
+    await admitted.promise;
+    signal.removeEventListener("abort", waiter.admit);
+    return leave;
+  }
+
+  #run(waiter: Waiter): void {
+    this.#order = undefined;
+    this.#waiting.delete(waiter);
+    this.#running.add(waiter);
+    this.#servedAt.set(waiter.turn.caller, ++this.#served);
+    waiter.admit();
+  }
+
+  #mayRun({ turn: { caller }, lane, stage }: Waiter): boolean {
+    if (stage === "answered") return true;
+    const { mostTurns, mostOf, isPaused } = this.#options;
+    if (isPaused?.() === true) return false;
+    if (stage === "asked") return true; // it runs upstream already
+    const mostOfCaller = mostOf?.(caller);
+    const inLane = () => [...this.#running].filter((other) => other.lane === lane).length;
+    return (
+      (mostTurns === undefined || inLane() < mostTurns) &&
+      (mostOfCaller === undefined || this.#runningOf(caller) < mostOfCaller)
+    );
+  }
+
+  /** Who asks for a new turn is here, although its reading begins later. Turns that were left wait for those that run upstream. */
+  #isExpected(waiter: Waiter): boolean {
+    const { mostTurns, mostOf } = this.#options;
+    const isLimited = mostTurns !== undefined || mostOf?.(waiter.turn.caller) !== undefined;
+    return waiter.stage !== "left" || !isLimited || this.#isWanted(waiter);
+  }
+
+  #isWanted({ turn: { turnId, graceMs }, stage }: Waiter): boolean {
+    return stage === "asked" || stage === "answered" || graceMs === Infinity || this.#options.isRead(turnId);
+  }
+
+  #runningOf(caller: string): number {
+    return [...this.#running].filter(({ turn }) => turn.caller === caller).length;
+  }
+
+  /** Those that wait, in the order in which they will be served. */
+  #ordered(): readonly Waiter[] {
+    return (this.#order ??= this.#sorted());
+  }
+
+  #sorted(): readonly Waiter[] {
+    const byCaller = [...Map.groupBy(this.#waiting, ({ turn }) => turn.caller)].map(([caller, waiters]) => ({
+      running: this.#runningOf(caller),
+      servedAt: this.#servedAt.get(caller) ?? 0,
+      waiters: waiters.toSorted((a, b) => (a.turn.turnId < b.turn.turnId ? -1 : 1)), // by their age, also those that were left
+    }));
+    const order: Waiter[] = [];
+    for (let at = this.#served; order.length < this.#waiting.size; ) {
+      const next = byCaller
+        .filter(({ waiters }) => waiters.length > 0)
+        .reduce((a, b) => ((b.running - a.running || b.servedAt - a.servedAt) < 0 ? b : a));
+      const waiter = next.waiters.shift();
+      if (waiter === undefined) break;
+      order.push(waiter);
+      next.running++;
+      next.servedAt = ++at;
+    }
+    return order;
+  }
+
+  #forget(caller: string): void {
+    const isHere = [...this.#waiting, ...this.#running].some(({ turn }) => turn.caller === caller);
+    if (!isHere) this.#servedAt.delete(caller);
+  }
+
+  async #untilResumed(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    const { clock, isPaused } = this.#options;
+    while (this.#waiting.size > 0 && isPaused?.() === true) await bestEffort(clock.sleep(lookAgainMs, never));
+    this.#looking = false;
+    this.pump();
+  }
+}
+
+const never = new AbortController().signal;
+
+/** Turns of one IDE or agent: `<agent>/<model>` names an agent, every other model is of the IDE that runs. */
+function laneOf(modelUid: string): string {
+  return modelUid.includes("/") ? (modelUid.split("/", 1)[0] ?? "") : "";
+}

@@ -1,0 +1,79 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { millrace } from "../support/gateway-process.ts";
+import { ask, gateway, model, openai, patience, patienceMs, world } from "../support/world.ts";
+
+/** A turn's summary has the tokens of its end once the history has it. */
+async function untilRecorded(
+  url: string,
+  key: string,
+  turns: number,
+): Promise<readonly { key: string; turns: number }[]> {
+  const signal = patience();
+  for (;;) {
+    const answer = await fetch(`${url}/v1/usage?by=key`, { headers: { authorization: `Bearer ${key}` }, signal });
+    const { data } = (await answer.json()) as { readonly data: readonly { key: string; turns: number }[] };
+    if (data.reduce((sum, row) => sum + row.turns, 0) >= turns) return data;
+  }
+}
+
+describe("keys for others, with real processes", { timeout: patienceMs }, () => {
+  it("open a running gateway within their limits, survive its restart, and end when they are revoked", async () => {
+    const { home, served, ide } = await world({ args: ["--log-level", "info"] });
+    const create = await millrace(
+      ["keys", "create", "ci", "--model", model, "--api", "openai-chat", "--budget", "2 turns/day"],
+      { home },
+    );
+    expect(create).toMatchObject({ code: 0 });
+    const key = create.stdout.trim();
+    expect(readFileSync(join(home, ".millrace/keys.json"), "utf8")).not.toContain(key);
+
+    const first = await openai({ url: served.url, key }).chat.completions.create(ask("one")).withResponse();
+    const turnId = first.response.headers.get("x-millrace-turn") ?? "";
+    const refused = async (path: string, body: object, at = served) => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const answer = await fetch(`${at.url}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const another = await refused("/v1/messages", { ...ask("x"), max_tokens: 9 });
+    expect(another).toMatchObject({ status: 403, text: expect.stringContaining("The key ci may not use this API") });
+    expect(await refused("/v1/chat/completions", { ...ask("x"), model: "gpt-5.2" })).toMatchObject({
+      status: 403,
+      text: expect.stringContaining("The key ci may not use the model"),
+    });
+
+    const owners = await openai(served).chat.completions.create(ask("the owner's")).withResponse();
+    const ownersTurn = owners.response.headers.get("x-millrace-turn") ?? "";
+    const seen = await fetch(`${served.url}/v1/turns/${ownersTurn}`, { headers: { authorization: `Bearer ${key}` } });
+    expect(seen.status).toBe(404);
+    const summary = await fetch(`${served.url}/v1/turns/${turnId}/summary`, {
+      headers: { authorization: `Bearer ${served.key}` },
+    });
+    expect(await summary.json()).toMatchObject({ key: "ci" });
+    expect(served.log()).toContain('"caller":"ci"');
+    const used = await untilRecorded(served.url, served.key, 2);
+    expect(new Map(used.map((row) => [row.key, row.turns]))).toEqual(
+      new Map([
+        ["ci", 1],
+        ["owner", 1],
+      ]),
+    );
+
+    await served.stop();
+    const again = await gateway({ home });
+    await openai({ url: again.url, key }).chat.completions.create(ask("two"));
+    const prompts = (await ide.report()).messages;
+    const exhausted = await refused("/v1/chat/completions", ask("three"), again);
+    expect(exhausted.status).toBe(429);
+    expect(exhausted.text).toContain("The key ci has used its 2 turns for today.");
+    expect(exhausted.text).toMatch(/begins anew at \d{4}-\d\d-\d\dT/);
+    expect((await ide.report()).messages).toEqual(prompts);
+
+    expect((await millrace(["keys", "revoke", "ci"], { home })).code).toBe(0);
+    expect((await refused("/v1/chat/completions", ask("four"), again)).status).toBe(401);
+    const list = await millrace(["keys", "list", "--all", "--json"], { home });
+    expect(JSON.parse(list.stdout)).toMatchObject({ data: [{ name: "ci", state: "revoked", budget: "2 turns/day" }] });
+    expect(list.stdout).not.toMatch(/hash|salt/);
+  });
+});

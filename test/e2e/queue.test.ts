@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { millrace } from "../support/gateway-process.ts";
+import { ask, collect, gateway, model, openai, patience, patienceMs, world } from "../support/world.ts";
+
+const longAnswer = { simulator: { turn: { rate: 30 } }, args: ["--max-turns", "1", "--continuity", "off"] } as const;
+
+interface Described {
+  readonly data: readonly { readonly id: string; readonly queue?: { readonly position: number } }[];
+}
+
+describe("the user's own limits, with real processes", { timeout: patienceMs }, () => {
+  it("send one prompt at a time, and none for a client that left while it waited", async () => {
+    const { ide, client, served } = await world(longAnswer);
+    const first = await client.chat.completions.create({ ...ask("count to 40"), stream: true });
+    const chunks = first[Symbol.asyncIterator]();
+    await chunks.next(); // the first turn runs
+    const leaving = new AbortController();
+    const headers = {
+      authorization: `Bearer ${served.key}`,
+      "content-type": "application/json",
+      "x-millrace-grace": "0",
+    };
+    const body = JSON.stringify({ ...ask("of who left"), stream: true });
+    const gone = fetch(`${served.url}/v1/chat/completions`, { method: "POST", headers, body, signal: leaving.signal });
+    gone.catch(() => undefined); // it is meant to leave
+    const second = client.chat.completions.create({ ...ask("count to 3"), stream: true }).then(collect);
+    const turns = async (): Promise<Described> =>
+      (await (await fetch(`${served.url}/v1/turns?open=true`, { headers, signal: patience() })).json()) as Described;
+    while ((await turns()).data.length < 3) continue;
+    expect((await ide.report()).messages).toHaveLength(1);
+    leaving.abort();
+    while ((await turns()).data.length > 2) continue;
+    while ((await chunks.next()).done !== true) continue;
+    expect((await second).reason).toBe("stop");
+    expect((await ide.report()).messages.map(({ text }) => text)).toEqual([
+      expect.stringContaining("count to 40"),
+      expect.stringContaining("count to 3"),
+    ]);
+  });
+
+  it("pause at once and over a restart: no new prompt is sent, what runs goes on", async () => {
+    const { home, ide, client, served } = await world({ simulator: { turn: { rate: 30 } } });
+    const first = await client.chat.completions.create({ ...ask("count to 20"), stream: true });
+    const chunks = first[Symbol.asyncIterator]();
+    await chunks.next();
+    expect(await millrace(["pause"], { home })).toMatchObject({ code: 0 });
+    await expect(client.chat.completions.create(ask("not now"))).rejects.toMatchObject({
+      status: 503,
+      message: expect.stringContaining("Millrace is paused by its owner"),
+    });
+    let reason: string | null | undefined;
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next())
+      reason = next.value.choices[0]?.finish_reason ?? reason;
+    expect(reason).toBe("stop");
+    await served.stop();
+    const again = await gateway({ home });
+    const health = await fetch(`${again.url}/health`, { headers: { authorization: `Bearer ${again.key}` } });
+    expect(await health.json()).toMatchObject({ paused: { since: expect.stringMatching(/^\d{4}-/) } });
+    await expect(openai(again).chat.completions.create(ask("still not"))).rejects.toMatchObject({ status: 503 });
+    expect((await ide.report()).messages).toHaveLength(1);
+    expect(await millrace(["resume"], { home })).toMatchObject({ code: 0 });
+    const answer = await openai(again).chat.completions.create({ ...ask("now"), model });
+    expect(answer.choices[0]?.finish_reason).toBe("stop");
+    expect(
+      await (await fetch(`${again.url}/health`, { headers: { authorization: `Bearer ${again.key}` } })).json(),
+    ).toMatchObject({ paused: null });
+  });
+});
