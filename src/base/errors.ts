@@ -24,7 +24,7 @@ export type ErrorCode =
 export const unusableAnswer = "unusable_answer";
 
 /** What to do next when the thrower has nothing better to say. */
-const defaultHints: Readonly<Record<ErrorCode, string>> = {
+export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
     "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",
   not_signed_in: "Sign in inside the IDE, then try again.",
