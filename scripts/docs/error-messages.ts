@@ -64,17 +64,42 @@ export function messagesIn(file: string, source: string, codes: ReadonlySet<stri
   return found;
 }
 
-/** Constants and functions of the file by name, as the expressions that they stand for. */
-function declarationsOf(tree: ts.SourceFile): ReadonlyMap<string, readonly ts.Expression[]> {
-  const declared = new Map<string, readonly ts.Expression[]>();
+type Declared = ReadonlyMap<string, readonly Declaration[]>;
+
+/** What a name stands for, and the part of the file in which it does. */
+interface Declaration {
+  readonly scope: ts.Node;
+  readonly values: readonly ts.Expression[];
+}
+
+/** Constants, parameters and functions of the file by name. A parameter stands for nothing that the file says. */
+function declarationsOf(tree: ts.SourceFile): Declared {
+  const declared = new Map<string, Declaration[]>();
+  const add = (name: string, scope: ts.Node, values: readonly ts.Expression[]) =>
+    void declared.set(name, [...(declared.get(name) ?? []), { scope, values }]);
   const visit = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.initializer !== undefined)
-      declared.set(node.name.text, [node.initializer]);
-    if (ts.isFunctionDeclaration(node) && node.name !== undefined) declared.set(node.name.text, returnedBy(node));
+      add(node.name.text, scopeOf(node), [node.initializer]);
+    if (ts.isParameter(node) && ts.isIdentifier(node.name)) add(node.name.text, node.parent, []);
+    if (ts.isFunctionDeclaration(node) && node.name !== undefined) add(node.name.text, scopeOf(node), returnedBy(node));
     node.forEachChild(visit);
   };
   visit(tree);
   return declared;
+}
+
+function scopeOf({ parent }: ts.Node): ts.Node {
+  return ts.isBlock(parent) || ts.isSourceFile(parent) || ts.isFunctionLike(parent) ? parent : scopeOf(parent);
+}
+
+/** What the name stands for where it is used: by its nearest declaration. */
+function valuesOf(name: ts.Identifier, declared: Declared): readonly ts.Expression[] {
+  const known = declared.get(name.text) ?? [];
+  for (let node: ts.Node = name; !ts.isSourceFile(node); node = node.parent) {
+    const here = known.find(({ scope }) => scope === node.parent);
+    if (here !== undefined) return here.values;
+  }
+  return [];
 }
 
 function returnedBy(node: ts.FunctionDeclaration): readonly ts.Expression[] {
@@ -88,10 +113,7 @@ function returnedBy(node: ts.FunctionDeclaration): readonly ts.Expression[] {
 }
 
 /** The texts that an expression can be; none where the file alone does not say. */
-function textsOf(
-  node: ts.Expression | undefined,
-  declared: ReadonlyMap<string, readonly ts.Expression[]>,
-): readonly string[] {
+function textsOf(node: ts.Expression | undefined, declared: Declared): readonly string[] {
   if (node === undefined) return [];
   if (ts.isStringLiteral(node) || ts.isNoSubstitutionTemplateLiteral(node)) return [node.text];
   if (ts.isTemplateExpression(node))
@@ -99,21 +121,18 @@ function textsOf(
   if (ts.isParenthesizedExpression(node)) return textsOf(node.expression, declared);
   if (ts.isConditionalExpression(node))
     return [...textsOf(node.whenTrue, declared), ...textsOf(node.whenFalse, declared)];
-  if (ts.isIdentifier(node)) return (declared.get(node.text) ?? []).flatMap((value) => textsOf(value, declared));
+  if (ts.isIdentifier(node)) return valuesOf(node, declared).flatMap((value) => textsOf(value, declared));
   if (ts.isCallExpression(node) && ts.isIdentifier(node.expression))
-    return (declared.get(node.expression.text) ?? []).flatMap((value) => textsOf(value, declared));
+    return valuesOf(node.expression, declared).flatMap((value) => textsOf(value, declared));
   return [];
 }
 
 /** The hint, given as a text or as a member of the options. */
-function hintOf(
-  node: ts.Expression | undefined,
-  declared: ReadonlyMap<string, readonly ts.Expression[]>,
-): ts.Expression | undefined {
+function hintOf(node: ts.Expression | undefined, declared: Declared): ts.Expression | undefined {
   if (node === undefined || !ts.isObjectLiteralExpression(node)) return node;
   const hint = property(node, "hint");
   if (hint === undefined) return undefined;
-  return ts.isIdentifier(hint) ? (declared.get(hint.text)?.[0] ?? hint) : hint;
+  return ts.isIdentifier(hint) ? (valuesOf(hint, declared)[0] ?? hint) : hint;
 }
 
 function property(node: ts.ObjectLiteralExpression, name: string): ts.Expression | undefined {

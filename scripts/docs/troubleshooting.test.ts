@@ -33,6 +33,12 @@ it.each([
   expect(messagesIn("a.ts", source, new Set(["expired"]))).toEqual([{ code: "expired", message, hint, file: "a.ts" }]);
 });
 
+it("takes a name as it stands where it is used", () => {
+  const source = `const message = "Outer."; function f(message) { new MillraceError("expired", message); }
+    function g() { const message = "Inner."; new MillraceError("expired", message); } new MillraceError("expired", message);`;
+  expect(messagesIn("a.ts", source, new Set(["expired"])).map(({ message }) => message)).toEqual(["Inner.", "Outer."]);
+});
+
 it("leaves out what the file alone does not say, and codes that are not ours", () => {
   const source = 'new MillraceError("expired", other); f({ code: "ENOENT", message: "There is no file." });';
   expect(messagesIn("a.ts", source, new Set(["expired"]))).toEqual([]);

@@ -78,7 +78,8 @@ function section(code: ErrorCode, messages: readonly ErrorMessage[]): readonly s
 /** One row for each message; "as above" where the code's own hint is shown. */
 function rowsOf(messages: readonly ErrorMessage[]): readonly string[] {
   const rows = messages.map(
-    ({ message, hint }) => `| ${cell(message)} | ${hint === undefined ? "as above" : cell(hint)} |`,
+    ({ code, message, hint }) =>
+      `| ${cell(message)} | ${hint === undefined || hint === defaultHints[code] ? "as above" : cell(hint)} |`,
   );
   return [...new Set(rows)].toSorted((a, b) => a.localeCompare(b, "en"));
 }
