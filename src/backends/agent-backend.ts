@@ -80,6 +80,6 @@ export function ownConversations(inner: Backend, agentName: string | undefined):
 }
 
 async function* refused(): AsyncGenerator<Batch, void> {
-  const message = "The conversation was begun with another backend, so it cannot go on there.";
+  const message = "The conversation was started with another backend, so this one cannot continue it.";
   yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
 }

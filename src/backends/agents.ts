@@ -9,7 +9,7 @@ export interface VendorAgent {
 
 /** The agent programs that prompts can go to. Asking for one starts no process. */
 export interface Agents {
-  /** The vendor's agent. Throws `ide_not_running` where none is installed, `not_signed_in` where nobody is signed in. */
+  /** The vendor's agent. Throws `ide_not_running` where none is installed, `not_signed_in` where no account is signed in. */
   vendor(signal: AbortSignal): Promise<VendorAgent>;
   /** The agent of that name that the user configured; undefined where there is none. */
   configured(name: string): AcpAgent | undefined;

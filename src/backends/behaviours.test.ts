@@ -52,7 +52,7 @@ const exactly = (expected: string) => (events: readonly TurnEventBody[]) => {
 const behaviours: readonly Behaviour[] = [
   { name: "text that grows", plan: { text }, expect: exactly(text) },
   { name: "an answer all at once", plan: { text, rate: "instant" }, expect: exactly(text) },
-  { name: "an empty answer", plan: { empty: true }, expect: unusable(/no text/) },
+  { name: "an empty answer", plan: { empty: true }, expect: unusable(/without text/) },
   {
     name: "an answer of a megabyte",
     plan: { size: 1_000_000, rate: 1_000_000, chunk: 50_000 },

@@ -94,8 +94,8 @@ function retiredWithout(agent: Offered["agent"]): MillraceError {
   return new MillraceError("backend_retired", `Cascade was removed from this build of the IDE.${why}`, options);
 }
 
-function noWay(message = "The IDE's server offers no way to chat that Millrace knows."): MillraceError {
+function noWay(message = "The IDE's server supports no kind of chat that Millrace knows."): MillraceError {
   return new MillraceError("upstream_failed", message, {
-    hint: "Leave `--backend` at `auto`, or update the IDE; `millrace doctor` shows what its server offers.",
+    hint: "Leave `--backend` at `auto`, or update the IDE. `millrace doctor` shows what its server supports.",
   });
 }

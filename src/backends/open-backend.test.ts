@@ -144,7 +144,7 @@ describe("the backend of a prompt", () => {
       "the server offers no way to chat",
       { server: serverWith({ cascade: false }), vendor: noIde },
       "upstream_failed",
-      "offers no way to chat",
+      "supports no kind of chat",
     ],
   ])("is refused when %s", async (_, given, code, message) => {
     const refusal = expect.objectContaining({ code, message: expect.stringContaining(message) as string }) as unknown;

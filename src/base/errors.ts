@@ -24,28 +24,28 @@ export type ErrorCode =
 export const unusableAnswer = "unusable_answer";
 
 /** What to do next when the thrower has nothing better to say. */
-const defaultHints: Readonly<Record<ErrorCode, string>> = {
+export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
     "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",
   not_signed_in: "Sign in inside the IDE, then try again.",
-  unauthenticated: "Send the gateway's key as a bearer token; `millrace key` prints where it is.",
+  unauthenticated: "Send the gateway's key as a bearer token. `millrace key --value` prints it.",
   unknown_model: "`millrace models` lists the models of this account.",
   model_not_allowed: "Pick a model that your plan includes; `millrace models` marks them.",
-  quota_exhausted: "Wait for the reset or pick a cheaper model; `millrace usage` shows when it is.",
+  quota_exhausted: "Wait until the quota resets (`millrace usage` shows when), or pick a cheaper model.",
   rate_limited: "Wait for the time given, then send the request again.",
   context_too_long: "Shorten the conversation or pick a model with a larger context window.",
   invalid_request: "Correct the request and send it again.",
   idempotency_conflict: "Use a new idempotency key for a different request.",
-  backend_retired: "Let Millrace ask the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.",
-  upstream_failed: "Try again; if it stays, restart the IDE and run `millrace doctor`.",
-  upstream_timeout: "Try again; the IDE's server did not answer in time.",
-  cancelled: "Send the request again if you still want the answer; under a new idempotency key, if it had one.",
-  degraded: "Free disk space or repair the store; answers still flow, but cannot be resumed.",
-  unavailable: "Try again in a moment: the same request finds its turn, also after a restart.",
+  backend_retired: "Use the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.",
+  upstream_failed: "Try again. If it fails again, restart the IDE and run `millrace doctor`.",
+  upstream_timeout: "Try again. If it fails again, restart the IDE.",
+  cancelled: "Send the request again if you still want the answer. If it had an idempotency key, use a new one.",
+  degraded: "Free disk space or repair the store. Until then you get answers, but cannot resume them.",
+  unavailable: "Send the same request again in a moment: it continues the same answer, even after a restart.",
   log_damaged:
-    "Nobody knows whether this prompt was sent. Send it again under a new idempotency key if you want to risk a second one.",
+    "Millrace cannot tell whether this prompt was sent. To send it again, perhaps for a second time, use a new idempotency key.",
   expired: "Send the request again, under a new idempotency key.",
-  internal: "This is a bug in Millrace; please report it with the id of this error.",
+  internal: "This is a bug in Millrace. Please report it with the request id of this error.",
 };
 
 export interface MillraceErrorOptions {

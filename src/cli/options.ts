@@ -145,6 +145,6 @@ export function redisAddress(summary: string, common: Common = {}): OptionSpec<R
 
 function wrong(raw: string, wanted: string): MillraceError {
   return new MillraceError("invalid_request", `${JSON.stringify(raw)} is not ${wanted}.`, {
-    hint: "The command's --help explains its options.",
+    hint: "Add --help to see what the options accept.",
   });
 }

@@ -17,12 +17,12 @@ export const outlines = {
   },
   demo: {
     name: "demo",
-    summary: "Show the whole thing once, with a stand-in IDE",
+    summary: "Try Millrace with a stand-in IDE: no account, no cost",
     group: "Serve",
   },
   simulate: {
     name: "simulate",
-    summary: "Run a stand-in IDE, to try everything without one",
+    summary: "Run a stand-in IDE for tests and trials",
     group: "Serve",
   },
   pause: {
@@ -43,12 +43,12 @@ export const outlines = {
   },
   tail: {
     name: "tail",
-    summary: "Show what a turn of the gateway has answered, and follow it",
+    summary: "Show the answer of a turn, and follow it while it runs",
     group: "Look",
     arguments: [
       {
         name: "turn",
-        summary: "the id of a turn (turn_…), or of a chat (as chat --resume lists them)",
+        summary: "id of a turn (turn_…), or of a chat (`millrace chat --resume` lists them)",
         required: false,
         variadic: false,
       },
@@ -56,21 +56,21 @@ export const outlines = {
   },
   run: {
     name: "run",
-    summary: "Start a client that uses the gateway, this once",
+    summary: "Start a client on the gateway, without changing its files",
     group: "Use",
     arguments: [
-      { name: "client", summary: "which client", required: true, variadic: false },
-      { name: "args", summary: "the client's own arguments", required: false, variadic: true },
+      { name: "client", summary: "name of the client", required: true, variadic: false },
+      { name: "args", summary: "arguments for the client", required: false, variadic: true },
     ],
   },
   models: {
     name: "models",
-    summary: "List the models of the account, by the names that requests use",
+    summary: "List the models that you can use, and their names",
     group: "Look",
   },
   doctor: {
     name: "doctor",
-    summary: "Say what was found, what was rejected and why, and what to do",
+    summary: "Check this machine: what works, what does not, and how to fix it",
     group: "Look",
   },
   account: {
@@ -80,17 +80,17 @@ export const outlines = {
   },
   cascades: {
     name: "cascades",
-    summary: "List and clean up the conversations that Millrace left in the IDE",
+    summary: "List or delete the conversations that Millrace made in the IDE",
     group: "Set up",
   },
   schema: {
     name: "schema",
-    summary: "Look into what a build of the IDE speaks",
+    summary: "Show or compare the protocol of a build of the IDE",
     group: "Look",
   },
   usage: {
     name: "usage",
-    summary: "Show what is left of the plan, whether it lasts, and who spent it",
+    summary: "Show what is left of the plan, how long it lasts, and who used it",
     group: "Look",
   },
   statusline: {
@@ -100,7 +100,7 @@ export const outlines = {
   },
   guard: {
     name: "guard",
-    summary: "Exit with 0 while enough of the plan is left, 1 when not",
+    summary: "Exit with 0 if enough of the plan is left, with 1 if not",
     group: "Look",
   },
   dashboard: {
@@ -110,13 +110,13 @@ export const outlines = {
   },
   setup: {
     name: "setup",
-    summary: "Point a client at the gateway, for good",
+    summary: "Configure a client to use the gateway",
     group: "Set up",
-    arguments: [{ name: "client", summary: "which client", required: false, variadic: false }],
+    arguments: [{ name: "client", summary: "name of the client", required: false, variadic: false }],
   },
   key: {
     name: "key",
-    summary: "Show where the gateway's key is",
+    summary: "Show the path of the gateway's key, or the key",
     group: "Set up",
   },
   keys: {

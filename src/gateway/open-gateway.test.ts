@@ -87,19 +87,19 @@ describe("the guard", () => {
     expect(response.status).toBe(401);
     const { error } = (await response.json()) as { error: Record<string, unknown> };
     expect({ ...error, request_id: "" }).toMatchInlineSnapshot(`
-        {
-          "code": "invalid_api_key",
-          "hint": "Send the gateway's key as a bearer token; \`millrace key\` prints where it is.",
-          "message": "The request carries no valid key of this gateway. Send the gateway's key as a bearer token; \`millrace key\` prints where it is.",
-          "millrace": {
-            "code": "unauthenticated",
-            "message": "The request carries no valid key of this gateway.",
-          },
-          "param": null,
-          "request_id": "",
-          "type": "authentication_error",
-        }
-      `);
+      {
+        "code": "invalid_api_key",
+        "hint": "Send the gateway's key as a bearer token. \`millrace key --value\` prints it.",
+        "message": "The request has no valid key for this gateway. Send the gateway's key as a bearer token. \`millrace key --value\` prints it.",
+        "millrace": {
+          "code": "unauthenticated",
+          "message": "The request has no valid key for this gateway.",
+        },
+        "param": null,
+        "request_id": "",
+        "type": "authentication_error",
+      }
+    `);
   });
 
   it("takes no key from the query", async () => {

@@ -313,10 +313,14 @@ class RpcLanguageServer implements LanguageServer {
 
   #mayPrompt(): void {
     if (this.endpoint.variant !== "antigravity") return;
-    throw new MillraceError("invalid_request", "Antigravity is metered only; nothing is ever sent to its models.", {
-      hint: "Start Devin Desktop (formerly Windsurf) and use its models.",
-      details: { reason: "other" },
-    });
+    throw new MillraceError(
+      "invalid_request",
+      "Millrace shows Antigravity's limits only. It never sends prompts to its models.",
+      {
+        hint: "Start Devin Desktop (formerly Windsurf) and use its models.",
+        details: { reason: "other" },
+      },
+    );
   }
 
   /** Until the server has its account: it may still be fetching it, or want to be handed it. A row of docs/retries.md. */

@@ -63,7 +63,7 @@ function inOrder<E>(
 }
 
 export function pastTheEnd(): MillraceError {
-  return new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", {
+  return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", {
     hint: 'Send back the id of an event that this turn sent, or "0" to read from the start.',
   });
 }

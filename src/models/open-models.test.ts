@@ -173,7 +173,7 @@ describe("the models of configured agents", () => {
     expect(models.nameOf("gone/mock/m2")).toBe("gone/mock/m2");
   });
 
-  it("are listed alone where nobody is signed in with the IDE", async () => {
+  it("are listed alone where no account is signed in with the IDE", async () => {
     const { state, models } = configured();
     state.account = gone;
     expect(await models.list({ refresh: false }, never)).toHaveLength(3);

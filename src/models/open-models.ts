@@ -137,7 +137,7 @@ class KeptList {
   }
 }
 
-/** Nobody is signed in here with the IDE's vendor, or its server has no models left: what else there is can be used. */
+/** No account is signed in here with the IDE's vendor, or its server has no models left: what else there is can be used. */
 function hasNoAccount(error: unknown): boolean {
   return isWithoutIde(error) || (isMillraceError(error) && error.code === "backend_retired");
 }

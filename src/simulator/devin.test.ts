@@ -145,7 +145,7 @@ describe("Devin Desktop", () => {
     expect(statSync(oldStateDatabase).mtimeMs).toBeLessThan(statSync(stateDatabase).mtimeMs - 86_400_000);
   });
 
-  it("has nobody signed in where it is told so", async () => {
+  it("has no account signed in where it is told so", async () => {
     await using simulator = await startSimulator({ profile: "devin-3", signedOut: true });
     expect(savedPlans(simulator)).toEqual([]);
     expect(rowsOf(simulator.layout.stateDatabase).has("windsurfAuthStatus")).toBe(false);

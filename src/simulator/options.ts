@@ -22,7 +22,7 @@ export const simulatorOptionsSchema = z.strictObject({
   ideVersion: z.string().optional(),
   /** The account's key, in any known form; a random one when absent. */
   apiKey: z.string().optional(),
-  /** Nobody is signed in: no key in the state database, no account in the server. */
+  /** No account is signed in: no key in the state database, no account in the server. */
   signedOut: z.boolean().default(false),
   /** The open folder; one language server per window. */
   workspace: z.string().default("/home/user/project"),

@@ -100,7 +100,7 @@ describe("the plans of real processes", () => {
     expect(await guard("--ide", "antigravity")).toBe(69);
     await windsurf.setPlan({ shape: "credits", unknown: true });
     expect(await limits("windsurf")).toMatchObject({ shape: "unknown", windows: {} });
-    expect((await millrace("usage")).stdout).toContain("The IDE told nothing of the plan's limits: unknown.");
+    expect((await millrace("usage")).stdout).toContain("The IDE did not report the limits of the plan.");
   });
 
   it("in percent and in pools, both at once: read, drained by a turn, a hidden day, overage, one IDE gone", async () => {

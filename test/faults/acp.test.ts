@@ -71,7 +71,7 @@ describe("on a machine where nothing can be asked", () => {
     await expect(client.chat.completions.create(ask("count to 7"))).rejects.toMatchObject(refusal);
   });
 
-  it("says that nobody is signed in to the agent", async () => {
+  it("says that no account is signed in to the agent", async () => {
     const { client, ide } = await machine({ profile: "devin-cli", signedOut: true });
     const refusal = client.chat.completions.create(ask("count to 7"));
     await expect(refusal).rejects.toMatchObject({

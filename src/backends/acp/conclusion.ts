@@ -80,9 +80,9 @@ function failed(error: MillraceError): End {
 
 function unanswered({ endsRefused }: UpdateReader): MillraceError {
   const message = endsRefused
-    ? "The agent wanted to use a tool that Millrace does not allow, and ended its turn without an answer."
-    : "The agent took the prompt and ended its turn without an answer.";
+    ? "Millrace did not allow a tool that the agent wanted to use, and the agent gave no answer."
+    : "The agent accepted the prompt, but ended without an answer.";
   return turnFailure(message, { details: { reason: unusableAnswer } });
 }
 
-const silentMessage = "The agent sent nothing for too long; what had arrived was kept.";
+const silentMessage = "The agent was silent for too long. The part that arrived was kept.";

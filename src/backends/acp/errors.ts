@@ -96,14 +96,14 @@ const table: readonly Row[] = [
     codes: [-32015],
     hint: "Close the session in the other program, or ask again to begin a new one.",
   },
-  { code: "upstream_failed", message: "The agent does not know this session any more.", codes: [-32016, -32002] },
+  { code: "upstream_failed", message: "The agent no longer has this session.", codes: [-32016, -32002] },
   { code: "upstream_failed", message: "The agent's service is not available.", codes: [-32010], causes: ["shutdown"] },
   { code: "invalid_request", message: "The agent refused the request.", codes: [-32602] },
 ];
 
 const other: Row = { code: "upstream_failed", message: "The agent failed." };
 
-const againHint = "Send the request again. `millrace doctor` shows how the agent is.";
+const againHint = "Send the request again. `millrace doctor` checks the agent.";
 
 /** A turn of an agent that failed for a reason of Millrace's own finding. */
 export function turnFailure(message: string, options: MillraceErrorOptions = {}): MillraceError {
@@ -138,7 +138,7 @@ export function stoppedError(cause: string | undefined, context: AgentErrorConte
 
 /** An answer that cannot be used because the agent set out to change something. */
 export function effectError(effect: string): MillraceError {
-  const message = `The agent began to use a tool of its own (${effect}), so the turn was stopped before it could.`;
+  const message = `The agent wanted to use its own tool (${effect}), so Millrace stopped the turn.`;
   const hint = "Millrace asks agents for answers only. Try again, or pick another model if this one keeps doing it.";
   return new MillraceError("upstream_failed", message, { hint, details: { reason: unusableAnswer } });
 }

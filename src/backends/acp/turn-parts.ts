@@ -97,7 +97,7 @@ export function blocksOf(
   prompt: Prompt,
 ): object[] {
   if (prompt.images.length > 0 && !process.abilities.takesImages)
-    throw new MillraceError("invalid_request", "This agent takes no images.", {
+    throw new MillraceError("invalid_request", "This agent does not accept images.", {
       hint: "Leave the images out, or ask another model.",
     });
   const told = prompt.continues !== undefined && session.told === prompt.instructions;

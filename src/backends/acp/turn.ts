@@ -278,9 +278,9 @@ function cutMessage(how: string | undefined): string {
 }
 
 const noSessionMessage =
-  "The gateway stopped while this turn ran, and its log names no session of this agent; the prompt was not sent again.";
+  "The gateway stopped while this turn ran, and no session of the agent was noted for it. The prompt was not sent again.";
 const discardedMessage =
-  "The session of this turn was discarded before its end was stored; what had arrived was kept, and the prompt was not sent again.";
-const otherAgentMessage = "The conversation to go on with belongs to another agent.";
-const busyMessage = "The conversation to go on with is busy at the agent.";
-const goneMessage = "The agent does not have the conversation to go on with any more.";
+  "The session of this turn was deleted before the end of the answer was stored. The part that arrived was kept, and the prompt was not sent again.";
+const otherAgentMessage = "The conversation to continue belongs to another agent.";
+const busyMessage = "The agent is still busy with the conversation to continue.";
+const goneMessage = "The agent no longer has the conversation to continue.";

@@ -33,7 +33,7 @@ function endOf(view: TurnView, run: RunSnapshot | undefined, errorOf: ErrorOf): 
   if (view.tool !== undefined) return failed(toolMessage(view.tool), toolHint, { reason: unusableAnswer });
   if (view.cut) return failed(cutMessage, cutHint, { reason: unusableAnswer });
   if (view.error?.details !== undefined) return { type: "failed", error: errorOf(view.error.details).toRecord() };
-  if (view.error !== undefined) return failed("The IDE reports an error for this turn and does not say which.");
+  if (view.error !== undefined) return failed("The IDE reported an error for this turn without a reason.");
   const { raw, ending } = endingOf(run);
   if (view.phase === "cancelled" || ending === "cancelled") return failed(stoppedMessage);
   if (view.phase === "broken" || ending === "failed") return failed("The IDE's server gave up on this turn.");
@@ -57,34 +57,33 @@ function endingOf(run: RunSnapshot | undefined): { readonly ending: Ending; read
   return { ending: "stop", raw: undefined };
 }
 
-const toolHint =
-  "Millrace lets the IDE's agent look things up, and stops it before it changes anything. Try again, or pick another model.";
+const toolHint = "Millrace lets the IDE's agent read, but not change anything. Try again, or pick another model.";
 const hookHint = "Look at the Cascade hooks in the IDE's settings, or ask your administrator.";
 
-const emptyMessage = "The IDE's server ended the turn with an answer that has no text.";
+const emptyMessage = "The IDE's server sent an answer without text.";
 const emptyHint =
   "Send the request again, or pick another model. `millrace doctor` shows whether the IDE answers at all.";
 
-const stoppedMessage = "The IDE stopped this answer: somebody pressed stop there, or the IDE is closing.";
+const stoppedMessage = "The IDE stopped this answer: the stop button was pressed there, or the IDE is closing.";
 const cutMessage =
-  "The answer grew past the 200,000 characters that this IDE's transcript shows; what had arrived was kept.";
-const cutHint = "Ask for a shorter answer, or update the IDE: newer versions show answers of any length.";
+  "The answer is longer than the 200,000 characters that this IDE can show. The part that arrived was kept.";
+const cutHint = "Ask for a shorter answer, or update the IDE. Newer versions have no such limit.";
 
 function toolMessage(tool: string): string {
-  return `The IDE's agent began to use a tool of its own (${tool}), so the turn was stopped before it could.`;
+  return `The IDE's agent wanted to use its own tool ${tool}, so Millrace stopped the turn.`;
 }
 
 function unfinishedMessage(run: RunSnapshot | undefined): string {
   return run?.restarted === true
-    ? "The IDE's server restarted while the answer was being written; what had arrived was kept."
-    : "The IDE's server stopped in the middle of the answer; what had arrived was kept.";
+    ? "The IDE's server restarted during the answer. The part that arrived was kept."
+    : "The IDE's server stopped in the middle of the answer. The part that arrived was kept.";
 }
 
 function unansweredMessage(view: TurnView, run: RunSnapshot | undefined): string {
   if (run?.restarted === true) return "The IDE's server restarted before it answered.";
   return view.prompted
-    ? "The IDE's server took the prompt and ended the turn without an answer."
-    : "The IDE's server took the prompt but never began to work on it.";
+    ? "The IDE's server accepted the prompt, but ended without an answer."
+    : "The IDE's server accepted the prompt, but did not start to answer.";
 }
 
 function failed(

@@ -180,7 +180,7 @@ function lostError(failure: unknown, current: CurrentServer): ErrorRecord {
     return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
   }
   if (isOutage(kind)) {
-    const message = "The IDE's server went away while it answered and did not come back; what had arrived was kept.";
+    const message = "The IDE's server ended during the answer and did not come back. The part that arrived was kept.";
     return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
   }
   return toMillraceError(failure).toRecord();

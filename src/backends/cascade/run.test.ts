@@ -103,7 +103,7 @@ describe("a prompt is sent at most once", () => {
     const events = await run();
     expect(events.at(-1)).toMatchObject({
       type: "failed",
-      error: { message: expect.stringContaining("not sent again") },
+      error: { message: expect.stringContaining("did not send") },
     });
     expect(server.calls.filter((call) => call === "sendUserMessage")).toHaveLength(1);
     expect(server.archived).toHaveLength(1);

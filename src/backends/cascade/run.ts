@@ -234,8 +234,8 @@ function acceptance({ clock, pace, acceptGraceMs }: CascadeSettings, { onAlive }
 }
 
 const lostSendMessage =
-  "The connection to the IDE's server broke while the prompt was sent, and it did not arrive; it was not sent again.";
-const vanishedMessage = "The IDE's server lost this conversation; what had arrived of the answer was kept.";
+  "The connection to the IDE's server broke before the prompt arrived. Millrace did not send the prompt again.";
+const vanishedMessage = "The IDE's server lost this conversation. The part that arrived was kept.";
 const noTrajectoryMessage =
-  "The gateway stopped while this turn ran without a trajectory, so it cannot go on; the prompt was not sent again.";
-const busyMessage = "The conversation to go on with is busy in the IDE.";
+  "The gateway stopped while this turn ran, and this kind of turn cannot be continued. The prompt was not sent again.";
+const busyMessage = "The IDE is still busy with the conversation to continue.";

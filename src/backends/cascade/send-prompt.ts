@@ -111,6 +111,6 @@ async function isIdle(current: CurrentServer, cascadeId: CascadeId, signal: Abor
 function goneError(error: unknown): unknown {
   if (callFailure(error) !== "trajectory_missing") return error;
   const message =
-    "The IDE's server no longer knows this conversation, so it cannot be told whether the prompt arrived; it was not sent again.";
+    "The IDE's server no longer has this conversation. Millrace cannot tell whether the prompt arrived, and did not send it again.";
   return new MillraceError("upstream_failed", message, { cause: error });
 }

@@ -17,7 +17,7 @@ export async function* runRawChat(
   if (signal.aborted) return;
   if (prompt.images.length > 0) {
     const hint = "Leave the images out, or update the IDE.";
-    const error = new MillraceError("invalid_request", "This version of the IDE takes no images.", { hint });
+    const error = new MillraceError("invalid_request", "This version of the IDE does not accept images.", { hint });
     yield [{ type: "failed", error: error.toRecord() }];
     return;
   }

@@ -12,7 +12,7 @@ export interface AccountEntry {
   readonly product: string;
   readonly what: "editor" | "agent program";
   readonly signed_in: boolean;
-  /** `own`: credentials of the program's own; `editor`: the key of the app; null where nobody is signed in. */
+  /** `own`: credentials of the program's own; `editor`: the key of the app; null where no account is signed in. */
   readonly signed_in_by: "own" | "editor" | null;
   readonly name: string | null;
   readonly plan: string | null;

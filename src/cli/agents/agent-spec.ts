@@ -40,7 +40,7 @@ export function vendorSpec(program: AgentProgram, parts: SpecParts): AcpAgentSpe
     async secrets(signal) {
       const key = await program.readApiKey(signal);
       if (key !== undefined) return { WINDSURF_API_KEY: key };
-      throw new MillraceError("not_signed_in", `The key of ${program.product} cannot be read any more.`);
+      throw new MillraceError("not_signed_in", `The key of ${program.product} can no longer be read.`);
     },
   };
 }

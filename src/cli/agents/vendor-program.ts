@@ -5,14 +5,14 @@ import type { AgentProgram, DiscoveryResult } from "../../ide/ide.ts";
 /**
  * The program of the vendor's agent that prompts go to.
  *
- * @throws MillraceError `not_signed_in` where a program is installed that nobody is signed in to, `ide_not_running` where none is.
+ * @throws MillraceError `not_signed_in` where a program is installed that no account is signed in to, `ide_not_running` where none is.
  */
 export function vendorProgram(result: Pick<DiscoveryResult, "agents">): AgentProgram {
   const chosen = chooseAgent(result);
   if (chosen !== undefined) return chosen.agent;
   const [first] = result.agents;
   if (first !== undefined) {
-    throw new MillraceError("not_signed_in", `${first.product} is installed, but nobody is signed in there.`, {
+    throw new MillraceError("not_signed_in", `${first.product} is installed, but no account is signed in there.`, {
       hint: "Sign in inside Devin Desktop, or run `devin auth login`.",
     });
   }

@@ -76,14 +76,14 @@ export function tellConnection(out: Output): (change: ConnectionChange) => void 
         out.note(`${change.why} Trying again in ${Math.ceil(change.waitMs / 1000)} s.`);
       } else if (change.fruitless === 2 && !isAway) {
         isAway = true;
-        out.note("The gateway does not answer; trying again. What has arrived stays, and the rest will follow.");
+        out.note("The gateway does not answer. Trying again; the rest of the answer will follow.");
       }
       return;
     }
     if (isAway) out.note("The gateway is back.");
     isAway = false;
     if (change.degraded)
-      out.note("The gateway cannot store anything now: if the connection is lost, so is this answer.");
+      out.note("The gateway cannot write to its store. If the connection is lost, this answer is lost too.");
   };
 }
 

@@ -19,7 +19,7 @@ export const claudeCode: Client = {
     },
   ],
   notes: () => [
-    "Every session of Claude Code uses the gateway from now on; `millrace setup claude-code --undo` ends that.",
+    "Every session of Claude Code now uses the gateway. `millrace setup claude-code --undo` restores the earlier settings.",
   ],
   launch: ({ url, model }, key, args) => ({
     command: "claude",

@@ -40,7 +40,7 @@ export function findClient(name: string | undefined, meant: readonly Client[] = 
   const names = meant.map((client) => client.name).join(", ");
   throw new MillraceError(
     "invalid_request",
-    name === undefined ? "Which client?" : `There is no client named ${name} here.`,
+    name === undefined ? "The name of a client is missing." : `There is no client named ${name} here.`,
     {
       hint: `One of: ${names}.`,
     },

@@ -48,7 +48,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     ]);
   });
 
-  it("says where nobody is signed in, and what to do", async () => {
+  it("says where no account is signed in, and what to do", async () => {
     const { account, entries } = await machine({ profile: "devin-3", signedOut: true });
     expect((await account()).code).toBe(1);
     const all = await entries();

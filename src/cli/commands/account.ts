@@ -13,7 +13,7 @@ const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 export const accountCommand = defineCommand({
   ...outlines.account,
   description:
-    "Reads the account of every editor and agent program that is here, and starts none of them. Millrace has no sign-in of its own: you sign in inside the editor, or with `devin auth login`. A key is never shown. Exits 0 where somebody is signed in, 1 where nobody is, and 69 where nothing was found.",
+    "Reads the account of every installed editor and agent program, without starting them. Millrace has no sign-in of its own: sign in inside the editor, or with `devin auth login`. Keys are never shown. Exits with 0 if an account is signed in, with 1 if none is, with 69 if no program was found.",
   options: { json: flag("print JSON"), ide, home, pid, endpoint, tokenFile },
   examples: [
     ["millrace account", "who is signed in"],
@@ -55,7 +55,7 @@ function linesOf(account: AccountEntry): readonly string[] {
         form === null ? "no key on this machine" : kinds[form],
         ...(what === "agent program" ? [by === "own" ? "by credentials of its own" : "by the editor's key"] : []),
       ].join(", ")
-    : "nobody is signed in";
+    : "no account is signed in";
   return [
     `${product}, ${what}: ${who}`,
     ...(refused === null ? [] : [`  refused: ${refused}`]),

@@ -30,10 +30,10 @@ const ideOptions = {
 
 const listCommand = defineCommand({
   name: "list",
-  summary: "List the conversations that Millrace began in the IDE, with what they take on disk",
+  summary: "List the conversations that Millrace made in the IDE, and their size on disk",
   group: "Look",
   options: {
-    wide: flag("show every column, however narrow the terminal is"),
+    wide: flag("show all columns, even on a narrow terminal"),
     json: flag("print JSON"),
     ...ideOptions,
   },
@@ -48,7 +48,7 @@ const listCommand = defineCommand({
       printAll(own, sessions, options.wide, context);
       if (others.files > 0) {
         const theirs = spellCount(others.files, "conversation");
-        out.note(`Left alone: ${theirs} of the IDE's own (${spellBytes(others.bytes)}).`);
+        out.note(`Not counted: ${theirs} of the IDE itself (${spellBytes(others.bytes)}).`);
       }
     });
   },
@@ -56,18 +56,18 @@ const listCommand = defineCommand({
 
 const cleanCommand = defineCommand({
   name: "clean",
-  summary: "Delete old conversations that Millrace began in the IDE",
+  summary: "Delete old conversations that Millrace made in the IDE",
   description:
-    "Shows what would go; --yes deletes it, for good. Only conversations that Millrace began are ever touched, and only those that nothing has been written to for the given time. An IDE that has them open is asked to delete them itself.",
+    "Shows which conversations would be deleted; --yes deletes them. Only conversations of Millrace that did not change for the given time are deleted. If an IDE has them open, Millrace asks that IDE to delete them.",
   group: "Set up",
   options: {
-    older: duration("not begun or written to for this long", 86_400_000, { defaultText: "1d" }),
-    yes: flag("delete; without it nothing is changed", { short: "y" }),
+    older: duration("delete conversations that did not change for this time", 86_400_000, { defaultText: "1d" }),
+    yes: flag("delete them (without it, nothing is changed)", { short: "y" }),
     json: flag("print JSON"),
     ...ideOptions,
   },
   examples: [
-    ["millrace cascades clean", "what would go"],
+    ["millrace cascades clean", "what would be deleted"],
     ["millrace cascades clean --older 12h --yes", "delete what is older than 12 hours"],
   ],
   async run({ options }, context) {
@@ -90,7 +90,7 @@ export const cascadesCommand = defineCommand({
   ...outlines.cascades,
   options: {},
   subcommands: [listCommand, cleanCommand],
-  examples: [["millrace cascades clean", "what would go"]],
+  examples: [["millrace cascades clean", "what would be deleted"]],
   run: (_, context) =>
     listCommand.run(
       { options: { wide: false, json: false, ide: undefined, endpoint: undefined, tokenFile: undefined }, args: [] },

@@ -15,20 +15,20 @@ import { ownGatewayOptions } from "./serve.ts";
 export const chatCommand = defineCommand({
   ...outlines.chat,
   description:
-    "Asks one question and prints the answer; piped text and files belong to the question. Without a question, on a terminal, it opens a conversation. Uses the running gateway, or starts one for this command. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back; `--resume` continues an answer whose command ended.",
+    "Asks one question and prints the answer. Piped text and files are sent with the question. Without a question, on a terminal, it opens a conversation. It uses the running gateway, or starts one for this command. Ctrl-C cancels the answer. If the connection or the gateway is lost, the answer continues when the gateway is back. If the command itself was ended, use `--resume`.",
   options: {
-    model: text("the model, by any of its names", "<name>", {
+    model: text("model to ask, by any of its names", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",
     }),
-    system: text("a system prompt", "<text>", { short: "s" }),
-    file: texts("a text file that belongs to the question", "<path>", { short: "f" }),
-    image: texts("a picture that belongs to the question (PNG, JPEG, GIF, WebP)", "<path>", { short: "i" }),
+    system: text("system prompt", "<text>", { short: "s" }),
+    file: texts("text file to send with the question", "<path>", { short: "f" }),
+    image: texts("picture to send with the question (PNG, JPEG, GIF, WebP)", "<path>", { short: "i" }),
     thinking: flag("show the model's thinking on stderr"),
     json: flag("print one JSON object at the end"),
-    resume: flag("continue an answer that was cut off; the argument is its id where there are several"),
-    noRecord: flag("keep no record on disk: an answer that is cut off cannot be resumed", {
+    resume: flag("continue an answer that was cut off; if there are several, give the id"),
+    noRecord: flag("write no record to disk; an answer that is cut off then cannot be resumed", {
       env: "MILLRACE_NO_RECORD",
     }),
     ...ownGatewayOptions,
@@ -40,7 +40,7 @@ export const chatCommand = defineCommand({
     ['git diff | millrace chat -m claude-opus-4.5 "Review this change"', "piped text goes with the question"],
     ["millrace chat -i screen.png 'What is wrong here?'", "with a picture"],
     ["millrace chat", "a conversation, on a terminal"],
-    ["millrace chat --resume", "continue the answer that was cut off last"],
+    ["millrace chat --resume", "continue the last answer that was cut off"],
   ],
   async run({ options, args }, context) {
     const { io, out } = context;

@@ -11,10 +11,10 @@ const linkSchema = z.object({ path: z.string().startsWith("/sign-in?code="), exp
 export const dashboardCommand = defineCommand({
   ...outlines.dashboard,
   description:
-    "Asks the running gateway for a link that signs one browser in, once and within two minutes, and opens it. The session lasts twelve hours at most, over restarts of the gateway too.",
+    "Opens the dashboard of the running gateway. The link signs in one browser, works once, and expires after two minutes. The session lasts twelve hours, even if the gateway restarts.",
   options: {
-    print: flag("only print the link"),
-    json: flag("print JSON, and open nothing"),
+    print: flag("print the link and do not open it"),
+    json: flag("print the link as JSON and do not open it"),
   },
   examples: [
     ["millrace dashboard", "open it"],
@@ -23,7 +23,7 @@ export const dashboardCommand = defineCommand({
   async run({ options }, { io, out, settings, signal }) {
     const gateway = await findGateway(settings, signal);
     if (gateway === undefined) {
-      throw new MillraceError("ide_not_running", "No gateway runs, so there is no dashboard to open.", {
+      throw new MillraceError("ide_not_running", "There is no dashboard to open, because no gateway is running.", {
         hint: "Start one with `millrace serve`, in another terminal.",
       });
     }

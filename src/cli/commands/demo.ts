@@ -19,24 +19,24 @@ const question = "What are you, and is a real model behind this answer?";
 export const demoCommand = defineCommand({
   ...outlines.demo,
   description:
-    "Starts a stand-in IDE as a process of its own and a gateway that finds it, asks one question through the gateway with the openai SDK, and stays up for tools of yours. Touches no real IDE and spends nothing; its files live in a temporary folder.",
+    "Starts a stand-in IDE and a gateway, and asks one question with the openai SDK. Both stay up, so that you can try your own tools. It uses no real IDE, costs nothing, and keeps its files in a temporary folder.",
   options: {
     once: flag("exit after the answer"),
     port: integer(
-      "the gateway's port; another one is taken when a program has it",
+      "port of the gateway; if it is in use, Millrace picks a free one and prints it",
       "<port>",
       { min: 0, max: 65_535, initial: defaultPort },
       { env: "MILLRACE_PORT" },
     ),
     question: text("what to ask", "<text>"),
     model: text("the model to ask", "<name>", { defaultText: "the account's default" }),
-    modelUrl: text("an OpenAI-compatible server that plays the model", "<url>", {
+    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>", {
       env: "MILLRACE_SIMULATOR_MODEL_URL",
     }),
   },
   examples: [
-    ["millrace demo", "and then point a tool at it"],
-    ["millrace demo --once", "just the answer"],
+    ["millrace demo", "then use it from your own tools"],
+    ["millrace demo --once", "only the answer"],
   ],
   async run({ options }, context) {
     const { io, out, signal } = context;

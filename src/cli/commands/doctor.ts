@@ -42,33 +42,33 @@ const notBeforeMs = Date.UTC(2026, 0, 1);
 export const doctorCommand = defineCommand({
   ...outlines.doctor,
   description:
-    "Looks at the IDEs that run, the gateway, its key and store, and what conversations take on disk. It spends nothing and changes nothing; only --send and --spend ask a model. Exits 0 when all is well, 1 with warnings, and otherwise with the code of the worst finding.",
+    "Checks the running IDEs, the gateway, its key, its store and the disk space of conversations. It changes nothing and costs nothing; only --send and --spend ask a model. Exits with 0 if all is well, with 1 if there are warnings, else with the code of the worst problem.",
   options: {
-    send: flag("ask a model one short question, which costs what that costs"),
-    contract: flag("compare what Millrace assumes of the vendor's software with what runs here"),
-    spend: flag("with --contract, send a few small prompts to the agent, which cost what that costs"),
-    report: text("with --contract, write a report without keys and names to this file", "<file.json>"),
-    model: text("with --send or --spend, the model", "<name>", {
+    send: flag("ask a model one short question; this uses some of your plan"),
+    contract: flag("compare the IDE on this machine with what Millrace expects of it"),
+    spend: flag("with --contract: send a few small prompts to the agent; this uses some of your plan"),
+    report: text("with --contract: write a report, without keys and names, to this file", "<file.json>"),
+    model: text("with --send or --spend: model to ask", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",
     }),
-    bundle: text("write an archive for a report to this file, without keys, names and addresses", "<file.tar.gz>"),
+    bundle: text("write an archive for a bug report to this file, without keys, names and addresses", "<file.tar.gz>"),
     json: flag("print JSON"),
     ...ownGatewayOptions,
   },
   examples: [
     ["millrace doctor", "one screen"],
-    ["millrace doctor --bundle doctor.tar.gz", "for a report of a problem"],
-    ["millrace doctor --send", "prove the whole way to a model"],
-    ["millrace doctor --contract --report contract.json", "for an issue: what differs from the documentation"],
+    ["millrace doctor --bundle doctor.tar.gz", "to attach to a bug report"],
+    ["millrace doctor --send", "test the whole way to a model"],
+    ["millrace doctor --contract --report contract.json", "to attach to an issue: what differs from the documentation"],
   ],
   async run({ options }, context) {
     const { io, out } = context;
     if (options.contract) return contract(options, context);
     if (options.spend || options.report !== undefined) {
       const name = options.spend ? "--spend" : "--report";
-      throw new MillraceError("invalid_request", `${name} belongs to --contract.`, {
+      throw new MillraceError("invalid_request", `${name} works only with --contract.`, {
         hint: `Use \`millrace doctor --contract ${name}\`.`,
       });
     }

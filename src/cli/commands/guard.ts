@@ -18,19 +18,19 @@ export function guardCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.guard,
     description:
-      "For scripts: 0 when every limit asked about has at least the given share left, 1 when one has less, 69 when it cannot be told (no IDE, no reading, a limit that is unknown or was read too long ago), 64 for a limit that does not exist.",
+      "For scripts. Exits with 0 if every limit has at least the given share left, and with 1 if one has less. Exits with 69 if Millrace does not know (no IDE, no reading, or a reading that is too old), and with 64 if there is no such limit.",
     options: {
-      minRemaining: integer("least share that must be left, in percent", "<percent>", {
+      minRemaining: integer("share that must be left, in percent", "<percent>", {
         min: 0,
         max: 100,
         initial: 10,
       }),
-      window: text("only this limit, as `millrace usage --json` names it: weekly, prompt-credits", "<id>"),
-      ide: text("only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
+      window: text("check only this limit, by its name in `millrace usage --json`, such as weekly", "<id>"),
+      ide: text("show only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
       json: flag("print JSON"),
     },
     examples: [
-      ["millrace guard --min-remaining 15 --window weekly && ./nightly.sh", "run it only while 15 % are left"],
+      ["millrace guard --min-remaining 15 --window weekly && ./nightly.sh", "run the script only if 15 % are left"],
     ],
     async run({ options }, context) {
       const source = await openSource(context);
@@ -67,7 +67,7 @@ function check(
   if (asked.window !== undefined && chosen.length === 0 && windows.length > 0)
     throw unknown("limit", asked.window, [...new Set(windows.map(({ window }) => window.id))]);
   if (chosen.length === 0)
-    throw new MillraceError("ide_not_running", "The IDE told nothing of the plan's limits.", {
+    throw new MillraceError("ide_not_running", "The IDE did not report the limits of the plan.", {
       hint: "Try again later.",
     });
   return chosen.map(({ of, window }) => {

@@ -6,14 +6,14 @@ import { outlines } from "../outlines.ts";
 export const keyCommand = defineCommand({
   ...outlines.key,
   description:
-    "Prints the path of the file that holds the gateway's key (made if there is none). `--value` prints the key itself, for a tool that has to be told.",
+    "Prints the path of the file with the gateway's key, and makes the key if there is none. `--value` prints the key itself.",
   options: {
     value: flag("print the key itself"),
     json: flag("print JSON"),
   },
   examples: [
     ["millrace key", "the file"],
-    ["export OPENAI_API_KEY=$(millrace key --value)", "for a tool that reads a variable"],
+    ["export OPENAI_API_KEY=$(millrace key --value)", "for a tool that reads the key from a variable"],
   ],
   run({ options }, { out, settings }) {
     const key = readOrMakeKey(settings.keyFile);

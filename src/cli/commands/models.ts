@@ -21,14 +21,14 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.models,
     description:
-      "The list is the account's own, read from the IDE or its agent program at that moment, and the models of agents that config.toml names: a row for each family, with the variants of how hard it thinks, how fast it is or how much it holds. With --tools: of the calls of tools that each model wrote for clients, how many were right at once, were repaired without loss, were right when the model was asked again, or failed.",
+      "Lists the models of your account, as the IDE or its agent program reports them now, and the models of the agents in config.toml. Each row is one family; its variants differ in effort, speed or context size. With --tools: how many tool calls of each model were right at once, were repaired, were right after a second question, or failed.",
     options: {
-      all: flag("each variant in a row of its own, also those that this plan cannot call"),
+      all: flag("one row for each variant, including those that your plan does not allow"),
       vendor: text("only this vendor", "<name>"),
-      refresh: flag("have a running gateway read the list anew too, instead of within five minutes"),
-      tools: flag("how each model fared at calling tools"),
-      since: text("with --tools: calls since then: 7d, 36h, 2026-11-01", "<time>", { defaultText: "30d" }),
-      wide: flag("show every column, however narrow the terminal is"),
+      refresh: flag("also make the running gateway read the list again now, not within five minutes"),
+      tools: flag("show how well each model calls tools"),
+      since: text("with --tools: count calls since this time: 7d, 36h, 2026-11-01", "<time>", { defaultText: "30d" }),
+      wide: flag("show all columns, even on a narrow terminal"),
       json: flag("print JSON"),
       ide: gatewayOptions.ide,
       endpoint: gatewayOptions.endpoint,
@@ -37,15 +37,15 @@ export function modelsCommand(openSource: OpenLimitsSource): Command {
       acpCommand: gatewayOptions.acpCommand,
     },
     examples: [
-      ["millrace models", "what can be called"],
-      ["millrace models --json", "each model with all that is known of it"],
-      ["millrace models --all --vendor anthropic", "one vendor, with the reasons of the others"],
-      ["millrace models --tools", "which model to trust with an agent"],
+      ["millrace models", "the models that you can use"],
+      ["millrace models --json", "all details of each model"],
+      ["millrace models --all --vendor anthropic", "all models of one vendor, and why some cannot be used"],
+      ["millrace models --tools", "which models are reliable with tools"],
     ],
     async run({ options }, context) {
       const { io, out, settings, signal } = context;
       if (options.since !== undefined && !options.tools) {
-        throw new MillraceError("invalid_request", "--since counts calls of tools; the list of models has no time.", {
+        throw new MillraceError("invalid_request", "--since is only for --tools.", {
           hint: "Add --tools, or leave --since out.",
         });
       }
@@ -117,7 +117,7 @@ async function printModels(
   { out, signal }: CommandContext,
 ): Promise<void> {
   if (list.length === 0) {
-    out.note("No model fits.");
+    out.note("No model matches.");
     return;
   }
   const names = new Map<string, Model | undefined>();

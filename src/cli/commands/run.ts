@@ -19,9 +19,9 @@ const names = runnable.map(({ name }) => name).join(", ");
 
 export const runCommand = defineCommand({
   ...outlines.run,
-  description: `Nothing in the client's configuration changes: it is told by its environment and arguments. Uses the running gateway, or one of its own as long as the client runs. Clients: ${names}.`,
+  description: `Starts the client with variables and arguments that point it at the gateway. The client's configuration is not changed. It uses the running gateway, or starts one that ends with the client. Clients: ${names}.`,
   options: {
-    model: text("the model that the client begins with", "<name>", {
+    model: text("model that the client starts with", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",

@@ -16,7 +16,7 @@ const file = text("an `extension.js`; that of the running IDE otherwise", "<path
 
 const show = defineCommand({
   name: "show",
-  summary: "Say how a build's schema stands to Millrace's own",
+  summary: "Compare a build's schema with the one in Millrace",
   group: "Look",
   options: { file, all: flag("list every difference, not only the first"), json: flag("print JSON") },
   examples: [["millrace schema show", "the IDE that runs now"]],
@@ -43,7 +43,7 @@ const show = defineCommand({
 
 const diff = defineCommand({
   name: "diff",
-  summary: "List what changed from one build to another",
+  summary: "List the changes between two builds",
   group: "Look",
   options: { json: flag("print JSON") },
   arguments: [
@@ -97,8 +97,7 @@ const exportCommand = defineCommand({
 
 export const schemaCommand = defineCommand({
   ...outlines.schema,
-  description:
-    "Reads the protobuf schema out of an IDE's own extension.js. docs/schema.md says how, and what is done with it.",
+  description: "Reads the protobuf schema from an IDE's extension.js. docs/schema.md describes how it is used.",
   options: {},
   examples: [],
   subcommands: [show, diff, exportCommand],
@@ -126,7 +125,11 @@ async function bundleOfRunningIde({ io, signal }: Pick<CommandContext, "io" | "s
   } finally {
     finder.close();
   }
-  throw new MillraceError("ide_not_running", "No Devin Desktop (formerly Windsurf) runs whose extension is known.", {
-    hint: "Name the file: --file <path to extension.js>.",
-  });
+  throw new MillraceError(
+    "ide_not_running",
+    "Millrace found no running Devin Desktop (formerly Windsurf) with a readable extension.",
+    {
+      hint: "Name the file: --file <path to extension.js>.",
+    },
+  );
 }

@@ -32,46 +32,46 @@ export const continuityIdleMs = 300_000;
 /** Options that every command which runs a gateway has. */
 export const gatewayOptions = {
   port: integer(
-    "the port; another one is taken when a program has it",
+    "port to listen on; if it is in use, Millrace picks a free one and prints it",
     "<port>",
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
   ),
   store: choice(
-    "where turns are kept: a file that survives restarts, a Redis server that gateways share, or memory",
+    "where answers are stored: in a file, on a Redis server that several gateways share, or in memory only",
     ["sqlite", "redis", "memory"],
     "sqlite",
     { env: "MILLRACE_STORE" },
   ),
-  redisUrl: redisAddress("with --store redis, the server; a password belongs in the variable", {
+  redisUrl: redisAddress("address of the server for --store redis; put a password into the variable, not here", {
     env: "MILLRACE_REDIS_URL",
   }),
-  grace: duration("how long a turn goes on when its client is gone", 120_000, {
+  grace: duration("how long an answer continues after its client disconnects", 120_000, {
     env: "MILLRACE_GRACE",
     defaultText: "2m",
   }),
   maxTurns: integer(
-    "how many turns may run at the same time in one IDE; the others wait, in a queue that is fair across keys",
+    "how many turns may run at the same time in one IDE; the others wait in a queue that is fair across keys",
     "<number>",
     { min: 1, max: 10_000, initial: undefined },
     { env: "MILLRACE_MAX_TURNS", defaultText: "no limit" },
   ),
-  retention: duration("how long an answer can be read again, from its end or its last reader on", 7_200_000, {
+  retention: duration("how long a finished answer is kept; the time starts again when someone reads it", 7_200_000, {
     env: "MILLRACE_RETENTION",
     defaultText: "2h",
   }),
-  retentionCap: duration("how long after its end at most, whoever reads it", undefined, {
+  retentionCap: duration("maximum time a finished answer is kept, even if it is still being read", undefined, {
     env: "MILLRACE_RETENTION_CAP",
-    defaultText: "2h, or the retention where that is longer",
+    defaultText: "2h, or --retention if that is longer",
   }),
-  continuity: choice("whether a conversation goes on in the trajectory that holds it", ["on", "off"], "on", {
+  continuity: choice("reuse the IDE's conversation for follow-up messages", ["on", "off"], "on", {
     env: "MILLRACE_CONTINUITY",
   }),
-  noImplicitJoin: flag("never join a repeated request to its twin without an idempotency key", {
+  noImplicitJoin: flag("do not merge identical requests that lack an idempotency key", {
     env: "MILLRACE_NO_IMPLICIT_JOIN",
   }),
   ide: choice("use only this IDE", ["windsurf", "windsurf-next"], undefined, { env: "MILLRACE_IDE_VARIANT" }),
-  home: text("use only the IDE of this home folder: one of several, or a stand-in", "<folder>", {
+  home: text("use only the IDE whose home folder this is, for example a stand-in", "<folder>", {
     env: "MILLRACE_IDE_ONLY_HOME",
   }),
   pid: integer(
@@ -80,28 +80,28 @@ export const gatewayOptions = {
     { min: 1, max: 4_294_967_295, initial: undefined },
     { env: "MILLRACE_IDE_PID" },
   ),
-  endpoint: text("ask only this language server, instead of looking for one", "<host:port>", {
+  endpoint: text("use this language server and do not search for others", "<host:port>", {
     env: "MILLRACE_IDE_ENDPOINT",
   }),
-  tokenFile: text("a file with that server's CSRF token (and API key on a second line)", "<file>", {
+  tokenFile: text("file with the CSRF token of that server; its API key may follow on a second line", "<file>", {
     env: "MILLRACE_IDE_TOKEN_FILE",
   }),
   backend: choice(
-    "how models are asked: through the vendor's agent program, Cascade or raw chat; auto takes what works for the installed build",
+    "how Millrace reaches the models: the IDE's agent program, Cascade, or raw chat; auto picks what the installed build supports",
     backendModes,
     "auto",
     { env: "MILLRACE_BACKEND" },
   ),
   ideTools: choice(
-    "what a turn does when the IDE's agent looks something up with its own tools: go on, or stop with an error",
+    "when the IDE's agent uses its own tools to look something up: read lets it, stop ends the turn with an error",
     ["read", "stop"],
     "read",
     { env: "MILLRACE_IDE_TOOLS" },
   ),
-  acpCommand: commandLine("start this program as the vendor's agent, instead of the installed one", "<command>", {
+  acpCommand: commandLine("start this program in place of the installed agent", "<command>", {
     env: "MILLRACE_ACP_COMMAND",
   }),
-  logLevel: choice("log to stderr, as JSON lines, from this level on", logLevels, "warn", {
+  logLevel: choice("write log lines of this level and above to stderr, as JSON", logLevels, "warn", {
     env: "MILLRACE_LOG_LEVEL",
   }),
 } as const;
@@ -113,30 +113,30 @@ export const ownGatewayOptions = explainedBy("serve", unlistened);
 export const serveCommand = defineCommand({
   ...outlines.serve,
   description:
-    "Runs the gateway. It finds the IDE when a request needs it, so the IDE may start later, restart or update meanwhile. The API key of clients is the one that `millrace key` shows.",
+    "Runs the gateway. It looks for the IDE at each request, so you can start, restart or update the IDE at any time. Clients need the key that `millrace key` shows.",
   options: {
     ...gatewayOptions,
-    host: text("the address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),
+    host: text("address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),
     allowNonLoopback: flag(
-      "allow an address beyond this machine: key and prompts then cross that network in clear text",
+      "allow --host to be an address that other machines can reach; key and prompts then travel unencrypted",
     ),
-    allowHost: texts("accept this Host header too", "<name>"),
-    allowOrigin: texts("let pages of this origin call", "<https://origin>"),
-    dashboardText: flag("let the dashboard show the texts of prompts and answers, as long as the log keeps them", {
+    allowHost: texts("also accept this name in the Host header", "<name>"),
+    allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>"),
+    dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
       env: "MILLRACE_DASHBOARD_TEXT",
     }),
-    json: flag("print one JSON line when ready"),
+    json: flag("print one line of JSON when ready"),
   },
   examples: [
     ["millrace serve", "on port 42100"],
     ["millrace serve --port 0 --json", "on any free port, for a script"],
-    ["millrace serve --grace 10m", "let answers go on for ten minutes without a client"],
+    ["millrace serve --grace 10m", "let an answer continue for ten minutes after its client disconnects"],
   ],
   async run({ options }, context) {
     const { io, out, settings, signal } = context;
     const running = await findGateway(settings, signal);
     if (running !== undefined && options.port !== 0)
-      out.note(`A gateway of yours runs at ${running.url} already; this is another one.`);
+      out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     const config = readConfig(settings.configFile);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
@@ -157,7 +157,7 @@ export const serveCommand = defineCommand({
     };
     const onProblem = (error: unknown) =>
       out.note(
-        `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}): until it can, other commands of Millrace do not find this gateway.`,
+        `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}). Until it can, other commands do not find this gateway.`,
       );
     keepHeapSmall(signal);
     const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
@@ -180,7 +180,7 @@ export const serveCommand = defineCommand({
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
       if (readPause(settings.pauseFile) !== undefined)
         out.line("  PAUSED            no prompt is sent until `millrace resume`");
-      out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
+      out.line("Press Ctrl-C to stop. Running turns continue at the next start.");
     }
     io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
     await untilAborted(signal);
@@ -263,11 +263,11 @@ export async function openComposed(
   if (composed.damage !== undefined) out.note(describeDamage(composed.damage));
   if (composed.unreadableTurns > 0)
     out.note(
-      `The key that seals the log (${settings.logKeyFile}) was gone, and a new one was made: ${spellCount(composed.unreadableTurns, "turn")} kept under the old one cannot be read. Stop, put the old key back and start again, if you have it.`,
+      `The key of the log (${settings.logKeyFile}) was missing, so Millrace made a new one. ${spellCount(composed.unreadableTurns, "turn")} of the old key cannot be read. If you have the old key: stop, put it back, and start again.`,
     );
   if (composed.degradedBy !== undefined)
     out.note(
-      `${composed.degradedBy.message} Answers flow all the same, from memory, until it can be used: ${composed.degradedBy.hint}`,
+      `${composed.degradedBy.message} Until it can be used, Millrace keeps answers in memory only. ${composed.degradedBy.hint}`,
     );
   return composed;
 }
@@ -284,7 +284,7 @@ export async function listenSomewhere(
   } catch (error) {
     if (!isPortTaken(error)) throw error;
     const listening = await gateway.listen({ ...where, limits, port: 0 });
-    out.note(`Port ${where.port} is taken by another program; this is ${listening.port} instead.`);
+    out.note(`Port ${where.port} is in use by another program. Millrace uses port ${listening.port}.`);
     return listening;
   }
 }

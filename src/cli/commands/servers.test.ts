@@ -44,8 +44,15 @@ describe("the IDE that prompts go to", () => {
       "Devin Desktop (formerly Windsurf) does not run here",
       /Start Devin Desktop.*devin auth login/,
     ],
-    ["is not signed in", [windsurf], answers, "not_signed_in", "nobody is signed in", /./],
-    ["is Antigravity alone", [antigravity], answers, "ide_not_running", "Only Antigravity runs", /Start Devin Desktop/],
+    ["is not signed in", [windsurf], answers, "not_signed_in", "no account is signed in", /./],
+    [
+      "is Antigravity alone",
+      [antigravity],
+      answers,
+      "ide_not_running",
+      "Only Antigravity is running",
+      /Start Devin Desktop/,
+    ],
     [
       "runs and cannot be used, whatever else runs",
       [{ ...windsurf, listening: [] }, antigravity],
@@ -82,7 +89,7 @@ describe("a stand-in", () => {
     expect(choosePrompted(both).pid).toBe(10);
     expect(spellChosenIde(both)).toMatch(/\(pid 10\): the first of 2.*1 stand-in left out/);
     const ides = both.ides.map((ide) => ({ ...ide, signedIn: ide.standIn === true }));
-    expect(() => choosePrompted({ ...both, ides })).toThrow(/nobody is signed in/);
+    expect(() => choosePrompted({ ...both, ides })).toThrow(/no account is signed in/);
     expect(spellChosenIde({ ...both, ides })).toBeUndefined();
   });
 
@@ -115,7 +122,7 @@ describe("the agent that prompts go to", () => {
   };
   const nothing: DiscoveryResult = { ides: [], agents: [], apps: [], trace: [], atMs: 0 };
 
-  it("is the first that somebody is signed in to", () => {
+  it("is the first that an account is signed in to", () => {
     const agents = [agent({ signedIn: "no" }), agent({ signedIn: "editor", from: "app" }), agent({})];
     expect(chooseAgent({ agents })).toMatchObject({
       agent: { from: "app" },
@@ -141,10 +148,10 @@ describe("the agent that prompts go to", () => {
       /^Start it, sign in/,
     ],
     [
-      "an app that does not run, with an agent program that nobody is signed in to",
+      "an app that does not run, with an agent program that no account is signed in to",
       { apps: [{ ...app, running: false } as InstalledApp], agents: [agent({ signedIn: "no" })] },
       "not_signed_in",
-      /3\.10 .*does not run, and nobody is signed in/,
+      /3\.10 .*does not run, and no account is signed in/,
       /^Start Devin Desktop, sign in/,
     ],
     [
@@ -154,7 +161,7 @@ describe("the agent that prompts go to", () => {
       /3\.10 .*runs, but/,
       /^Start Devin Desktop/,
     ],
-    ["an agent that can be asked", { agents: [agent({})] }, "ide_not_running", /only its agent can be asked/, /`acp`/],
+    ["an agent that can be asked", { agents: [agent({})] }, "ide_not_running", /Only the agent of/, /`acp`/],
     [
       "nothing",
       {},

@@ -52,7 +52,7 @@ export function choosePrompted(result: DiscoveryResult): Ide {
   if (ide !== undefined) return ide;
   const [first] = candidates;
   if (first !== undefined) {
-    throw new MillraceError("not_signed_in", `${first.product} runs, but nobody is signed in there.`, {
+    throw new MillraceError("not_signed_in", `${first.product} is running, but no account is signed in there.`, {
       details: lookedAt(result),
     });
   }
@@ -93,7 +93,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
       "ide_not_running",
       `${nameOfRunning(result, variant)} runs (${subject}), but cannot be used: ${why}.`,
       {
-        hint: `${todo} \`millrace doctor\` shows what was looked at.`,
+        hint: `${todo} \`millrace doctor\` shows where Millrace looked.`,
         details: { ...details, reason: unusableServer },
       },
     );
@@ -102,7 +102,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
   if (chosen !== undefined) {
     return new MillraceError(
       "ide_not_running",
-      `No language server runs here. ${chosen.agent.product} is installed, and only its agent can be asked.`,
+      `No language server is running. Only the agent of ${chosen.agent.product} can be used.`,
       { hint: "Leave `--backend` at `auto`, or set it to `acp`. Or start the app and open a folder.", details },
     );
   }
@@ -112,7 +112,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
   if (result.ides.length > 0) {
     return new MillraceError(
       "ide_not_running",
-      "Only Antigravity runs here. Millrace meters it, but sends it no prompts.",
+      "Only Antigravity is running. Millrace shows its limits, but sends it no prompts.",
       { hint: `Start ${productToday} and open a folder.`, details },
     );
   }
@@ -120,7 +120,7 @@ export function withoutServer(result: DiscoveryResult): MillraceError {
     "ide_not_running",
     `${productToday} does not run here, and no \`devin\` program was found.`,
     {
-      hint: "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`. `millrace doctor` shows what was looked at.",
+      hint: "Start Devin Desktop and open a folder, or install the Devin CLI and run `devin auth login`. `millrace doctor` shows where Millrace looked.",
       details,
     },
   );
@@ -156,14 +156,14 @@ export function signedOutHere({
     const login = cli === undefined ? "" : " Or run `devin auth login`.";
     return {
       code: "not_signed_in",
-      what: `${app.product} ${state} nobody is signed in.`,
+      what: `${app.product} ${state} no account is signed in.`,
       todo: `Start Devin Desktop, sign in and open a folder.${login}`,
     };
   }
   if (cli === undefined) return undefined;
   return {
     code: "not_signed_in",
-    what: `The Devin CLI is installed (${cli.path}), but nobody is signed in.`,
+    what: `The Devin CLI is installed (${cli.path}), but no account is signed in.`,
     todo: "Run `devin auth login`, then try again.",
   };
 }

@@ -17,28 +17,28 @@ import { gatewayOptions } from "./serve.ts";
 
 export const setupCommand = defineCommand({
   ...outlines.setup,
-  description: `Shows what it would change in the client's configuration and asks. What was there before is kept, so that --undo takes it back, also after other changes. The key is written into no file of the client's. For a client that is not listed, name generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
+  description: `Shows the changes to the client's configuration and asks before it makes them. --undo restores the earlier settings, even after other changes. The key is not written into the client's files. For a client that is not listed, use generic. Clients: ${clients.map(({ name }) => name).join(", ")}.`,
   options: {
-    model: text("the model that the client begins with", "<name>", {
+    model: text("model that the client starts with", "<name>", {
       short: "m",
       env: "MILLRACE_MODEL",
       defaultText: "the account's default",
     }),
     url: text("the gateway's address", "<url>", { defaultText: "that of the running one" }),
     all: flag("set up every client that is installed"),
-    allModels: flag("write all models into the configuration, not only the newest of each family"),
-    undo: flag("take the changes back"),
-    yes: flag("do not ask", { short: "y" }),
-    dryRun: flag("only show the changes"),
+    allModels: flag("write all models into the configuration (default: the newest of each family)"),
+    undo: flag("undo the changes"),
+    yes: flag("make the changes without asking", { short: "y" }),
+    dryRun: flag("show the changes and do not make them"),
     json: flag("print the changes as JSON"),
     ...explainedBy("serve", gatewayOptions),
   },
   examples: [
-    ["millrace setup opencode", "shows the change, asks, makes it"],
+    ["millrace setup opencode", "shows the changes, asks, makes them"],
     ["millrace setup codex --model claude-opus-4.5 --yes", "without asking"],
-    ["millrace setup --all", "whatever is installed"],
-    ["millrace setup generic", "what to type into any other client"],
-    ["millrace setup claude-code --undo", "as it was before"],
+    ["millrace setup --all", "every client that is installed"],
+    ["millrace setup generic", "what to enter in any other client"],
+    ["millrace setup claude-code --undo", "restores the earlier settings"],
   ],
   async run({ options, args }, context) {
     const { out, settings } = context;
@@ -100,7 +100,7 @@ function meantBy(
 ): readonly Client[] {
   if (!all) return [findClient(name)];
   if (name !== undefined) {
-    throw new MillraceError("invalid_request", `--all stands for every client, so ${name} cannot be named beside it.`, {
+    throw new MillraceError("invalid_request", `--all already includes ${name}.`, {
       hint: "Leave out one of the two.",
     });
   }
@@ -145,7 +145,7 @@ async function agreed(
   if (options.dryRun) return false;
   if (options.yes) return true;
   if (io.stdin.isTTY !== true || !out.isTerminal) {
-    throw new MillraceError("invalid_request", "Nothing was changed: this needs a terminal to ask on.", {
+    throw new MillraceError("invalid_request", "Nothing was changed: Millrace needs a terminal to ask for consent.", {
       hint: "Add --yes to make the changes.",
     });
   }

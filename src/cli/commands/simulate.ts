@@ -12,39 +12,44 @@ import { outlines } from "../outlines.ts";
 export const simulateCommand = defineCommand({
   ...outlines.simulate,
   description:
-    "Starts a process that looks and behaves like the language server of a real IDE, in a home folder of its own. Point a gateway at it with that folder as HOME. The devin profiles also install a devin program that speaks ACP. Its model is built in and deterministic, unless --model-url names an OpenAI-compatible server.",
+    "Starts a process that behaves like the language server of a real IDE, in its own home folder. Start a gateway with that folder as HOME to use it. The devin profiles also install a devin program that speaks ACP. The model is built in and always gives the same answers, unless --model-url names another one.",
   options: {
     profile: choice("which product and era", profileNames, undefined, { defaultText: "windsurf-2" }),
-    home: text("the home folder; a temporary one, removed at the end, otherwise", "<folder>"),
-    workspace: text("the folder it has open", "<folder>"),
+    home: text("home folder (default: a temporary one, which is deleted at the end)", "<folder>"),
+    workspace: text("folder that is open in it", "<folder>"),
     config: text("a JSON file with options, faults and turns (docs/simulator.md)", "<file>"),
-    rate: text("how fast answers grow: characters a second, or instant", "<rate>"),
+    rate: text("speed of answers: characters per second, or instant", "<rate>"),
     first: duration("time to the first output of an answer", undefined),
-    plan: choice("how the account's plan is told; the last two are Antigravity's", planShapes, undefined, {
-      defaultText: "credits",
-    }),
-    planUsed: integer("percent of the plan that is used at the start", "<percent>", {
+    plan: choice(
+      "how the server reports the account's plan; fractions and pools are for Antigravity",
+      planShapes,
+      undefined,
+      {
+        defaultText: "credits",
+      },
+    ),
+    planUsed: integer("percent of the plan that is already used", "<percent>", {
       min: 0,
       max: 100,
       initial: undefined,
     }),
-    schemaSeed: integer("permute the field numbers of the wire by this seed", "<seed>", {
+    schemaSeed: integer("change the field numbers of the protocol, by this seed", "<seed>", {
       min: 0,
       max: 0xffff_ffff,
       initial: undefined,
     }),
-    controlPort: integer("port of the control API; any free one otherwise", "<port>", {
+    controlPort: integer("port of the control API (0: any free one)", "<port>", {
       min: 0,
       max: 65_535,
       initial: 0,
     }),
-    modelUrl: text("an OpenAI-compatible server that plays the model", "<url>", {
+    modelUrl: text("OpenAI-compatible server that answers as the model", "<url>", {
       env: "MILLRACE_SIMULATOR_MODEL_URL",
     }),
     modelName: text("the model to ask it for", "<name>"),
-    signedOut: flag("nobody is signed in"),
-    strictMetadata: flag("demand the metadata that the editor fills, not only the key"),
-    json: flag("print one JSON line when ready"),
+    signedOut: flag("no account is signed in"),
+    strictMetadata: flag("require all metadata that the editor sends, not only the key"),
+    json: flag("print one line of JSON when ready"),
   },
   examples: [
     ["millrace simulate", "a Windsurf 2, the last one with that name"],

@@ -7,12 +7,12 @@ import { drawStatusLine } from "../terminal/draw-status-line.ts";
 export const statuslineCommand = defineCommand({
   ...outlines.statusline,
   description:
-    "Draws from what the running gateway last read, in a few milliseconds; an IDE is never asked. `~` after a name: the reading is not fresh. A template is filled in for the limit that is nearest to its end: {ide} {plan} {window} {label} {left} {percent_left} {percent_used} {remaining} {limit} {resets_in} {verdict} {stale}.",
+    "Prints what the running gateway last read, within a few milliseconds, without asking an IDE. `~` after a name means that the reading is old. A template shows the limit that will run out first: {ide} {plan} {window} {label} {left} {percent_left} {percent_used} {remaining} {limit} {resets_in} {verdict} {stale}.",
   options: {
-    format: choice("who shows the line", statusLineFormats, "plain"),
-    template: text("print this instead, filled in", "<text>"),
-    ide: text("only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
-    window: text("only this limit, as `millrace usage` names it", "<id>"),
+    format: choice("program that shows the line", statusLineFormats, "plain"),
+    template: text("text with placeholders to print instead", "<text>"),
+    ide: text("show only this IDE: windsurf, windsurf-next or antigravity", "<ide>"),
+    window: text("show only this limit, by its name in `millrace usage`", "<id>"),
   },
   examples: [
     ["millrace statusline --format claude-code", "as `statusLine` command in Claude Code's settings"],

@@ -127,7 +127,7 @@ describe("millrace tail", () => {
     const { home } = await begin({ ends: finished, change });
     const { code, stderr } = await tail(home);
     expect(code).not.toBe(0);
-    expect(stderr).toContain("not what the gateway's log holds");
+    expect(stderr).toContain("differs from the text that the gateway has stored");
   });
 
   test("answers 1 for a turn that failed, and says why", async () => {

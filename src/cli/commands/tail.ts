@@ -18,30 +18,30 @@ import { showTurns, type Turn } from "../terminal/turn-list.ts";
 export const tailCommand = defineCommand({
   ...outlines.tail,
   description:
-    "Shows the turn with the given id, or the newest one that can be read: text on stdout, thinking and what else happens on stderr. With --follow it goes on to the turn's end, over restarts of the gateway too. It only looks on: it keeps no turn alive and cancels none. A turn of millrace chat is sealed with a key of its own; it is shown as long as that key is in this user's records, which is until its answer has arrived there.",
+    "Shows one turn, the newest by default. The answer goes to stdout, thinking and other events go to stderr. With --follow it continues until the turn ends, even if the gateway restarts. It does not change the turn: it neither keeps it running nor cancels it. A turn of `millrace chat` is encrypted with its own key, so it can be shown only until chat has received the answer.",
   options: {
-    last: flag("the newest turn; also what is shown without an id"),
+    last: flag("show the newest turn (the default)"),
     list: flag(`list the newest turns, ${mostTurns} at most`),
-    follow: flag("go on until the turn ends", { short: "f" }),
-    wide: flag("with --list: show every column, however narrow the terminal is"),
-    json: flag("print each event, or each turn of the list, as a line of JSON"),
+    follow: flag("continue until the turn ends", { short: "f" }),
+    wide: flag("with --list: show all columns, even on a narrow terminal"),
+    json: flag("print each event, or each turn of the list, as one line of JSON"),
   },
   examples: [
     ["millrace tail --follow", "the newest turn, to its end"],
     ["millrace tail turn_01k… --json", "all events of a turn so far"],
-    ["millrace tail --list", "which turns there are"],
+    ["millrace tail --list", "the newest turns and their ids"],
   ],
   async run({ options, args }, context) {
     const { io, out, settings, signal } = context;
     const [id] = args;
     if ([id !== undefined, options.last, options.list].filter(Boolean).length > 1) {
-      throw new MillraceError("invalid_request", "An id, --last and --list exclude each other.", {
+      throw new MillraceError("invalid_request", "Use only one of: an id, --last, --list.", {
         hint: "Give one of them.",
       });
     }
     const gateway = await findGateway(settings, signal);
     if (gateway === undefined) {
-      throw new MillraceError("ide_not_running", "No gateway runs, so there are no turns to show.", {
+      throw new MillraceError("ide_not_running", "There are no turns to show, because no gateway is running.", {
         hint: "Start one with `millrace serve`, in another terminal.",
       });
     }

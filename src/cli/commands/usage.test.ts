@@ -100,7 +100,7 @@ describe("millrace usage", () => {
     ["credits-exhausted", "507 of 500 credits used"],
     ["credits-unknown", "Prompt credits  unknown"],
     ["quota-unknown", "Weekly quota  unknown"],
-    ["no-plan", "told nothing of the plan's limits: unknown"],
+    ["no-plan", "did not report the limits of the plan"],
   ])("says what a plan is: %s", async (name, words) => {
     expect((await usage([], [windsurfAnswer(name)])).stdout).toContain(words);
   });
@@ -157,7 +157,7 @@ describe("millrace usage", () => {
     [["--since", "2026-02-30"], "is not a time"],
     [["--by", "colour"], "one of model, client"],
     [["--watch"], "needs a terminal"],
-    [["--watch", "--by", "model"], "report history"],
+    [["--watch", "--by", "model"], "cannot be used with --since or --by"],
   ])("refuses %j with 64 and says why", async (argv, words) => {
     expect(await usage(argv)).toMatchObject({ code: 64, stderr: expect.stringContaining(words) });
   });

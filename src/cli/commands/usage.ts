@@ -28,17 +28,17 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.usage,
     description:
-      "Limits of every IDE that runs, with the reset and the pace in words; the tick in a bar is where an even pace would stand. With --since or --by: what turns through the gateway used. `~` marks numbers that are estimated in part; an estimate is never shown as a measurement.",
+      "Shows the limits of every running IDE, when each resets, and whether it lasts until then. The tick in a bar marks an even pace. With --since or --by it shows what the gateway's turns used. `~` marks numbers that are partly estimated.",
     options: {
-      since: text("report turns since then: 7d, 36h, 2w, 2026-11-01", "<time>"),
-      by: choice("tell turns apart by", spendDimensions, undefined, { defaultText: "model" }),
-      models: flag("show the limits of single models too"),
-      watch: flag("show again every five seconds, in place"),
+      since: text("show the use since this time: 7d, 36h, 2w, 2026-11-01", "<time>"),
+      by: choice("sum the use by", spendDimensions, undefined, { defaultText: "model" }),
+      models: flag("also show the limits of single models"),
+      watch: flag("refresh every five seconds"),
       csv: flag("print CSV"),
-      json: flag("print JSON, as GET /v1/limits and /v1/usage answer it"),
+      json: flag("print JSON, the same as GET /v1/limits and GET /v1/usage"),
     },
     examples: [
-      ["millrace usage", "limits now"],
+      ["millrace usage", "what is left now"],
       ["millrace usage --since 7d --by project", "what each project cost this week"],
       ["millrace usage --since 30d --by day --csv", "for a spreadsheet"],
     ],
@@ -58,12 +58,12 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
 
 function checkOptions(options: UsageOptions, { out }: CommandContext): void {
   const clash = (message: string, hint: string) => new MillraceError("invalid_request", message, { hint });
-  if (options.json && options.csv) throw clash("--json and --csv exclude each other.", "Give one of them.");
+  if (options.json && options.csv) throw clash("Use either --json or --csv.", "Give one of them.");
   if (!options.watch) return;
   if (options.since !== undefined || options.by !== undefined)
-    throw clash("--watch shows limits; --since and --by report history.", "Leave --watch out.");
+    throw clash("--watch cannot be used with --since or --by.", "Leave --watch out.");
   if (options.json || options.csv || !out.canRedraw)
-    throw clash("--watch needs a terminal that can draw anew.", "Run `millrace usage --json` now and then instead.");
+    throw clash("--watch needs a terminal.", "Run `millrace usage --json` repeatedly instead.");
 }
 
 /** The limits; throws why there are none when there is nothing to show. */
@@ -124,7 +124,7 @@ async function report(options: UsageOptions, source: LimitsSource, context: Comm
   if (options.csv) return out.write(csv(usage.data, Object.keys(usage.data[0] ?? { key: null })));
   if (usage.data.length === 0) {
     out.line(`No turn ended since ${formatInstant(sinceMs)}.`);
-    out.note("Turns are counted once a tool uses the gateway: `millrace serve`, then point the tool at it.");
+    out.note("No turns yet. Run `millrace serve` and use the gateway from a tool.");
     return;
   }
   for (const line of spendTable(usage, out)) out.line(line);

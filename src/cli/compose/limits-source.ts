@@ -85,8 +85,8 @@ function understood<T>(
   result: { readonly success: true; readonly data: T } | { readonly success: false; readonly error: unknown },
 ): T {
   if (result.success) return result.data;
-  throw new MillraceError("upstream_failed", "The gateway answered in a form that this command does not know.", {
-    hint: "It is of another version: stop it and start it again with `millrace serve`.",
+  throw new MillraceError("upstream_failed", "This command does not understand the gateway's answer.", {
+    hint: "The gateway has another version. Stop it and start it again with `millrace serve`.",
     cause: result.error,
   });
 }

@@ -27,7 +27,10 @@ export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSi
   const told = new Set(asked.filter(tellsLimits).map(({ ide }) => ide));
   const saved = (await (found.readSavedPlans?.(signal) ?? [])).filter(({ variant }) => !told.has(variant));
   if (asked.length === 0 && saved.length === 0) {
-    throw new MillraceError("ide_not_running", "No IDE with a language server runs, and no app saved a plan.");
+    throw new MillraceError(
+      "ide_not_running",
+      "No IDE with a language server is running, and no app has saved its plan.",
+    );
   }
   const stoodIn = new Set(saved.map(({ variant }) => variant as string));
   return [

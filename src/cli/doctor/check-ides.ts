@@ -140,7 +140,7 @@ function findingsOf(ides: readonly IdeReport[], result: DiscoveryResult): readon
   }
   const signedOut = ides.find(({ variant }) => variant !== "antigravity");
   if (signedOut !== undefined) {
-    const what = `${signedOut.product} runs, but nobody is signed in there`;
+    const what = `${signedOut.product} runs, but no account is signed in there`;
     return [{ area: "ide", level: "error", what, todo: "Sign in inside the IDE." }];
   }
   const miss = nearestMiss(trace);
@@ -200,7 +200,7 @@ function problemsOf(
   }
   // If it is nobody's everywhere, that is an error already.
   if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {
-    findings.push({ area: "ide", level: "note", what: `${name}: nobody is signed in there, so it is not used` });
+    findings.push({ area: "ide", level: "note", what: `${name}: no account is signed in there, so it is not used` });
   }
   findings.push(...schemaFindings(name, schema));
   if (uptimeMs !== null && uptimeMs < -60_000) {

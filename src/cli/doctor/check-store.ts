@@ -46,7 +46,7 @@ function findingOf(file: string, state: LogFileState): Finding {
         area: "store",
         level: "error",
         what: `The store ${file} is damaged: ${state.why}`,
-        todo: "Restart the gateway: it keeps the damaged files under another name, and goes on with what can be read.",
+        todo: "Restart the gateway. It renames the damaged files and continues with the part that can be read.",
       };
     case "foreign":
       return {

@@ -85,7 +85,7 @@ function installedLines(
 const signInWords = {
   own: "signed in by itself",
   editor: "signed in by the app's key",
-  no: "nobody signed in",
+  no: "no account signed in",
 } as const;
 
 const planWords = {
@@ -94,7 +94,7 @@ const planWords = {
 } as const;
 
 function linesOf(ide: IdeReport): readonly string[] {
-  const who = ide.signed_in ? `signed in${ide.plan === null ? "" : `, plan ${ide.plan}`}` : "nobody signed in";
+  const who = ide.signed_in ? `signed in${ide.plan === null ? "" : `, plan ${ide.plan}`}` : "no account signed in";
   const age = ide.uptime_ms === null ? "" : `, up ${spellAge(ide.uptime_ms)}`;
   const process = ide.pid === null ? "set by hand" : `pid ${ide.pid}${age}`;
   const lines = [

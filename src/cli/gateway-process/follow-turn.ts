@@ -73,8 +73,8 @@ function checkEnd(end: TurnEvent, { count, digest }: EventChain): void {
   const { data: proof } = proofSchema.safeParse(end);
   if (proof === undefined) return; // an older gateway says nothing of it
   if (proof.eventCount === count && proof.chainDigest === digest) return;
-  throw new MillraceError("internal", "What came of this turn is not what the gateway's log holds of it.", {
-    hint: "Run the command again: it reads the turn from its start.",
+  throw new MillraceError("internal", "The text that arrived differs from the text that the gateway has stored.", {
+    hint: "Run the command again. It then reads the turn from its start.",
   });
 }
 
@@ -95,8 +95,8 @@ async function* followOnce(
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly event: TurnEvent; readonly data: string }, void> {
-  const gone = new MillraceError("upstream_failed", "The gateway stays away, so the turn cannot be followed.", {
-    hint: "Start it with `millrace serve`; an ended turn is kept for two hours, or as its --retention says.",
+  const gone = new MillraceError("upstream_failed", "The gateway does not answer, so the turn cannot be followed.", {
+    hint: "Start it with `millrace serve`. It keeps a finished turn for two hours, or for the time of --retention.",
   });
   if (gateway === undefined) throw lost(gone);
   const stop = new AbortController();

@@ -19,7 +19,7 @@ async function answering(error: MillraceError): Promise<string> {
 
 it.each([
   new MillraceError("unknown_model", "There is no model `x`.", { details: { nearest: ["y"] } }),
-  new MillraceError("not_signed_in", "Nobody is signed in.", { hint: "Sign in." }),
+  new MillraceError("not_signed_in", "No account is signed in.", { hint: "Sign in." }),
 ])("throws the gateway's own error as it was: %s", async (error) => {
   const gateway = { url: await answering(error), key: new Secret("key") };
   const called = callGateway(gateway, "/v1/models", { signal: AbortSignal.timeout(100_000) });

@@ -145,8 +145,8 @@ export async function* ask(
     }
   }
   if (!ended)
-    throw new MillraceError("upstream_failed", "The answer broke off before its end.", {
-      hint: "Ask again; the part above is all that arrived.",
+    throw new MillraceError("upstream_failed", "The answer ended too early.", {
+      hint: "Ask again. Only the part above arrived.",
     });
 }
 

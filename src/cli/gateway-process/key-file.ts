@@ -122,7 +122,7 @@ export function keyInFile(file: string, clock: Clock): () => Secret | undefined 
 
 function unusable(file: string, why: string, cause?: unknown): MillraceError {
   return new MillraceError("degraded", `The key file ${file} cannot be used: ${why}.`, {
-    hint: `Run \`chmod 600 ${file}\`. If it holds no key, put the right one back: clients are refused under any other.`,
+    hint: `Run \`chmod 600 ${file}\`. If it holds no key, restore the right one: the gateway rejects every other key.`,
     cause,
   });
 }

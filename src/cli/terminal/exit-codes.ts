@@ -16,13 +16,13 @@ export const exitCodes = {
 /** What each code means, for the help text. */
 export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.ok, "done"],
-  [exitCodes.negative, "the answer is no (guard, doctor with findings)"],
+  [exitCodes.negative, "the answer is no (guard), or there are warnings (doctor)"],
   [exitCodes.usage, "the command line or its input is wrong"],
   [exitCodes.unavailable, "no IDE, no gateway, or no answer from it"],
   [exitCodes.internal, "a bug in Millrace"],
   [exitCodes.cannotCreate, "a file or port cannot be used"],
   [exitCodes.tryAgain, "a limit was reached; try again later"],
-  [exitCodes.notAllowed, "nobody is signed in, or the key, plan or account does not allow it"],
+  [exitCodes.notAllowed, "no account is signed in, or the key, plan or account does not allow it"],
   [exitCodes.interrupted, "interrupted"],
 ];
 

@@ -32,9 +32,13 @@ export async function pickTurn(
   if (turn.sealed !== true) return { turn, own: undefined };
   const own = await keys.of(turn);
   if (own !== undefined) return { turn, own };
-  throw new MillraceError("invalid_request", `The turn ${turn.id} was sealed by its client: only its key opens it.`, {
-    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is this turn's.`,
-  });
+  throw new MillraceError(
+    "invalid_request",
+    `The turn ${turn.id} is encrypted: only the client that sent it has the key.`,
+    {
+      hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is this turn's.`,
+    },
+  );
 }
 
 /** The newest turns, the newest first. */
@@ -54,11 +58,13 @@ async function newestReadable(gateway: GatewayClient, keys: OwnKeys, context: Co
       sealed++;
       continue;
     }
-    if (sealed > 0) context.out.note(`Passed over ${spellCount(sealed, "newer turn")}, sealed by their clients.`);
+    if (sealed > 0) context.out.note(`Skipped ${spellCount(sealed, "newer turn")} that only their clients can read.`);
     return { turn, own };
   }
   if (sealed === 0)
-    throw new MillraceError("invalid_request", "The gateway has no turn to show.", { hint: "Ask it something first." });
+    throw new MillraceError("invalid_request", "The gateway has no turns yet.", {
+      hint: "Ask a question first, for example with `millrace chat`.",
+    });
   const turns = sealed === 1 ? "The only turn there was" : `The newest ${sealed} turns were`;
   throw new MillraceError("invalid_request", `${turns} sealed by the client: only its key opens them.`, {
     hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is of these.`,
@@ -88,15 +94,15 @@ class OwnKeys {
     const found = (await this.#all()).filter(({ pass }) => pass.streamKey.startsWith(start));
     if (found.length < 2) return found[0];
     throw new MillraceError("invalid_request", `${found.length} chats have an id that starts with ${start}.`, {
-      hint: "Give more of it; `millrace tail --list` shows which turns there are.",
+      hint: "Give more characters of the id. `millrace tail --list` shows the ids.",
     });
   }
 
   async turnIdOf(stream: OwnStream): Promise<string> {
     const turnId = await this.#turnId(stream);
     if (turnId !== undefined) return turnId;
-    throw new MillraceError("expired", "The gateway knows nothing of this chat.", {
-      hint: "Its question has not arrived there yet, or its answer is no longer kept.",
+    throw new MillraceError("expired", "The gateway does not know this chat.", {
+      hint: "The question has not reached the gateway yet, or the answer was deleted.",
     });
   }
 

@@ -39,7 +39,7 @@ export async function turnOf(gateway: GatewayClient, id: string, signal: AbortSi
   } catch (error) {
     if (!isMillraceError(error) || error.code !== "invalid_request") throw error;
     throw new MillraceError("invalid_request", `The gateway has no turn ${id}.`, {
-      hint: "`millrace tail --list` shows which there are; old ones are forgotten.",
+      hint: "`millrace tail --list` lists its turns. Old turns are deleted.",
       cause: error,
     });
   }

@@ -21,7 +21,7 @@ export function limitsTable(limits: LimitsEnvelope, out: Screen, options: TableO
 
 function windowLines(of: LimitsOfIde, out: Screen, options: TableOptions): readonly string[] {
   const windows = of.windows.filter((window) => options.models || window.scope !== "model");
-  if (windows.length === 0) return ["  The IDE told nothing of the plan's limits: unknown."];
+  if (windows.length === 0) return ["  The IDE did not report the limits of the plan."];
   const rowsWith = (cells: number) => windows.map((window) => rowOf(window, cells, out, options));
   const wide = rowsWith(wideBar);
   if (!out.isTerminal) return rowLines(wide, (head, { reset, pace }) => [spread(head, reset, pace)]);

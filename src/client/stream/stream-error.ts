@@ -40,7 +40,7 @@ export function failureOf(error: unknown): Failure {
   if (details === undefined) {
     // A key that is wrong stays wrong; a proxy that says so is believed too.
     if (failure.code === Code.Unauthenticated || failure.code === Code.PermissionDenied) {
-      const message = `The gateway, or a proxy before it, turned the key away (${failure.rawMessage}).`;
+      const message = `The gateway, or a proxy in front of it, rejected the key (${failure.rawMessage}).`;
       const refused = new MillraceError("unauthenticated", message, {
         hint: "`millrace key --value` prints the key; a page's origin must be allowed with `--allow-origin`.",
         cause: error,

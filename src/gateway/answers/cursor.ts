@@ -37,7 +37,7 @@ export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastE
 
 /** A cursor of a place that the log has not come to. */
 export function pastTheEnd(param: string, hint: string): MillraceError {
-  return new MillraceError("invalid_request", "The cursor is past the end of this turn's log.", { param, hint });
+  return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", { param, hint });
 }
 
 /** Whether the cursor's reader already has this wire event. Event ids sort as text. */

@@ -68,9 +68,9 @@ function resumedAt(c: GatewayContext, record: TurnRecord): Place | undefined {
     handedOut(cursor.eventId, record, "last-event-id");
     return { cursor };
   }
-  throw new MillraceError("invalid_request", "Last-Event-ID is not of this response's stream.", {
+  throw new MillraceError("invalid_request", "Last-Event-ID belongs to another response.", {
     param: "last-event-id",
-    hint: "Send the `id` of the last event that you have applied, or leave the header out to get all.",
+    hint: "Send the `id` of the last event that you have processed, or leave the header out to get all events.",
   });
 }
 

@@ -137,7 +137,7 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   const cursor = parseCursor(text);
   const found = cursor === undefined ? undefined : await gateway.turns.get(cursor.turnId, callerOf(c).digest);
   if (cursor === undefined || found === undefined) {
-    throw new MillraceError("invalid_request", "Last-Event-ID names no turn that can be resumed.", {
+    throw new MillraceError("invalid_request", "Last-Event-ID names a turn that cannot be resumed.", {
       param: "last-event-id",
       hint: "Send the request without it to start a new turn.",
     });
@@ -145,7 +145,7 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   if (found.fingerprint !== fingerprint) {
     throw new MillraceError("idempotency_conflict", "Last-Event-ID names the turn of another request.", {
       param: "last-event-id",
-      hint: "Resume with the body that started the turn, or leave the header out.",
+      hint: "Send the same body as the first time, or leave the header out.",
     });
   }
   handedOut(cursor.eventId, found, "last-event-id");

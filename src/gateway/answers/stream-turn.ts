@@ -13,7 +13,7 @@ import type { PatientReader } from "./patient-reader.ts";
 
 /** What a log that stops without a terminal event means to a client: not a complete answer. */
 export function endedEarly(): ErrorRecord {
-  return new MillraceError("upstream_failed", "The answer broke off before its end.").toRecord();
+  return new MillraceError("upstream_failed", "The answer ended too early.").toRecord();
 }
 
 /** What streaming a turn needs. `early`: events already read from `reader`. */

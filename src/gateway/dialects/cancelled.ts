@@ -7,7 +7,7 @@ const why: Readonly<Record<CancelledBy, string>> = {
   abandoned: "Nobody read the answer any more, so the turn was ended.",
   superseded: "A newer request of the same session ended this turn.",
   shutdown: "The gateway was stopped before the answer was complete.",
-  ide: "The IDE stopped this answer: somebody pressed stop there, or the IDE is closing.",
+  ide: "The IDE stopped this answer: the stop button was pressed there, or the IDE is closing.",
 };
 
 /**

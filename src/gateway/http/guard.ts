@@ -105,7 +105,7 @@ export function ownerOf(policy: GuardPolicy, name = "dashboard"): Caller | undef
 
 /** What a request without a good key is told; the same whether there was none or a wrong one. */
 export function unauthenticated(): Refusal {
-  const error = new MillraceError("unauthenticated", "The request carries no valid key of this gateway.");
+  const error = new MillraceError("unauthenticated", "The request has no valid key for this gateway.");
   return { status: 401, error: error.toRecord() };
 }
 

@@ -62,7 +62,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   if (!loopback.has(options.host) && options.allowNonLoopback !== true) {
     throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
       param: "host",
-      hint: "Keep 127.0.0.1, or say that the key and all prompts may cross that network in clear text.",
+      hint: "Keep 127.0.0.1, or add --allow-non-loopback. The key and all prompts then travel over that network unencrypted.",
     });
   }
   const limits = { ...defaultConnectionLimits, ...options.limits };

@@ -426,7 +426,7 @@ export function describeStream(tier: TierName): void {
       const events = await world.fake.request(`/v1/turns/${started[0]}/events`);
       expect(events.status).toBe(403);
       expect(await events.json()).toMatchObject({
-        error: { message: expect.stringContaining("sealed"), hint: expect.stringContaining("/timeline") },
+        error: { message: expect.stringContaining("encrypted"), hint: expect.stringContaining("/timeline") },
       });
       await world.fake.request(`/v1/turns/${started[0]}/cancel`, { method: "POST" });
       await first.ended;

@@ -68,7 +68,7 @@ export function routeNotFound(c: GatewayContext): Response {
 }
 
 function ownersOnly(c: GatewayContext): Response {
-  const error = new MillraceError("unauthenticated", "Only the gateway's owner may see this.", {
+  const error = new MillraceError("unauthenticated", "Only the owner of the gateway may see this.", {
     hint: "Use the key that `millrace key` shows.",
   });
   return respondError(c, error, 403);
@@ -81,13 +81,13 @@ function bodyTooLarge(c: GatewayContext, maxBytes: number): Response {
 
 /** Nothing is unpacked: a few bytes may unpack to more than there is memory. */
 function codedBody(c: GatewayContext, coding: string): Response {
-  const message = `Bodies are not unpacked, and this one says ${JSON.stringify(coding.slice(0, 60))}.`;
-  return notServed(c, 415, message, "Send the body as it is, without content-encoding.");
+  const message = `Compressed bodies are not supported, and this one has content-encoding ${JSON.stringify(coding.slice(0, 60))}.`;
+  return notServed(c, 415, message, "Send the body uncompressed, without content-encoding.");
 }
 
 /** Refused before its body is read; the same request is welcome a little later. Not all come back in the same moment. */
 function overloaded(): MillraceError {
-  return new MillraceError("unavailable", "The gateway answers as many requests as it can.", {
+  return new MillraceError("unavailable", "The gateway has too many open requests.", {
     retryAfterMs: 1_000 + Math.random() * 4_000,
   });
 }

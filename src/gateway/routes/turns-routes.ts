@@ -59,7 +59,7 @@ export function withTurn(
   return async (gateway, c, { params: { id } }) => {
     const turn = await ownTurn(gateway, c, id);
     if (turn !== undefined) return then(gateway, c, turn);
-    return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists them; old ones are forgotten.");
+    return notServed(c, 404, "There is no such turn.", "GET /v1/turns lists the turns. Old turns are deleted.");
   };
 }
 
@@ -176,9 +176,13 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
  * turn sees it listed. A wrong key of a stream is another matter, and finds nothing.
  */
 function turnSealed(c: GatewayContext): Response {
-  const error = new MillraceError("invalid_request", "Its client sealed this turn: only that client can read it.", {
-    hint: `What is known of it: GET /v1/turns/${c.req.param("id")}/timeline. Its texts: the stream that it belongs to, with that stream's key.`,
-    details: { reason: "sealed" },
-  });
+  const error = new MillraceError(
+    "invalid_request",
+    "This turn is encrypted: only the client that sent it can read it.",
+    {
+      hint: `What is known of it: GET /v1/turns/${c.req.param("id")}/timeline. Its texts: the stream that it belongs to, with that stream's key.`,
+      details: { reason: "sealed" },
+    },
+  );
   return respondError(c, error, 403);
 }

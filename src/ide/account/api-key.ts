@@ -6,7 +6,7 @@ import type { Host } from "../host/host.ts";
 
 /** What an IDE's files say of the account that is signed in. */
 export interface Account {
-  /** Empty when nobody is signed in, and for Antigravity, whose server keeps its own session. */
+  /** Empty when no account is signed in, and for Antigravity, whose server keeps its own session. */
   readonly apiKey: Secret;
   readonly signedIn: boolean;
   /** The file that said so; undefined if none was there. */
@@ -115,7 +115,7 @@ async function readAntigravity(
     else if (read.kind === "unreadable") trace.rejected("credentials", file, "state-db", read.why);
     else {
       const signedIn = read.values.size > 0;
-      const why = signedIn ? "signed in; its server needs no key" : "nobody is signed in";
+      const why = signedIn ? "signed in; its server needs no key" : "no account is signed in";
       trace.note("credentials", file, "state-db", why);
       return { apiKey: noKey, signedIn, file };
     }
@@ -155,7 +155,7 @@ async function lastChange(host: Host, file: string, signal: AbortSignal): Promis
   return Math.max(0, ...facts.map((one) => one?.modifiedMs ?? 0));
 }
 
-/** The account of one place, and in the trace why this one; undefined if nobody is signed in. */
+/** The account of one place, and in the trace why this one; undefined if no account is signed in. */
 async function newestOf(
   readings: readonly Reading[],
   by: StatePlace["by"],
@@ -166,7 +166,7 @@ async function newestOf(
   for (const { file, found, hasStatus } of readings) {
     if (found !== undefined) continue;
     const why = hasStatus ? "its auth status holds no API key" : "it has no auth status";
-    trace.rejected("credentials", file, "state-db", `nobody is signed in: ${why}`);
+    trace.rejected("credentials", file, "state-db", `no account is signed in: ${why}`);
   }
   const signedIn = readings
     .flatMap(({ found, ...reading }) => (found === undefined ? [] : [{ ...reading, found }]))

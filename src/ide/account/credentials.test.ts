@@ -112,7 +112,7 @@ describe("the account", () => {
     it.each([
       ["the new one, which changed last", upgraded(1_000, 2_000), session],
       ["the old one, if that changed last", upgraded(2_000, 1_000), "sk-ws-01-old"],
-      ["the old one, if nobody is signed in in the new one", upgraded(1_000, 2_000, ""), "sk-ws-01-old"],
+      ["the old one, if no account is signed in in the new one", upgraded(1_000, 2_000, ""), "sk-ws-01-old"],
     ])("is %s", async (_, host, key) => {
       expect(await read(host)).toMatchObject({ key, signedIn: true });
     });

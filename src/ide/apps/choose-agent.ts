@@ -8,7 +8,7 @@ export interface ChosenAgent {
 }
 
 /**
- * The agent program that prompts go to: the first of the discovery's order that somebody is signed in to. Undefined when
+ * The agent program that prompts go to: the first of the discovery's order that an account is signed in to. Undefined when
  * there is none; `withoutAnyAgent` says why.
  */
 export function chooseAgent({ agents }: Pick<DiscoveryResult, "agents">): ChosenAgent | undefined {

@@ -9,7 +9,7 @@ import { joinPath } from "./layouts.ts";
 /** What was found beside the running servers. */
 export interface FoundAgents {
   readonly apps: readonly InstalledApp[];
-  /** The `state.vscdb` in which somebody is signed in to this variant's app, without a running server to ask. */
+  /** The `state.vscdb` in which an account is signed in to this variant's app, without a running server to ask. */
   readonly stateFileOf: (variant: InstalledApp["variant"], signal: AbortSignal) => Promise<string | undefined>;
   /** In order of preference. */
   readonly agents: readonly AgentProgram[];
@@ -84,7 +84,7 @@ export async function findAgents(
 const signInWords: Readonly<Record<AgentProgram["signedIn"], string>> = {
   own: "signed in by its own credentials",
   editor: "has no credentials of its own; the app's database holds a key",
-  no: "nobody is signed in",
+  no: "no account is signed in",
 };
 
 /** An agent that can ask before one that cannot, the stable product before Next, the app's before the CLI, a running app's first. */

@@ -153,8 +153,8 @@ export function openIdeFinder(options: IdeFinderOptions): IdeFinder {
     known = undefined;
     throw new MillraceError(
       "ide_not_running",
-      `The ${ide.variant} found on port ${ide.endpoint.port} cannot be used any more: ${verdict.why}.`,
-      { hint: "Try again: the IDE is looked for anew. `millrace doctor` shows what is found." },
+      `The ${ide.variant} found on port ${ide.endpoint.port} can no longer be used: ${verdict.why}.`,
+      { hint: "Try again: Millrace searches for the IDE again. `millrace doctor` shows what it finds." },
     );
   }
 

@@ -46,8 +46,8 @@ export interface ErrorRow {
   readonly hint?: string;
 }
 
-const restartHint = "The IDE may have restarted its server; try again. If it stays, restart the IDE.";
-const agentHint = "Let Millrace ask the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.";
+const restartHint = "The IDE may have restarted its server. Try again; if it fails again, restart the IDE.";
+const agentHint = "Use the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.";
 const schemaHint = "This build of the IDE may have changed its protocol; run `millrace doctor`.";
 
 /**
@@ -61,14 +61,14 @@ export const errorTable: readonly ErrorRow[] = [
     pattern: /^unsupported content type /m,
     code: "upstream_failed",
     reason: "not_the_server",
-    message: "What answered on the port is not the IDE's language server.",
-    hint: "Try again: another port of the IDE is asked. `millrace doctor` shows which one was taken.",
+    message: "Another program answered on the IDE's port.",
+    hint: "Try again: Millrace then uses another port of the IDE. `millrace doctor` shows which one.",
   },
   {
     pattern: /\bonly (?:available |supported |offered )?(?:in|with|through|via) Devin(?: Local)?\b/i,
     code: "backend_retired",
     reason: "retired",
-    message: "This model answers in Devin Local only, and no longer over Cascade.",
+    message: "This model is available in Devin Local only, no longer over Cascade.",
     hint: agentHint,
   },
   {
@@ -84,8 +84,8 @@ export const errorTable: readonly ErrorRow[] = [
       /\b(?:Windsurf|Devin Desktop|Devin|editor|client) version is (?:out of date|outdated|no longer supported)\b/i,
     code: "backend_retired",
     reason: "retired",
-    message: "The vendor takes no prompts from this build of the IDE any more.",
-    hint: "Update the IDE to today's Devin Desktop. Or let Millrace ask its agent: leave `--backend` at `auto`, or set it to `acp`.",
+    message: "The vendor no longer accepts prompts from this build of the IDE.",
+    hint: "Update the IDE to the current Devin Desktop. Or use its agent: leave `--backend` at `auto`, or set it to `acp`.",
   },
   {
     pattern: /(?:missing|invalid) csrf token/i,
@@ -98,8 +98,8 @@ export const errorTable: readonly ErrorRow[] = [
     pattern: /panel state not found/i,
     code: "upstream_failed",
     reason: "panel_state_lost",
-    message: "The IDE's server has no panel state; it was restarted or is still starting.",
-    hint: "Try again; the panel state is made anew.",
+    message: "The IDE's server is still starting, or was restarted.",
+    hint: "Try again in a moment.",
   },
   {
     pattern: /user status is nil/i,
@@ -127,20 +127,20 @@ export const errorTable: readonly ErrorRow[] = [
     pattern: /api_key not set|read initial metadata/i,
     code: "not_signed_in",
     reason: "api_key_missing",
-    message: "The IDE's server has no API key: nobody is signed in.",
+    message: "The IDE's server has no API key: no account is signed in.",
   },
   {
     pattern: /is deprecated :\)|is not implemented/i,
     code: "upstream_failed",
     reason: "not_implemented",
-    message: "This build of the IDE does not offer the call.",
-    hint: "Update the IDE; `millrace doctor` shows what its server offers.",
+    message: "This build of the IDE does not support this request.",
+    hint: "Update the IDE. `millrace doctor` shows what its server supports.",
   },
   {
     pattern: /error with your Cascade session/i,
     code: "upstream_failed",
     reason: "session_refused",
-    message: "The IDE's server refused the session: this build does not take the call from outside.",
+    message: "The IDE's server refused the request: this build accepts it only from the editor itself.",
     hint: "Update the IDE to 1.9577 or later and Millrace to its newest version, then run `millrace doctor`.",
   },
   {
@@ -161,29 +161,29 @@ export const errorTable: readonly ErrorRow[] = [
       /(?:trajectory|cascade)[^.]*not found|not_found[^.]*(?:cascade|trajectory)|(?:cascade|trajectory|conversation)\b[^.]*\bexpired/i,
     code: "upstream_failed",
     reason: "cascade_unknown",
-    message: "The IDE's server does not know this conversation any more.",
-    hint: "Send the request again; a new conversation is started with the full history.",
+    message: "The IDE's server no longer has this conversation.",
+    hint: "Send the request again: Millrace starts a new conversation with the full history.",
   },
   {
     pattern:
       /merging into nil message|invalid UTF-8|invalid wire-format|protocol error: promised|parse (?:binary|JSON):/i,
     code: "upstream_failed",
     reason: "schema_mismatch",
-    message: "The IDE's server and Millrace do not agree on the form of a message.",
+    message: "The IDE's server and Millrace do not understand each other's messages.",
     hint: schemaHint,
   },
   {
     pattern: /larger than configured readMaxBytes/i,
     code: "upstream_failed",
     reason: "answer_too_large",
-    message: "The IDE's server answered with more than Millrace takes.",
+    message: "The answer of the IDE's server is larger than Millrace accepts.",
     hint: "Start a new conversation; this one has grown too large.",
   },
   {
     pattern: /pending stream has been cancell?ed/i,
     code: "upstream_failed",
     reason: "upstream_dropped",
-    message: "The IDE's server lost its own connection upstream.",
+    message: "The IDE's server lost its connection to the vendor.",
   },
   {
     pattern: /before hitting truncation|context (?:length|window) exceeded|prompt is too long/i,
@@ -235,7 +235,7 @@ export const errorTable: readonly ErrorRow[] = [
     code: "upstream_failed",
     reason: "server_error",
     message: "The IDE's server had an internal error.",
-    hint: "Try again; such errors usually pass.",
+    hint: "Try again; such errors usually go away.",
   },
   {
     pattern:
@@ -253,13 +253,14 @@ export const nodeErrorTable: readonly ErrorRow[] = [
     pattern: /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/,
     code: "ide_not_running",
     reason: "connection_refused",
-    message: "Nothing listens where the IDE's server was.",
+    message: "The IDE's server is no longer running on its port.",
   },
   {
     pattern: /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS_CERT)/,
     code: "upstream_failed",
     reason: "tls_refused",
-    message: "The server's certificate is not trusted; self-signed ones are taken from this machine only.",
+    message:
+      "The server's certificate is not trusted. Millrace accepts self-signed certificates from this machine only.",
     hint: "Use 127.0.0.1 as host, or a server with a certificate that this machine trusts.",
   },
   {

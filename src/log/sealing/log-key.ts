@@ -39,7 +39,7 @@ async function makeKey(path: string, key: Secret): Promise<Secret> {
     if (await writtenFirst(path, key)) return key;
   } catch (cause) {
     throw new MillraceError("degraded", `The log's key (${path}) cannot be made.`, {
-      hint: "Make room on its disk, or let its folder be written to.",
+      hint: "Free disk space, or make the folder writable.",
       cause,
     });
   }

@@ -163,8 +163,8 @@ function flush(path: string, mode: "r" | "r+"): void {
 }
 
 function replaced(path: string): MillraceError {
-  return new MillraceError("degraded", `Another file stands in the place of the log's (${path}).`, {
-    hint: "Move that file to another folder, and keep it: the log is then put back as it was.",
+  return new MillraceError("degraded", `Another file is in the place of the log's file (${path}).`, {
+    hint: "Move that file to another folder. Millrace then restores its own file.",
   });
 }
 

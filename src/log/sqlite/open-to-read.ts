@@ -88,7 +88,7 @@ function usable(database: DatabaseSync): DatabaseSync {
     if (numberOf("application_id") !== applicationId) throw new Error("it is another program's");
     if (numberOf("user_version") !== migrations.length) {
       throw new MillraceError("degraded", "The log was written by another version, and its disk cannot be written.", {
-        hint: "Make room on the disk, or let the log's folder be written to: the log is then brought up to this version.",
+        hint: "Free disk space, or make the log's folder writable. Millrace then updates the log.",
       });
     }
     return database;

@@ -115,8 +115,8 @@ export class Reading {
       yield* read(AbortSignal.any([signal, ...(handedOver ? [handedOver] : [])]));
     } catch (error) {
       if (signal.aborted || handedOver?.aborted !== true) throw error;
-      throw new MillraceError("unavailable", "The gateway is stopping; the turn goes on when it runs again.", {
-        hint: "Try again in a moment: send the same request, or read the turn from the last event that you have.",
+      throw new MillraceError("unavailable", "The gateway is stopping. The turn continues when the gateway is back.", {
+        hint: "Try again in a moment: send the same request, or read the turn from your last event.",
         retryAfterMs: 1_000,
       });
     }

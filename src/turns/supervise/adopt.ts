@@ -105,7 +105,7 @@ function anotherIde(was: BackendKind, is: BackendKind): MillraceError {
     "upstream_failed",
     `The answer began in an IDE that speaks ${was}; the one that runs now speaks ${is}.`,
     {
-      hint: "What was received is kept; send the request again for a whole answer, under a new idempotency key if it had one.",
+      hint: "The part that arrived was kept. Send the request again for a whole answer. If it had an idempotency key, use a new one.",
     },
   );
 }

@@ -176,7 +176,7 @@ function spareDamagedLog(file: string): void {
   if (!existsSync(file)) forgetLog(file);
   if (!hasLostCommits({ DatabaseSync }, file)) return;
   throw new MillraceError("degraded", `The store (${file}) is damaged.`, {
-    hint: "Start the gateway: it keeps the damaged files under another name, and goes on with what can be read.",
+    hint: "Start the gateway. It renames the damaged files and continues with the part that can be read.",
   });
 }
 

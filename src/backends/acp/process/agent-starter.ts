@@ -82,7 +82,7 @@ export class AgentStarter {
     if (!isMillraceError(error) && translated.code === "upstream_timeout")
       return new MillraceError(
         "upstream_timeout",
-        `The agent "${name}" did not answer in the minute after its start.`,
+        `The agent "${name}" did not answer within a minute after its start.`,
         {
           hint: startHint,
           cause: error,
@@ -94,4 +94,4 @@ export class AgentStarter {
 }
 
 const startHint =
-  "Check the agent's command in the configuration, and start it by hand to see what it says; `millrace doctor` shows more.";
+  "Check the agent's command in the configuration, and start it by hand to see its messages. `millrace doctor` shows more.";

@@ -244,6 +244,6 @@ function isIdle({ leases, process }: Slot): boolean {
   return leases === 0 && process !== undefined && process.runningTurns === 0;
 }
 
-const crashedOften = new MillraceError("upstream_failed", "The agent's program keeps ending by itself.", {
-  hint: "`millrace doctor` shows how it ended; start the agent by hand to see what it says.",
+const crashedOften = new MillraceError("upstream_failed", "The agent's program has crashed several times.", {
+  hint: "`millrace doctor` shows how it ended. Start the agent by hand to see its messages.",
 });

@@ -111,9 +111,9 @@ const cannotLoadMessage =
   "The agent's process ended while this turn ran, and this agent cannot open a session again; what had arrived was kept, " +
   "and the prompt was not sent again.";
 const vanishedMessage =
-  "The agent does not know the session of this turn any more; what had arrived was kept, and the prompt was not sent again.";
+  "The agent no longer has the session of this turn. The part that arrived was kept, and the prompt was not sent again.";
 const changedMessage =
-  "The session of this turn was changed by somebody else meanwhile; what had arrived was kept, and the prompt was not sent again.";
+  "Another program changed the session of this turn. The part that arrived was kept, and the prompt was not sent again.";
 const lockedMessage =
   "Another process of the agent still has the session of this turn open; what had arrived was kept, and the prompt was not " +
   "sent again.";

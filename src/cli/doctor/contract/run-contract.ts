@@ -121,7 +121,7 @@ async function spend(
   const agents = { ask: open("ask"), summarizer: open("summarizer") };
   try {
     const id = model === undefined ? undefined : await idOf(agents.ask, model, signal);
-    out.note(`Sending ${promptCount} prompts, which cost what that costs.`);
+    out.note(`Sending ${promptCount} prompts; this uses some of your plan.`);
     const backendOf = (style: AcpStyle) => journalled(agents[style].backend, journal, { owner, clock });
     return await askStyles(backendOf, id, clock, signal);
   } finally {

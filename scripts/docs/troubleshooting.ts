@@ -1,0 +1,89 @@
+import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
+import { exitCodeOf } from "../../src/cli/terminal/exit-codes.ts";
+import { encodeAnthropicError } from "../../src/gateway/dialects/anthropic-messages/errors.ts";
+import { openAiErrors } from "../../src/gateway/dialects/openai-errors.ts";
+import { type ErrorMessage, errorMessages } from "./error-messages.ts";
+
+/** Why each error happens, for a person who has just seen it. */
+const causes: Readonly<Record<ErrorCode, string>> = {
+  ide_not_running:
+    "Millrace found no IDE and no agent program that it could ask. The gateway keeps running and looks again at the next request.",
+  not_signed_in: "The IDE or its agent runs, but no account is signed in, or its key was refused.",
+  unauthenticated: "The request has no key, or another key than this gateway's. Or the IDE refused Millrace's token.",
+  unknown_model: "The name of the model in the request fits no model of the account.",
+  model_not_allowed: "The model exists, but the plan of the account does not include it.",
+  quota_exhausted:
+    "The plan's quota is used up. The body of the error has `resets_at`, where the IDE says when the quota resets.",
+  rate_limited: "Too many messages in a short time, or the model is overloaded.",
+  context_too_long: "The conversation is longer than the model can read.",
+  invalid_request:
+    "Something in the request, the command line or a setting is not understood. `param` names the field. The request was not sent to the IDE.",
+  idempotency_conflict: "The same `Idempotency-Key` or cursor came with a different body.",
+  backend_retired: "This build of the IDE no longer answers over Cascade.",
+  upstream_failed:
+    "The IDE, its server or its agent failed. If a prompt was sent, Millrace does not send it a second time by itself.",
+  upstream_timeout: "The IDE, its server or its agent stayed silent for too long.",
+  cancelled:
+    "Someone ended the turn: the client, the IDE, a newer request of the same session, or the end of the grace time.",
+  degraded: "Millrace cannot write its files: the disk is full, read-only or locked. Answers go on from memory.",
+  unavailable: "The gateway is stopping, restarting, or has too many open requests. The turn is not lost.",
+  log_damaged: "The stored events of this turn are damaged, so Millrace cannot tell whether its prompt was sent.",
+  expired: "The answer was kept for its time (two hours by default, `--retention`) and was then deleted.",
+  internal: "A bug in Millrace.",
+};
+
+const codes = Object.keys(defaultHints) as readonly ErrorCode[]; // its type says so
+
+/** `docs/troubleshooting.md`, from the error table and the messages in the sources below `root`. */
+export function troubleshootingPage(root: string): string {
+  const messages = errorMessages(root, new Set(codes));
+  return `${[
+    "# Troubleshooting",
+    "",
+    "<!-- Written by `npm run docs` from the sources. Change the sources, not this page. -->",
+    "",
+    "Search this page for the message that you see. `…` stands for a name, a number or a path. Every error has a code, a message and a hint:",
+    "the hint says what to do next. [retries.md](retries.md) says which failed requests may be sent again, and `millrace doctor` looks at your machine.",
+    "",
+    "## Codes",
+    "",
+    "| code | OpenAI APIs | Anthropic API | exit code of a command | what it means |",
+    "|---|---|---|---|---|",
+    ...codes.map(codeRow),
+    "",
+    "A failure that is repeated without a new prompt has status 422 (402 for a quota), because many clients retry every 429 and 5xx.",
+    "In the stream protocol errors have other names: [stream-protocol.md](stream-protocol.md).",
+    ...codes.flatMap((code) => section(code, messages)),
+  ].join("\n")}\n`;
+}
+
+function codeRow(code: ErrorCode): string {
+  const anthropic = encodeAnthropicError({ code, message: "", hint: "" }, "").status;
+  return `| [\`${code}\`](#${code}) | ${openAiErrors[code].status} | ${anthropic} | ${exitCodeOf[code]} | ${causes[code]} |`;
+}
+
+function section(code: ErrorCode, messages: readonly ErrorMessage[]): readonly string[] {
+  const rows = rowsOf(messages.filter((message) => message.code === code));
+  return [
+    "",
+    `## ${code}`,
+    "",
+    causes[code],
+    "",
+    `**What to do:** ${defaultHints[code]}`,
+    ...(rows.length === 0 ? [] : ["", "| message | what to do |", "|---|---|", ...rows]),
+  ];
+}
+
+/** One row for each message; "as above" where the code's own hint is shown. */
+function rowsOf(messages: readonly ErrorMessage[]): readonly string[] {
+  const rows = messages.map(
+    ({ code, message, hint }) =>
+      `| ${cell(message)} | ${hint === undefined || hint === defaultHints[code] ? "as above" : cell(hint)} |`,
+  );
+  return [...new Set(rows)].toSorted((a, b) => a.localeCompare(b, "en"));
+}
+
+function cell(text: string): string {
+  return text.replaceAll("\n", " ").replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}
