@@ -5,6 +5,8 @@ import { type CommandOutline, outlines } from "./outlines.ts";
 /** How each command is loaded. Each is a chunk of its own in the built program: one command loads no other. */
 const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> = {
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  stop: async () => (await import("./commands/stop.ts")).stopCommand,
+  restart: async () => (await import("./commands/restart.ts")).restartCommand,
   demo: async () => (await import("./commands/demo.ts")).demoCommand,
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,

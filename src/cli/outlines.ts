@@ -15,6 +15,16 @@ export const outlines = {
     summary: "Serve the IDE's models on 127.0.0.1 until Ctrl-C",
     group: "Serve",
   },
+  stop: {
+    name: "stop",
+    summary: "Stop the gateway",
+    group: "Serve",
+  },
+  restart: {
+    name: "restart",
+    summary: "Stop the gateway and start it in the background",
+    group: "Serve",
+  },
   demo: {
     name: "demo",
     summary: "Show the whole thing once, with a stand-in IDE",

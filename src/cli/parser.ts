@@ -1,6 +1,6 @@
 import { Argument, Option, Command as Program } from "commander";
 import { isMillraceError } from "../base/errors.ts";
-import type { Command, CommandContext, OptionValues } from "./command.ts";
+import type { Command, CommandContext, CommandInput } from "./command.ts";
 import type { OptionSpec } from "./options.ts";
 import { exitCodeMeanings } from "./terminal/exit-codes.ts";
 
@@ -9,7 +9,7 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 /** What the parser found: which command, with which input. */
 interface Parsed {
   readonly command: Command;
-  readonly input: { readonly options: OptionValues<Options>; readonly args: readonly string[] };
+  readonly input: Omit<CommandInput<Options>, "argv">;
 }
 
 interface ParserPort {
@@ -77,7 +77,7 @@ function build(command: Command, port: ParserPort, path = command.name): Program
   program.action(async () => {
     await port.found({
       command,
-      input: { options: readOptions(program, command.options, port.env), args: program.args },
+      input: { ...readOptions(program, command.options, port.env), args: program.args },
     });
   });
   return program;
@@ -123,18 +123,24 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
   return option;
 }
 
-function readOptions(program: Program, options: Options, env: ParserPort["env"]): OptionValues<Options> {
+function readOptions(
+  program: Program,
+  options: Options,
+  env: ParserPort["env"],
+): Pick<CommandInput<Options>, "options" | "given"> {
   const values: Record<string, unknown> = {};
+  const given = new Set<string>();
   for (const [name, spec] of Object.entries(options)) {
     const { key, isNegative } = optionKeyOf(name, spec);
     const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
+    if (source === "cli" || (fromEnv !== undefined && fromEnv !== "")) given.add(name);
     if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
     else values[name] = spec.initial;
   }
-  return values;
+  return { options: values, given };
 }
 
 /** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */

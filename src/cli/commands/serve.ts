@@ -11,16 +11,20 @@ import { retentionOf } from "../compose/retention-options.ts";
 import { lookAtConfig } from "../config/look-at-config.ts";
 import { readConfig } from "../config/read-config.ts";
 import { spellCount } from "../doctor/spell.ts";
+import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { keepGatewayFile } from "../gateway-process/gateway-file.ts";
+import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { logLevels, openLogLines } from "../gateway-process/log-lines.ts";
+import { findPortHolder } from "../gateway-process/port-holder.ts";
+import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { describeDamage } from "../terminal/describe-damage.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellChosenIde } from "./servers.ts";
 
 export const defaultPort = 42_100;
@@ -31,7 +35,7 @@ export const continuityIdleMs = 300_000;
 /** Options that every command which runs a gateway has. */
 export const gatewayOptions = {
   port: integer(
-    "the port; another one is taken when a program has it",
+    "the port; 0 takes any free one. If it is in use, the default falls back to a free port until a client is set up; a port that you set never does",
     "<port>",
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
@@ -118,18 +122,24 @@ export const serveCommand = defineCommand({
     dashboardText: flag("let the dashboard show the texts of prompts and answers, as long as the log keeps them", {
       env: "MILLRACE_DASHBOARD_TEXT",
     }),
+    background: flag("start it in the background and return; `millrace stop` stops it"),
     json: flag("print one JSON line when ready"),
   },
   examples: [
     ["millrace serve", "on port 42100"],
+    ["millrace serve --background", "without a terminal of its own"],
     ["millrace serve --port 0 --json", "on any free port, for a script"],
     ["millrace serve --grace 10m", "let answers go on for ten minutes without a client"],
   ],
-  async run({ options }, context) {
+  async run({ options, given, argv }, context) {
     const { io, out, settings, signal } = context;
+    if (options.background) return startInBackground(argv, context);
     const running = await findGateway(settings, signal);
-    if (running !== undefined && options.port !== 0)
-      out.note(`A gateway of yours runs at ${running.url} already; this is another one.`);
+    const known = readGatewayFile(settings.gatewayFile);
+    if (running !== undefined && options.port !== 0) {
+      if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
+      out.note(`Your gateway already serves on ${running.url}; this is another one.`);
+    }
     const config = readConfig(settings.configFile);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
@@ -138,15 +148,25 @@ export const serveCommand = defineCommand({
     });
     const listening = await listenSomewhere(
       composed.gateway,
-      { host: options.host ?? "127.0.0.1", port: options.port, allowNonLoopback: options.allowNonLoopback },
+      {
+        host: options.host ?? "127.0.0.1",
+        port: options.port,
+        allowNonLoopback: options.allowNonLoopback,
+        fixedBy: portReason(given, settings.folder),
+      },
       context,
-    );
+    ).catch(async (error: unknown) => {
+      await composed.close();
+      throw error;
+    });
     const address = {
       url: listening.url,
       pid: process.pid,
       instance: composed.instance,
       version: version(),
       startedAtMs: io.clock.now(),
+      startedBy: startedBy(io.env),
+      argv: [...argv],
     };
     const onProblem = (error: unknown) =>
       out.note(
@@ -171,12 +191,13 @@ export const serveCommand = defineCommand({
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
       const ide = spellChosenIde(await composed.finder.find(signal));
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
-      out.line("Ctrl-C stops it; a turn that still runs is taken up again at the next start.");
+      out.line(howToStop(address.startedBy));
     }
     io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
     await composed.close(listening);
+    return exitCodes.ok;
   },
 });
 
@@ -259,19 +280,29 @@ export async function openComposed(
   return composed;
 }
 
-/** Listens on the port, or on a free one when another program has it (and says so). */
+/** Listens on the port. If it is in use, throws who has it where the port is fixed, and else takes a free one and says so. */
 export async function listenSomewhere(
   gateway: OpenGateway,
-  where: { readonly host: string; readonly port: number; readonly allowNonLoopback?: boolean },
-  { io, out }: CommandContext,
+  {
+    fixedBy,
+    ...where
+  }: {
+    readonly host: string;
+    readonly port: number;
+    readonly allowNonLoopback?: boolean;
+    readonly fixedBy?: PortReason | undefined;
+  },
+  { io, out, signal }: CommandContext,
 ): Promise<Listening> {
   const limits = connectionLimitsOf(io.env);
   try {
     return await gateway.listen({ ...where, limits });
   } catch (error) {
     if (!isPortTaken(error)) throw error;
+    if (fixedBy !== undefined)
+      throw portTaken(where.port, await findPortHolder(where.port, io.platform, signal), fixedBy);
     const listening = await gateway.listen({ ...where, limits, port: 0 });
-    out.note(`Port ${where.port} is taken by another program; this is ${listening.port} instead.`);
+    out.note(`Port ${where.port} is in use by another program; this is ${listening.port} instead.`);
     return listening;
   }
 }
