@@ -7,6 +7,8 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   stop: async () => (await import("./commands/stop.ts")).stopCommand,
   restart: async () => (await import("./commands/restart.ts")).restartCommand,
+  service: async () => (await import("./commands/service.ts")).serviceCommand,
+  logs: async () => (await import("./commands/logs.ts")).logsCommand,
   demo: async () => (await import("./commands/demo.ts")).demoCommand,
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,

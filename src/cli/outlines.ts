@@ -25,6 +25,16 @@ export const outlines = {
     summary: "Stop the gateway and start it in the background",
     group: "Serve",
   },
+  service: {
+    name: "service",
+    summary: "Run the gateway as a service of your user",
+    group: "Serve",
+  },
+  logs: {
+    name: "logs",
+    summary: "Show the log of a gateway that has no terminal",
+    group: "Look",
+  },
   demo: {
     name: "demo",
     summary: "Show the whole thing once, with a stand-in IDE",

@@ -1,5 +1,6 @@
 import { backendModes } from "../../backends/choose-backend.ts";
 import { isPortTaken, type Listening } from "../../gateway/http/listen.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { type Composed, compose } from "../compose/compose.ts";
@@ -14,9 +15,10 @@ import { spellCount } from "../doctor/spell.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
-import { logLevels, openLogLines } from "../gateway-process/log-lines.ts";
+import { type LogLevel, logLevels, openLogLines } from "../gateway-process/log-lines.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
@@ -98,8 +100,9 @@ export const gatewayOptions = {
   acpCommand: commandLine("start this program as the vendor's agent, instead of the installed one", "<command>", {
     env: "MILLRACE_ACP_COMMAND",
   }),
-  logLevel: choice("log to stderr, as JSON lines, from this level on", logLevels, "warn", {
+  logLevel: choice("log from this level on", logLevels, undefined, {
     env: "MILLRACE_LOG_LEVEL",
+    defaultText: "warn; info on a terminal and in a file",
   }),
 } as const;
 
@@ -121,6 +124,14 @@ export const serveCommand = defineCommand({
     allowOrigin: texts("let pages of this origin call", "<https://origin>"),
     dashboardText: flag("let the dashboard show the texts of prompts and answers, as long as the log keeps them", {
       env: "MILLRACE_DASHBOARD_TEXT",
+    }),
+    logFormat: choice("how log lines look", logFormats, undefined, {
+      env: "MILLRACE_LOG_FORMAT",
+      defaultText: "people on a terminal, json elsewhere",
+    }),
+    logFile: text("write the log to this file, rotated at 10 MB, in place of stderr", "<file>", {
+      env: "MILLRACE_LOG_FILE",
+      defaultText: "none; ~/.millrace/logs/gateway.log without a terminal",
     }),
     background: flag("start it in the background and return; `millrace stop` stops it"),
     json: flag("print one JSON line when ready"),
@@ -145,6 +156,7 @@ export const serveCommand = defineCommand({
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
+      log: openGatewayLog(io, settings, options),
     });
     const listening = await listenSomewhere(
       composed.gateway,
@@ -230,7 +242,7 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly pid?: number | undefined;
   readonly endpoint: string | undefined;
   readonly tokenFile: string | undefined;
-  readonly logLevel: (typeof logLevels)[number];
+  readonly logLevel: LogLevel | undefined;
 }
 
 /** The parts of a gateway as its command's options want them. */
@@ -242,6 +254,7 @@ export async function openComposed(
     readonly allowedOrigins?: readonly string[];
     readonly onlyHome?: string;
     readonly dashboardText?: boolean;
+    readonly log?: GatewayLog;
   } = {},
 ): Promise<Composed> {
   const asked = overridesOf(io, options);
@@ -253,7 +266,7 @@ export async function openComposed(
     backend: options.backend,
     acpCommand: options.acpCommand,
     ideTools: options.ideTools,
-    log: openLogLines(io, options.logLevel),
+    log: extra.log ?? openLogLines(io, options.logLevel ?? "warn"),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
     folder: settings.folder,
