@@ -24,6 +24,8 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   guard: async () => (await import("./commands/guard.ts")).guardCommand(await openLimits()),
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   setup: async () => (await import("./commands/setup.ts")).setupCommand,
+  config: async () => (await import("./commands/config.ts")).configCommand,
+  completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
   key: async () => (await import("./commands/key.ts")).keyCommand,
 };
 
@@ -43,6 +45,11 @@ export async function commandsFor(argv: readonly string[]): Promise<readonly Com
   for (const [each, load] of Object.entries(loaders))
     listed.push(each === name ? await load() : outlined(outlines[each as keyof typeof outlines])); // the same keys
   return listed;
+}
+
+/** Every command, whole. */
+function loadAll(): Promise<readonly Command[]> {
+  return Promise.all(Object.values(loaders).map((load) => load()));
 }
 
 /** A command that is listed, and not run. */

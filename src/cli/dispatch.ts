@@ -25,6 +25,11 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     version: version(),
     write: (text) => out.write(text),
     writeError: (text) => void io.stderr.write(text),
+    configured: async (command) => {
+      if (!takesSettings(command)) return {};
+      const { readServeTable } = await import("./config/read-serve-table.ts");
+      return readServeTable(command, readSettings(io).configFile);
+    },
     found: async ({ command, input }) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
@@ -51,6 +56,11 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
     return exitCodeFor(known);
   }
+}
+
+/** Whether the configuration file may set options of this command. */
+function takesSettings({ name, options }: Command): boolean {
+  return name === "serve" || Object.values(options).some(({ explainedBy }) => explainedBy === "serve");
 }
 
 const colours: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -124,6 +124,17 @@ export const outlines = {
     group: "Set up",
     arguments: [{ name: "client", summary: "which client", required: false, variadic: false }],
   },
+  config: {
+    name: "config",
+    summary: "Show, set and check the settings of the configuration file",
+    group: "Set up",
+  },
+  completion: {
+    name: "completion",
+    summary: "Print the script that completes commands in a shell",
+    group: "Set up",
+    arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
+  },
   key: {
     name: "key",
     summary: "Show where the gateway's key is",

@@ -17,6 +17,8 @@ interface ParserPort {
   readonly version: string;
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
+  /** What the configuration file sets for this command's options: raw values by option name. */
+  readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
   /** Told as soon as a command is chosen, before its options are parsed. */
   readonly found: (parsed: Parsed) => Promise<void>;
 }
@@ -75,9 +77,10 @@ function build(command: Command, port: ParserPort, path = command.name): Program
     );
   }
   program.action(async () => {
+    const configured = (await port.configured?.(command)) ?? {};
     await port.found({
       command,
-      input: { ...readOptions(program, command.options, port.env), args: program.args },
+      input: { ...readOptions(program, command.options, port.env, configured), args: program.args },
     });
   });
   return program;
@@ -127,6 +130,7 @@ function readOptions(
   program: Program,
   options: Options,
   env: ParserPort["env"],
+  configured: Readonly<Record<string, unknown>>,
 ): Pick<CommandInput<Options>, "options" | "given"> {
   const values: Record<string, unknown> = {};
   const given = new Set<string>();
@@ -134,11 +138,11 @@ function readOptions(
     const { key, isNegative } = optionKeyOf(name, spec);
     const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
-    if (source === "cli" || (fromEnv !== undefined && fromEnv !== "")) given.add(name);
+    if (source === "cli" || (fromEnv !== undefined && fromEnv !== "") || name in configured) given.add(name);
     if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
-    else values[name] = spec.initial;
+    else values[name] = name in configured ? configured[name] : spec.initial;
   }
   return { options: values, given };
 }
@@ -159,6 +163,6 @@ function naming(source: string, parse: () => unknown): unknown {
   }
 }
 
-function kebab(name: string): string {
+export function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
