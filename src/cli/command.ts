@@ -26,6 +26,16 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 /** The values that a command's options parse to. */
 export type OptionValues<O extends Options> = { readonly [K in keyof O]: O[K] extends OptionSpec<infer T> ? T : never };
 
+/** What the command line, the environment and the configuration file say to a command. */
+export interface CommandInput<O extends Options> {
+  readonly options: OptionValues<O>;
+  readonly args: readonly string[];
+  /** The options that the user set anywhere; the others have their defaults. */
+  readonly given: ReadonlySet<string>;
+  /** The whole command line, as it was typed. */
+  readonly argv: readonly string[];
+}
+
 /** Heading in the list of commands. */
 export type CommandGroup = "Serve" | "Use" | "Look" | "Set up";
 
@@ -41,10 +51,7 @@ interface CommandDefinition<O extends Options> {
   readonly passThrough?: boolean;
   readonly subcommands?: readonly Command[];
   /** Answers the exit code; 0 if it answers nothing. */
-  run(
-    input: { readonly options: OptionValues<O>; readonly args: readonly string[] },
-    context: CommandContext,
-  ): Promise<number | void>;
+  run(input: CommandInput<O>, context: CommandContext): Promise<number | void>;
 }
 
 /** A command as a value: help, parsing, completion and docs read it. Its option `json`, where it has one, is the failure format too. */

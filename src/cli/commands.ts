@@ -5,6 +5,10 @@ import { type CommandOutline, outlines } from "./outlines.ts";
 /** How each command is loaded. Each is a chunk of its own in the built program: one command loads no other. */
 const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> = {
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  stop: async () => (await import("./commands/stop.ts")).stopCommand,
+  restart: async () => (await import("./commands/restart.ts")).restartCommand,
+  service: async () => (await import("./commands/service.ts")).serviceCommand,
+  logs: async () => (await import("./commands/logs.ts")).logsCommand,
   demo: async () => (await import("./commands/demo.ts")).demoCommand,
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
   pause: async () => (await import("./commands/pause.ts")).pauseCommand,
@@ -22,6 +26,8 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   guard: async () => (await import("./commands/guard.ts")).guardCommand(await openLimits()),
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
   setup: async () => (await import("./commands/setup.ts")).setupCommand,
+  config: async () => (await import("./commands/config.ts")).configCommand,
+  completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
   key: async () => (await import("./commands/key.ts")).keyCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
 };
@@ -42,6 +48,11 @@ export async function commandsFor(argv: readonly string[]): Promise<readonly Com
   for (const [each, load] of Object.entries(loaders))
     listed.push(each === name ? await load() : outlined(outlines[each as keyof typeof outlines])); // the same keys
   return listed;
+}
+
+/** Every command, whole. */
+function loadAll(): Promise<readonly Command[]> {
+  return Promise.all(Object.values(loaders).map((load) => load()));
 }
 
 /** A command that is listed, and not run. */

@@ -4,7 +4,7 @@ import type { Command } from "./command.ts";
 import { readSettings } from "./compose/settings.ts";
 import { version } from "./package-files.ts";
 import { buildProgram } from "./parser.ts";
-import { exitCodeOf, exitCodes } from "./terminal/exit-codes.ts";
+import { exitCodeFor, exitCodes } from "./terminal/exit-codes.ts";
 import type { Io } from "./terminal/io.ts";
 import { openOutput } from "./terminal/output.ts";
 
@@ -25,10 +25,16 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     version: version(),
     write: (text) => out.write(text),
     writeError: (text) => void io.stderr.write(text),
+    configured: async (command) => {
+      if (!takesSettings(command)) return {};
+      const { readServeTable } = await import("./config/read-serve-table.ts");
+      return readServeTable(command, readSettings(io).configFile);
+    },
     found: async ({ command, input }) => {
       json = (input.options as Readonly<Record<string, unknown>>)["json"] === true;
       const settings = readSettings(io);
-      code = (await command.run(input, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
+      code =
+        (await command.run({ ...input, argv: rest }, { io, out, settings, signal: io.signal, json })) ?? exitCodes.ok;
     },
   });
   try {
@@ -48,8 +54,13 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
       out.problem(known);
     }
     if (argv.includes("--debug") || (known.code === "internal" && !asksJson)) out.note(stackOf(error));
-    return exitCodeOf[known.code];
+    return exitCodeFor(known);
   }
+}
+
+/** Whether the configuration file may set options of this command. */
+function takesSettings({ name, options }: Command): boolean {
+  return name === "serve" || Object.values(options).some(({ explainedBy }) => explainedBy === "serve");
 }
 
 const colours: Readonly<Record<string, Readonly<Record<string, string>>>> = {

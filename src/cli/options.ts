@@ -14,6 +14,8 @@ export interface OptionSpec<T> {
   /** The default in words, where it is not the value itself. */
   readonly defaultText: string | undefined;
   readonly initial: T;
+  /** The values it can have, where they are few. */
+  readonly choices?: readonly string[];
   /** The command whose help explains it, where this command's help only names it. */
   readonly explainedBy?: string;
   /** Throws `invalid_request` that says what would be right. */
@@ -94,17 +96,12 @@ export function choice<const C extends string, D extends C | undefined>(
   initial: D,
   common: Common = {},
 ): OptionSpec<C | D> {
-  return spec<C | D>(
-    `${summary} (${choices.join(", ")})`,
-    "<which>",
-    initial,
-    (raw) => {
-      const found = choices.find((candidate) => candidate === raw);
-      if (found !== undefined) return found;
-      throw wrong(raw, `one of ${choices.join(", ")}`);
-    },
-    common,
-  );
+  const parse = (raw: string) => {
+    const found = choices.find((candidate) => candidate === raw);
+    if (found !== undefined) return found;
+    throw wrong(raw, `one of ${choices.join(", ")}`);
+  };
+  return { ...spec<C | D>(`${summary} (${choices.join(", ")})`, "<which>", initial, parse, common), choices };
 }
 
 /** The same options for a command whose help shall only name them, and send the reader to `command` for the rest. */

@@ -15,6 +15,26 @@ export const outlines = {
     summary: "Serve the IDE's models on 127.0.0.1 until Ctrl-C",
     group: "Serve",
   },
+  stop: {
+    name: "stop",
+    summary: "Stop the gateway",
+    group: "Serve",
+  },
+  restart: {
+    name: "restart",
+    summary: "Stop the gateway and start it in the background",
+    group: "Serve",
+  },
+  service: {
+    name: "service",
+    summary: "Run the gateway as a service of your user",
+    group: "Serve",
+  },
+  logs: {
+    name: "logs",
+    summary: "Show the log of a gateway that has no terminal",
+    group: "Look",
+  },
   demo: {
     name: "demo",
     summary: "Try Millrace with a stand-in IDE: no account, no cost",
@@ -113,6 +133,17 @@ export const outlines = {
     summary: "Configure a client to use the gateway",
     group: "Set up",
     arguments: [{ name: "client", summary: "name of the client", required: false, variadic: false }],
+  },
+  config: {
+    name: "config",
+    summary: "Show, set and check the settings of the configuration file",
+    group: "Set up",
+  },
+  completion: {
+    name: "completion",
+    summary: "Print the script that completes commands in a shell",
+    group: "Set up",
+    arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
   },
   key: {
     name: "key",

@@ -1,6 +1,6 @@
 import { Argument, Option, Command as Program } from "commander";
 import { isMillraceError } from "../base/errors.ts";
-import type { Command, CommandContext, OptionValues } from "./command.ts";
+import type { Command, CommandContext, CommandInput } from "./command.ts";
 import type { OptionSpec } from "./options.ts";
 import { exitCodeMeanings } from "./terminal/exit-codes.ts";
 
@@ -9,7 +9,7 @@ type Options = Readonly<Record<string, OptionSpec<unknown>>>;
 /** What the parser found: which command, with which input. */
 interface Parsed {
   readonly command: Command;
-  readonly input: { readonly options: OptionValues<Options>; readonly args: readonly string[] };
+  readonly input: Omit<CommandInput<Options>, "argv">;
 }
 
 interface ParserPort {
@@ -17,6 +17,8 @@ interface ParserPort {
   readonly version: string;
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
+  /** What the configuration file sets for this command's options: raw values by option name. */
+  readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
   /** Told as soon as a command is chosen, before its options are parsed. */
   readonly found: (parsed: Parsed) => Promise<void>;
 }
@@ -73,9 +75,10 @@ function build(command: Command, port: ParserPort, path = command.name): Program
     );
   }
   program.action(async () => {
+    const configured = (await port.configured?.(command)) ?? {};
     await port.found({
       command,
-      input: { options: readOptions(program, command.options, port.env), args: program.args },
+      input: { ...readOptions(program, command.options, port.env, configured), args: program.args },
     });
   });
   return program;
@@ -121,18 +124,25 @@ function toOption(name: string, spec: OptionSpec<unknown>): Option {
   return option;
 }
 
-function readOptions(program: Program, options: Options, env: ParserPort["env"]): OptionValues<Options> {
+function readOptions(
+  program: Program,
+  options: Options,
+  env: ParserPort["env"],
+  configured: Readonly<Record<string, unknown>>,
+): Pick<CommandInput<Options>, "options" | "given"> {
   const values: Record<string, unknown> = {};
+  const given = new Set<string>();
   for (const [name, spec] of Object.entries(options)) {
     const { key, isNegative } = optionKeyOf(name, spec);
     const source = program.getOptionValueSource(key);
     const fromEnv = spec.env === undefined ? undefined : env[spec.env];
+    if (source === "cli" || (fromEnv !== undefined && fromEnv !== "") || name in configured) given.add(name);
     if (source === "cli") values[name] = isNegative ? !program.getOptionValue(key) : program.getOptionValue(key);
     else if (fromEnv !== undefined && fromEnv !== "")
       values[name] = naming(spec.env ?? name, () => spec.parse(fromEnv));
-    else values[name] = spec.initial;
+    else values[name] = name in configured ? configured[name] : spec.initial;
   }
-  return values;
+  return { options: values, given };
 }
 
 /** Where the parser keeps the option: it takes `--no-this` for the opposite of `this`. */
@@ -151,6 +161,6 @@ function naming(source: string, parse: () => unknown): unknown {
   }
 }
 
-function kebab(name: string): string {
+export function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { applyFileEdit, type FileEdit, revertFileEdit } from "./file-edit.ts";
+import { recordFile } from "./set-up-clients.ts";
 
 /** A change of one file: what it says now and what it would say. `before` undefined: there is no such file. */
 export interface PlannedChange {
@@ -72,10 +73,6 @@ export function undoChanges(folder: string, client: string, changes: readonly Pl
     else rmSync(edit.file, { force: true });
   }
   rmSync(recordFile(folder, client), { force: true });
-}
-
-function recordFile(folder: string, client: string): string {
-  return join(folder, "setup", `${client}.json`);
 }
 
 function readApplied(folder: string, client: string): Applied | undefined {

@@ -91,9 +91,9 @@ export const cascadesCommand = defineCommand({
   options: {},
   subcommands: [listCommand, cleanCommand],
   examples: [["millrace cascades clean", "what would be deleted"]],
-  run: (_, context) =>
+  run: (input, context) =>
     listCommand.run(
-      { options: { wide: false, json: false, ide: undefined, endpoint: undefined, tokenFile: undefined }, args: [] },
+      { ...input, options: { wide: false, json: false, ide: undefined, endpoint: undefined, tokenFile: undefined } },
       context,
     ),
 });

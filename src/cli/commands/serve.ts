@@ -1,5 +1,6 @@
 import { backendModes } from "../../backends/choose-backend.ts";
 import { isPortTaken, type Listening } from "../../gateway/http/listen.ts";
+import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { type Composed, compose } from "../compose/compose.ts";
@@ -11,17 +12,22 @@ import { retentionOf } from "../compose/retention-options.ts";
 import { lookAtConfig } from "../config/look-at-config.ts";
 import { readConfig } from "../config/read-config.ts";
 import { spellCount } from "../doctor/spell.ts";
+import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
-import { keepGatewayFile } from "../gateway-process/gateway-file.ts";
+import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
-import { logLevels, openLogLines } from "../gateway-process/log-lines.ts";
+import { type LogLevel, logLevels, openLogLines } from "../gateway-process/log-lines.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
+import { findPortHolder } from "../gateway-process/port-holder.ts";
+import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
 import { describeDamage } from "../terminal/describe-damage.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellChosenIde } from "./servers.ts";
 
 export const defaultPort = 42_100;
@@ -32,7 +38,7 @@ export const continuityIdleMs = 300_000;
 /** Options that every command which runs a gateway has. */
 export const gatewayOptions = {
   port: integer(
-    "port to listen on; if it is in use, Millrace picks a free one and prints it",
+    "port to listen on; 0 picks any free one. If the default is in use, Millrace picks a free one and prints it, until a client is set up; a port that you set is never replaced",
     "<port>",
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
@@ -101,8 +107,9 @@ export const gatewayOptions = {
   acpCommand: commandLine("start this program in place of the installed agent", "<command>", {
     env: "MILLRACE_ACP_COMMAND",
   }),
-  logLevel: choice("write log lines of this level and above to stderr, as JSON", logLevels, "warn", {
+  logLevel: choice("write log lines of this level and above", logLevels, undefined, {
     env: "MILLRACE_LOG_LEVEL",
+    defaultText: "warn; info on a terminal and in a file",
   }),
 } as const;
 
@@ -125,35 +132,60 @@ export const serveCommand = defineCommand({
     dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
       env: "MILLRACE_DASHBOARD_TEXT",
     }),
+    logFormat: choice("format of log lines", logFormats, undefined, {
+      env: "MILLRACE_LOG_FORMAT",
+      defaultText: "people on a terminal, json elsewhere",
+    }),
+    logFile: text("write the log to this file, rotated at 10 MB, in place of stderr", "<file>", {
+      env: "MILLRACE_LOG_FILE",
+      defaultText: "stderr; ~/.millrace/logs/gateway.log in the background or as a service",
+    }),
+    background: flag("start it in the background and return; `millrace stop` stops it"),
     json: flag("print one line of JSON when ready"),
   },
   examples: [
     ["millrace serve", "on port 42100"],
+    ["millrace serve --background", "without a terminal of its own"],
     ["millrace serve --port 0 --json", "on any free port, for a script"],
     ["millrace serve --grace 10m", "let an answer continue for ten minutes after its client disconnects"],
   ],
-  async run({ options }, context) {
+  async run({ options, given, argv }, context) {
     const { io, out, settings, signal } = context;
+    if (options.background) return startInBackground(argv, context);
     const running = await findGateway(settings, signal);
-    if (running !== undefined && options.port !== 0)
+    const known = readGatewayFile(settings.gatewayFile);
+    if (running !== undefined && options.port !== 0) {
+      if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
+    }
     const config = readConfig(settings.configFile);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
+      log: openGatewayLog(io, settings, options),
     });
     const listening = await listenSomewhere(
       composed.gateway,
-      { host: options.host ?? "127.0.0.1", port: options.port, allowNonLoopback: options.allowNonLoopback },
+      {
+        host: options.host ?? "127.0.0.1",
+        port: options.port,
+        allowNonLoopback: options.allowNonLoopback,
+        fixedBy: portReason(given, settings.folder),
+      },
       context,
-    );
+    ).catch(async (error: unknown) => {
+      await composed.close();
+      throw error;
+    });
     const address = {
       url: listening.url,
       pid: process.pid,
       instance: composed.instance,
       version: version(),
       startedAtMs: io.clock.now(),
+      startedBy: startedBy(io.env),
+      argv: [...argv],
     };
     const onProblem = (error: unknown) =>
       out.note(
@@ -180,12 +212,13 @@ export const serveCommand = defineCommand({
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
       if (readPause(settings.pauseFile) !== undefined)
         out.line("  PAUSED            no prompt is sent until `millrace resume`");
-      out.line("Press Ctrl-C to stop. Running turns continue at the next start.");
+      out.line(howToStop(address.startedBy));
     }
     io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
     await composed.close(listening);
+    return exitCodes.ok;
   },
 });
 
@@ -219,7 +252,7 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly pid?: number | undefined;
   readonly endpoint: string | undefined;
   readonly tokenFile: string | undefined;
-  readonly logLevel: (typeof logLevels)[number];
+  readonly logLevel: LogLevel | undefined;
 }
 
 /** The parts of a gateway as its command's options want them. */
@@ -231,6 +264,7 @@ export async function openComposed(
     readonly allowedOrigins?: readonly string[];
     readonly onlyHome?: string;
     readonly dashboardText?: boolean;
+    readonly log?: GatewayLog;
   } = {},
 ): Promise<Composed> {
   const asked = overridesOf(io, options);
@@ -242,7 +276,7 @@ export async function openComposed(
     backend: options.backend,
     acpCommand: options.acpCommand,
     ideTools: options.ideTools,
-    log: openLogLines(io, options.logLevel),
+    log: extra.log ?? openLogLines(io, options.logLevel ?? "warn"),
     key: readOrMakeKey(settings.keyFile),
     keyFile: settings.keyFile,
     keysFile: settings.keysFile,
@@ -272,17 +306,27 @@ export async function openComposed(
   return composed;
 }
 
-/** Listens on the port, or on a free one when another program has it (and says so). */
+/** Listens on the port. If it is in use, throws who has it where the port is fixed, and else takes a free one and says so. */
 export async function listenSomewhere(
   gateway: OpenGateway,
-  where: { readonly host: string; readonly port: number; readonly allowNonLoopback?: boolean },
-  { io, out }: CommandContext,
+  {
+    fixedBy,
+    ...where
+  }: {
+    readonly host: string;
+    readonly port: number;
+    readonly allowNonLoopback?: boolean;
+    readonly fixedBy?: PortReason | undefined;
+  },
+  { io, out, signal }: CommandContext,
 ): Promise<Listening> {
   const limits = connectionLimitsOf(io.env);
   try {
     return await gateway.listen({ ...where, limits });
   } catch (error) {
     if (!isPortTaken(error)) throw error;
+    if (fixedBy !== undefined)
+      throw portTaken(where.port, await findPortHolder(where.port, io.platform, signal), fixedBy);
     const listening = await gateway.listen({ ...where, limits, port: 0 });
     out.note(`Port ${where.port} is in use by another program. Millrace uses port ${listening.port}.`);
     return listening;

@@ -1,6 +1,7 @@
 import type { EventSource } from "../../base/emitter.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Ide } from "../../ide/ide.ts";
+import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
 
 /** Writes the log lines of the gateway's life. `store` and `file` name where turns and the usage history are kept. */
@@ -10,6 +11,7 @@ export function logLifecycle(
   { store, file }: { readonly store: string | undefined; readonly file: string | undefined },
 ): void {
   events.on("turn_problem", ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }));
+  events.on("turn_ended", (turn) => log.write("info", "turn", counted(turn)));
   events.on("store_failed", ({ error: { message: why, hint } }) =>
     log.write("error", "store_degraded", { store, why, hint }),
   );
@@ -33,6 +35,25 @@ export function logLifecycle(
 
 function named({ variant, build, pid }: Ide): Readonly<Record<string, unknown>> {
   return { variant, build, pid };
+}
+
+/** Names and counts of a turn that ended. */
+function counted(turn: FinishedTurn): Readonly<Record<string, unknown>> {
+  const { turnId, client, model, modelName, dialect, promptTokens, completionTokens, tokenSource, outcome, reason } =
+    turn;
+  const ms = turn.endedAtMs - turn.startedAtMs;
+  return {
+    turnId,
+    client,
+    model: modelName ?? model,
+    dialect,
+    promptTokens,
+    completionTokens,
+    tokenSource,
+    ms,
+    outcome,
+    reason,
+  };
 }
 
 function describe(error: unknown): string {

@@ -24,19 +24,27 @@ const agent = z.strictObject({
   name: z
     .string("needs a name such as opencode")
     .regex(/^[a-z0-9][a-z0-9-]{0,31}$/, "must be 1 to 32 small letters, digits and hyphens")
-    .refine((name) => !reservedNames.has(name), "is a name that Millrace uses itself; choose another"),
-  command,
-  env: z.array(variableName).default([]),
-  set: z.record(variableName, z.string()).default({}),
-  client_name: z.string().min(1).optional(),
+    .refine((name) => !reservedNames.has(name), "is a name that Millrace uses itself; choose another")
+    .describe("the agent's name: its models are called <name>/<model>"),
+  command: command.describe("the program and its arguments; no shell reads it"),
+  env: z.array(variableName).default([]).describe("variables to pass on, beside the usual ones"),
+  set: z.record(variableName, z.string()).default({}).describe("variables to set"),
+  client_name: z.string().min(1).optional().describe("the name that Millrace gives itself"),
 });
 
+const settingValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+export type SettingValue = z.output<typeof settingValue>;
+
 const acp = z.strictObject({
-  command: command.optional(),
-  text: style.optional(),
-  tools: style.optional(),
-  json: style.optional(),
-  client_name: z.string().min(1).optional(),
+  command: command.optional().describe("the vendor's agent; --acp-command wins"),
+  text: style.optional().describe("how a plain answer is asked: ask or summarizer"),
+  tools: style.optional().describe("how an answer is asked when the client offers tools"),
+  json: style.optional().describe("how an answer is asked when it has to be JSON"),
+  client_name: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("the name that Millrace gives itself; some builds accept windsurf only"),
   warm: z
     .string('must be a time such as "5m"')
     .transform((value, context) => {
@@ -47,14 +55,20 @@ const acp = z.strictObject({
         return z.NEVER;
       }
     })
-    .optional(),
+    .optional()
+    .describe("how long any agent's idle process is kept"),
 });
 
 /** `~/.millrace/config.toml`. Unknown keys are errors. Documented in docs/configuration.md. */
 export const configSchema = z.strictObject({
+  /** Checked against the options of `serve`, by `read-serve-table.ts`. */
+  serve: z.record(z.string(), settingValue).optional(),
   acp: acp.default({}),
   agents: z.array(agent).default([]),
 });
+
+/** The schemas of its other tables, for the page and the JSON schema. */
+export const tables = { acp, agent };
 
 export type Config = z.output<typeof configSchema>;
 export type AgentConfig = Config["agents"][number];

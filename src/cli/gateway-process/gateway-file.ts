@@ -11,6 +11,10 @@ const gatewayFileSchema = z.object({
   instance: z.string(),
   version: z.string(),
   startedAtMs: z.number(),
+  /** Absent in files of earlier versions: from a terminal. */
+  startedBy: z.enum(["terminal", "background", "service"]).optional(),
+  /** The command line it was started with, for a restart. */
+  argv: z.array(z.string()).optional(),
 });
 
 /** Where a running gateway is, as it wrote it down for other commands of the same user. */

@@ -1,11 +1,16 @@
 import { type DestinationStream, pino } from "pino";
 import type { GatewayLog } from "../../gateway/http/log.ts";
-import type { Io } from "../terminal/io.ts";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Takes whole lines. */
+export interface LineTarget {
+  write(line: string): unknown;
+}
 
 /** JSON lines on stderr: level, time, event name and plain fields. What reaches it holds no prompt, answer or secret. */
-export function openLogLines(io: Pick<Io, "stderr">, level: (typeof logLevels)[number]): GatewayLog {
+export function openLogLines(io: { readonly stderr: LineTarget }, level: LogLevel): GatewayLog {
   const destination: DestinationStream = { write: (line) => void io.stderr.write(line) };
   const logger = pino(
     {

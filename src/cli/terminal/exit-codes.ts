@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../base/errors.ts";
+import type { ErrorCode, MillraceError } from "../../base/errors.ts";
 
 /** The exit codes of every command: the sysexits ones, and 130 for Ctrl-C. Shown by `millrace --help`. */
 export const exitCodes = {
@@ -27,7 +27,11 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
 ];
 
 /** Which exit code an error ends a command with. */
-export const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
+export function exitCodeFor({ code, param }: MillraceError): number {
+  return code === "invalid_request" && param === "port" ? exitCodes.cannotCreate : exitCodeOf[code];
+}
+
+const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   ide_not_running: exitCodes.unavailable,
   not_signed_in: exitCodes.notAllowed,
   unauthenticated: exitCodes.notAllowed,

@@ -50,7 +50,8 @@ export async function followResponse(gateway: Gateway, c: GatewayContext, record
       timing: gateway.waits,
       clock: gateway.clock,
       metrics: gateway.metrics,
-      onError: ({ code }) => gateway.log.write("warn", "stream broke", { turnId: record.turnId, code }),
+      onError: ({ code }) =>
+        gateway.log.write("warn", "stream broke", { requestId: c.var.requestId, turnId: record.turnId, code }),
     },
     signal,
   );

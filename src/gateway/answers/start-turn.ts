@@ -169,6 +169,7 @@ function openTurn(
   const { turnId, joined } = started;
   const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request, modelUid };
   const size = sizeOf(gateway, shown);
+  gateway.log.write("debug", "turn requested", { requestId: c.var.requestId, turnId, joined });
   Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
   return {
     turnId,

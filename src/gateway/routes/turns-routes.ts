@@ -157,7 +157,8 @@ async function turnResponse(
       timing: gateway.waits,
       clock: gateway.clock,
       metrics: gateway.metrics,
-      onError: (error) => gateway.log.write("warn", "stream broke", { turnId: turn.turnId, code: error.code }),
+      onError: ({ code }) =>
+        gateway.log.write("warn", "stream broke", { requestId: c.var.requestId, turnId: turn.turnId, code }),
     },
     signal,
   );

@@ -85,7 +85,8 @@ const setUps: readonly SetUp[] = [
     title: "Qwen Code",
     packageName: "@qwen-code/qwen-code",
     file: ".qwen/settings.json",
-    before: '{\n  // mine\n  "ui": { "theme": "GitHub" }\n}\n',
+    // In the form that Qwen Code itself gives it: it writes every older one anew.
+    before: '{\n  // mine\n  "ui": {\n    "theme": "GitHub"\n  },\n  "$version": 4\n}\n',
     command: "qwen",
     asked: (prompt) => ["--yolo", prompt],
     env: {},

@@ -1,0 +1,26 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { settingsFiles } from "./settings.ts";
+
+const root = join(import.meta.dirname, "..");
+
+test.each(Object.entries(settingsFiles()))("%s is current: `npm run settings` writes it", (file, text) => {
+  expect(readFileSync(join(root, file), "utf8")).toBe(text);
+});
+
+test("every variable that the sources read is on the page", () => {
+  const page = settingsFiles()["docs/settings.md"] ?? "";
+  const own = new Set(["MILLRACE_API_KEY", "MILLRACE_STARTED_BY"]); // clients read the one; the gateway tells itself the other
+  const folder = join(root, "src/cli");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".ts") && !/\.(?:test|fake)\.ts$/.test(file),
+  );
+  const read = sources.flatMap((file) =>
+    [...readFileSync(join(folder, file), "utf8").matchAll(/env(?:\[|: )"(MILLRACE_[A-Z_]+)"/g)].map(
+      ([, name]) => name ?? "",
+    ),
+  );
+  expect(read.length).toBeGreaterThan(20);
+  expect([...new Set(read)].filter((name) => !own.has(name) && !page.includes(`\`${name}\``))).toEqual([]);
+});

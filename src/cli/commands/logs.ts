@@ -1,0 +1,88 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { z } from "zod";
+import { bestEffort } from "../../base/async.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { defaultLogFile } from "../gateway-process/gateway-log.ts";
+import { peopleLine } from "../gateway-process/people-lines.ts";
+import { flag, integer, text } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+
+const lookEveryMs = 250;
+const entrySchema = z.looseObject({ level: z.string(), time: z.iso.datetime(), event: z.string() });
+
+export const logsCommand = defineCommand({
+  ...outlines.logs,
+  description:
+    "Prints the log of a gateway that runs in the background or as a service. Each line ends with the id of its request, which the answer carries as x-request-id. A gateway on a terminal writes its log there.",
+  options: {
+    follow: flag("go on with new lines until Ctrl-C", { short: "f" }),
+    lines: integer("how many lines to begin with", "<count>", { min: 0, max: 1_000_000, initial: 50 }, { short: "n" }),
+    file: text("another log file", "<file>", { env: "MILLRACE_LOG_FILE", defaultText: "~/.millrace/logs/gateway.log" }),
+    json: flag("print the lines as they stand in the file: JSON"),
+  },
+  examples: [
+    ["millrace logs --follow", "what happens now"],
+    ["millrace logs -n 1000 --json | jq 'select(.level == \"warn\")'", "the warnings among the last lines"],
+  ],
+  async run({ options }, context) {
+    const { io, signal, settings } = context;
+    const file = options.file ?? defaultLogFile(settings);
+    if (!existsSync(file)) {
+      throw new MillraceError("invalid_request", `There is no log at ${file}.`, {
+        hint: "A gateway writes it after `millrace serve --background` or `millrace service install`.",
+      });
+    }
+    const print = (line: string) => printLine(line, options.json, context);
+    const earlier = existsSync(`${file}.1`) ? readFileSync(`${file}.1`, "utf8") : "";
+    const tail = openTail(file);
+    const lines = [...earlier.split("\n").filter((line) => line !== ""), ...tail.read()];
+    for (const line of lines.slice(Math.max(0, lines.length - options.lines))) print(line);
+    while (options.follow && !signal.aborted) {
+      await bestEffort(io.clock.sleep(lookEveryMs, signal));
+      for (const line of tail.read()) print(line);
+    }
+    tail.close();
+    return exitCodes.ok;
+  },
+});
+
+function printLine(line: string, asJson: boolean, { out }: CommandContext): void {
+  if (asJson) return out.line(line);
+  try {
+    const { level, time, event, ...fields } = entrySchema.parse(JSON.parse(line));
+    const spelled = peopleLine({ level, atMs: Date.parse(time), event, fields });
+    if (spelled !== undefined) out.line(spelled);
+  } catch {
+    out.line(line); // written for people already, or half of a line
+  }
+}
+
+/** The whole lines that were added since the last reading, also over a rotation. */
+function openTail(file: string): { read(): readonly string[]; close(): void } {
+  let descriptor = openSync(file, "r");
+  let at = 0;
+  let rest = "";
+  const readOn = () => {
+    const { size } = fstatSync(descriptor);
+    const bytes = Buffer.alloc(Math.max(0, size - at));
+    at += readSync(descriptor, bytes, 0, bytes.length, at);
+    rest += bytes.toString("utf8");
+  };
+  return {
+    read() {
+      readOn();
+      if (existsSync(file) && statSync(file).ino !== fstatSync(descriptor).ino) {
+        closeSync(descriptor);
+        descriptor = openSync(file, "r");
+        at = 0;
+        readOn();
+      }
+      const lines = rest.split("\n");
+      rest = lines.pop() ?? "";
+      return lines.filter((line) => line !== "");
+    },
+    close: () => closeSync(descriptor),
+  };
+}

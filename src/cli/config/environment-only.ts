@@ -1,0 +1,21 @@
+/** Settings that only a variable sets: name, default, unit, what it sets. The rest of docs/settings.md comes from the options. */
+export const environmentOnly: readonly (readonly [name: string, initial: string, unit: string, summary: string])[] = [
+  ["MILLRACE_HOME", "~/.millrace", "a folder", "where Millrace keeps its own files"],
+  ["MILLRACE_CONFIG", "config.toml in that folder", "a file", "another configuration file"],
+  ["MILLRACE_KEY_FILE", "key in that folder", "a file", "another file for the gateway's key"],
+  ["MILLRACE_LOG_KEY_FILE", "log-key in that folder", "a file", "another file for the key that seals the log"],
+  ["MILLRACE_STREAMS_OPEN", "256", "attaches", "attaches of the stream protocol that one key may have open at once"],
+  ["MILLRACE_STREAMS_ATTACHES", "1200", "attaches per minute", "attaches of one key in a minute"],
+  ["MILLRACE_STREAMS_MB", "1024", "megabytes", "messages that one key's streams may send within the retention time"],
+  ["MILLRACE_FIRST_BYTE_SECONDS", "15", "seconds", "a connection that sends nothing for this long is closed"],
+  ["MILLRACE_HEADERS_SECONDS", "15", "seconds", "time for the headers of a request"],
+  ["MILLRACE_REQUEST_SECONDS", "120", "seconds", "time for a whole request with its body"],
+  ["MILLRACE_IDLE_SECONDS", "30", "seconds", "time between two requests on one connection"],
+  ["MILLRACE_OPEN_REQUESTS", "512", "requests", "requests that are answered at the same time"],
+  ["MILLRACE_IDE_STATE_FILE", "found", "a file", "the state.vscdb to read the API key from"],
+  ["MILLRACE_IDE_HOMES", "your home", "folders", "more home folders to look for an IDE in"],
+  ["MILLRACE_USAGE_DAYS", "400", "days", "how long the usage history is kept"],
+  ["MILLRACE_MODEL", "the account's default", "a model", "the model that chat and setup begin with"],
+  ["MILLRACE_NO_RECORD", "off", "1, true, yes, on", "chat keeps no record of its question"],
+  ["MILLRACE_SIMULATOR_MODEL_URL", "none", "a URL", "an OpenAI-compatible server behind the stand-in IDE"],
+];

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import type { Command } from "../command.ts";
+import { kebab } from "../parser.ts";
+import { configSchema, tables } from "./config-schema.ts";
+import { settingKeys } from "./read-serve-table.ts";
+
+/** One setting, as the page and `millrace config get` show it. */
+export interface Setting {
+  /** `serve.port`, as `config get` and `config set` name it. */
+  readonly key: string;
+  readonly option: string;
+  readonly env: string | undefined;
+  /** In words. */
+  readonly initial: string;
+  readonly unit: string;
+  readonly summary: string;
+}
+
+/** Every setting of `[serve]`, from the command's own options. */
+export function serveSettings({ options }: Command): readonly Setting[] {
+  return [...settingKeys(options)].flatMap(([key, name]) => {
+    const spec = options[name];
+    if (spec === undefined) return [];
+    const { choices, defaultText, initial, value, summary, env } = spec;
+    return {
+      key: `serve.${key}`,
+      option: `--${kebab(name)}`,
+      env,
+      initial:
+        defaultText ??
+        (initial === false ? "off" : Array.isArray(initial) || initial === undefined ? "none" : String(initial)),
+      unit:
+        choices?.join(", ") ??
+        (value === undefined
+          ? "true, false"
+          : value === "<time>"
+            ? "a time: 500ms, 90s, 2m, 12h, 7d"
+            : value.replace("...", ", or a list of them")),
+      summary: choices === undefined ? summary : summary.replace(` (${choices.join(", ")})`, ""),
+    };
+  });
+}
+
+/** The whole file as a JSON schema, for editors. */
+export function configJsonSchema({ options }: Command): unknown {
+  const serve = [...settingKeys(options)].flatMap(([key, name]) => {
+    const spec = options[name];
+    if (spec === undefined) return [];
+    const { choices, value, initial, summary } = spec;
+    const one = choices === undefined ? z.union([z.string(), z.number()]) : z.enum(choices);
+    const type =
+      value === undefined ? z.boolean() : Array.isArray(initial) ? z.union([z.string(), z.array(z.string())]) : one;
+    return [[key, type.optional().describe(summary)] as const];
+  });
+  const whole = z.strictObject({
+    ...configSchema.shape,
+    acp: tables.acp.optional(),
+    agents: z.array(tables.agent).optional(),
+    serve: z.strictObject(Object.fromEntries(serve)).optional(),
+  });
+  return { title: "Millrace config.toml", ...z.toJSONSchema(whole, { io: "input" }) };
+}

@@ -1,0 +1,87 @@
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { bestEffort } from "../../base/async.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { removeIfThere } from "../../base/node/replace-file.ts";
+import type { CommandContext } from "../command.ts";
+import { exitCodes } from "../terminal/exit-codes.ts";
+import type { GatewayAddress } from "./gateway-file.ts";
+
+/** Tells a gateway who started it. */
+export const startedByVariable = "MILLRACE_STARTED_BY";
+
+type StartedBy = NonNullable<GatewayAddress["startedBy"]>;
+
+export function startedBy(env: Readonly<Record<string, string | undefined>>): StartedBy {
+  const value = env[startedByVariable];
+  return value === "background" || value === "service" ? value : "terminal";
+}
+
+/** The last line that a gateway prints at its start. */
+export function howToStop(by: StartedBy): string {
+  const how = {
+    terminal: "Ctrl-C stops it",
+    background: "`millrace stop` stops it",
+    service: "`millrace service stop` stops it",
+  };
+  return `${how[by]}. A turn that still runs continues at the next start.`;
+}
+
+const lookEveryMs = 50;
+/** How long a gateway may take to say that it listens. */
+const startMs = 60_000;
+
+/**
+ * Starts the same command line as a process of its own that outlives this one and the terminal. Prints what that process prints at its
+ * start. Answers its exit code where it ends instead.
+ *
+ * @throws MillraceError `upstream_timeout` when it says nothing for a minute; it is stopped then.
+ */
+export async function startInBackground(argv: readonly string[], context: CommandContext): Promise<number> {
+  const { io, out, settings, signal } = context;
+  const logs = join(settings.folder, "logs");
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  const files = { stdout: join(logs, `start-${process.pid}.out`), stderr: join(logs, "gateway.err") };
+  const [stdout, stderr] = [openSync(files.stdout, "w", 0o600), openSync(files.stderr, "w", 0o600)];
+  const ended: { code: number | undefined } = { code: undefined };
+  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] ?? "", ...withoutBackground(argv)], {
+    detached: true,
+    stdio: ["ignore", stdout, stderr],
+    env: { ...io.env, [startedByVariable]: "background" },
+    windowsHide: true,
+  });
+  child.once("error", () => (ended.code = exitCodes.internal));
+  child.once("exit", (code) => (ended.code = code ?? exitCodes.internal));
+  closeSync(stdout);
+  closeSync(stderr);
+  try {
+    const giveUpAtMs = io.clock.monotonic() + startMs;
+    while (!isWhole(readFileSync(files.stdout, "utf8")) && ended.code === undefined) {
+      if (signal.aborted || io.clock.monotonic() > giveUpAtMs) {
+        child.kill();
+        signal.throwIfAborted();
+        throw new MillraceError("upstream_timeout", "The gateway did not start within a minute.", {
+          hint: `${files.stderr} may say why. \`millrace serve\` shows its start on this terminal.`,
+        });
+      }
+      await bestEffort(io.clock.sleep(lookEveryMs, signal));
+    }
+    out.talk(readFileSync(files.stderr, "utf8"));
+    out.write(readFileSync(files.stdout, "utf8"));
+    return ended.code ?? exitCodes.ok;
+  } finally {
+    child.unref();
+    removeIfThere(files.stdout);
+  }
+}
+
+/** The words of a command line that starts a gateway, without the one that sends it to the background. */
+export function withoutBackground(argv: readonly string[]): readonly string[] {
+  return argv.filter((word) => word !== "--background");
+}
+
+/** Whether a gateway has said all that it says at its start: a line of JSON, or how to stop it. */
+function isWhole(text: string): boolean {
+  return text.endsWith("\n") && (text.startsWith("{") || text.includes(howToStop("background")));
+}

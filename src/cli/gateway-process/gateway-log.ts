@@ -1,0 +1,55 @@
+import { join } from "node:path";
+import type { GatewayLog } from "../../gateway/http/log.ts";
+import type { Settings } from "../compose/settings.ts";
+import type { Io } from "../terminal/io.ts";
+import { startedBy } from "./background.ts";
+import { type LogLevel, openLogLines } from "./log-lines.ts";
+import { openPeopleLines } from "./people-lines.ts";
+import { openRotatedFile } from "./rotated-file.ts";
+
+export const logFormats = ["people", "json"] as const;
+
+export interface LogWishes {
+  readonly logLevel?: LogLevel | undefined;
+  readonly logFormat?: (typeof logFormats)[number] | undefined;
+  readonly logFile?: string | undefined;
+}
+
+/** Where a gateway without a terminal writes its log. */
+export function defaultLogFile({ folder }: Pick<Settings, "folder">): string {
+  return join(folder, "logs", "gateway.log");
+}
+
+/**
+ * The log of `serve`: lines for people on a terminal, JSON elsewhere; into a rotated file where it is named, and where the gateway runs in
+ * the background or as a service. From `info` on, but `warn` for JSON on stderr. Throws what the file system throws.
+ */
+export function openGatewayLog(
+  io: Pick<Io, "stderr" | "env" | "clock">,
+  settings: Pick<Settings, "folder">,
+  { logLevel, logFormat, logFile }: LogWishes,
+): GatewayLog {
+  const file = logFile ?? (startedBy(io.env) === "terminal" ? undefined : defaultLogFile(settings));
+  const target = file === undefined ? io.stderr : openRotatedFile(file);
+  const isForPeople = (logFormat ?? (file === undefined && io.stderr.isTTY === true ? "people" : "json")) === "people";
+  const level = logLevel ?? (isForPeople || file !== undefined ? "info" : "warn");
+  const log = isForPeople ? openPeopleLines(target, io.clock, level) : openLogLines({ stderr: target }, level);
+  return withRequestIds(log);
+}
+
+const mostTurns = 10_000;
+
+/** Adds the id of the request that began a turn to the lines that name only the turn. */
+export function withRequestIds(log: GatewayLog): GatewayLog {
+  const requests = new Map<string, unknown>();
+  return {
+    write(level, event, fields) {
+      const { turnId, requestId } = fields;
+      if (typeof turnId !== "string") return log.write(level, event, fields);
+      if (requestId === undefined) return log.write(level, event, { requestId: requests.get(turnId), ...fields });
+      if (!requests.has(turnId)) requests.set(turnId, requestId);
+      if (requests.size > mostTurns) requests.delete(requests.keys().next().value ?? "");
+      log.write(level, event, fields);
+    },
+  };
+}

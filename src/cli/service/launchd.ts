@@ -1,0 +1,81 @@
+import { posix } from "node:path";
+import type { ServiceManager, ServiceSpec, ServiceStep } from "./service-plan.ts";
+import { xml } from "./xml.ts";
+
+const label = "dev.millrace.gateway";
+
+/** A launch agent of the user. Source: launchd.plist(5), launchctl(1). */
+export const launchd: ServiceManager = {
+  title: "launchd",
+  definition,
+  steps(action, spec) {
+    const domain = `gui/${spec.uid}`;
+    const service = `${domain}/${label}`;
+    const launchctl = (...args: readonly string[]): ServiceStep => ({ kind: "run", program: "launchctl", args });
+    const unload: ServiceStep = { kind: "run", program: "launchctl", args: ["bootout", service], mayFail: true };
+    switch (action) {
+      case "install":
+        return [
+          { kind: "write", file: definition(spec), text: launchdPlist(spec) },
+          unload,
+          launchctl("bootstrap", domain, definition(spec)),
+        ];
+      case "uninstall":
+        return [unload, { kind: "remove", file: definition(spec) }];
+      case "start":
+        return [launchctl("kickstart", service)];
+      case "stop":
+        return [launchctl("kill", "SIGTERM", service)];
+      case "restart":
+        return [launchctl("kickstart", "-k", service)];
+      case "status":
+        return [launchctl("print", service)];
+      default:
+        return action satisfies never;
+    }
+  },
+  isRunning: ({ stdout }) => /^\s*state = running$/m.test(stdout),
+  note: "It starts when you log in.",
+};
+
+function definition({ homeFolder }: ServiceSpec): string {
+  return posix.join(homeFolder, "Library/LaunchAgents", `${label}.plist`);
+}
+
+/** The agent's property list. It is started again unless it ended with 0, as it does after SIGTERM. */
+export function launchdPlist({ program, args, env, folder }: ServiceSpec): string {
+  const strings = [program, ...args].map((word) => `    <string>${xml(word)}</string>`).join("\n");
+  const variables = Object.entries(env)
+    .map(([name, value]) => `    <key>${xml(name)}</key>\n    <string>${xml(value)}</string>`)
+    .join("\n");
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key>
+  <string>${label}</string>
+  <key>ProgramArguments</key>
+  <array>
+${strings}
+  </array>
+  <key>EnvironmentVariables</key>
+  <dict>
+${variables}
+  </dict>
+  <key>RunAtLoad</key>
+  <true/>
+  <key>KeepAlive</key>
+  <dict>
+    <key>SuccessfulExit</key>
+    <false/>
+  </dict>
+  <key>ThrottleInterval</key>
+  <integer>10</integer>
+  <key>ExitTimeOut</key>
+  <integer>30</integer>
+  <key>StandardErrorPath</key>
+  <string>${xml(posix.join(folder, "logs/gateway.err"))}</string>
+</dict>
+</plist>
+`;
+}

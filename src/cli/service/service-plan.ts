@@ -1,0 +1,49 @@
+import { launchd } from "./launchd.ts";
+import { systemd } from "./systemd.ts";
+import { taskScheduler } from "./task-scheduler.ts";
+
+/** What a service runs, and where its manager keeps things. */
+export interface ServiceSpec {
+  /** Node and the script, as absolute paths, and the arguments. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly homeFolder: string;
+  /** Millrace's own folder. */
+  readonly folder: string;
+  /** `XDG_CONFIG_HOME`, where it is set. */
+  readonly configHome: string | undefined;
+  /** The user's number, for launchd. */
+  readonly uid: number;
+}
+
+export type ServiceAction = "install" | "start" | "stop" | "restart" | "status" | "uninstall";
+
+/** One thing to do to the system, as data, so that it can be shown first. */
+export type ServiceStep =
+  | { readonly kind: "write"; readonly file: string; readonly text: string; readonly encoding?: "utf8" | "utf16le" }
+  | { readonly kind: "remove"; readonly file: string }
+  /** `mayFail`: it undoes what may not be there. */
+  | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly mayFail?: true };
+
+/** A system's service manager: pure, its steps are taken elsewhere. */
+export interface ServiceManager {
+  readonly title: string;
+  /** The file that is there while the service is installed. */
+  readonly definition: (spec: ServiceSpec) => string;
+  readonly steps: (action: ServiceAction, spec: ServiceSpec) => readonly ServiceStep[];
+  /** Whether the answer of the `status` step says that the service runs. */
+  readonly isRunning: (answer: { readonly stdout: string; readonly exitCode: number }) => boolean;
+  /** What a user has to know after the installation. */
+  readonly note: string;
+}
+
+/** The manager of this system; undefined for a system that has none of the three. */
+export function managerOf(platform: NodeJS.Platform): ServiceManager | undefined {
+  const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
+    linux: systemd,
+    darwin: launchd,
+    win32: taskScheduler,
+  };
+  return managers[platform];
+}

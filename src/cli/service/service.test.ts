@@ -1,0 +1,114 @@
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { launchdPlist } from "./launchd.ts";
+import { managerOf, type ServiceAction, type ServiceSpec } from "./service-plan.ts";
+import { systemdUnit } from "./systemd.ts";
+import { spellStep, takeSteps } from "./take-steps.ts";
+import { taskScript, taskXml } from "./task-scheduler.ts";
+
+const spec: ServiceSpec = {
+  program: "/opt/node 24/bin/node",
+  args: ["/srv/100% $HOME/bin.js", "serve"],
+  env: { PATH: "/usr/bin", MILLRACE_HOME: 'a "b" & <c>' },
+  homeFolder: "/home/ada",
+  folder: "/home/ada/.millrace",
+  configHome: undefined,
+  uid: 501,
+};
+
+test("the systemd unit quotes what systemd would expand, and restarts only what can succeed", () => {
+  expect(systemdUnit(spec)).toBe(`[Unit]
+Description=Millrace, a gateway to the models of your IDE
+
+[Service]
+Type=exec
+ExecStart="/opt/node 24/bin/node" "/srv/100%% $$HOME/bin.js" "serve"
+Environment="PATH=/usr/bin"
+Environment="MILLRACE_HOME=a \\"b\\" & <c>"
+Restart=on-failure
+RestartSec=5
+RestartPreventExitStatus=64 73
+KillMode=mixed
+TimeoutStopSec=30
+
+[Install]
+WantedBy=default.target
+`);
+});
+
+test("the launch agent is restarted unless it ended well, and its texts are escaped", () => {
+  const plist = launchdPlist(spec);
+  expect(plist).toContain("    <string>/opt/node 24/bin/node</string>\n    <string>/srv/100% $HOME/bin.js</string>\n");
+  expect(plist).toContain("<key>MILLRACE_HOME</key>\n    <string>a &quot;b&quot; &amp; &lt;c&gt;</string>");
+  expect(plist).toContain("<key>KeepAlive</key>\n  <dict>\n    <key>SuccessfulExit</key>\n    <false/>");
+  expect(plist).toContain("<string>/home/ada/.millrace/logs/gateway.err</string>");
+});
+
+test("the Windows task runs a script that sets the variables", () => {
+  const windows = { ...spec, folder: "C:\\Users\\Ada & Bob\\.millrace" };
+  expect(taskScript(spec)).toContain('set "PATH=/usr/bin"\r\n');
+  expect(taskScript(spec)).toContain('"/srv/100%% $HOME/bin.js" "serve"\r\n');
+  const xml = taskXml(windows);
+  expect(xml.startsWith("\uFEFF<?xml")).toBe(true);
+  expect(xml).toContain('<Arguments>/d /c "C:\\Users\\Ada &amp; Bob\\.millrace\\service.cmd"</Arguments>');
+  expect(xml).toContain("<ExecutionTimeLimit>PT0S</ExecutionTimeLimit>");
+});
+
+test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([
+  [
+    "linux",
+    "install",
+    [
+      "write /home/ada/.config/systemd/user/millrace.service",
+      "systemctl --user daemon-reload",
+      "systemctl --user enable millrace.service",
+      "systemctl --user restart millrace.service",
+    ],
+  ],
+  ["linux", "stop", ["systemctl --user stop millrace.service"]],
+  [
+    "linux",
+    "uninstall",
+    [
+      "systemctl --user disable --now millrace.service",
+      "remove /home/ada/.config/systemd/user/millrace.service",
+      "systemctl --user daemon-reload",
+    ],
+  ],
+  [
+    "darwin",
+    "install",
+    [
+      "write /home/ada/Library/LaunchAgents/dev.millrace.gateway.plist",
+      "launchctl bootout gui/501/dev.millrace.gateway",
+      "launchctl bootstrap gui/501 /home/ada/Library/LaunchAgents/dev.millrace.gateway.plist",
+    ],
+  ],
+  ["darwin", "stop", ["launchctl kill SIGTERM gui/501/dev.millrace.gateway"]],
+  ["darwin", "restart", ["launchctl kickstart -k gui/501/dev.millrace.gateway"]],
+  ["win32", "start", ["schtasks /Run /TN Millrace"]],
+  ["win32", "restart", ["schtasks /End /TN Millrace", "schtasks /Run /TN Millrace"]],
+])("on %s, %s is %j", (platform, action, steps) => {
+  expect(managerOf(platform)?.steps(action, spec).map(spellStep)).toEqual(steps);
+});
+
+test("a step that fails ends the rest and names itself, unless it may fail", async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "millrace-service-")), "deep", "unit");
+  const ran: string[] = [];
+  const run = (program: string) => {
+    ran.push(program);
+    return Promise.resolve({ ok: true as const, value: { stdout: "", exitCode: program === "true" ? 0 : 5 } });
+  };
+  const never = new AbortController().signal;
+  const steps = [
+    { kind: "write", file, text: "text" },
+    { kind: "run", program: "absent", args: [], mayFail: true },
+    { kind: "run", program: "false", args: ["--now"] },
+    { kind: "run", program: "true", args: [] },
+  ] as const;
+  await expect(takeSteps(steps, run, never)).rejects.toThrow("`false --now` failed: it ended with 5.");
+  expect(ran).toEqual(["absent", "false"]);
+  expect(readFileSync(file, "utf8")).toBe("text");
+});

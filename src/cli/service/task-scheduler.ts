@@ -1,0 +1,100 @@
+import { win32 } from "node:path";
+import type { ServiceManager, ServiceSpec, ServiceStep } from "./service-plan.ts";
+import { xml } from "./xml.ts";
+
+const task = "Millrace";
+const schtasks = (...args: readonly string[]): ServiceStep => ({ kind: "run", program: "schtasks", args });
+
+/** A task that starts at logon. Source: schtasks and the Task Scheduler schema (learn.microsoft.com). */
+export const taskScheduler: ServiceManager = {
+  title: "Task Scheduler",
+  definition: scriptOf,
+  steps(action, spec) {
+    const definition = win32.join(spec.folder, "service.xml");
+    switch (action) {
+      case "install":
+        return [
+          { kind: "write", file: scriptOf(spec), text: taskScript(spec) },
+          { kind: "write", file: definition, text: taskXml(spec), encoding: "utf16le" },
+          schtasks("/Create", "/TN", task, "/XML", definition, "/F"),
+          schtasks("/Run", "/TN", task),
+        ];
+      case "uninstall":
+        return [
+          { kind: "run", program: "schtasks", args: ["/End", "/TN", task], mayFail: true },
+          schtasks("/Delete", "/TN", task, "/F"),
+          { kind: "remove", file: definition },
+          { kind: "remove", file: scriptOf(spec) },
+        ];
+      case "start":
+        return [schtasks("/Run", "/TN", task)];
+      case "stop":
+        return [schtasks("/End", "/TN", task)];
+      case "restart":
+        return [
+          { kind: "run", program: "schtasks", args: ["/End", "/TN", task], mayFail: true },
+          schtasks("/Run", "/TN", task),
+        ];
+      case "status":
+        return [schtasks("/Query", "/TN", task, "/FO", "CSV", "/NH")];
+      default:
+        return action satisfies never;
+    }
+  },
+  isRunning: ({ exitCode }) => exitCode === 0, // the state's word depends on the language: the gateway's answer decides
+  note: "It starts when you log in. Windows shows a console window for it.",
+};
+
+function scriptOf({ folder }: ServiceSpec): string {
+  return win32.join(folder, "service.cmd");
+}
+
+/** What the task runs: a task cannot set variables by itself. */
+export function taskScript({ program, args, env }: ServiceSpec): string {
+  const escaped = (text: string) => text.replaceAll("%", "%%");
+  return [
+    "@echo off",
+    "chcp 65001 >nul",
+    ...Object.entries(env).map(([name, value]) => `set "${name}=${escaped(value)}"`),
+    [program, ...args].map((word) => `"${escaped(word)}"`).join(" "),
+    "",
+  ].join("\r\n");
+}
+
+/** The task: one instance, no time limit, also on battery; three new starts after a failure. */
+export function taskXml(spec: ServiceSpec): string {
+  return `\uFEFF<?xml version="1.0" encoding="UTF-16"?>
+<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  <RegistrationInfo>
+    <Description>Millrace, a gateway to the models of your IDE</Description>
+  </RegistrationInfo>
+  <Triggers>
+    <LogonTrigger>
+      <Enabled>true</Enabled>
+    </LogonTrigger>
+  </Triggers>
+  <Principals>
+    <Principal id="Author">
+      <LogonType>InteractiveToken</LogonType>
+      <RunLevel>LeastPrivilege</RunLevel>
+    </Principal>
+  </Principals>
+  <Settings>
+    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
+    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
+    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
+    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
+    <RestartOnFailure>
+      <Interval>PT1M</Interval>
+      <Count>3</Count>
+    </RestartOnFailure>
+  </Settings>
+  <Actions Context="Author">
+    <Exec>
+      <Command>cmd.exe</Command>
+      <Arguments>/d /c "${xml(scriptOf(spec))}"</Arguments>
+    </Exec>
+  </Actions>
+</Task>
+`;
+}

@@ -1,0 +1,110 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { millrace, startGatewayProcess } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
+
+async function takenPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port; // it listens on TCP
+}
+
+interface GatewayFile {
+  readonly url: string;
+  readonly pid: number;
+  readonly startedBy: string;
+}
+
+function gatewayFileOf(home: string): GatewayFile {
+  return JSON.parse(readFileSync(join(home, ".millrace/gateway.json"), "utf8")) as GatewayFile;
+}
+
+test("a port that the user set is never replaced: the error names the process that has it", async () => {
+  const home = temporaryHome();
+  const port = await takenPort();
+  const { code, stdout, stderr } = await millrace(["serve", "--port", String(port)], { home });
+  expect({ code, stdout }).toEqual({ code: 73, stdout: "" });
+  expect(stderr).toContain(`error: Port ${port} is in use by `);
+  if (process.platform === "linux") expect(stderr).toContain(`process ${process.pid} (`);
+  expect(stderr).toContain("hint: Stop that process, or choose another port.");
+  const byVariable = await millrace(["serve"], { home, env: { MILLRACE_PORT: String(port) } });
+  expect(byVariable.code).toBe(73);
+});
+
+test("a second gateway on the port of the first is refused, and the first is named", async () => {
+  const home = temporaryHome();
+  const first = await startGatewayProcess({ home });
+  onTestFinished(() => first.kill());
+  const { code, stderr } = await millrace(["serve", "--port", new URL(first.url).port], { home });
+  expect(code).toBe(73);
+  expect(stderr).toContain(`error: Your gateway already serves on ${first.url} (process ${first.pid}).`);
+  expect((await fetch(`${first.url}/health`)).status).toBe(200);
+});
+
+test("a gateway in the background answers until it is stopped, and keeps its port over a restart", async () => {
+  const home = temporaryHome();
+  onTestFinished(async () => void (await millrace(["stop"], { home })));
+  const started = await millrace(["serve", "--background", "--port", "0"], { home });
+  expect(started).toMatchObject({ code: 0, stderr: "" });
+  expect(started.stdout).toContain("`millrace stop` stops it.");
+  const first = gatewayFileOf(home);
+  expect(first.startedBy).toBe("background");
+  expect((await fetch(`${first.url}/health`)).status).toBe(200);
+
+  const restarted = await millrace(["restart"], { home });
+  expect(restarted).toMatchObject({ code: 0 });
+  const second = gatewayFileOf(home);
+  expect(second.url).toBe(first.url);
+  expect(second.pid).not.toBe(first.pid);
+
+  expect(await millrace(["stop"], { home })).toMatchObject({
+    code: 0,
+    stdout: `The gateway at ${second.url} (process ${second.pid}) has stopped.\n`,
+  });
+  await expect(fetch(`${second.url}/health`)).rejects.toThrow("fetch failed");
+  expect(await millrace(["stop"], { home })).toMatchObject({ code: 0, stdout: "No gateway runs.\n" });
+});
+
+test("a gateway that cannot start in the background says why, and its exit code is the command's", async () => {
+  const home = temporaryHome();
+  const port = await takenPort();
+  const { code, stderr } = await millrace(["serve", "--background", "--port", String(port)], { home });
+  expect(code).toBe(73);
+  expect(stderr).toContain(`error: Port ${port} is in use by `);
+});
+
+test("a process that has the id of a gateway that is gone gets no signal", async () => {
+  const home = temporaryHome();
+  const bystander = spawn(process.execPath, ["--eval", "setInterval(() => {}, 1e6)"]);
+  await once(bystander, "spawn");
+  const ended = once(bystander, "exit");
+  mkdirSync(join(home, ".millrace"), { mode: 0o700 });
+  writeFileSync(join(home, ".millrace/key"), `mr_${"k".repeat(43)}\n`, { mode: 0o600 });
+  const left = { url: "http://127.0.0.1:9", pid: bystander.pid, instance: "gone", version: "0", startedAtMs: 0 };
+  writeFileSync(join(home, ".millrace/gateway.json"), JSON.stringify(left));
+  expect(await millrace(["stop"], { home })).toMatchObject({ code: 0, stdout: "No gateway runs.\n" });
+  expect(bystander.signalCode).toBeNull();
+  bystander.kill("SIGKILL");
+  expect(await ended).toEqual([null, "SIGKILL"]);
+});
+
+test.runIf(process.platform === "linux")("a gateway's file that names another process stops nothing", async () => {
+  const home = temporaryHome();
+  const gateway = await startGatewayProcess({ home });
+  onTestFinished(() => gateway.kill());
+  const bystander = spawn(process.execPath, ["--eval", "setInterval(() => {}, 1e6)"]);
+  await once(bystander, "spawn");
+  const ended = once(bystander, "exit");
+  const file = join(home, ".millrace/gateway.json");
+  writeFileSync(file, JSON.stringify({ ...gatewayFileOf(home), pid: bystander.pid }));
+  const { code, stderr } = await millrace(["stop"], { home });
+  expect(code).toBe(69);
+  expect(stderr).toContain(`but process ${gateway.pid} serves at ${gateway.url}. No signal was sent.`);
+  bystander.kill("SIGKILL");
+  expect(await ended).toEqual([null, "SIGKILL"]);
+});
