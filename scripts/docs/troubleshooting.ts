@@ -1,5 +1,5 @@
 import { defaultHints, type ErrorCode } from "../../src/base/errors.ts";
-import { exitCodeOf } from "../../src/cli/terminal/exit-codes.ts";
+import { exitCodeFor } from "../../src/cli/terminal/exit-codes.ts";
 import { encodeAnthropicError } from "../../src/gateway/dialects/anthropic-messages/errors.ts";
 import { openAiErrors } from "../../src/gateway/dialects/openai-errors.ts";
 import { type ErrorMessage, errorMessages } from "./error-messages.ts";
@@ -59,7 +59,7 @@ export function troubleshootingPage(root: string): string {
 
 function codeRow(code: ErrorCode): string {
   const anthropic = encodeAnthropicError({ code, message: "", hint: "" }, "").status;
-  return `| [\`${code}\`](#${code}) | ${openAiErrors[code].status} | ${anthropic} | ${exitCodeOf[code]} | ${causes[code]} |`;
+  return `| [\`${code}\`](#${code}) | ${openAiErrors[code].status} | ${anthropic} | ${exitCodeFor({ code, param: undefined })} | ${causes[code]} |`;
 }
 
 function section(code: ErrorCode, messages: readonly ErrorMessage[]): readonly string[] {

@@ -132,8 +132,8 @@ export const keysCommand = defineCommand({
   options: {},
   subcommands: [createCommand, listCommand, revokeCommand, rotateCommand],
   examples: [["millrace keys create ci --budget '200 turns/day'", "a key for a build server"]],
-  run: (_, context: CommandContext) =>
-    listCommand.run({ options: { all: false, wide: false, json: false }, args: [] }, context),
+  run: (input, context: CommandContext) =>
+    listCommand.run({ ...input, options: { all: false, wide: false, json: false } }, context),
 });
 
 function nameOf([name]: readonly string[]): string {

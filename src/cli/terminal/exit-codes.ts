@@ -27,7 +27,7 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
 ];
 
 /** Which exit code an error ends a command with. */
-export function exitCodeFor({ code, param }: MillraceError): number {
+export function exitCodeFor({ code, param }: Pick<MillraceError, "code" | "param">): number {
   return code === "invalid_request" && param === "port" ? exitCodes.cannotCreate : exitCodeOf[code];
 }
 
