@@ -57,6 +57,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   try {
     await editor.install();
     if (runsEditor(profile)) await editor.start();
+    if (runsEditor(profile) && config.appAgents) await editor.startAgentsOfApp();
   } catch (error) {
     await editor.stop();
     throw error;
@@ -178,6 +179,10 @@ class Editor implements Simulator {
     if (!config.upgraded) return;
     const { leaveOldFolder } = await import("./account/left-behind.ts");
     await leaveOldFolder(layout.oldStateDatabase, this.#installationId, nowMs);
+  }
+
+  async startAgentsOfApp(): Promise<void> {
+    await this.#devin.startOfApp();
   }
 
   get #devin(): Agents {
@@ -331,7 +336,7 @@ class Editor implements Simulator {
     await this.#restarting;
     await this.#server?.end();
     this.#server = undefined;
-    await this.#agents?.desk.close();
+    await this.#agents?.close();
     await this.#parts.extensionServer.close();
     if (this.#parts.ownHome) await rm(this.home, { recursive: true, force: true });
   }

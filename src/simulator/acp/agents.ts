@@ -4,8 +4,11 @@ import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { Layout } from "../layout.ts";
 import type { SimulatorConfig } from "../options.ts";
 import type { AgentOptions } from "./agent-options.ts";
-import { AgentDesk } from "./desk.ts";
+import { AppAgents } from "./app-agents.ts";
+import { AgentDesk, type AgentReport } from "./desk.ts";
 import { type InstalledAgents, installAgents } from "./install-agent.ts";
+
+const startLimitMs = 30_000;
 
 interface AgentsParts {
   readonly config: SimulatorConfig;
@@ -24,7 +27,8 @@ export class Agents {
   readonly desk: AgentDesk;
   readonly #parts: AgentsParts;
   #port = 0;
-  #paths: InstalledAgents = { agentPath: undefined, cliPath: undefined };
+  #paths: InstalledAgents = { command: [], agentPath: undefined, cliPath: undefined };
+  #ofApp: AppAgents | undefined;
 
   constructor(parts: AgentsParts) {
     this.#parts = parts;
@@ -40,6 +44,21 @@ export class Agents {
   async install(): Promise<void> {
     this.#port = await this.desk.listen();
     await this.#write();
+  }
+
+  /** Starts the processes that the running app keeps for itself; resolves once they are up. */
+  async startOfApp(): Promise<void> {
+    const { command, agentPath } = this.#paths;
+    if (agentPath === undefined) return;
+    const ofApp = new AppAgents({ command, agentPath, home: this.#parts.home });
+    this.#ofApp = ofApp;
+    const isUp = (pid: number, { processes }: AgentReport) => processes.some((one) => one.pid === pid);
+    await this.desk.until((report) => ofApp.pids.every((pid) => isUp(pid, report)), AbortSignal.timeout(startLimitMs));
+  }
+
+  async close(): Promise<void> {
+    await this.#ofApp?.stop();
+    await this.desk.close();
   }
 
   /** Holds for running processes too, from their next call on. How the programs are installed does not change. */

@@ -25,6 +25,8 @@ interface AgentInstallation {
 
 /** The installed programs by their paths. */
 export interface InstalledAgents {
+  /** What a launcher becomes: a program, and its arguments before those of `devin`. */
+  readonly command: readonly string[];
   readonly agentPath: string | undefined;
   readonly cliPath: string | undefined;
 }
@@ -35,14 +37,15 @@ export async function installAgents(installation: AgentInstallation): Promise<In
   const settingsFile = join(home, ".millrace-simulator", "agent.json");
   await writePrivate(settingsFile, JSON.stringify(settings));
   const paths = [layout.agent, cli ? layout.cli : undefined].filter((path) => path !== undefined);
-  await Promise.all(paths.map((path) => writeLauncher(path, [node, "--no-warnings", entry, settingsFile])));
+  const command = [node, "--no-warnings", entry, settingsFile];
+  await Promise.all(paths.map((path) => writeLauncher(path, command)));
   if (credentials) {
     await writePrivate(
       join(layout.cliData, "credentials.toml"),
       `windsurf_api_key = "${settings.apiKey}"\napi_server_url = "https://server.self-serve.windsurf.com"\n`,
     );
   }
-  return { agentPath: layout.agent, cliPath: cli ? layout.cli : undefined };
+  return { command, agentPath: layout.agent, cliPath: cli ? layout.cli : undefined };
 }
 
 /** A shell script that becomes the process: it needs no PATH, and its pid stays. */

@@ -67,7 +67,7 @@ test("archiving says that it failed when the agent dies meanwhile", async () => 
   const agent = await open({ text, crashAt: "delete" });
   const { cascadeId } = await run(agent);
   await harness.plan({ text, crashAt: "delete" });
-  await expect(archive(agent, cascadeId)).rejects.toThrow();
+  await expect(archive(agent, cascadeId)).rejects.toThrow("SIGKILL");
   await archive(agent, cascadeId);
   expect(await harness.count("delete")).toBe(1);
 });

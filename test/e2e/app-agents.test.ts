@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { processExists } from "../../src/base/node/process-exists.ts";
+import { millrace } from "../support/gateway-process.ts";
+import { temporaryHome } from "../support/home.ts";
+import { gateway, openai, patience, simulator } from "../support/world.ts";
+
+it("the app's own agents are neither taken for an IDE, nor asked, nor ended", async () => {
+  const home = temporaryHome();
+  const ide = await simulator({ home, profile: "devin-3", appAgents: true });
+  const own = ide.agentReport().processes;
+  const typesOf = own.map((one) => one.arguments.join(" ")).toSorted();
+  expect(typesOf).toEqual(["acp", "acp --agent-type summarizer"]);
+
+  const { stdout } = await millrace(["account", "--json"], { home });
+  const { data } = JSON.parse(stdout) as { data: { what: string; signed_in: boolean }[] };
+  expect(data.map((one) => [one.what, one.signed_in])).toEqual([
+    ["editor", true],
+    ["agent program", true],
+  ]);
+
+  const looked = await millrace(["doctor", "--json"], { home });
+  expect(looked.code).toBe(0);
+  expect(JSON.parse(looked.stdout)).toMatchObject({
+    ides: [{ pid: ide.pid }],
+    backend: { kind: "acp" },
+    agents: [{ name: "devin" }],
+  });
+
+  const served = await gateway({ home });
+  const messages = [{ role: "user" as const, content: "count to 3" }];
+  const { choices } = await openai(served).chat.completions.create({ model: "swe-2:high", messages });
+  expect(choices[0]?.message.content).toBe("1, 2, 3");
+  const isOwn = (pid: number) => own.some((one) => one.pid === pid);
+  const { processes, sessions } = ide.agentReport();
+  expect(processes.filter(({ pid, running }) => running && !isOwn(pid))).toHaveLength(1);
+  expect(sessions.filter(({ pid }) => isOwn(pid))).toEqual([]);
+  expect(ide.prompts()).toHaveLength(1);
+
+  await served.kill();
+  await ide.untilAgent(({ processes }) => processes.filter(({ running }) => running).length === 2, patience());
+  for (const { pid } of own) expect(processExists(pid)).toBe(true);
+});
