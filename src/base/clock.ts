@@ -14,7 +14,7 @@ export const systemClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       if (signal.aborted) {
-        reject(signal.reason as Error); // whoever aborts gives the reason; it is passed on as it is
+        reject(signal.reason as Error); // the reason is passed on as the aborter gave it
         return;
       }
       const timer = setTimeout(() => {

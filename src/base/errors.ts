@@ -20,7 +20,7 @@ export type ErrorCode =
   | "expired"
   | "internal";
 
-/** `details.reason` of an `upstream_failed` whose answer cannot be used, and would hardly be better if it were asked for again. */
+/** `details.reason` of an `upstream_failed` whose answer cannot be used; asking again would hardly help. */
 export const unusableAnswer = "unusable_answer";
 
 /** What to do next when the thrower has nothing better to say. */
@@ -59,7 +59,7 @@ export interface MillraceErrorOptions {
   readonly resetsAtMs?: number;
   /** More for a person or a tool to read: nearest model names, a decision trace. JSON only, never a secret. */
   readonly details?: unknown;
-  /** An earlier refusal told again: nobody was asked this time. */
+  /** An earlier refusal, repeated: the IDE was not asked this time. */
   readonly repeated?: boolean;
   readonly cause?: unknown;
 }

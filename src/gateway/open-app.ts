@@ -42,7 +42,7 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
 
 const knownMethods = new Set(["GET", "HEAD", "POST", "DELETE", "OPTIONS"]);
 
-/** The route that answered, as it was mounted; whatever else was asked for is one label. */
+/** The route that answered, as it was mounted; all unknown paths share one label. */
 function routeOf(c: GatewayContext): string {
   return (
     matchedRoutes(c).find(({ path, method }) => method !== "ALL" && !path.startsWith("*") && path !== "/*")?.path ??

@@ -22,7 +22,7 @@ const keptMs = 7_200_000;
 /** What a turn's backend would say, at once; more may come through `emit`. */
 export type Script = (turn: StartTurn) => readonly TurnEventBody[];
 
-/** Turns in memory, answered by a script: for tests of whatever stands above turns. Joins, cursors and delivery are real. */
+/** Turns in memory, answered by a script: for tests of the layers above turns. Joins, cursors and delivery are real. */
 export class ScriptedTurns implements Turns {
   /** Every request that became a turn of its own, in order. */
   readonly started: StartTurn[] = [];

@@ -45,7 +45,7 @@ export class Calls {
     this.#closed = true;
   }
 
-  /** One attempt, whatever happens. */
+  /** One attempt, never repeated. */
   async once<T>(rpc: (options: CallOptions) => Promise<T>, timeoutMs: number, signal: AbortSignal): Promise<T> {
     this.check();
     try {

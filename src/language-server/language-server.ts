@@ -41,7 +41,7 @@ export interface LanguageServer {
   ensurePanelState(options: { readonly force: boolean }, signal: AbortSignal): Promise<void>;
   startCascade(signal: AbortSignal): Promise<CascadeId>;
   /**
-   * Not repeated, whatever happens: the one call that costs credits. After `panel_state_missing` the panel state is made
+   * Never repeated: the one call that costs credits. After `panel_state_missing` the panel state is made
    * anew by the next call that needs it.
    */
   sendUserMessage(message: SendMessage, signal: AbortSignal): Promise<void>;

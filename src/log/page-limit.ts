@@ -5,7 +5,7 @@ export interface PageLimit {
   readonly bytes: number;
 }
 
-/** What a reader holds at most at a time, whatever the size of the deltas: so slow readers cost memory of this order only. */
+/** The most that a reader holds at a time, for deltas of any size: this bounds the memory of slow readers. */
 export const pageBytes = 256 * 1024;
 
 /** What of a record is large. */

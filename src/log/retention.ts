@@ -4,7 +4,7 @@ import type { TurnRow } from "./medium.ts";
 export interface Retention {
   /** Since the end or the last attach, whichever is later. */
   readonly windowMs: number;
-  /** Since the end, whoever attaches. */
+  /** Since the end, even with attached readers. */
   readonly capMs: number;
   readonly tombstoneMs: number;
 }

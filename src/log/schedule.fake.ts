@@ -41,7 +41,7 @@ export class Schedule {
     this.#delays = delays;
   }
 
-  /** Whoever the running code works for. */
+  /** The participant that the running code works for. */
   get actor(): string {
     return actors.getStore() ?? "";
   }

@@ -161,7 +161,7 @@ export interface TurnWriting {
    * Creates the turn, or answers the one that holds the same (caller, idempotency key). Atomic; `writer` when created.
    */
   create(turn: NewTurn, owner: string, options?: CreateOptions): Promise<Created>;
-  /** Takes a running turn over from whoever wrote it; undefined when it has ended or is unknown. */
+  /** Takes a running turn over from its writer; undefined when it has ended or is unknown. */
   claim(turnId: TurnId, owner: string): Promise<Claimed | undefined>;
   /**
    * Asks the turn's writer, wherever it runs, to end it. Durable; the first one who asks stays; nothing after the end. False,
@@ -189,7 +189,7 @@ export interface TurnReading {
   ): Promise<{ readonly events: readonly TurnEvent[]; readonly ended: boolean }>;
   /**
    * As `readAfter`, but without what was said, and without a key: also of a turn that its client sealed, running or ended.
-   * For whoever looks on and counts.
+   * For onlookers and for counting.
    */
   readOutlineAfter(
     turnId: TurnId,
@@ -218,7 +218,7 @@ export interface StreamStore {
    *
    * Each attach spends a ticket and gets the next. Accepted are the newest and, until that is used, the one it was given
    * for, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` whose
-   * details say `ticket_spent`, and fences whoever is attached. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
+   * details say `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
    *
    * An attach that its client counted, with a lower number than one of the same life before it, throws `cancelled` whose details
    * say `superseded`, and takes nothing from anybody: it was worked on late.

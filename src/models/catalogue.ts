@@ -12,7 +12,7 @@ export interface CatalogueEntry {
 /** Looks up names and vendors; never decides whether a model exists. */
 export interface Catalogue {
   byUid(uid: string): CatalogueEntry | undefined;
-  /** By the label as the IDE shows it, whatever its case. */
+  /** By the label as the IDE shows it, in any case. */
   byLabel(label: string): CatalogueEntry | undefined;
   readonly entries: readonly CatalogueEntry[];
 }

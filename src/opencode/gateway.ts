@@ -33,7 +33,7 @@ const lookEveryMs = 100;
 
 /**
  * The gateway of this user that runs now; `silent` when somebody listens at its address and says nothing yet, as on a machine
- * that is busy. Whoever else listens on its port is not taken for it, and never gets the key.
+ * that is busy. Another program on its port is not taken for it, and never gets the key.
  */
 async function findGateway(home: GatewayHome): Promise<RunningGateway | "silent" | undefined> {
   try {

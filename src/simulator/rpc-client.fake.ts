@@ -94,7 +94,7 @@ export function kindsOf(steps: readonly CortexTrajectoryStep[]): string[] {
   return steps.map((step) => step.step.case ?? "none");
 }
 
-/** One call as JSON over HTTP/1.1, with whatever headers. */
+/** One call as JSON over HTTP/1.1, with any headers. */
 export async function postJson(
   simulator: Simulator,
   rpc: string,

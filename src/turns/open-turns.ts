@@ -19,7 +19,7 @@ import { archiverOf } from "./supervise/archiver.ts";
 import { Supervisor } from "./supervise/supervisor.ts";
 
 export interface TurnsOptions extends Planning {
-  /** Stays open when the turns stop; whoever opened it closes it. */
+  /** Stays open when the turns stop; its opener closes it. */
   readonly store: LogStore;
   readonly backends: Backends;
   readonly clock: Clock;

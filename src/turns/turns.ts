@@ -11,7 +11,7 @@ export interface StartTurn {
   readonly request: TurnRequest;
   readonly modelUid: ModelUid;
   readonly modelNumber: number | undefined;
-  /** By which rule the request's model name became that one: said again to whoever joins the turn. */
+  /** By which rule the request's model name became that one; joined requests get it too. */
   readonly modelRule?: string | undefined;
   /** Digest of the caller's API key. */
   readonly caller: string;
@@ -66,7 +66,7 @@ export interface Turns {
    */
   join(asked: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined>;
   /**
-   * Throws `idempotency_conflict`, `expired`, and whatever finding a backend throws. Resolves once the turn is stored. Where a reader
+   * Throws `idempotency_conflict`, `expired`, and what finding a backend throws. Resolves once the turn is stored. Where a reader
    * is all that is between the request and its twin, that reader gets a quarter of a second to leave first.
    */
   start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;

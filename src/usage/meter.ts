@@ -49,7 +49,7 @@ export interface Meter {
    * `errors`); `wait: false` answers at once, for what is shown often. Either keeps the background reading for an hour.
    */
   limits(options: { readonly wait: boolean }, signal: AbortSignal): Promise<Limits>;
-  /** Puts ended turns into the history (once, whoever tells it how often) and marks readings stale. */
+  /** Puts ended turns into the history (each once, even if it is reported several times) and marks readings stale. */
   recordTurns(turns: readonly FinishedTurn[]): void;
   /** Puts what became of a turn's calls into the history, once. */
   recordToolCalls(calls: TurnCalls): void;
@@ -85,7 +85,7 @@ export function openMeter(options: MeterOptions): Meter {
   const isStale = (snapshot: LimitsSnapshot, nowMs: number) =>
     nowMs - snapshot.readAtMs >= refreshMs || turnEndedAtMs >= snapshot.readAtMs || unanswered.has(snapshot.ide);
 
-  /** One reading at a time; whoever asks meanwhile waits for the same. */
+  /** One reading at a time; requests that come meanwhile wait for the same one. */
   function read(): Promise<void> {
     reading ??= readAll().finally(() => {
       reading = undefined;

@@ -145,7 +145,7 @@ async function readRun(
 }
 
 /**
- * Polls change nothing, so one without an answer may be made again, whatever became of it. `cancelled`, while the turn is not: the
+ * Polls change nothing, so one without an answer may be repeated. `cancelled`, while the turn is not: the
  * way to the server was closed while it is looked for again.
  */
 function pollFailure(error: unknown): PollFailure {

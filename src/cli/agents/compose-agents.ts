@@ -93,7 +93,7 @@ export async function agentStats({ opened }: Pick<ComposedAgents, "opened">): Pr
   );
 }
 
-/** The members of an agent, whatever class it is of. */
+/** The members of an agent, of any class. */
 function agentOf(agent: AcpAgent): AcpAgent {
   return {
     name: agent.name,

@@ -120,15 +120,16 @@ export async function pickLeftover(
 }
 
 function nothingLeft(wanted: string, running: number): MillraceError {
-  const which = wanted === "" ? "No answer was left" : `No answer with an id that starts with ${wanted} was left`;
+  const which =
+    wanted === "" ? "There is no answer to resume" : `There is no answer to resume whose id starts with ${wanted}`;
   if (running > 0) {
     const others =
-      running === 1 ? "another terminal still goes on with one" : `other terminals still go on with ${running}`;
+      running === 1 ? "another terminal is still receiving one" : `other terminals are still receiving ${running}`;
     return new MillraceError("invalid_request", `${which}; ${others}.`, {
       hint: "`millrace tail --follow` shows the newest of them as it comes.",
     });
   }
   return new MillraceError("invalid_request", `${which}.`, {
-    hint: "What was cut off within the last two hours can be resumed; ask anew otherwise.",
+    hint: "Answers that were cut off within the last two hours can be resumed. Otherwise ask again.",
   });
 }

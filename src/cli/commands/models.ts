@@ -109,7 +109,7 @@ function callCells({ name, calls, first_try, repaired, reasked, failed }: ModelC
   return [name, String(calls), shown(first_try), shown(repaired), shown(reasked), shown(failed)];
 }
 
-/** A row for each family, or with `all` for each model, whatever keeps it from being called. */
+/** A row for each family, or with `all` for each model, including those that cannot be called. */
 async function printModels(
   list: readonly Model[],
   models: Models,

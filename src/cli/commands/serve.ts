@@ -113,7 +113,7 @@ export const gatewayOptions = {
   }),
 } as const;
 
-/** Those of a gateway that a command runs for itself: its port is nobody else's business. */
+/** Options of a gateway that a command runs for itself: without a port. */
 const { port: _port, ...unlistened } = gatewayOptions;
 export const ownGatewayOptions = explainedBy("serve", unlistened);
 

@@ -50,7 +50,7 @@ export function composeMeter(parts: OwnMeterParts): { readonly meter: Meter; rea
   return { meter: meterOver(history, parts), history };
 }
 
-/** The same over a history that is open; whoever opened it closes it. */
+/** The same over an open history; the caller closes it. */
 export function meterOver(history: UsageHistory, parts: MeterParts): Meter {
   const { io, finder, folder, events = new Emitter<UsageLifecycle>() } = parts;
   events.on("limits_changed", (limits) => {

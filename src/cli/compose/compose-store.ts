@@ -44,7 +44,7 @@ export interface OpenedStore {
 /** A file that was locked is tried again every second: answers must not stand still for most of it. */
 const retryTimeoutMs = 100;
 
-/** The gateway's log, or memory while that fails; what is wrong is said once. */
+/** The gateway's log, or memory while the log fails. A failure is reported once. */
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const { storeFile, redis, retention, clock, events } = options;
   const file = redis === undefined ? storeFile : undefined;

@@ -51,7 +51,7 @@ export interface Upstream {
   readonly journal: CascadeJournal;
 }
 
-/** Opens what prompts can go to. Nothing is started before it is asked; whoever opens it closes `agents`. */
+/** Opens the backends. No agent is started before its first prompt; the caller closes `agents`. */
 export function composeUpstream(options: UpstreamOptions): Upstream {
   const { io, finder, ideTools, backend: mode, acpCommand: command, events } = options;
   const settings = readSettings(io);

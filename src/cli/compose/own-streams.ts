@@ -14,7 +14,7 @@ export interface OwnStream {
   readonly createdAtMs: number;
 }
 
-/** The streams whose keys are at hand, the newest first, whoever goes on with them. A record that cannot be opened is passed over. */
+/** The streams whose keys are at hand, newest first, including those that another process continues. Unreadable records are skipped. */
 export async function listOwnStreams({ settings, io }: CommandContext): Promise<readonly OwnStream[]> {
   const folder = settings.streamsFolder;
   if (!existsSync(folder)) return []; // nobody ever chatted

@@ -12,7 +12,7 @@ export interface KeyCheck {
   readonly findings: readonly Finding[];
 }
 
-/** Whether the gateway's key can be used, and by nobody else. */
+/** Whether the gateway's key can be used, by this user only. */
 export async function checkKey(settings: Settings, platform: NodeJS.Platform): Promise<KeyCheck> {
   const file = settings.keyFile;
   const mode = platform === "win32" ? undefined : await modeOf(file);

@@ -21,7 +21,7 @@ const uuid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi;
 const longWord = /\b[A-Za-z0-9_+/=-]{40,}/g;
 
 /**
- * A function that takes out of a text whatever identifies the user or opens anything: the values known, then everything
+ * A function that removes what identifies the user, and every credential, from a text: the values known, then everything
  * that has the form of a key, a token or an address. UUIDs become `[id 1]`, `[id 2]`, the same one for the same, because old
  * keys and tokens are UUIDs too. In doubt it takes out too much.
  */

@@ -22,7 +22,7 @@ export async function findGateway(settings: Settings, signal: AbortSignal): Prom
   const key = readKey(settings.keyFile);
   if (address === undefined || key === undefined) return undefined;
   try {
-    // Without the key: whoever listens there now has not proved to be ours yet.
+    // Without the key: the program that listens there may not be our gateway.
     const response = await fetch(`${address.url}/health`, {
       signal: AbortSignal.any([signal, AbortSignal.timeout(handshakeMs)]),
     });

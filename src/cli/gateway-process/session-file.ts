@@ -15,7 +15,7 @@ export function sessionFile(file: string): SessionStore {
       try {
         return kept.parse(JSON.parse(readFileSync(file, "utf8")));
       } catch {
-        return []; // none yet, or not ours: whoever was signed in signs in again
+        return []; // none yet, or not ours: the user signs in again
       }
     },
     save(sessions) {

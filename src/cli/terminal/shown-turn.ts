@@ -1,7 +1,7 @@
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Output } from "./output.ts";
 
-/** What is shown of a turn's events, whoever tells them: the gateway's own events are such. */
+/** The parts of a turn's event that are shown. The gateway's own events have them. */
 export type ShownEvent = { readonly eventId: string } & (
   | Extract<TurnEventBody, { readonly type: "text" | "thinking" | "rewritten" | "tool_call" | "failed" }>
   | { readonly type: "started" | "usage" | "finished" }

@@ -29,7 +29,7 @@ export async function* untilSilent<T>(
       const first = await Promise.race([next.then(() => "moved" as const), silence]).finally(() => quiet.abort());
       if (first === "silent") {
         isSilent = true;
-        next.catch(() => undefined); // whatever ends it now
+        next.catch(() => undefined); // a late failure is of no interest
         throw new Silence("nothing came");
       }
       const { done, value } = await next;
@@ -37,7 +37,7 @@ export async function* untilSilent<T>(
       yield value;
     }
   } finally {
-    stop.abort(); // first, so that whatever the inner iteration waits for ends
+    stop.abort(); // first, so that the inner iteration stops waiting
     const ended = bestEffort(Promise.resolve(iterator.return?.()));
     if (!isSilent) await ended; // what says nothing may not even hear that it should stop
   }

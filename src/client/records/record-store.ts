@@ -9,12 +9,12 @@ import type { StreamRecord } from "./record.ts";
 export interface RecordStore {
   /** Whether a record outlives the process or the page. */
   readonly survivesRestart: boolean;
-  /** The keys of all streams that have a record, whoever owns it. */
+  /** The keys of all streams that have a record, of any owner. */
   list(): Promise<readonly string[]>;
   /** Becomes the owner of a stream's record, there or not yet; undefined while somebody else who lives is. */
   take(streamKey: string): Promise<OwnedRecord | undefined>;
   /**
-   * The record as it was saved last, whoever owns it, for who only looks on; undefined where there is none. Changes nothing.
+   * The record as it was saved last, of any owner, for observers; undefined where there is none. Changes nothing.
    * Throws `unreadableRecord()` for one that cannot be opened.
    */
   peek(streamKey: string): Promise<StreamRecord | undefined>;

@@ -30,7 +30,7 @@ export type ObservedEvent = Exclude<StreamEvent, ToolCallEvent> | ObservedCall;
 /**
  * Looks on: every event of a stream after `after`, those of the past and then live ones, each once and in order, to its end, over as many
  * connections as that takes. It takes nothing over from the owner, sends nothing, and keeps no answer alive. `stream`: a key whose record is
- * in `options.store`, whoever owns that, or a pass. The signal, or leaving the loop, ends it.
+ * in `options.store`, of any owner, or a pass. The signal, or leaving the loop, ends it.
  *
  * Throws `MillraceError` where it is iterated: `invalid_request` for a key without a record, `expired` for a stream that the gateway does
  * not know (yet), no longer, or under another key, `degraded` and `upstream_failed` as the owner's stream does, `internal` with

@@ -1,7 +1,7 @@
 import { isAfter, type KnownCall, type Mark, type StreamRecord } from "../records/record.ts";
 import { type CallOutcome, type Decision, diverge, type ReceivedEvent, type StreamState } from "./stream-state.ts";
 
-/** One event of the log: surfaced once in the life of the application, whatever was delivered how often. */
+/** One event of the log: surfaced once in the life of the application, even if it is delivered several times. */
 export function receive(state: StreamState, input: ReceivedEvent): Decision {
   const { eventId, chain, event } = input;
   const mark: Mark = { eventId, chain, count: state.received.count + 1 };

@@ -16,7 +16,7 @@ export interface ResumeOptions {
 }
 
 /**
- * Goes on with a stream from its record, in whatever life of the application.
+ * Continues a stream from its record, also after a restart of the application.
  *
  * @throws MillraceError `invalid_request` where there is no such record, `idempotency_conflict` while somebody else has it, and
  * what `OwnedRecord.read` throws for a damaged one.

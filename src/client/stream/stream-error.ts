@@ -5,7 +5,7 @@ import { ErrorDetailsSchema } from "../../proto/aiserver/v1/chat_pb.ts";
 /** Why a call failed, as far as a stream cares. */
 export type Failure =
   | Refused
-  /** Whoever answers does not know this way of carrying a stream. */
+  /** The other side does not support this tier. */
   | { readonly kind: "no_such_tier"; readonly error: unknown }
   | Lost;
 

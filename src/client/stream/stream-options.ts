@@ -14,7 +14,7 @@ export interface StreamOptions {
   readonly store?: RecordStore;
   /** What may be kept and gone on with; everything by default. */
   readonly gates?: {
-    /** Off: records are kept in memory only, whatever `store` is. */
+    /** Off: records are kept in memory only, and `store` is ignored. */
     readonly persist?: boolean;
     /** Off: `autoResume` finds nothing and touches nothing. */
     readonly autoResume?: boolean;

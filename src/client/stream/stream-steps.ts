@@ -32,7 +32,7 @@ export class StreamSteps {
       for (const effect of effects) await this.#perform(effect);
       return effects;
     });
-    this.#line = step.catch(() => undefined); // whoever asked for the step gets its failure; the next one starts anew
+    this.#line = step.catch(() => undefined); // the caller of the step gets its failure; the next one starts anew
     return step;
   }
 
@@ -67,7 +67,7 @@ export class StreamSteps {
       case "send":
         return this.#outgoing.put(toWire(effect.message));
       case "surface":
-        return; // done by whoever received it
+        return; // its receiver did it
       case "diverged":
         throw damagedRecord(effect.why, await this.#keeper.setAside());
       case "lost_for_good":

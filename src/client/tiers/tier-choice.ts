@@ -3,7 +3,7 @@ import type { Tier } from "./tier.ts";
 
 /**
  * What an attach showed of its tier. `unreachable`: nobody was there, which says nothing of the tier. `failed`: it ended
- * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: whoever answers does not
+ * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: the other side does not
  * know it. `silent`: welcomed, and then nothing more came, not even a sign of life.
  */
 export type TierFinding = "welcomed" | "unreachable" | "failed" | "held_back" | "missing" | "silent";

@@ -43,7 +43,7 @@ type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy };
 /**
  * The turn of a request: a new one, the one that it joins, or the one whose `Last-Event-ID` it brings.
  *
- * @throws MillraceError whatever the model, the keys or the turns have against it.
+ * @throws MillraceError what resolving the model, the keys or the turns throw.
  */
 export async function startTurn(
   gateway: Gateway,

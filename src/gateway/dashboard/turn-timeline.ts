@@ -41,7 +41,7 @@ export async function* turnTimeline(
       if (first.value.atMs >= askedAtMs) yield* resumptions(); // old entries come at once: nobody can have come between them
       yield { name: "entry", data: JSON.stringify(first.value.entry) };
       next = entries.next();
-      next.catch(() => undefined); // whoever awaits it above hears of it; nobody does once the onlooker has left
+      next.catch(() => undefined); // the await above gets the failure; after the onlooker left it is of no interest
     }
     yield* resumptions();
   } finally {

@@ -12,7 +12,7 @@ interface Client {
   readonly firstRefusalIsFinal?: true;
   /** It shows the whole body to its user: only the message stays. */
   readonly showsBody?: true;
-  /** What in a final error's body makes it repeat the request, whatever the status. */
+  /** What in a final error's body makes it repeat the request, with any status. */
   readonly repeatsOn?: RegExp;
 }
 

@@ -62,7 +62,7 @@ export const noIdeStatus = 424;
 
 /**
  * The status of an answer that stayed unusable: each repetition costs two more prompts, and clients repeat every 5xx and
- * every error event that sounds like overload (Claude Code three times), whatever the headers say. Source: docs/clients.md.
+ * every error event that sounds like overload (Claude Code three times), even if the headers forbid it. Source: docs/clients.md.
  */
 export const unusableAnswerStatus = 422;
 

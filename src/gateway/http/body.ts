@@ -1,13 +1,13 @@
 import { MillraceError } from "../../base/errors.ts";
 
-/** Real schemas nest some ten levels; what is far deeper is made to exhaust the stack of whoever walks it. */
+/** Real schemas nest some ten levels; a far deeper body is meant to exhaust the stack. */
 const deepestBody = 200;
 
 /** A body as it came and as JSON, or that it is larger than allowed. */
 export type Body = { readonly tooLarge: false; readonly json: unknown } | { readonly tooLarge: true };
 
 /**
- * Reads a body of at most `maxBytes`; the limit holds before memory is taken, whatever `content-length` says. An empty
+ * Reads a body of at most `maxBytes`; the limit holds before memory is taken, even if `content-length` is wrong. An empty
  * body is an empty object.
  *
  * @throws MillraceError `invalid_request` when it is not UTF-8 JSON.

@@ -108,7 +108,7 @@ export class RawAttach {
       }
       return undefined;
     } catch (error) {
-      return error as ConnectError; // whatever a call rejects with
+      return error as ConnectError; // a call rejects with nothing else
     } finally {
       this.#over = true;
       this.#tell();

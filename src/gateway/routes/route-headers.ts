@@ -23,7 +23,7 @@ export const startingHeaders: readonly HeaderInfo[] = [
   lastEventIdInfo,
   {
     name: "x-millrace-grace",
-    description: "How long the turn goes on with nobody reading: `90`, `500ms`, `2m`, or `detach`.",
+    description: "How long the turn continues without a reader: `90`, `500ms`, `2m`, or `detach`.",
   },
   { name: "x-millrace-client", description: "Who asks." },
   { name: "x-millrace-project", description: "What the request is for." },

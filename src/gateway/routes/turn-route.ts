@@ -225,10 +225,10 @@ async function settledValue(promise: Promise<string>): Promise<string | undefine
   return Promise.race([value, turnOfTheLoop]);
 }
 
-/** Turns whatever a route throws into its API's error. */
+/** Turns an error that a route throws into its API's error. */
 export function onRouteError(gateway: Gateway): (error: Error, c: GatewayContext) => Response {
   return (error, c) => {
-    const left = c.req.raw.signal.aborted; // an ordinary end, whatever it makes fail here
+    const left = c.req.raw.signal.aborted; // an ordinary end
     if (!isMillraceError(error)) {
       gateway.log.write(left ? "debug" : "error", left ? "client left" : "unexpected error", {
         requestId: c.var.requestId,

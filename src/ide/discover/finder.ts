@@ -30,7 +30,7 @@ export interface IdeFinderOptions {
 
 /** How long a result with an IDE is believed: no process scan more often than this while all is well. */
 const believedMs = 30_000;
-/** The shortest time between the starts of two scans, whoever asks and whatever fails. */
+/** The shortest time between the starts of two scans, even after a failure. */
 const shortestGapMs = 1_000;
 /** How long a check of who holds the port is believed where checking starts other programs and the process still lives. */
 const checkBelievedMs = 10_000;

@@ -1,7 +1,7 @@
 import { close, open, read, readdir, readlink } from "node:fs";
 
 /**
- * Reads of `/proc` that cannot hang the caller: each ends with the signal, whatever the kernel does, and takes a bounded
+ * Reads of `/proc` that cannot hang the caller: each ends with the signal, even if the kernel does not answer, and takes a bounded
  * number of bytes. Callbacks instead of promises, because a scan opens thousands of files and this is three times as fast.
  */
 

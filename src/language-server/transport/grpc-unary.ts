@@ -19,7 +19,7 @@ import {
   type WireHeaders,
 } from "./unary-wire.ts";
 
-/** What may come, whatever is asked for: loopback is faster than any compression, so none is. */
+/** Codings that an answer may have. None is asked for: loopback is faster than compression. */
 const compressed = 1;
 const prefixBytes = 5;
 

@@ -25,7 +25,7 @@ export interface TransportOptions {
   readonly clock?: Clock;
 }
 
-/** One server's connection. `close` ends it and whatever runs on it. */
+/** One server's connection. `close` ends it and all its calls. */
 export interface OpenTransport {
   readonly transport: Transport;
   close(): void;

@@ -74,7 +74,7 @@ export class StoreHealth {
     if (!this.#closing.signal.aborted) this.#healing ??= this.#heal();
   }
 
-  /** Gives up healing. The store stays open until `closeStore`, for whoever still waits for it. */
+  /** Gives up healing. The store stays open until `closeStore`, for calls that still wait. */
   async stop(): Promise<void> {
     this.#closing.abort();
     await this.#healing;

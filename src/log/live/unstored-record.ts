@@ -78,7 +78,7 @@ export class UnstoredRecord {
     return Math.max(expiryOf(endedAtMs, attachedAtMs, this.#retention), this.keptUntilMs);
   }
 
-  /** Once seen expired it stays so, whatever the clock does. */
+  /** Once seen expired it stays so, even if the clock goes back. */
   hasExpired(): boolean {
     const nowMs = this.#clock.now();
     if (this.endedAtMs !== undefined && this.expiresAtMs() <= nowMs) this.erasedAtMs ??= nowMs;

@@ -52,7 +52,7 @@ export class RedisMedium implements LogMedium {
   readonly #waiters: Waiters<string>;
   readonly #closing = new AbortController();
 
-  /** `waiters` are woken by whoever listens on the channel `wake`: with a turn's id, or all after a lost connection. */
+  /** `waiters` are woken by the listener on the channel `wake`: with a turn's id, or all after a lost connection. */
   constructor(connection: RedisConnection, prefix: string, waiters: Waiters<string>) {
     this.#connection = connection;
     this.#prefix = prefix;
@@ -204,7 +204,7 @@ export class RedisMedium implements LogMedium {
   /** Resolves once what is read under that name is something else than was seen; at once if it is. */
   async #untilOther(name: string, read: () => Promise<unknown>, seen: unknown, signal: AbortSignal): Promise<void> {
     const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
-    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the server cannot be asked
+    waiting.catch(() => undefined); // the await below gets the failure; it is of no interest when the server cannot be asked
     if ((await read()) !== seen) this.#waiters.wake(name);
     await waiting;
   }

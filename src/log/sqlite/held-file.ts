@@ -148,7 +148,7 @@ function ownersIn(database: DatabaseSync): ReadonlyMap<string, number> {
   return new Map(rows.map((row) => [String(row["owner"]), Number(row["alive_until_ms"])]));
 }
 
-/** On the disk, whatever happens next. Windows flushes no folders. */
+/** Flushes a folder to the disk. Windows flushes no folders. */
 function flush(path: string, mode: "r" | "r+"): void {
   try {
     const descriptor = openSync(path, mode);

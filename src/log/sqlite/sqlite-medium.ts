@@ -311,7 +311,7 @@ export class SqliteMedium implements LogMedium {
   async untilReattached(streamId: string, epoch: number, signal: AbortSignal): Promise<void> {
     const sql = "SELECT epoch FROM streams WHERE stream_id = ?";
     const read = () => this.#one(sql, streamId)?.["epoch"];
-    // whoever waits is woken by any write of another connection
+    // any write of another connection wakes those who wait
     while (this.#translated(read) === epoch) await this.#untilOther(`stream:${streamId}`, read, epoch, signal);
   }
 
@@ -445,7 +445,7 @@ export class SqliteMedium implements LogMedium {
   /** Resolves once what is read under that name is something else than was seen; at once if it is. */
   async #untilOther(name: string, read: () => unknown, seen: unknown, signal: AbortSignal): Promise<void> {
     const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
-    waiting.catch(() => undefined); // whoever awaits it below hears of it; nobody does when the file cannot be read
+    waiting.catch(() => undefined); // the await below gets the failure; it is of no interest when the file cannot be read
     this.#looking ??= this.#lookForOthers();
     if (this.#translated(read) !== seen) this.#waiters.wake(name);
     await waiting;

@@ -20,7 +20,7 @@ export const agentFaultSchema = z
     delayMs: z.number().min(0).optional(),
     /** Never answer. */
     hang: z.literal(true).optional(),
-    /** The process dies. `before-store` dies before the call has any effect, whatever the method. */
+    /** The process dies. `before-store` dies before the call has any effect, for any method. */
     crash: z.enum(crashPoints).optional(),
   })
   .refine((fault) => agentEffects.filter((effect) => fault[effect] !== undefined).length === 1, {

@@ -19,7 +19,7 @@ const codes = [
   "unauthenticated",
 ] as const;
 
-/** One thing that goes wrong with the calls of one RPC, whatever the turn does. Exactly one effect beside `rpc`, `skip` and `times`. */
+/** One fault of the calls of one RPC, independent of the turn. Exactly one effect beside `rpc`, `skip` and `times`. */
 export const rpcFaultSchema = z
   .strictObject({
     /** The RPC's name, or `*` for all. */

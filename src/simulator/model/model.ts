@@ -24,7 +24,7 @@ export type ModelDelta =
   | { readonly kind: "thinking" | "text"; readonly text: string }
   | { readonly kind: "usage"; readonly inputTokens: number; readonly outputTokens: number };
 
-/** Whoever plays the model. Throws an `Error` whose message becomes the error step. */
+/** What plays the model. Throws an `Error` whose message becomes the error step. */
 export interface Model {
   /** Whether its deltas come at their own pace, so that the turn's rate does not apply. */
   readonly live: boolean;

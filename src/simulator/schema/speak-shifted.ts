@@ -11,7 +11,7 @@ import {
 import type { ConnectRouter, HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { LanguageServerService } from "../../proto/windsurf/exa/language_server_pb.ts";
 
-/** A handler as the router calls it, whatever its method: one message in; a message, a promise or a stream of them out. */
+/** A handler as the router calls it, for any method: one message in; a message, a promise or a stream of them out. */
 type Handler = (request: Message, context: HandlerContext) => unknown;
 
 /**

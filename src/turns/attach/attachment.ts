@@ -20,7 +20,7 @@ export interface Sent {
   readonly turn: StartedTurn | undefined;
 }
 
-/** What reads the turns of a client's stream, which nobody can without its key. */
+/** Reads the turns of a client's stream, with the stream's key. */
 export interface StreamReading {
   /** As `Turns.get`, with the client's key. */
   get(turnId: TurnId): Promise<TurnRecord | undefined>;
@@ -81,5 +81,5 @@ export function watchSuperseded(store: Pick<StreamStore, "untilSuperseded">, str
   return { superseded: newer.signal, stop: () => watching.abort(notNeeded) };
 }
 
-/** Who only observes takes nothing over, and nobody takes anything from him. */
+/** An observer takes no stream over, and no attach takes it from an observer. */
 export const neverSuperseded: WatchedStream = { superseded: new AbortController().signal, stop: () => {} };

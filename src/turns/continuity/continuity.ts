@@ -67,7 +67,7 @@ export class Continuity {
     this.#archive(dropped);
   }
 
-  /** The turn ended in a way after which nobody knows what its trajectory holds. */
+  /** The turn ended in a way that leaves the content of its trajectory unknown. */
   release(cascadeId: CascadeId): void {
     this.#state = drop(this.#state, cascadeId);
   }

@@ -173,7 +173,7 @@ export class Runner {
     const { outcome } = await writer.append(mergeDeltas(appends), this.#options.clock.now());
     this.#stored.resolve();
     this.#state = outcome === "appended" ? state : decide(this.#state, { type: "fenced" }).state;
-    // only now: whoever fenced us off needs the upstream; a turn that was removed needs it no more
+    // only now: the process that took the turn over needs the upstream; a removed turn does not
     const reason = outcome === "removed" ? "cancel" : stopFor(this.#state, this.#upstreamEnded);
     if (reason !== undefined) this.#tell(reason);
     if (isOver(this.#state)) this.#over.resolve();

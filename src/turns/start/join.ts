@@ -12,7 +12,7 @@ export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick
 /** What is known of an earlier turn of the same caller with the same fingerprint. */
 export interface Twin {
   readonly record: TurnRecord;
-  /** Whether somebody reads it now, as far as this process can tell. */
+  /** Whether it has a reader now, as far as this process can tell. */
   readonly beingRead: boolean;
 }
 
@@ -35,7 +35,7 @@ export function implicitTwin(
   })?.record;
 }
 
-/** Running turns that the request would join, were it not that somebody seems to read them. */
+/** Running turns that the request would join if they had no reader. */
 export function twinsBeingRead(asked: Pick<StartTurn, "session">, twins: readonly Twin[]): readonly TurnRecord[] {
   return twins
     .filter(

@@ -48,7 +48,7 @@ export async function adoptOrphanedTurns(options: AdoptionOptions, signal: Abort
   }
 }
 
-/** A turn whose log cannot be trusted ends as failed: nobody could go on from it. One that cannot be read now is left as it is. */
+/** A turn whose log cannot be trusted ends as failed, because it cannot be continued. One that cannot be read now is left as it is. */
 async function goOnWith(claimed: Claimed, options: AdoptionOptions): ReturnType<typeof adopt> {
   const { backends, clock, runOptions, queue } = options;
   try {

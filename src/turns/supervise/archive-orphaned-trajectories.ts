@@ -47,7 +47,7 @@ const longestPauseMs = 3_600_000;
 /** What this process keeps open it archives itself; it is left behind when that did not happen for so long. */
 const ownKeptMs = 300_000;
 
-/** A running turn may use whatever was begun since the turn was; by so much the clocks of two processes may be apart, ms. */
+/** How far the clocks of two processes may be apart, ms: a running turn may use a trajectory that began after it. */
 const skewMs = 10_000;
 const mostOpenTurns = 1_000;
 

@@ -22,7 +22,7 @@ type Mode =
   | { readonly in: "block"; readonly block: Block }
   /** Text that may turn out to be a call: held from its opener on. */
   | { readonly in: "whole"; readonly opener: number; readonly read: WholeReader; readonly fence?: string }
-  /** After a result that the model made up: whatever follows rests on an invention. */
+  /** After a result that the model made up: the rest is an invention too. */
   | { readonly in: "invention" };
 
 /**

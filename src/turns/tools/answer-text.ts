@@ -34,7 +34,7 @@ export class AnswerText {
     this.#onText = onText;
   }
 
-  /** What stands on the current line before whatever comes next. */
+  /** The current line so far. */
   get line(): string {
     return this.#line;
   }

@@ -116,7 +116,7 @@ export class CallDesk {
     return this.#options.names;
   }
 
-  /** A call read whole, in whatever form. */
+  /** A call that was read whole, in any form. */
   attempt(attempt: CallAttempt, clean: boolean): void {
     if (!this.#mayCallAgain()) return;
     const problem = this.#misnamed(attempt);

@@ -9,7 +9,7 @@ import { readTokenCalls, tokenBlockLength } from "./token-forms.ts";
 export type Verdict =
   /** No call: its text goes on as text. */
   | { readonly is: "text"; readonly length: number }
-  /** Calls; `explicit` when nothing but a call is written like this, whatever follows it. */
+  /** Calls; `explicit` when only a call is written like this. */
   | {
       readonly is: "calls";
       readonly length: number;

@@ -3,7 +3,7 @@ import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
 
 /** How models fare at calling tools, kept over restarts beside the usage of turns. */
 export interface ToolCalls {
-  /** A turn counts once, whoever tells it how often. */
+  /** A turn counts once, even if it is reported several times. */
   add(calls: TurnCalls): void;
   /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */
   byModel(sinceMs: number, untilMs: number): readonly ModelCalls[];

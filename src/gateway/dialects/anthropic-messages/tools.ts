@@ -30,7 +30,7 @@ export interface ParsedTools {
 }
 
 /**
- * A tool with an `input_schema` is the client's own, whatever its type. One of a type without (`web_search_…`, `bash_…`) is
+ * A tool with an `input_schema` is the client's own, of any type. One of a type without (`web_search_…`, `bash_…`) is
  * the vendor's, to run or at least to know the form of.
  *
  * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run.

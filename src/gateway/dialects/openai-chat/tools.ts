@@ -46,7 +46,7 @@ const anyTools = z.object({ tools: z.array(z.looseObject({ type: z.string() })) 
 /** @throws MillraceError `invalid_request` for a tool of a type that only its vendor could run: more than that it does not fit. */
 export function refuseHosted(body: unknown): void {
   const given = anyTools.safeParse(body);
-  if (!given.success) return; // whatever is wrong is said by the schema of the body
+  if (!given.success) return; // the schema of the body reports what is wrong
   const at = given.data.tools.findIndex(({ type }) => type !== "function" && type !== "custom");
   const tool = given.data.tools[at];
   if (tool !== undefined) throw hostedRefusal({ type: tool.type, path: `tools[${at}]` });

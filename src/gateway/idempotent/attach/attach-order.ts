@@ -19,7 +19,7 @@ export interface Place {
    * log's to decide. Rejects with the signal's reason.
    */
   untilFree(signal: AbortSignal): Promise<boolean>;
-  /** It takes the stream over now: whoever came before and has not taken it is overtaken. */
+  /** It takes the stream over now. Earlier attaches that have not taken it are overtaken. */
   take(): void;
   /** Whether one that came later has taken the stream over. */
   readonly isOvertaken: boolean;

@@ -24,7 +24,7 @@ export interface Carrier {
 }
 
 /**
- * One attach over whatever carries it: what goes down. What has come up counts, whether or not its client is still there. `stopping`
+ * The way down of one attach, over any tier. Messages that came up count, even if the client is gone. `stopping`
  * aborts when the gateway stops.
  *
  * @throws ConnectError as docs/stream-protocol.md, "Refusals", says; nothing once the client has left.

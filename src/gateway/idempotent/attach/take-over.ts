@@ -67,7 +67,7 @@ async function observed(streams: Streams, name: Name): Promise<Attachment | unde
   }
 }
 
-/** In the name of whoever has the stream now; false, and nothing is ended, where no turn of it runs. */
+/** Ends the turn for the attach that has the stream now. False if no turn of it runs. */
 async function endsWhatRuns(streams: Streams, name: Name, place: Place): Promise<boolean> {
   const there = await observed(streams, name);
   const last = there?.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;

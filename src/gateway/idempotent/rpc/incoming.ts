@@ -38,7 +38,7 @@ export class Incoming<Message> implements AsyncIterable<Message> {
       this.#held.push(next.value);
       return true;
     } catch (error) {
-      this.#broken = { error }; // whoever takes the messages hears of it
+      this.#broken = { error }; // the reader of the messages gets it
       return false;
     }
   }

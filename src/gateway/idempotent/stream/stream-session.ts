@@ -171,7 +171,7 @@ export class StreamSession {
     this.#work.ring();
   }
 
-  /** Carried out before it is accepted: whoever sends it again does no harm. Results that wait then start nothing. */
+  /** Carried out before it is accepted: a repetition does no harm. Results that wait then start nothing. */
   #abortNow(): void {
     this.#aborting = true;
     const running = this.#options.state.turns.at(-1);

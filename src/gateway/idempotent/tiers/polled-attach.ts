@@ -40,7 +40,7 @@ export class PolledAttach {
   #seqno = 0n;
   #polled = false;
 
-  /** `stop` makes the way down give up whatever it waits for; called once it is over, too. */
+  /** `stop` ends every wait of the way down. It may be called after the end, too. */
   constructor(down: AsyncGenerator<ServerMessage, void>, clock: Clock, stop: () => void, timing = defaultPolling) {
     this.#down = down;
     this.#clock = clock;
@@ -88,7 +88,7 @@ export class PolledAttach {
   async #next(ms: number, signal: AbortSignal): Promise<IteratorResult<ServerMessage, void> | undefined> {
     if (this.#pending === undefined) {
       this.#pending = this.#down.next();
-      this.#pending.catch(() => undefined); // whoever takes it hears of it
+      this.#pending.catch(() => undefined); // its taker gets the failure
     }
     const stop = new AbortController();
     const silence = this.#clock.sleep(ms, AbortSignal.any([stop.signal, signal])).then(

@@ -229,7 +229,7 @@ class Meeting {
         if ((isLate || this.#inputEnded) && this.#headers === undefined)
           throw encodeInterruption("Nothing was appended to this attach in time.");
       }
-      this.#bell.ring(); // for whoever reads the messages next
+      this.#bell.ring(); // wakes the next reader of the messages
       return this.#headers;
     } finally {
       stop.abort();
