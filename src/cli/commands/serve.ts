@@ -1,5 +1,7 @@
 import { backendModes } from "../../backends/choose-backend.ts";
-import { isPortTaken, type Listening } from "../../gateway/http/listen.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { isPortTaken, type Listening, type ListenOptions } from "../../gateway/http/listen.ts";
+import { openTlsFiles } from "../../gateway/http/tls-files.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { type Composed, compose } from "../compose/compose.ts";
@@ -117,9 +119,16 @@ export const serveCommand = defineCommand({
   options: {
     ...gatewayOptions,
     host: text("the address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),
-    allowNonLoopback: flag(
-      "allow an address beyond this machine: key and prompts then cross that network in clear text",
+    tlsCert: text("serve over TLS with this certificate (PEM); read again when it changes", "<file>", {
+      env: "MILLRACE_TLS_CERT",
+    }),
+    tlsKey: text("the key of that certificate (PEM)", "<file>", { env: "MILLRACE_TLS_KEY" }),
+    allowCleartext: flag(
+      "allow an address beyond this machine without TLS: key and prompts then cross that network in clear text",
     ),
+    socket: text("listen on this Unix domain socket (mode 0600), in place of an address and port", "<path>", {
+      env: "MILLRACE_SOCKET",
+    }),
     allowHost: texts("accept this Host header too", "<name>"),
     allowOrigin: texts("let pages of this origin call", "<https://origin>"),
     dashboardText: flag("let the dashboard show the texts of prompts and answers, as long as the log keeps them", {
@@ -138,16 +147,15 @@ export const serveCommand = defineCommand({
     if (running !== undefined && options.port !== 0)
       out.note(`A gateway of yours runs at ${running.url} already; this is another one.`);
     const config = readConfig(settings.configFile);
+    const { host = "127.0.0.1", allowCleartext, socket } = options;
+    const where = { host, allowCleartext, socket, tls: tlsOf(options, context) };
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
     });
-    const listening = await listenSomewhere(
-      composed.gateway,
-      { host: options.host ?? "127.0.0.1", port: options.port, allowNonLoopback: options.allowNonLoopback },
-      context,
-    );
+    const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port }, context);
+    const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
     const address = {
       url: listening.url,
       pid: process.pid,
@@ -161,19 +169,22 @@ export const serveCommand = defineCommand({
       );
     keepHeapSmall(signal);
     const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
-    const kept = keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal);
+    const kept =
+      socket === undefined // no URL leads to a socket
+        ? keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal)
+        : undefined;
     if (options.json)
       out.line(
         JSON.stringify({
           url: listening.url,
-          baseUrl: `${listening.url}/v1`,
+          baseUrl: `${base}/v1`,
           keyFile: settings.keyFile,
           pid: process.pid,
         }),
       );
     else {
       out.line(`Millrace ${version()} serves on ${listening.url}`);
-      out.line(`  OpenAI base URL   ${listening.url}/v1`);
+      out.line(`  OpenAI base URL   ${base}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
       const ide = spellChosenIde(await composed.finder.find(signal));
@@ -188,6 +199,22 @@ export const serveCommand = defineCommand({
     await composed.close(listening);
   },
 });
+
+/** The certificate of the port, where there is to be one. Throws `invalid_request`. */
+function tlsOf(
+  { tlsCert, tlsKey, socket }: { readonly [_ in "tlsCert" | "tlsKey" | "socket"]: string | undefined },
+  { out }: CommandContext,
+): ListenOptions["tls"] {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw new MillraceError("invalid_request", "TLS needs both --tls-cert and --tls-key.", { hint: "Give both." });
+  if (socket !== undefined)
+    throw new MillraceError("invalid_request", "A Unix domain socket needs no TLS.", {
+      hint: "Leave one of both out.",
+    });
+  const onProblem = ({ message }: Error) => out.note(`${message} The certificate from before stays in use.`);
+  return openTlsFiles({ certFile: tlsCert, keyFile: tlsKey, onProblem });
+}
 
 /** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
 async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
@@ -275,7 +302,13 @@ export async function openComposed(
 /** Listens on the port, or on a free one when another program has it (and says so). */
 export async function listenSomewhere(
   gateway: OpenGateway,
-  where: { readonly host: string; readonly port: number; readonly allowNonLoopback?: boolean },
+  where: {
+    readonly host: string;
+    readonly port: number;
+    readonly allowCleartext?: boolean;
+    readonly tls?: ListenOptions["tls"];
+    readonly socket?: string | undefined;
+  },
   { io, out }: CommandContext,
 ): Promise<Listening> {
   const limits = connectionLimitsOf(io.env);
