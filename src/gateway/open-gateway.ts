@@ -80,7 +80,8 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       answering = () => listening.answering();
       gateway.metrics.loopLag.watch();
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
-      for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`http://${host}:${listening.port}`);
+      const scheme = listenOptions.tls === undefined ? "http" : "https";
+      for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`${scheme}://${host}:${listening.port}`);
       const close = async () => {
         await bestEffort(gateway.handovers.close()); // while the connections still tell what was read
         await listening.close();

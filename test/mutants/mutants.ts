@@ -303,8 +303,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: an adopted turn sends its prompt again",
     file: "src/turns/supervise/adopt.ts",
-    from: "if (started === undefined) return exchangeOf(planning, record, asked);",
-    to: "if (record !== undefined) return exchangeOf(planning, record, asked);",
+    from: 'if (started === undefined) return queue.gate(record, exchangeOf(planning, record, asked), "left");',
+    to: 'if (record !== undefined) return queue.gate(record, exchangeOf(planning, record, asked), "left");',
     tests: turns,
   },
   {

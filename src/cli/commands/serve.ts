@@ -1,6 +1,8 @@
 import { backendModes } from "../../backends/choose-backend.ts";
-import { isPortTaken, type Listening } from "../../gateway/http/listen.ts";
+import { MillraceError } from "../../base/errors.ts";
+import { isPortTaken, type Listening, type ListenOptions } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
+import { openTlsFiles } from "../../gateway/http/tls-files.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { type Composed, compose } from "../compose/compose.ts";
@@ -124,9 +126,16 @@ export const serveCommand = defineCommand({
   options: {
     ...gatewayOptions,
     host: text("address to listen on", "<address>", { defaultText: "127.0.0.1", env: "MILLRACE_HOST" }),
-    allowNonLoopback: flag(
-      "allow --host to be an address that other machines can reach; key and prompts then travel unencrypted",
+    tlsCert: text("serve over TLS with this certificate (PEM); read again when it changes", "<file>", {
+      env: "MILLRACE_TLS_CERT",
+    }),
+    tlsKey: text("the key of that certificate (PEM)", "<file>", { env: "MILLRACE_TLS_KEY" }),
+    allowCleartext: flag(
+      "allow --host to be an address that other machines can reach without TLS; key and prompts then travel unencrypted",
     ),
+    socket: text("listen on this Unix domain socket (mode 0600), in place of an address and port", "<path>", {
+      env: "MILLRACE_SOCKET",
+    }),
     allowHost: texts("also accept this name in the Host header", "<name>"),
     allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>"),
     dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
@@ -159,25 +168,24 @@ export const serveCommand = defineCommand({
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
     const config = readConfig(settings.configFile);
+    const { host = "127.0.0.1", allowCleartext, socket } = options;
+    const where = { host, allowCleartext, socket, tls: tlsOf(options, context) };
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
       log: openGatewayLog(io, settings, options),
     });
+    const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(
       composed.gateway,
-      {
-        host: options.host ?? "127.0.0.1",
-        port: options.port,
-        allowNonLoopback: options.allowNonLoopback,
-        fixedBy: portReason(given, settings.folder),
-      },
+      { ...where, port: options.port, fixedBy },
       context,
     ).catch(async (error: unknown) => {
       await composed.close();
       throw error;
     });
+    const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
     const address = {
       url: listening.url,
       pid: process.pid,
@@ -193,19 +201,22 @@ export const serveCommand = defineCommand({
       );
     keepHeapSmall(signal);
     const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
-    const kept = keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal);
+    const kept =
+      socket === undefined // no URL leads to a socket
+        ? keepGatewayFile(settings.gatewayFile, address, { clock: io.clock, onProblem }, signal)
+        : undefined;
     if (options.json)
       out.line(
         JSON.stringify({
           url: listening.url,
-          baseUrl: `${listening.url}/v1`,
+          baseUrl: `${base}/v1`,
           keyFile: settings.keyFile,
           pid: process.pid,
         }),
       );
     else {
       out.line(`Millrace ${version()} serves on ${listening.url}`);
-      out.line(`  OpenAI base URL   ${listening.url}/v1`);
+      out.line(`  OpenAI base URL   ${base}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
       const ide = spellChosenIde(await composed.finder.find(signal));
@@ -221,6 +232,22 @@ export const serveCommand = defineCommand({
     return exitCodes.ok;
   },
 });
+
+/** The certificate of the port, where there is to be one. Throws `invalid_request`. */
+function tlsOf(
+  { tlsCert, tlsKey, socket }: { readonly [_ in "tlsCert" | "tlsKey" | "socket"]: string | undefined },
+  { out }: CommandContext,
+): ListenOptions["tls"] {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined)
+    throw new MillraceError("invalid_request", "TLS needs both --tls-cert and --tls-key.", { hint: "Give both." });
+  if (socket !== undefined)
+    throw new MillraceError("invalid_request", "A Unix domain socket needs no TLS.", {
+      hint: "Leave one of both out.",
+    });
+  const onProblem = ({ message }: Error) => out.note(`${message} The certificate from before stays in use.`);
+  return openTlsFiles({ certFile: tlsCert, keyFile: tlsKey, onProblem });
+}
 
 /** Where prompts go now, and why; while nothing can be asked, why not. A later prompt looks again. */
 async function spellBackend({ backends }: Composed, signal: AbortSignal): Promise<string> {
@@ -315,7 +342,9 @@ export async function listenSomewhere(
   }: {
     readonly host: string;
     readonly port: number;
-    readonly allowNonLoopback?: boolean;
+    readonly allowCleartext?: boolean;
+    readonly tls?: ListenOptions["tls"];
+    readonly socket?: string | undefined;
     readonly fixedBy?: PortReason | undefined;
   },
   { io, out, signal }: CommandContext,

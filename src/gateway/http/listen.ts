@@ -1,6 +1,7 @@
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { createServer as createNetServer, type Socket } from "node:net";
+import { type SecureContext, TLSSocket } from "node:tls";
 import { bestEffort } from "../../base/async.ts";
 import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import { Answering } from "./answering.ts";
@@ -13,6 +14,7 @@ import {
   limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
+import { listenOnSocket } from "./unix-socket.ts";
 
 /** A gateway that listens. */
 export interface Listening {
@@ -30,8 +32,12 @@ export interface ListenOptions {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
-  /** Allows a host beyond loopback: keys then travel in clear text over that network. */
-  readonly allowNonLoopback?: boolean;
+  /** Allows a host beyond loopback without TLS: keys then travel in clear text over that network. */
+  readonly allowCleartext?: boolean;
+  /** What each new connection is secured with. */
+  readonly tls?: (() => SecureContext) | undefined;
+  /** The path of a Unix domain socket, in place of host and port. */
+  readonly socket?: string | undefined;
   readonly limits?: Partial<ConnectionLimits>;
 }
 
@@ -59,12 +65,7 @@ export function isPortTaken(error: unknown): boolean {
  * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is beyond loopback and nobody said so.
  */
 export async function listen(options: ListenOptions, handlers: PortHandlers): Promise<Listening> {
-  if (!loopback.has(options.host) && options.allowNonLoopback !== true) {
-    throw new MillraceError("invalid_request", `${options.host} is not a loopback address.`, {
-      param: "host",
-      hint: "Keep 127.0.0.1, or add --allow-non-loopback. The key and all prompts then travel over that network unencrypted.",
-    });
-  }
+  refuseCleartext(options);
   const limits = { ...defaultConnectionLimits, ...options.limits };
   const answering = new Answering();
   const http1 = createHttpServer(
@@ -76,21 +77,26 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   if (http2 !== undefined) limitIdleSessions(http2, limits);
   const sockets = new Set<Socket>();
   const server = createNetServer({ noDelay: true }, (socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    socket.on("error", () => socket.destroy()); // a reset while nobody reads is an ordinary end
     const { began } = limitFirstByte(socket, limits);
-    sniff(socket, (isHttp2) => {
+    socket.on("error", () => socket.destroy()); // a reset while nobody reads is an ordinary end
+    const connection = secured(socket, options);
+    sockets.add(connection);
+    connection.once("close", () => sockets.delete(connection));
+    sniff(connection, (isHttp2) => {
       began();
-      (isHttp2 && http2 !== undefined ? http2 : http1).emit("connection", socket);
+      // HTTP/2 serves the stream protocol alone, with prior knowledge: over TLS clients would take it for all routes
+      const speaksHttp2 = isHttp2 && options.tls === undefined;
+      (speaksHttp2 && http2 !== undefined ? http2 : http1).emit("connection", connection);
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
-    server.listen(options.port, options.host, resolve);
-  });
+  if (options.socket !== undefined) await listenOnSocket(server, options.socket);
+  else
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
+      server.listen(options.port, options.host, resolve);
+    });
   const address = server.address();
-  const port = typeof address === "object" && address !== null ? address.port : options.port;
+  const port = typeof address === "object" && address !== null ? address.port : 0;
   const host = options.host.includes(":") ? `[${options.host}]` : options.host;
   let closed: Promise<void> | undefined;
   let stopped: Promise<void> | undefined;
@@ -101,7 +107,10 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   };
   const stopAccepting = () => (stopped ??= stop());
   return {
-    url: `http://${host}:${port}`,
+    url:
+      options.socket === undefined
+        ? `${options.tls === undefined ? "http" : "https"}://${host}:${port}`
+        : `unix:${options.socket}`,
     port,
     answering: () => answering.count,
     stopAccepting,
@@ -113,6 +122,22 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
       await bestEffort(closed ?? Promise.resolve());
     },
   };
+}
+
+/** Keys and prompts in clear text beyond this machine: only where somebody said so. */
+function refuseCleartext({ host, allowCleartext, tls, socket }: ListenOptions): void {
+  if (loopback.has(host) || allowCleartext === true || tls !== undefined || socket !== undefined) return;
+  throw new MillraceError("invalid_request", `${host} is not a loopback address, and no TLS was asked for.`, {
+    param: "host",
+    hint: "Give --tls-cert and --tls-key. With --allow-cleartext, the key and all prompts cross that network in clear text.",
+  });
+}
+
+function secured(socket: Socket, { tls }: ListenOptions): Socket {
+  if (tls === undefined) return socket;
+  const connection = new TLSSocket(socket, { isServer: true, secureContext: tls(), ALPNProtocols: ["http/1.1"] });
+  connection.on("error", () => connection.destroy()); // a client that does not trust us, or speaks no TLS
+  return connection;
 }
 
 /**

@@ -191,5 +191,7 @@ test("who comes at the same moment does not share a place", async () => {
   await fake.clock.advance(50);
   const turnIds: TurnId[] = (await Promise.all(asked)).map(({ turnId }) => turnId);
   expect(prompts(fake)).toBe(1);
-  expect(turnIds.map((turnId) => fake.turns.placeInQueue(turnId)?.position ?? 0).toSorted()).toEqual([0, 1, 2]);
+  expect(turnIds.map((turnId) => fake.turns.placeInQueue(turnId)?.position ?? 0).toSorted((a, b) => a - b)).toEqual([
+    0, 1, 2,
+  ]);
 });

@@ -180,8 +180,9 @@ export class TurnQueue {
   async #untilResumed(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
-    const { clock, isPaused } = this.#options;
-    while (this.#waiting.size > 0 && isPaused?.() === true) await bestEffort(clock.sleep(lookAgainMs, never));
+    const { clock } = this.#options;
+    while (this.#waiting.size > 0 && this.#options.isPaused?.() === true)
+      await bestEffort(clock.sleep(lookAgainMs, never));
     this.#looking = false;
     this.pump();
   }
