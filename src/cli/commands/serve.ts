@@ -19,6 +19,7 @@ import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { type LogLevel, logLevels, openLogLines } from "../gateway-process/log-lines.ts";
+import { nextSteps } from "../gateway-process/next-steps.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
@@ -203,6 +204,7 @@ export const serveCommand = defineCommand({
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
       const ide = spellChosenIde(await composed.finder.find(signal));
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
+      for (const line of await nextSteps(context)) out.line(line);
       out.line(howToStop(address.startedBy));
     }
     io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
