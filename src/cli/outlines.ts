@@ -135,6 +135,11 @@ export const outlines = {
     group: "Set up",
     arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
   },
+  init: {
+    name: "init",
+    summary: "Set everything up, step by step",
+    group: "Set up",
+  },
   key: {
     name: "key",
     summary: "Show where the gateway's key is",
