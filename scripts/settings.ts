@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import type { z } from "zod";
 import { serveCommand } from "../src/cli/commands/serve.ts";
 import { tables } from "../src/cli/config/config-schema.ts";
 import { environmentOnly } from "../src/cli/config/environment-only.ts";

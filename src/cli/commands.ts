@@ -28,6 +28,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   setup: async () => (await import("./commands/setup.ts")).setupCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
+  init: async () => (await import("./commands/init.ts")).initCommand,
   key: async () => (await import("./commands/key.ts")).keyCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
 };

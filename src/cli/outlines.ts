@@ -145,6 +145,11 @@ export const outlines = {
     group: "Set up",
     arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
   },
+  init: {
+    name: "init",
+    summary: "Set everything up, step by step",
+    group: "Set up",
+  },
   key: {
     name: "key",
     summary: "Show the path of the gateway's key, or the key",

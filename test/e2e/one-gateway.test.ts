@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { millrace, startGatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
@@ -30,7 +30,7 @@ test("a port that the user set is never replaced: the error names the process th
   const { code, stdout, stderr } = await millrace(["serve", "--port", String(port)], { home });
   expect({ code, stdout }).toEqual({ code: 73, stdout: "" });
   expect(stderr).toContain(`error: Port ${port} is in use by `);
-  if (process.platform === "linux") expect(stderr).toContain(`process ${process.pid} (`);
+  expect(stderr).toContain(process.platform === "linux" ? `process ${process.pid} (` : "process");
   expect(stderr).toContain("hint: Stop that process, or choose another port.");
   const byVariable = await millrace(["serve"], { home, env: { MILLRACE_PORT: String(port) } });
   expect(byVariable.code).toBe(73);
@@ -49,9 +49,15 @@ test("a second gateway on the port of the first is refused, and the first is nam
 test("a gateway in the background answers until it is stopped, and keeps its port over a restart", async () => {
   const home = temporaryHome();
   onTestFinished(async () => void (await millrace(["stop"], { home })));
-  const started = await millrace(["serve", "--background", "--port", "0"], { home });
+  const bin = join(home, "bin");
+  mkdirSync(bin);
+  writeFileSync(join(bin, "codex"), "#!/bin/sh\n", { mode: 0o755 });
+  const env = { PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}` };
+  const started = await millrace(["serve", "--background", "--port", "0"], { home, env });
   expect(started).toMatchObject({ code: 0, stderr: "" });
   expect(started.stdout).toContain("`millrace stop` stops it.");
+  expect(started.stdout).toContain(' chat "Hello"\n');
+  expect(started.stdout).toMatch(process.platform === "win32" ? / setup \w/ : /^ {2}set up {12}.* setup codex$/m);
   const first = gatewayFileOf(home);
   expect(first.startedBy).toBe("background");
   expect((await fetch(`${first.url}/health`)).status).toBe(200);

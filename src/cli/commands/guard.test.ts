@@ -51,10 +51,35 @@ describe("millrace guard", () => {
     expect((await guard(["--min-remaining", "50", "--ide", "windsurf"], answers)).code).toBe(0);
   });
 
+  it("refuses a reading that is older than --max-age, with a code of its own", async () => {
+    const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
+    const late: typeof source.open = async (context) => {
+      const opened = await source.open(context);
+      return {
+        ...opened,
+        async limits(signal) {
+          const limits = await opened.limits(signal);
+          const earlier = new Date(Date.parse(limits.now) - 1_200_000).toISOString();
+          return { ...limits, data: limits.data.map((of) => ({ ...of, fetched_at: earlier })) };
+        },
+      };
+    };
+    const run = (...argv: readonly string[]) =>
+      runAt(["guard", ...argv], guardCommand(late), { homeFolder, clock: source.clock });
+    expect(await run("--max-age", "10m", "--window", "weekly")).toMatchObject({
+      code: 75,
+      stderr: "windsurf weekly: read 20 min ago, longer than --max-age allows.\n",
+    });
+    expect(await run("--max-age", "30m")).toMatchObject({ code: 0 });
+    expect((await run("--help")).stdout).toContain("75 when the reading is older than --max-age");
+  });
+
   it("prints JSON", async () => {
     const { stdout } = await guard(["--json", "--window", "weekly"], [windsurfAnswer("quota")]);
     expect(JSON.parse(stdout)).toEqual({
-      data: [{ ide: "windsurf", window: "weekly", remaining_percent: 81, enough: true }],
+      data: [
+        { ide: "windsurf", window: "weekly", remaining_percent: 81, enough: true, age_seconds: 0, too_old: false },
+      ],
     });
   });
 });

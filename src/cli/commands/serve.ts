@@ -21,6 +21,7 @@ import { logFormats, openGatewayLog } from "../gateway-process/gateway-log.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import { keepKeyFile, readOrMakeKey } from "../gateway-process/key-file.ts";
 import { type LogLevel, logLevels, openLogLines } from "../gateway-process/log-lines.ts";
+import { nextSteps } from "../gateway-process/next-steps.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
@@ -223,6 +224,7 @@ export const serveCommand = defineCommand({
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
       if (readPause(settings.pauseFile) !== undefined)
         out.line("  PAUSED            no prompt is sent until `millrace resume`");
+      for (const line of await nextSteps(context)) out.line(line);
       out.line(howToStop(address.startedBy));
     }
     io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));

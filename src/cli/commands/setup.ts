@@ -1,10 +1,10 @@
-import { existsSync } from "node:fs";
 import { createInterface } from "node:readline/promises";
 import { MillraceError } from "../../base/errors.ts";
 import { applyChanges, isSetUp, type PlannedChange, planChanges, planUndo, undoChanges } from "../clients/applied.ts";
-import type { Client, Place } from "../clients/client.ts";
+import type { Client } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
-import { isOnPath, millraceCommand } from "../clients/millrace-command.ts";
+import { isInstalled } from "../clients/installed.ts";
+import { millraceCommand } from "../clients/millrace-command.ts";
 import { readTarget } from "../clients/target.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -110,10 +110,6 @@ function meantBy(
   throw new MillraceError("invalid_request", undo ? "No client was set up here." : "No client was found here.", {
     hint: "`millrace setup generic` shows what to type into any client.",
   });
-}
-
-function isInstalled({ programs, folder }: Client, place: Place): boolean {
-  return programs.some((program) => isOnPath(program, place)) || (folder !== undefined && existsSync(folder(place)));
 }
 
 async function targetOf(

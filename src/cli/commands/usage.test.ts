@@ -8,6 +8,7 @@ import { limitsSchema, usageSchema } from "../../usage/envelope.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import type { PlanAnswer } from "../../usage/plan-answer.ts";
+import { writeLimitsFile } from "../compose/limits-file.ts";
 import { antigravityAnswer, fakeLimits, fixtureNowMs, runAt, windsurfAnswer } from "../compose/limits-source.fake.ts";
 import { fakeTerminal } from "../terminal/terminal.fake.ts";
 import { usageCommand } from "./usage.ts";
@@ -125,6 +126,23 @@ describe("millrace usage", () => {
     const json = await usage(["--json"], error);
     expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: "ide_not_running" } });
     expect(await usage([], [])).toMatchObject({ code: 69, closed: 1 });
+  });
+
+  it("shows the last reading and its age when the IDE is gone", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-usage-old-"));
+    const source = fakeLimits({ answers: () => Promise.resolve([windsurfAnswer("quota")]) });
+    const gone = fakeLimits({ answers: () => Promise.reject(new MillraceError("ide_not_running", "No IDE runs.")) });
+    const run = (open: typeof source.open, ...argv: readonly string[]) =>
+      runAt(["usage", ...argv], usageCommand(open), { homeFolder: folder, clock: gone.clock });
+    const { stdout } = await run(source.open, "--json");
+    writeLimitsFile(join(folder, ".millrace"), limitsSchema.parse(JSON.parse(stdout)));
+    await gone.clock.advance(3 * 3_600_000);
+    const shown = await run(gone.open);
+    expect(shown.code).toBe(0);
+    expect(shown.stdout).toContain("read 3 h ago, stale");
+    expect(shown.stderr).toContain("No IDE runs.");
+    expect(shown.stderr).toContain("does not answer: its limits were read 3 h ago, and may have changed since.");
+    expect((await run(gone.open, "--json")).code).toBe(69);
   });
 
   it("reports who spent it, marking estimates and what is not known", async () => {

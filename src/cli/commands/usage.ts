@@ -1,8 +1,10 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
+import { durationInWords } from "../../usage/pace-words.ts";
 import { parseSince } from "../../usage/since.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
+import { readLimitsFile } from "../compose/limits-file.ts";
 import type { LimitsSource, OpenLimitsSource } from "../compose/limits-source.ts";
 import { choice, flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -48,7 +50,7 @@ export function usageCommand(openSource: OpenLimitsSource): Command {
       const source = await openSource(context);
       try {
         if (options.since !== undefined || options.by !== undefined) await report(options, source, context);
-        else show(options, await limitsOf(source, context), context);
+        else show(options, await limitsOf(source, context, !options.json && !options.csv), context);
       } finally {
         source.close();
       }
@@ -66,11 +68,17 @@ function checkOptions(options: UsageOptions, { out }: CommandContext): void {
     throw clash("--watch needs a terminal.", "Run `millrace usage --json` repeatedly instead.");
 }
 
-/** The limits; throws why there are none when there is nothing to show. */
-async function limitsOf(source: LimitsSource, { signal }: CommandContext): Promise<LimitsEnvelope> {
+/** The limits, for people also those that a gateway noted last; throws why there are none when there is nothing to show. */
+async function limitsOf(
+  source: LimitsSource,
+  { signal, settings }: CommandContext,
+  takesOld: boolean,
+): Promise<LimitsEnvelope> {
   const limits = await source.limits(signal);
   const [error] = limits.errors;
   if (limits.data.length > 0) return limits;
+  const noted = takesOld ? readLimitsFile(settings.folder)?.data : undefined;
+  if (noted !== undefined && noted.length > 0) return { ...limits, data: noted.map((of) => ({ ...of, stale: true })) };
   if (error === undefined)
     throw new MillraceError("ide_not_running", "No IDE answered, so there are no limits to show.");
   throw MillraceError.fromRecord({ ...error, code: error.code as MillraceError["code"] }); // codes are ours
@@ -83,7 +91,7 @@ function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandCon
   else {
     const nowMs = io.clock.now();
     for (const line of limitsTable(limits, out, { models: options.models, nowMs, formatInstant })) out.line(line);
-    for (const error of limits.errors) out.note(`${error.ide ?? "limits"}: ${error.message} ${error.hint}`);
+    for (const line of wrongWith(limits, nowMs)) out.note(line);
   }
 }
 
@@ -91,8 +99,20 @@ function show(options: UsageOptions, limits: LimitsEnvelope, context: CommandCon
 function picture(options: UsageOptions, limits: LimitsEnvelope, { out, io }: CommandContext): readonly string[] {
   const nowMs = io.clock.now();
   const table = limitsTable(limits, out, { models: options.models, nowMs, formatInstant });
-  const errors = limits.errors.map((error) => `${error.ide ?? "limits"}: ${error.message} ${error.hint}`);
+  const errors = wrongWith(limits, nowMs);
   return [...table, ...(errors.length === 0 ? [] : [""]), ...errors.flatMap((line) => wrapLine(line, out.columns))];
+}
+
+/** Why nothing newer could be read, and how old the numbers are. */
+function wrongWith(limits: LimitsEnvelope, nowMs: number): readonly string[] {
+  const old = limits.data.filter(({ stale }) => stale && limits.errors.length > 0);
+  return [
+    ...limits.errors.map((error) => `${error.ide ?? "limits"}: ${error.message} ${error.hint}`),
+    ...old.map((of) => {
+      const age = durationInWords(nowMs - Date.parse(of.fetched_at));
+      return `${of.product || of.ide} does not answer: its limits were read ${age === "now" ? "just now" : `${age} ago`}, and may have changed since.`;
+    }),
+  ];
 }
 
 /** A source that fails is opened anew: the gateway may have come back elsewhere. */
@@ -101,7 +121,7 @@ async function watch(options: UsageOptions, openSource: OpenLimitsSource, contex
   const read = async () => {
     source ??= await openSource(context);
     try {
-      return await limitsOf(source, context);
+      return await limitsOf(source, context, true);
     } catch (error) {
       source.close();
       source = undefined;

@@ -28,7 +28,11 @@ export function serveSettings({ options }: Command): readonly Setting[] {
       env,
       initial:
         defaultText ??
-        (initial === false ? "off" : Array.isArray(initial) || initial === undefined ? "none" : String(initial)),
+        (initial === false
+          ? "off"
+          : typeof initial === "string" || typeof initial === "number"
+            ? String(initial)
+            : "none"),
       unit:
         choices?.join(", ") ??
         (value === undefined

@@ -39,7 +39,7 @@ export function parseLsof(text: string): PortHolder | undefined {
 export function parseNetstat(text: string, port: number): number | undefined {
   for (const line of text.split("\n")) {
     const [protocol, local = "", foreign = "", , pid] = line.trim().split(/\s+/);
-    if (protocol === "TCP" && local.endsWith(`:${port}`) && /:0$/.test(foreign)) return Number(pid);
+    if (protocol === "TCP" && local.endsWith(`:${port}`) && foreign.endsWith(":0")) return Number(pid);
   }
   return undefined;
 }

@@ -1,7 +1,3 @@
-import { launchd } from "./launchd.ts";
-import { systemd } from "./systemd.ts";
-import { taskScheduler } from "./task-scheduler.ts";
-
 /** What a service runs, and where its manager keeps things. */
 export interface ServiceSpec {
   /** Node and the script, as absolute paths, and the arguments. */
@@ -36,14 +32,4 @@ export interface ServiceManager {
   readonly isRunning: (answer: { readonly stdout: string; readonly exitCode: number }) => boolean;
   /** What a user has to know after the installation. */
   readonly note: string;
-}
-
-/** The manager of this system; undefined for a system that has none of the three. */
-export function managerOf(platform: NodeJS.Platform): ServiceManager | undefined {
-  const managers: Partial<Record<NodeJS.Platform, ServiceManager>> = {
-    linux: systemd,
-    darwin: launchd,
-    win32: taskScheduler,
-  };
-  return managers[platform];
 }

@@ -29,8 +29,12 @@ export const systemd: ServiceManager = {
         ];
       case "status":
         return [systemctl("is-active", unit)];
-      default:
+      case "start":
+      case "stop":
+      case "restart":
         return [systemctl(action, unit)];
+      default:
+        return action satisfies never;
     }
   },
   isRunning: ({ stdout }) => stdout.trim() === "active",

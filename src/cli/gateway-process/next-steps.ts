@@ -1,0 +1,17 @@
+import type { CommandContext } from "../command.ts";
+
+/** What a person can type once the gateway serves, as lines of its start. */
+export async function nextSteps({ io, settings }: Pick<CommandContext, "io" | "settings">): Promise<readonly string[]> {
+  const [{ installedClients }, { millraceCommand }] = await Promise.all([
+    import("../clients/installed.ts"),
+    import("../clients/millrace-command.ts"),
+  ]);
+  const millrace = millraceCommand(io);
+  const open = installedClients({ ...io, ownFolder: settings.folder }).filter(({ isSetUp }) => !isSetUp);
+  return [
+    `  ask               ${millrace} chat "Hello"`,
+    `  look              ${millrace} dashboard`,
+    ...open.map(({ client }, at) => `  ${(at === 0 ? "set up" : "").padEnd(18)}${millrace} setup ${client.name}`),
+    ...(open.length === 0 ? [`  any client        ${millrace} setup generic`] : []),
+  ];
+}
