@@ -296,8 +296,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: "G1: a reader that left half-way counts as one that has it all",
     file: "src/turns/read/reading.ts",
-    from: "    } finally {\n      leave();\n      reading.abort();",
-    to: "    } finally {\n      await this.#store.noteDelivered(turnId);\n      leave();\n      reading.abort();",
+    from: "    } finally {\n      leave();\n      reading.abort(notNeeded);",
+    to: "    } finally {\n      await this.#store.noteDelivered(turnId);\n      leave();\n      reading.abort(notNeeded);",
     tests: turns,
   },
   {

@@ -1,6 +1,6 @@
-import type { SQLOutputValue } from "node:sqlite";
+import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { EventRow, TurnRow } from "../medium.ts";
+import type { EventRow, RowFilter, TurnRow } from "../medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
@@ -9,7 +9,28 @@ export const selectTurns =
   "SELECT turns.*, headers.header FROM turns LEFT JOIN headers ON headers.turn_id = turns.turn_id";
 
 /** The same for running turns of all callers: SQLite's planner would look at every turn that there is. */
-export const selectOpenTurns = selectTurns.replace("FROM turns", "FROM turns INDEXED BY open_turns");
+const selectOpenTurns = selectTurns.replace("FROM turns", "FROM turns INDEXED BY open_turns");
+
+/** The turns that a filter asks for, newest first. */
+export function turnsQuery(filter: RowFilter): { readonly sql: string; readonly values: readonly SQLInputValue[] } {
+  const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex, limit } = filter;
+  const where = keyIndex === undefined ? ["erased_at_ms IS NULL"] : ["TRUE"]; // under a key, a tombstone says that it expired
+  const values: SQLInputValue[] = [];
+  if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
+  const equal = { caller, match_index: matchIndex, session_index: sessionIndex, key_index: keyIndex };
+  for (const [column, value] of Object.entries(equal)) {
+    if (value === undefined) continue;
+    where.push(`${column} = ?`);
+    values.push(value);
+  }
+  if (exceptOwner !== undefined) {
+    where.push("owner <> ?");
+    values.push(exceptOwner);
+  }
+  const select = open === true && caller === undefined ? selectOpenTurns : selectTurns;
+  const sql = `${select} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
+  return { sql, values: [...values, limit] };
+}
 
 /** The columns of `turns`, in the order of `turnValues`. */
 export const turnColumns = [

@@ -28,7 +28,7 @@ import type { KeptFile } from "./held-file.ts";
 import { digestOfKey, digestOfMessage } from "./key-journal.ts";
 import { type Ledger, logDamaged } from "./ledger.ts";
 import { LockPatience } from "./lock-patience.ts";
-import { eventRowsOf, selectOpenTurns, selectTurns, turnColumns, turnRowOf, turnValues } from "./rows.ts";
+import { eventRowsOf, selectTurns, turnColumns, turnRowOf, turnsQuery, turnValues } from "./rows.ts";
 import { translateSqliteError } from "./sqlite-errors.ts";
 import {
   admitMessage,
@@ -243,27 +243,13 @@ export class SqliteMedium implements LogMedium {
   }
 
   async list(filter: RowFilter): Promise<readonly TurnRow[]> {
-    const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex, limit } = filter;
+    const { open, exceptOwner, caller, matchIndex, sessionIndex, keyIndex } = filter;
     const isOfOneBody = caller !== undefined && matchIndex !== undefined && keyIndex === undefined;
     const version = isOfOneBody ? this.#translated(() => this.#dataVersion()) : undefined;
     if (isOfOneBody && this.#absences.isAbsent(caller, matchIndex, version, exceptOwner)) return [];
-    const where = keyIndex === undefined ? ["erased_at_ms IS NULL"] : ["TRUE"]; // under a key, a tombstone says that it expired
-    const values: SQLInputValue[] = [];
-    if (open !== undefined) where.push(open ? "outcome IS NULL" : "outcome IS NOT NULL");
-    const equal = { caller, match_index: matchIndex, session_index: sessionIndex, key_index: keyIndex };
-    for (const [column, value] of Object.entries(equal)) {
-      if (value === undefined) continue;
-      where.push(`${column} = ?`);
-      values.push(value);
-    }
-    if (exceptOwner !== undefined) {
-      where.push("owner <> ?");
-      values.push(exceptOwner);
-    }
-    const select = open === true && caller === undefined ? selectOpenTurns : selectTurns;
-    const sql = `${select} WHERE ${where.join(" AND ")} ORDER BY created_at_ms DESC, turns.turn_id DESC LIMIT ?`;
+    const { sql, values } = turnsQuery(filter);
     return this.#translated(() => {
-      const rows = this.#statement(sql).all(...values, limit);
+      const rows = this.#statement(sql).all(...values);
       if (rows.length === 0 && caller !== undefined && keyIndex !== undefined)
         this.#refuseLost(digestOfKey(caller, keyIndex));
       const isOfAny = open === undefined && exceptOwner === undefined && sessionIndex === undefined;
