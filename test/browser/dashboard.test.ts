@@ -68,9 +68,9 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("opens by a one-time link that leaves no secret in the address, and closes by signing out", async () => {
     const { page, world } = await open();
     expect(page.url()).toBe(`${world.url}/`);
-    await page.getByRole("article", { name: "Limits of Windsurf", exact: true }).waitFor();
+    await page.getByRole("article", { name: "Limits of Devin Desktop (Windsurf)", exact: true }).waitFor();
     await page.reload();
-    await page.getByRole("article", { name: "Limits of Windsurf", exact: true }).waitFor();
+    await page.getByRole("article", { name: "Limits of Devin Desktop (Windsurf)", exact: true }).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("millrace dashboard").waitFor();
   });
@@ -225,9 +225,9 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("says at once, and on every view of the plan, that the log cannot be written", async () => {
     const degradedBy = new MillraceError("degraded", "The disk is full.", { hint: "Free some space." });
     const { page } = await open({ degradedBy });
-    const alert = page.getByRole("alert").filter({ hasText: "Degraded" });
+    const alert = page.getByRole("alert").filter({ hasText: "The log cannot be written." });
     await alert.waitFor();
-    expect(await alert.innerText()).toContain("The disk is full. Free some space.");
+    expect(await alert.innerText()).toMatch(/The disk is full\..*Free some space\./);
     await picture(page, "degraded");
   });
 
@@ -236,8 +236,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const ides = page.locator("section[aria-labelledby=ides]");
     await ides.getByText("metered only").waitFor();
     expect(await ides.locator(".rows li").allInnerTexts()).toEqual([
-      expect.stringMatching(/^Windsurf\s+2\.3\.15, process 4711\s+ready$/),
-      expect.stringMatching(/^Windsurf Next\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
+      expect.stringMatching(/^Devin Desktop \(Windsurf\)\s+2\.3\.15, process 4711\s+ready$/),
+      expect.stringMatching(/^Devin Desktop Next \(Windsurf Next\)\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
       expect.stringMatching(/^Antigravity\s+1\.14\.2, process 4713\s+metered only$/),
     ]);
     expect(await ides.locator(".findings .warning").innerText()).toContain("please report it");
@@ -293,14 +293,39 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await page.getByText("No turn has gone through here yet").count()).toBe(0);
   });
 
-  it("draws use over time, and says in words where each line stands", async () => {
+  it("draws the whole period that was asked for, says each value by keyboard, and agrees with the cards", async () => {
     const { page } = await open();
-    await page.locator(".chart canvas").waitFor();
-    const legend = page.locator(".legend li");
-    expect(await legend.allInnerTexts()).toEqual([
-      expect.stringMatching(/^Windsurf, Daily quota \d+ % used on /),
-      expect.stringMatching(/^Windsurf, Weekly quota 6\d % used on /),
-    ]);
+    const chart = page.getByRole("slider", { name: "Time on the chart" });
+    await chart.waitFor();
+    // The last reading of the history says 60 %; what was read just now, and the card, say 61.
+    await expect.poll(() => chart.getAttribute("aria-valuetext")).toContain("Weekly quota 61 % used");
+    expect(await page.locator(".legend li").allInnerTexts()).toContain(
+      "Devin Desktop (Windsurf), Daily quota 38 % used",
+    );
+    await chart.press("Home");
+    const first = (await chart.getAttribute("aria-valuetext")) ?? "";
+    expect(first).toContain("Weekly quota 0 % used");
+    expect(await page.locator(".at-time").innerText()).toBe(first.split(": ")[0]);
+    await chart.press("ArrowRight");
+    expect(await chart.getAttribute("aria-valuetext")).toContain("Weekly quota 1 % used");
+    await chart.hover({ position: { x: 100, y: 60 } });
+    expect(await page.locator(".at-time").innerText()).not.toBe("Now");
+    await page.getByRole("group", { name: "Period of the chart" }).getByRole("button", { name: "24 h" }).click();
+    await page.mouse.move(0, 0);
+    await expect.poll(() => page.locator(".at-time").innerText()).toBe("Now");
+    await picture(page, "chart-24h");
+  });
+
+  it("keeps the colours that were chosen", async () => {
+    const { page } = await open();
+    const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+    const light = await background();
+    await page.getByRole("button", { name: "Dark" }).click();
+    expect(await background()).not.toBe(light);
+    const dark = await background();
+    await page.reload();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await background()).toBe(dark);
   });
 
   it("tells a first-run user without an IDE what to do next, instead of empty charts", async () => {
@@ -366,13 +391,42 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await page.getByRole("meter").count()).toBeGreaterThan(0);
   });
 
-  it("says so when the gateway goes away", async () => {
-    const { page, world } = await open({}, { mayComplain: /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|network/i });
-    await page.getByText("live", { exact: true }).waitFor();
-    await world.close();
-    await page.getByText("connection lost, trying again").waitFor();
-    await page.getByRole("button", { name: "Read again" }).click();
-    await page.getByText("The gateway does not answer.").waitFor();
+  it("says in one banner that the gateway is away, stands still meanwhile, and leaves nothing of it afterwards", async () => {
+    const { page, world } = await open({}, { mayComplain: /ERR_|network/i });
+    world.ask("Hi");
+    const row = page.locator("li[data-turn]");
+    await row.getByText("waiting").waitFor();
+    await world.stop();
+    const banner = page.getByRole("alert").filter({ hasText: "The gateway does not answer." });
+    await banner.waitFor();
+    expect(await banner.innerText()).toMatch(/Since .*\d\d:\d\d.*millrace serve/);
+    await page.locator("main.stale").waitFor();
+    const standing = await row.locator(".figures").innerText();
+    // Nothing fresh can come: each attempt to read fails, and is one more chance for a clock to go on.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const failed = page.waitForEvent("requestfailed");
+      await page.getByRole("button", { name: "Read again" }).click();
+      await failed;
+    }
+    await page.waitForFunction((since) => Date.now() > since + 2000, Date.now());
+    expect(await row.locator(".figures").innerText()).toBe(standing);
+    expect(await page.getByText("does not answer").count()).toBe(1);
     expect(await page.getByRole("meter", { name: "Weekly quota" }).count()).toBe(1);
+    await picture(page, "gateway-away");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await world.start();
+    await expect.poll(() => page.getByText("does not answer").count()).toBe(0);
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await page.locator("main.stale, .failure").count()).toBe(0);
+  });
+
+  it("says at the top that no IDE can be used, and no longer once one can", async () => {
+    const { page, world } = await open({ plan: "none" });
+    const banner = page.getByRole("alert").filter({ hasText: "No IDE can be used." });
+    await banner.waitFor();
+    expect(await banner.innerText()).toContain("Start Windsurf and open a folder.");
+    expect((await banner.boundingBox())?.y).toBeLessThan(120);
+    world.findIdes();
+    await banner.waitFor({ state: "detached" });
   });
 });

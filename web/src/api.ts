@@ -1,4 +1,5 @@
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
 /** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. Null: not known. */
 export interface LiveTurn {
@@ -114,10 +115,21 @@ export class ApiError extends Error {
   }
 }
 
-/** JSON from the gateway. Throws `SignedOut`, `ApiError`, or a network failure as `ApiError`. */
+/** Nothing answered: the banner says so for the whole page. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+}
+
+/** JSON from the gateway. Throws `SignedOut`, `ApiError` or `Unreachable`. */
 async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   const response = await send(path, init);
-  return (await response.json()) as T; // the gateway that served this page answers in its own form
+  try {
+    return (await response.json()) as T; // the gateway that served this page answers in its own form
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error;
+    noteSilence(); // it went away in the middle
+    throw new Unreachable("The gateway broke off.");
+  }
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
@@ -126,8 +138,10 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store" });
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
-    throw new ApiError("The gateway does not answer.", "Start it again with `millrace serve`.");
+    noteSilence();
+    throw new Unreachable("The gateway does not answer.");
   }
+  noteAnswer();
   if (response.status === 401) throw new SignedOut();
   if (!response.ok) throw await errorOf(response);
   return response;

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import { api, type Health } from "./api.ts";
+import { api } from "./api.ts";
+import type { PageHealth } from "./health-banner.tsx";
 import { IdesFound } from "./ides-found.tsx";
 import { LimitsSection } from "./limits-section.tsx";
 import { useLiveTurns } from "./live-turns.ts";
-import { Prose } from "./parts.tsx";
 import { SpendSection } from "./spend-section.tsx";
 import { EndedTurns, RunningTurns } from "./turns-section.tsx";
 import { useData } from "./use-data.ts";
@@ -12,20 +12,9 @@ import { UseOverTime } from "./use-over-time.tsx";
 /** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
 const rereadMs = 11_000;
 
-/** The log cannot be written: said first, for all else on the page looks as ever. */
-function Degraded({ store }: { readonly store: NonNullable<Health["store"]> }) {
-  return (
-    <div class="failure" role="alert">
-      <strong>Degraded: answers flow, but cannot be resumed after a restart.</strong>{" "}
-      <Prose text={[store.why, store.hint].filter((part) => part !== null).join(" ")} />
-    </div>
-  );
-}
-
 /** What is left, what runs, and who spent it. */
-export function Overview() {
+export function Overview({ health, ides }: PageHealth) {
   const limits = useData("limits", api.limits, 60_000);
-  const health = useData("health", api.health, 15_000);
   const spendRound = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   const spendReload = useRef<() => void>(() => {});
@@ -48,7 +37,6 @@ export function Overview() {
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      {health.data?.store?.degraded === true && <Degraded store={health.data.store} />}
       <LimitsSection limits={limits} />
       <RunningTurns
         turns={turns.filter((turn) => turn.status === "running")}
@@ -56,9 +44,9 @@ export function Overview() {
         isFirstRun={isFirstRun}
       />
       {!isFirstRun && <SpendSection reloadRef={spendReload} />}
-      <UseOverTime hasLimits={limits.data === undefined || limits.data.data.length > 0} />
+      <UseOverTime limits={limits.data} />
       {hasTurns && <EndedTurns turns={turns.filter((turn) => turn.status === "ended").slice(0, 20)} />}
-      <IdesFound health={health} />
+      <IdesFound ides={ides} version={health.data?.version} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, api, type Resumption, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
+import { onLinkChange, silentSince } from "./gateway-link.ts";
 import { Failure, Loading } from "./parts.tsx";
 import { answerOf, rowsOf } from "./turn-rows.ts";
 import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
@@ -172,6 +173,8 @@ const nothing: Timeline = { entries: [], resumptions: [], error: undefined };
 /** Follows the turn to its end. Entries that come together are shown together: an old turn may have thousands. */
 function useTimeline(id: string, onEnd: () => void): Timeline {
   const [timeline, setTimeline] = useState(nothing);
+  const [round, setRound] = useState(0);
+  useEffect(() => onLinkChange(() => silentSince() === undefined && setRound((count) => count + 1)), []);
   useEffect(() => {
     const stop = new AbortController();
     const follow = async () => {
@@ -186,10 +189,11 @@ function useTimeline(id: string, onEnd: () => void): Timeline {
       }
       onEnd();
     };
+    setTimeline(nothing);
     follow().catch((failure: unknown) => {
       if (!stop.signal.aborted) setTimeline((before) => ({ ...before, error: report(failure) }));
     });
     return () => stop.abort();
-  }, [id, onEnd]);
+  }, [id, onEnd, round]);
   return timeline;
 }

@@ -18,8 +18,7 @@ export function RunningTurns(props: {
       {!props.isFirstRun && props.turns.length === 0 && <p class="card muted">No turn runs now.</p>}
       {props.turns.some(({ degraded }) => degraded) && (
         <p class="card" role="status">
-          The log cannot be written now: answers flow, but those marked “in memory” do not survive a restart of the
-          gateway. `millrace doctor` says why.
+          Turns marked “in memory” do not survive a restart of the gateway.
         </p>
       )}
       {props.turns.length > 0 && (
