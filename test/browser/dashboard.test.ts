@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -111,7 +111,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     });
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await page.getByRole("heading", { name: "Latest turns" }).waitFor();
-    await page.getByText("1,719 in, 25 out").waitFor();
+    await page.locator("table.turns td").getByText("1,719").waitFor();
     await page.getByText("No turn runs now.").waitFor();
     const spent = page.locator("section[aria-labelledby=spend] tbody tr");
     await spent.waitFor();
@@ -122,7 +122,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page, world } = await open();
     world.ask("Count to a million.");
     await page.getByRole("button", { name: "Cancel test-model" }).click();
-    await page.getByText("cancelled: client").waitFor();
+    await page.getByText("cancelled: by the client").waitFor();
     expect((await world.turns.turns.list({ limit: 1 }))[0]).toMatchObject({ outcome: "cancelled" });
   });
 
@@ -139,7 +139,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
-    await page.getByText("nobody came back to it").waitFor();
+    await page.getByText("Nobody resumed this turn.").waitFor();
     await page.getByText("millrace serve --dashboard-text").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
@@ -162,7 +162,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await expect
       .poll(() => rows.allInnerTexts())
       .toContainEqual(expect.stringMatching(/joined\s+codex\/0.9, with the same idempotency key, from the start/));
-    await page.getByText("one return to it").waitFor();
+    await page.getByText("Resumed once.").waitFor();
     world.turns.backend.last.text("beneath the wheel.");
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await rows.filter({ hasText: "finished" }).waitFor();
@@ -176,7 +176,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page, world } = await open({ pastTurns: 0, dashboardText: true });
     await world.askSealed("secret question");
     const row = page.locator("li[data-turn]");
-    await row.getByText("sealed by its client").waitFor();
+    await row.getByText("only its client can read it").waitFor();
     await row.getByText("millrace-chat").waitFor();
     world.turns.backend.last.text("secret answer");
     await row.getByText("~4 tokens").waitFor();
@@ -195,14 +195,14 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const facts = page.locator("dl.facts");
     await facts.getByText("17 in, 4 out").waitFor();
     await facts.getByText("13 characters").waitFor();
-    await page.getByText("prompt and answer can be read there, and nowhere else").waitFor();
+    await page.getByText("Only that client can read the prompt and the answer.").waitFor();
     expect(await facts.getByText("unknown").count()).toBe(0);
     await picture(page, "turn-sealed");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "← Overview" }).click();
-    const ended = page.locator("section[aria-labelledby=ended] li");
-    await ended.getByText("sealed by its client").waitFor();
-    await ended.getByText("17 in, 4 out").waitFor();
+    const ended = page.locator("table.turns tbody tr");
+    await ended.getByText("millrace-chat").waitFor();
+    await ended.locator(".of-tokens_in").getByText("17").waitFor();
     await picture(page, "sealed-list");
     expect(await page.content()).not.toContain("secret");
   });
@@ -275,10 +275,15 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const table = page.locator("section[aria-labelledby=spend] table");
     await table.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
     await page.getByText("~ is estimated in part").waitFor();
-    await page.getByRole("button", { name: "Project" }).click();
+    await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
     await table.getByRole("rowheader", { name: "engine" }).waitFor();
     await table.getByRole("rowheader", { name: "not told" }).waitFor();
-    expect(await page.getByRole("button", { name: "Project" }).getAttribute("aria-pressed")).toBe("true");
+    expect(
+      await page
+        .getByRole("group", { name: "Group by" })
+        .getByRole("button", { name: "Project" })
+        .getAttribute("aria-pressed"),
+    ).toBe("true");
     await page.getByRole("button", { name: "Day", exact: true }).click();
     await table
       .getByRole("rowheader", { name: /^\d{4}-\d\d-\d\d$/ })
@@ -288,7 +293,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
 
   it("knows a user whose turns the log has forgotten from one who never had any", async () => {
     const { page } = await open({ plan: "none" });
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
     await page.getByText("No turn runs now.").waitFor();
     expect(await page.getByText("No turn has gone through here yet").count()).toBe(0);
   });
@@ -314,6 +320,61 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.mouse.move(0, 0);
     await expect.poll(() => page.locator(".at-time").innerText()).toBe("Now");
     await picture(page, "chart-24h");
+  });
+
+  it("shows all ended turns in a table that sorts, filters, searches and pages, with failures set apart", async () => {
+    const { page } = await open({ pastTurns: 300, everyMs: 60_000 });
+    const rows = page.locator("table.turns tbody tr");
+    const pages = page.getByRole("navigation", { name: "Pages of turns" });
+    await pages.getByText("1–25 of 300").waitFor();
+    await pages.getByRole("button", { name: "Last" }).click();
+    await pages.getByText("276–300 of 300").waitFor();
+    await page.getByRole("button", { name: "Tokens in" }).click();
+    await page.locator("th[aria-sort=descending]", { hasText: "Tokens in" }).waitFor();
+    await expect.poll(() => rows.first().locator(".of-tokens_in").innerText()).toBe("10,969");
+    await page.getByLabel("Status").selectOption("failed");
+    await pages.getByText("1–25 of 28").waitFor();
+    expect(await rows.first().getAttribute("class")).toBe("failed");
+    await page.getByLabel("Client", { exact: true }).selectOption("codex");
+    await expect.poll(() => rows.count()).toBe(9);
+    await page.getByLabel("Client", { exact: true }).selectOption("");
+    await page.getByLabel("Search turns").fill("past_11");
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await rows.first().locator(".of-time").getAttribute("title")).toMatch(/\d{4}/);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as CSV" }).click();
+    const saved = readFileSync(await (await saving).path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(saved.map((line) => line.split(",")[0])).toEqual(["id", "turn_past_110", "turn_past_11"]);
+    await page.getByLabel("Search turns").fill("no such turn");
+    await page.getByText("No turn of the last 30 days matches.").waitFor();
+  });
+
+  it("sums up today in tiles", async () => {
+    const { page, world } = await open({ pastTurns: 0 });
+    await page.getByText("No turn has gone through here yet").waitFor();
+    world.ask("Hi");
+    await page.locator("li[data-turn]").getByText("waiting").waitFor();
+    world.turns.backend.last.text("Hello");
+    world.turns.backend.last.finish("Hello");
+    const tile = (name: string) => page.locator(".tiles div", { hasText: name }).locator("dd");
+    await expect.poll(() => tile("Turns today").innerText()).toBe("1");
+    expect(await tile("Failed").innerText()).toBe("0 %");
+    expect(await tile("First token, median").innerText()).toMatch(/^[\d.]+ m?s$/);
+  });
+
+  it("keeps a turn within 56 px and its names whole on a phone", async () => {
+    const { page } = await open({}, { viewport: { width: 375, height: 800 } });
+    const rows = page.locator("table.turns tbody tr");
+    await rows.first().waitFor();
+    for (const row of (await rows.all()).slice(0, 5)) {
+      expect((await row.boundingBox())?.height).toBeLessThanOrEqual(56);
+      expect((await row.locator(".of-model").boundingBox())?.height).toBeLessThan(30);
+    }
+    expect(await hasNoSideScroll(page)).toBe(true);
+    await picture(page, "phone-375");
   });
 
   it("keeps the colours that were chosen", async () => {
@@ -347,7 +408,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("Hi");
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
     await page.locator(".chart canvas").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
     await page.getByText("0.0.0-test").waitFor();
     await picture(page, colorScheme);
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -358,7 +420,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name");
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
     await page.locator(".chart canvas").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
     await picture(page, `phone-${width}`);
     expect(await hasNoSideScroll(page)).toBe(true);
   });
@@ -376,7 +439,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       )) === name;
     for (let tabs = 0; tabs < 30 && !(await isFocused("Cancel test-model")); tabs++) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await page.getByText("cancelled: client").waitFor();
+    await page.getByText("cancelled: by the client").waitFor();
   });
 
   it("asks to sign in when the session is over, and opens again by a new link", async () => {

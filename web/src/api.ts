@@ -1,4 +1,5 @@
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+import type { TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
 /** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. Null: not known. */
@@ -156,7 +157,12 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export type Dimension = UsageEnvelope["by"];
 
+/** The query of `GET /v1/usage/turns`; an empty value asks for all. */
+export type TurnsAsked = Readonly<Record<string, string>>;
+
 export const api = {
+  turnPage: (asked: TurnsAsked, signal: AbortSignal) =>
+    ask<TurnPageEnvelope>(`/v1/usage/turns?${new URLSearchParams(asked).toString()}`, { signal }),
   limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
   limitsHistory: (since: string, signal: AbortSignal) =>
     ask<LimitsHistory>(`/v1/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),

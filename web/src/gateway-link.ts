@@ -7,7 +7,7 @@ const listeners = new Set<() => void>();
 function tell(sinceMs: number | undefined): void {
   if (silentSinceMs === sinceMs) return;
   silentSinceMs = sinceMs;
-  for (const listener of [...listeners]) listener();
+  for (const listener of listeners) listener();
 }
 
 /** Every request tells here whether it got an answer: the first silence counts, and any answer ends it. */

@@ -5,7 +5,9 @@ import { IdesFound } from "./ides-found.tsx";
 import { LimitsSection } from "./limits-section.tsx";
 import { useLiveTurns } from "./live-turns.ts";
 import { SpendSection } from "./spend-section.tsx";
-import { EndedTurns, RunningTurns } from "./turns-section.tsx";
+import { Tiles } from "./tiles.tsx";
+import { RunningTurns } from "./turns-section.tsx";
+import { TurnsTable } from "./turns-table.tsx";
 import { useData } from "./use-data.ts";
 import { UseOverTime } from "./use-over-time.tsx";
 
@@ -15,19 +17,29 @@ const rereadMs = 11_000;
 /** What is left, what runs, and who spent it. */
 export function Overview({ health, ides }: PageHealth) {
   const limits = useData("limits", api.limits, 60_000);
-  const spendRound = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const soon = useRef<ReturnType<typeof setTimeout>>(undefined);
   const spendReload = useRef<() => void>(() => {});
+  const tableReload = useRef<() => void>(() => {});
+  const tilesReload = useRef<() => void>(() => {});
   const onEnd = useCallback(() => {
-    spendRound.current++;
-    spendReload.current();
+    const reread = () => {
+      for (const reload of [spendReload, tableReload, tilesReload]) reload.current();
+    };
+    reread();
     clearTimeout(timer.current);
+    clearTimeout(soon.current);
+    // The history takes a turn in a moment after its end.
+    soon.current = setTimeout(reread, 1500);
     timer.current = setTimeout(limits.reload, rereadMs);
   }, [limits.reload]);
   const live = useLiveTurns(onEnd);
   useEffect(() => {
     document.title = "Millrace";
-    return () => clearTimeout(timer.current);
+    return () => {
+      clearTimeout(timer.current);
+      clearTimeout(soon.current);
+    };
   }, []);
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
   const hasTurns = turns.length > 0;
@@ -37,15 +49,16 @@ export function Overview({ health, ides }: PageHealth) {
   return (
     <>
       <h1 class="hidden">Overview</h1>
+      {!isFirstRun && <Tiles reloadRef={tilesReload} />}
       <LimitsSection limits={limits} />
       <RunningTurns
         turns={turns.filter((turn) => turn.status === "running")}
         connection={live.connection}
         isFirstRun={isFirstRun}
       />
+      {!isFirstRun && <TurnsTable reloadRef={tableReload} />}
       {!isFirstRun && <SpendSection reloadRef={spendReload} />}
       <UseOverTime limits={limits.data} />
-      {hasTurns && <EndedTurns turns={turns.filter((turn) => turn.status === "ended").slice(0, 20)} />}
       <IdesFound ides={ides} version={health.data?.version} />
     </>
   );

@@ -95,10 +95,10 @@ function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly timeli
         <h2 id="events">Events</h2>
         <span class="muted small">
           {turn.resumptions === null
-            ? "who came back is not kept: the usage history cannot be used"
+            ? "Who resumed it is unknown: the usage history cannot be read."
             : returns === 0
-              ? "nobody came back to it"
-              : `${returns === 1 ? "one return" : `${returns} returns`} to it`}
+              ? "Nobody resumed this turn."
+              : `Resumed ${returns === 1 ? "once" : `${returns} times`}.`}
         </span>
       </div>
       {timeline.error !== undefined && <Failure error={timeline.error} />}
@@ -132,8 +132,7 @@ function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries:
       </div>
       {turn.sealed ? (
         <p class="card muted">
-          Its client sealed this turn with a key of its own: prompt and answer can be read there, and nowhere else. What
-          the gateway keeps of it stands above.
+          The client encrypted this turn with its own key. Only that client can read the prompt and the answer.
         </p>
       ) : !turn.shows_text ? (
         <p class="card muted">
