@@ -18,7 +18,7 @@ import type { GatewayMetrics } from "./metrics/metrics.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  "limits" | "usage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
+  "limits" | "usage" | "turnPage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
 >;
 
 /** What the dashboard subscribes to. */

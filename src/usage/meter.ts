@@ -7,11 +7,13 @@ import type { FinishedTurn } from "./history/finished-turn.ts";
 import type { SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";
 import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
+import type { TurnPageQuery } from "./history/turn-page-query.ts";
 import type { Limits, ReadingError } from "./known-limits.ts";
 import type { UsageLifecycle } from "./lifecycle.ts";
 import type { LimitsSnapshot } from "./limits.ts";
 import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
+import type { TurnPage } from "./turn-page-envelope.ts";
 import { ideOrder, type UsageReport, usageReport } from "./usage-report.ts";
 
 export type { Limits, Reading, ReadingError } from "./known-limits.ts";
@@ -63,6 +65,8 @@ export interface Meter {
   usage(query: SpendQuery): UsageReport;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
   readings(sinceMs: number, untilMs: number): readonly LimitsSnapshot[];
+  /** A page of ended turns, what all of them sum up to, and what their models were called. Throws as `usage`. */
+  turnPage(query: TurnPageQuery): TurnPage;
   readonly history: UsageHistory;
   /** Reads in the background until the signal aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
@@ -202,6 +206,12 @@ export function openMeter(options: MeterOptions): Meter {
     toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
     usage: (query) => usageReport(history, query),
+    turnPage: (query) => ({
+      query,
+      rows: query.limit === 0 ? [] : history.turnPage(query),
+      totals: query.sums ? history.turnTotals(query) : undefined,
+      names: history.modelNames(query.untilMs),
+    }),
     async run(signal) {
       while (!signal.aborted) {
         const nowMs = clock.now();

@@ -39,6 +39,7 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /v1/limits/{ide}": { target: "/v1/limits/none", status: 404 },
   "GET /v1/usage": { status: 200 },
   "GET /v1/usage/tools": { status: 200 },
+  "GET /v1/usage/turns": { target: "/v1/usage/turns?search=a&sort=status&order=asc&offset=0&limit=10", status: 200 },
   "GET /metrics": { status: 200 },
   "GET /health": { status: 200 },
   "GET /api/hello": { status: 200 },

@@ -104,6 +104,12 @@ export interface DashboardWorld {
   link(): Promise<string>;
   /** The gateway's process ends, and another one begins on the same port, over the same log. */
   restart(): Promise<void>;
+  /** The gateway's process ends. */
+  stop(): Promise<void>;
+  /** A gateway begins on the same port, over the same log. */
+  start(): Promise<void>;
+  /** From now on an IDE can be used. */
+  findIdes(): void;
   close(): Promise<void>;
 }
 
@@ -162,6 +168,7 @@ export async function dashboardWorld(options: {
   const recorder = openUsageRecorder({ turns: turns.turns, meter, events });
   events.on("turn_started", ({ turnId }) => recorder.watch(turnId));
   let sessions: readonly KeptSession[] = [];
+  let hasIdes = options.plan === "full";
   const open = () =>
     openGateway({
       turns: turns.turns,
@@ -186,10 +193,14 @@ export async function dashboardWorld(options: {
         why: options.degradedBy?.message ?? null,
         hint: options.degradedBy?.hint ?? null,
       }),
-      ides: () => Promise.resolve(options.plan === "full" ? someIdes(now) : noIdes(now)),
+      ides: () => Promise.resolve(hasIdes ? someIdes(now) : noIdes(now)),
     });
   let listening = await open().listen({ host: "127.0.0.1", port: 0 });
   const { url, port } = listening;
+  const stop = () => listening.close();
+  const start = async () => {
+    listening = await open().listen({ host: "127.0.0.1", port });
+  };
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const leaving = new AbortController();
   let closing: Promise<void> | undefined;
@@ -197,8 +208,13 @@ export async function dashboardWorld(options: {
     url,
     turns,
     async restart() {
-      await listening.close();
-      listening = await open().listen({ host: "127.0.0.1", port });
+      await stop();
+      await start();
+    },
+    stop,
+    start,
+    findIdes() {
+      hasIdes = true;
     },
     ask(text, project, more) {
       const body = JSON.stringify({ model: "test-model", messages: [{ role: "user", content: text }] });

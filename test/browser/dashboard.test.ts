@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -68,9 +68,9 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("opens by a one-time link that leaves no secret in the address, and closes by signing out", async () => {
     const { page, world } = await open();
     expect(page.url()).toBe(`${world.url}/`);
-    await page.getByRole("article", { name: "Limits of Windsurf", exact: true }).waitFor();
+    await page.getByRole("article", { name: "Limits of Devin Desktop (Windsurf)", exact: true }).waitFor();
     await page.reload();
-    await page.getByRole("article", { name: "Limits of Windsurf", exact: true }).waitFor();
+    await page.getByRole("article", { name: "Limits of Devin Desktop (Windsurf)", exact: true }).waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("millrace dashboard").waitFor();
   });
@@ -111,7 +111,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     });
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await page.getByRole("heading", { name: "Latest turns" }).waitFor();
-    await page.getByText("1,719 in, 25 out").waitFor();
+    await page.locator("table.turns td").getByText("1,719").waitFor();
     await page.getByText("No turn runs now.").waitFor();
     const spent = page.locator("section[aria-labelledby=spend] tbody tr");
     await spent.waitFor();
@@ -122,7 +122,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page, world } = await open();
     world.ask("Count to a million.");
     await page.getByRole("button", { name: "Cancel test-model" }).click();
-    await page.getByText("cancelled: client").waitFor();
+    await page.getByText("cancelled: by the client").waitFor();
     expect((await world.turns.turns.list({ limit: 1 }))[0]).toMatchObject({ outcome: "cancelled" });
   });
 
@@ -139,7 +139,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
-    await page.getByText("nobody came back to it").waitFor();
+    await page.getByText("Nobody resumed this turn.").waitFor();
     await page.getByText("millrace serve --dashboard-text").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
@@ -162,7 +162,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await expect
       .poll(() => rows.allInnerTexts())
       .toContainEqual(expect.stringMatching(/joined\s+codex\/0.9, with the same idempotency key, from the start/));
-    await page.getByText("one return to it").waitFor();
+    await page.getByText("Resumed once.").waitFor();
     world.turns.backend.last.text("beneath the wheel.");
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await rows.filter({ hasText: "finished" }).waitFor();
@@ -176,7 +176,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page, world } = await open({ pastTurns: 0, dashboardText: true });
     await world.askSealed("secret question");
     const row = page.locator("li[data-turn]");
-    await row.getByText("sealed by its client").waitFor();
+    await row.getByText("only its client can read it").waitFor();
     await row.getByText("millrace-chat").waitFor();
     world.turns.backend.last.text("secret answer");
     await row.getByText("~4 tokens").waitFor();
@@ -195,14 +195,14 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const facts = page.locator("dl.facts");
     await facts.getByText("17 in, 4 out").waitFor();
     await facts.getByText("13 characters").waitFor();
-    await page.getByText("prompt and answer can be read there, and nowhere else").waitFor();
+    await page.getByText("Only that client can read the prompt and the answer.").waitFor();
     expect(await facts.getByText("unknown").count()).toBe(0);
     await picture(page, "turn-sealed");
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.getByRole("link", { name: "← Overview" }).click();
-    const ended = page.locator("section[aria-labelledby=ended] li");
-    await ended.getByText("sealed by its client").waitFor();
-    await ended.getByText("17 in, 4 out").waitFor();
+    const ended = page.locator("table.turns tbody tr");
+    await ended.getByText("millrace-chat").waitFor();
+    await ended.locator(".of-tokens_in").getByText("17").waitFor();
     await picture(page, "sealed-list");
     expect(await page.content()).not.toContain("secret");
   });
@@ -225,9 +225,9 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("says at once, and on every view of the plan, that the log cannot be written", async () => {
     const degradedBy = new MillraceError("degraded", "The disk is full.", { hint: "Free some space." });
     const { page } = await open({ degradedBy });
-    const alert = page.getByRole("alert").filter({ hasText: "Degraded" });
+    const alert = page.getByRole("alert").filter({ hasText: "The log cannot be written." });
     await alert.waitFor();
-    expect(await alert.innerText()).toContain("The disk is full. Free some space.");
+    expect(await alert.innerText()).toMatch(/The disk is full\..*Free some space\./);
     await picture(page, "degraded");
   });
 
@@ -236,8 +236,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const ides = page.locator("section[aria-labelledby=ides]");
     await ides.getByText("metered only").waitFor();
     expect(await ides.locator(".rows li").allInnerTexts()).toEqual([
-      expect.stringMatching(/^Windsurf\s+2\.3\.15, process 4711\s+ready$/),
-      expect.stringMatching(/^Windsurf Next\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
+      expect.stringMatching(/^Devin Desktop \(Windsurf\)\s+2\.3\.15, process 4711\s+ready$/),
+      expect.stringMatching(/^Devin Desktop Next \(Windsurf Next\)\s+2\.4\.0\+next\.1, process 4712\s+not signed in$/),
       expect.stringMatching(/^Antigravity\s+1\.14\.2, process 4713\s+metered only$/),
     ]);
     expect(await ides.locator(".findings .warning").innerText()).toContain("please report it");
@@ -275,10 +275,15 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const table = page.locator("section[aria-labelledby=spend] table");
     await table.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
     await page.getByText("~ is estimated in part").waitFor();
-    await page.getByRole("button", { name: "Project" }).click();
+    await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
     await table.getByRole("rowheader", { name: "engine" }).waitFor();
     await table.getByRole("rowheader", { name: "not told" }).waitFor();
-    expect(await page.getByRole("button", { name: "Project" }).getAttribute("aria-pressed")).toBe("true");
+    expect(
+      await page
+        .getByRole("group", { name: "Group by" })
+        .getByRole("button", { name: "Project" })
+        .getAttribute("aria-pressed"),
+    ).toBe("true");
     await page.getByRole("button", { name: "Day", exact: true }).click();
     await table
       .getByRole("rowheader", { name: /^\d{4}-\d\d-\d\d$/ })
@@ -288,19 +293,100 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
 
   it("knows a user whose turns the log has forgotten from one who never had any", async () => {
     const { page } = await open({ plan: "none" });
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
     await page.getByText("No turn runs now.").waitFor();
     expect(await page.getByText("No turn has gone through here yet").count()).toBe(0);
   });
 
-  it("draws use over time, and says in words where each line stands", async () => {
+  it("draws the whole period that was asked for, says each value by keyboard, and agrees with the cards", async () => {
     const { page } = await open();
-    await page.locator(".chart canvas").waitFor();
-    const legend = page.locator(".legend li");
-    expect(await legend.allInnerTexts()).toEqual([
-      expect.stringMatching(/^Windsurf, Daily quota \d+ % used on /),
-      expect.stringMatching(/^Windsurf, Weekly quota 6\d % used on /),
-    ]);
+    const chart = page.getByRole("slider", { name: "Time on the chart" });
+    await chart.waitFor();
+    // The last reading of the history says 60 %; what was read just now, and the card, say 61.
+    await expect.poll(() => chart.getAttribute("aria-valuetext")).toContain("Weekly quota 61 % used");
+    expect(await page.locator(".legend li").allInnerTexts()).toContain(
+      "Devin Desktop (Windsurf), Daily quota 38 % used",
+    );
+    await chart.press("Home");
+    const first = (await chart.getAttribute("aria-valuetext")) ?? "";
+    expect(first).toContain("Weekly quota 0 % used");
+    expect(await page.locator(".at-time").innerText()).toBe(first.split(": ")[0]);
+    await chart.press("ArrowRight");
+    expect(await chart.getAttribute("aria-valuetext")).toContain("Weekly quota 1 % used");
+    await chart.hover({ position: { x: 100, y: 60 } });
+    expect(await page.locator(".at-time").innerText()).not.toBe("Now");
+    await page.getByRole("group", { name: "Period of the chart" }).getByRole("button", { name: "24 h" }).click();
+    await page.mouse.move(0, 0);
+    await expect.poll(() => page.locator(".at-time").innerText()).toBe("Now");
+    await picture(page, "chart-24h");
+  });
+
+  it("shows all ended turns in a table that sorts, filters, searches and pages, with failures set apart", async () => {
+    const { page } = await open({ pastTurns: 300, everyMs: 60_000 });
+    const rows = page.locator("table.turns tbody tr");
+    const pages = page.getByRole("navigation", { name: "Pages of turns" });
+    await pages.getByText("1–25 of 300").waitFor();
+    await pages.getByRole("button", { name: "Last" }).click();
+    await pages.getByText("276–300 of 300").waitFor();
+    await page.getByRole("button", { name: "Tokens in" }).click();
+    await page.locator("th[aria-sort=descending]", { hasText: "Tokens in" }).waitFor();
+    await expect.poll(() => rows.first().locator(".of-tokens_in").innerText()).toBe("10,969");
+    await page.getByLabel("Status").selectOption("failed");
+    await pages.getByText("1–25 of 28").waitFor();
+    expect(await rows.first().getAttribute("class")).toBe("failed");
+    await page.getByLabel("Client", { exact: true }).selectOption("codex");
+    await expect.poll(() => rows.count()).toBe(9);
+    await page.getByLabel("Client", { exact: true }).selectOption("");
+    await page.getByLabel("Search turns").fill("past_11");
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await rows.first().locator(".of-time").getAttribute("title")).toMatch(/\d{4}/);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save as CSV" }).click();
+    const saved = readFileSync(await (await saving).path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    expect(saved.map((line) => line.split(",")[0])).toEqual(["id", "turn_past_110", "turn_past_11"]);
+    await page.getByLabel("Search turns").fill("no such turn");
+    await page.getByText("No turn of the last 30 days matches.").waitFor();
+  });
+
+  it("sums up today in tiles", async () => {
+    const { page, world } = await open({ pastTurns: 0 });
+    await page.getByText("No turn has gone through here yet").waitFor();
+    world.ask("Hi");
+    await page.locator("li[data-turn]").getByText("waiting").waitFor();
+    world.turns.backend.last.text("Hello");
+    world.turns.backend.last.finish("Hello");
+    const tile = (name: string) => page.locator(".tiles div", { hasText: name }).locator("dd");
+    await expect.poll(() => tile("Turns today").innerText()).toBe("1");
+    expect(await tile("Failed").innerText()).toBe("0 %");
+    expect(await tile("First token, median").innerText()).toMatch(/^[\d.]+ m?s$/);
+  });
+
+  it("keeps a turn within 56 px and its names whole on a phone", async () => {
+    const { page } = await open({}, { viewport: { width: 375, height: 800 } });
+    const rows = page.locator("table.turns tbody tr");
+    await rows.first().waitFor();
+    for (const row of (await rows.all()).slice(0, 5)) {
+      expect((await row.boundingBox())?.height).toBeLessThanOrEqual(56);
+      expect((await row.locator(".of-model").boundingBox())?.height).toBeLessThan(30);
+    }
+    expect(await hasNoSideScroll(page)).toBe(true);
+    await picture(page, "phone-375");
+  });
+
+  it("keeps the colours that were chosen", async () => {
+    const { page } = await open();
+    const background = () => page.evaluate("getComputedStyle(document.body).backgroundColor");
+    const light = await background();
+    await page.getByRole("button", { name: "Dark" }).click();
+    expect(await background()).not.toBe(light);
+    const dark = await background();
+    await page.reload();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await background()).toBe(dark);
   });
 
   it("tells a first-run user without an IDE what to do next, instead of empty charts", async () => {
@@ -322,7 +408,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("Hi");
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
     await page.locator(".chart canvas").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
     await page.getByText("0.0.0-test").waitFor();
     await picture(page, colorScheme);
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -333,7 +420,8 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name");
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
     await page.locator(".chart canvas").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await page.locator("#spend").waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
     await picture(page, `phone-${width}`);
     expect(await hasNoSideScroll(page)).toBe(true);
   });
@@ -351,7 +439,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       )) === name;
     for (let tabs = 0; tabs < 30 && !(await isFocused("Cancel test-model")); tabs++) await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    await page.getByText("cancelled: client").waitFor();
+    await page.getByText("cancelled: by the client").waitFor();
   });
 
   it("asks to sign in when the session is over, and opens again by a new link", async () => {
@@ -366,13 +454,42 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await page.getByRole("meter").count()).toBeGreaterThan(0);
   });
 
-  it("says so when the gateway goes away", async () => {
-    const { page, world } = await open({}, { mayComplain: /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE|network/i });
-    await page.getByText("live", { exact: true }).waitFor();
-    await world.close();
-    await page.getByText("connection lost, trying again").waitFor();
-    await page.getByRole("button", { name: "Read again" }).click();
-    await page.getByText("The gateway does not answer.").waitFor();
+  it("says in one banner that the gateway is away, stands still meanwhile, and leaves nothing of it afterwards", async () => {
+    const { page, world } = await open({}, { mayComplain: /ERR_|network/i });
+    world.ask("Hi");
+    const row = page.locator("li[data-turn]");
+    await row.getByText("waiting").waitFor();
+    await world.stop();
+    const banner = page.getByRole("alert").filter({ hasText: "The gateway does not answer." });
+    await banner.waitFor();
+    expect(await banner.innerText()).toMatch(/Since .*\d\d:\d\d.*millrace serve/);
+    await page.locator("main.stale").waitFor();
+    const standing = await row.locator(".figures").innerText();
+    // Nothing fresh can come: each attempt to read fails, and is one more chance for a clock to go on.
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const failed = page.waitForEvent("requestfailed");
+      await page.getByRole("button", { name: "Read again" }).click();
+      await failed;
+    }
+    await page.waitForFunction((since) => Date.now() > since + 2000, Date.now());
+    expect(await row.locator(".figures").innerText()).toBe(standing);
+    expect(await page.getByText("does not answer").count()).toBe(1);
     expect(await page.getByRole("meter", { name: "Weekly quota" }).count()).toBe(1);
+    await picture(page, "gateway-away");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await world.start();
+    await expect.poll(() => page.getByText("does not answer").count()).toBe(0);
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await page.locator("main.stale, .failure").count()).toBe(0);
+  });
+
+  it("says at the top that no IDE can be used, and no longer once one can", async () => {
+    const { page, world } = await open({ plan: "none" });
+    const banner = page.getByRole("alert").filter({ hasText: "No IDE can be used." });
+    await banner.waitFor();
+    expect(await banner.innerText()).toContain("Start Windsurf and open a folder.");
+    expect((await banner.boundingBox())?.y).toBeLessThan(120);
+    world.findIdes();
+    await banner.waitFor({ state: "detached" });
   });
 });

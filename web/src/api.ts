@@ -1,4 +1,6 @@
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
+import type { TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
+import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
 /** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. Null: not known. */
 export interface LiveTurn {
@@ -115,10 +117,21 @@ export class ApiError extends Error {
   }
 }
 
-/** JSON from the gateway. Throws `SignedOut`, `ApiError`, or a network failure as `ApiError`. */
+/** Nothing answered: the banner says so for the whole page. */
+export class Unreachable extends Error {
+  override readonly name = "Unreachable";
+}
+
+/** JSON from the gateway. Throws `SignedOut`, `ApiError` or `Unreachable`. */
 async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
   const response = await send(path, init);
-  return (await response.json()) as T; // the gateway that served this page answers in its own form
+  try {
+    return (await response.json()) as T; // the gateway that served this page answers in its own form
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error;
+    noteSilence(); // it went away in the middle
+    throw new Unreachable("The gateway broke off.");
+  }
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
@@ -127,8 +140,10 @@ async function send(path: string, init: RequestInit): Promise<Response> {
     response = await fetch(path, { ...init, credentials: "same-origin", cache: "no-store" });
   } catch (error) {
     if (init.signal?.aborted === true) throw error;
-    throw new ApiError("The gateway does not answer.", "Start it again with `millrace serve`.");
+    noteSilence();
+    throw new Unreachable("The gateway does not answer.");
   }
+  noteAnswer();
   if (response.status === 401) throw new SignedOut();
   if (!response.ok) throw await errorOf(response);
   return response;
@@ -143,7 +158,12 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export type Dimension = UsageEnvelope["by"];
 
+/** The query of `GET /v1/usage/turns`; an empty value asks for all. */
+export type TurnsAsked = Readonly<Record<string, string>>;
+
 export const api = {
+  turnPage: (asked: TurnsAsked, signal: AbortSignal) =>
+    ask<TurnPageEnvelope>(`/v1/usage/turns?${new URLSearchParams(asked).toString()}`, { signal }),
   limits: (signal: AbortSignal) => ask<LimitsEnvelope>("/v1/limits", { signal }),
   limitsHistory: (since: string, signal: AbortSignal) =>
     ask<LimitsHistory>(`/v1/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),

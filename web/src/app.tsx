@@ -1,6 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { api } from "./api.ts";
+import { useSilentSince } from "./gateway-link.ts";
+import { HealthBanner, usePageHealth } from "./health-banner.tsx";
 import { Overview } from "./overview.tsx";
+import { Choice } from "./parts.tsx";
+import { chooseTheme, type Theme, themeNow } from "./theme.ts";
 import { TurnPage } from "./turn-page.tsx";
 import { onSignedOut, report } from "./use-data.ts";
 
@@ -10,6 +14,12 @@ export function App() {
   const hash = useHash();
   useEffect(() => onSignedOut(() => setSignedOut(true)), []);
   if (isSignedOut) return <SignIn />;
+  return <SignedIn hash={hash} onSignOut={() => setSignedOut(true)} />;
+}
+
+function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
+  const known = usePageHealth();
+  const isStale = useSilentSince() !== undefined;
   const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
   return (
     <>
@@ -21,15 +31,34 @@ export function App() {
           <img src="/icon.svg" alt="" width="28" height="28" />
           Millrace
         </a>
-        <button type="button" class="quiet" onClick={() => void signOut(() => setSignedOut(true))}>
-          Sign out
-        </button>
+        <div class="choices">
+          <ThemeChoice />
+          <button type="button" class="quiet" onClick={() => void signOut(onSignOut)}>
+            Sign out
+          </button>
+        </div>
       </header>
-      <main id="content" tabIndex={-1}>
-        {turnId === undefined ? <Overview /> : <TurnPage key={turnId} id={turnId} />}
+      <HealthBanner {...known} />
+      <main id="content" tabIndex={-1} class={isStale ? "stale" : undefined}>
+        {turnId === undefined ? <Overview {...known} /> : <TurnPage key={turnId} id={turnId} />}
       </main>
     </>
   );
+}
+
+const themes = [
+  ["system", "Auto"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+] as const;
+
+function ThemeChoice() {
+  const [theme, setTheme] = useState(themeNow);
+  const choose = (chosen: Theme) => {
+    chooseTheme(chosen);
+    setTheme(chosen);
+  };
+  return <Choice label="Colours" options={themes} value={theme} onChange={choose} />;
 }
 
 /** The gateway leaves the browser at a link's own address only when the link is not good any more. */

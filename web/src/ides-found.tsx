@@ -1,11 +1,11 @@
-import { api, type IdesFound as Found, type Health } from "./api.ts";
+import type { IdesFound as Found } from "./api.ts";
 import { Failure, Loading, Prose, Section } from "./parts.tsx";
-import { type Loaded, useData } from "./use-data.ts";
+import type { Loaded } from "./use-data.ts";
 import { ideName } from "./words.ts";
 
 /** The IDEs that the gateway found, with doctor's verdicts. */
-export function IdesFound({ health }: { readonly health: Loaded<Health> }) {
-  const { data, error } = useData("ides", api.ides, 60_000);
+export function IdesFound(props: { readonly ides: Loaded<Found>; readonly version: string | undefined }) {
+  const { data, error } = props.ides;
   return (
     <Section id="ides" title="IDEs found">
       {error !== undefined && <Failure error={error} />}
@@ -32,7 +32,7 @@ export function IdesFound({ health }: { readonly health: Loaded<Health> }) {
           <Findings found={data} />
         </div>
       )}
-      {health.data !== undefined && <p class="note">Millrace {health.data.version}</p>}
+      {props.version !== undefined && <p class="note">Millrace {props.version}</p>}
     </Section>
   );
 }

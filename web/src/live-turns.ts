@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, type LiveTurn } from "./api.ts";
+import { api, type LiveTurn, SignedOut } from "./api.ts";
 import { readEvents } from "./event-stream.ts";
 import { report } from "./use-data.ts";
 
@@ -9,7 +9,7 @@ export interface LiveTurns {
   readonly connection: "connecting" | "live" | "lost";
 }
 
-const longestWaitMs = 15_000;
+const longestWaitMs = 4_000;
 
 /** Follows the feed of turns; after a break it waits a little longer each time. `onEnd` is called when a turn ends. */
 export function useLiveTurns(onEnd: () => void): LiveTurns {
@@ -46,7 +46,8 @@ async function follow(
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (report(error) === undefined) return; // signed out
+      report(error);
+      if (error instanceof SignedOut) return;
     }
     setLive(({ turns }) => ({ turns, connection: "lost" }));
     const ms = waitMs;

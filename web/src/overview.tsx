@@ -1,44 +1,45 @@
 import { useCallback, useEffect, useRef } from "preact/hooks";
-import { api, type Health } from "./api.ts";
+import { api } from "./api.ts";
+import type { PageHealth } from "./health-banner.tsx";
 import { IdesFound } from "./ides-found.tsx";
 import { LimitsSection } from "./limits-section.tsx";
 import { useLiveTurns } from "./live-turns.ts";
-import { Prose } from "./parts.tsx";
 import { SpendSection } from "./spend-section.tsx";
-import { EndedTurns, RunningTurns } from "./turns-section.tsx";
+import { Tiles } from "./tiles.tsx";
+import { RunningTurns } from "./turns-section.tsx";
+import { TurnsTable } from "./turns-table.tsx";
 import { useData } from "./use-data.ts";
 import { UseOverTime } from "./use-over-time.tsx";
 
 /** After a turn's end the gateway waits a moment before it reads the plan again; so does this page. */
 const rereadMs = 11_000;
 
-/** The log cannot be written: said first, for all else on the page looks as ever. */
-function Degraded({ store }: { readonly store: NonNullable<Health["store"]> }) {
-  return (
-    <div class="failure" role="alert">
-      <strong>Degraded: answers flow, but cannot be resumed after a restart.</strong>{" "}
-      <Prose text={[store.why, store.hint].filter((part) => part !== null).join(" ")} />
-    </div>
-  );
-}
-
 /** What is left, what runs, and who spent it. */
-export function Overview() {
+export function Overview({ health, ides }: PageHealth) {
   const limits = useData("limits", api.limits, 60_000);
-  const health = useData("health", api.health, 15_000);
-  const spendRound = useRef(0);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const soon = useRef<ReturnType<typeof setTimeout>>(undefined);
   const spendReload = useRef<() => void>(() => {});
+  const tableReload = useRef<() => void>(() => {});
+  const tilesReload = useRef<() => void>(() => {});
   const onEnd = useCallback(() => {
-    spendRound.current++;
-    spendReload.current();
+    const reread = () => {
+      for (const reload of [spendReload, tableReload, tilesReload]) reload.current();
+    };
+    reread();
     clearTimeout(timer.current);
+    clearTimeout(soon.current);
+    // The history takes a turn in a moment after its end.
+    soon.current = setTimeout(reread, 1500);
     timer.current = setTimeout(limits.reload, rereadMs);
   }, [limits.reload]);
   const live = useLiveTurns(onEnd);
   useEffect(() => {
     document.title = "Millrace";
-    return () => clearTimeout(timer.current);
+    return () => {
+      clearTimeout(timer.current);
+      clearTimeout(soon.current);
+    };
   }, []);
   const turns = [...live.turns.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
   const hasTurns = turns.length > 0;
@@ -48,17 +49,17 @@ export function Overview() {
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      {health.data?.store?.degraded === true && <Degraded store={health.data.store} />}
+      {!isFirstRun && <Tiles reloadRef={tilesReload} />}
       <LimitsSection limits={limits} />
       <RunningTurns
         turns={turns.filter((turn) => turn.status === "running")}
         connection={live.connection}
         isFirstRun={isFirstRun}
       />
+      {!isFirstRun && <TurnsTable reloadRef={tableReload} />}
       {!isFirstRun && <SpendSection reloadRef={spendReload} />}
-      <UseOverTime hasLimits={limits.data === undefined || limits.data.data.length > 0} />
-      {hasTurns && <EndedTurns turns={turns.filter((turn) => turn.status === "ended").slice(0, 20)} />}
-      <IdesFound health={health} />
+      <UseOverTime limits={limits.data} />
+      <IdesFound ides={ides} version={health.data?.version} />
     </>
   );
 }

@@ -32,13 +32,8 @@ export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () 
       title="Spent"
       aside={
         <div class="choices">
-          <Choice
-            label="Told apart by"
-            options={dimensions}
-            value={by as (typeof dimensions)[number][0]}
-            onChange={setBy}
-          />
-          <Choice label="Since" options={spans} value={since} onChange={setSince} />
+          <Choice label="Group by" options={dimensions} value={by as (typeof dimensions)[number][0]} onChange={setBy} />
+          <Choice label="Period" options={spans} value={since} onChange={setSince} />
         </div>
       }
     >

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type ApiError, api, type Resumption, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
+import { onLinkChange, silentSince } from "./gateway-link.ts";
 import { Failure, Loading } from "./parts.tsx";
 import { answerOf, rowsOf } from "./turn-rows.ts";
 import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
@@ -95,10 +96,10 @@ function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly timeli
         <h2 id="events">Events</h2>
         <span class="muted small">
           {turn.resumptions === null
-            ? "who came back is not kept: the usage history cannot be used"
+            ? "Who resumed it is unknown: the usage history cannot be read."
             : returns === 0
-              ? "nobody came back to it"
-              : `${returns === 1 ? "one return" : `${returns} returns`} to it`}
+              ? "Nobody resumed this turn."
+              : `Resumed ${returns === 1 ? "once" : `${returns} times`}.`}
         </span>
       </div>
       {timeline.error !== undefined && <Failure error={timeline.error} />}
@@ -132,8 +133,7 @@ function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries:
       </div>
       {turn.sealed ? (
         <p class="card muted">
-          Its client sealed this turn with a key of its own: prompt and answer can be read there, and nowhere else. What
-          the gateway keeps of it stands above.
+          The client encrypted this turn with its own key. Only that client can read the prompt and the answer.
         </p>
       ) : !turn.shows_text ? (
         <p class="card muted">
@@ -173,6 +173,8 @@ const nothing: Timeline = { entries: [], resumptions: [], error: undefined };
 /** Follows the turn to its end. Entries that come together are shown together: an old turn may have thousands. */
 function useTimeline(id: string, onEnd: () => void): Timeline {
   const [timeline, setTimeline] = useState(nothing);
+  const [round, setRound] = useState(0);
+  useEffect(() => onLinkChange(() => silentSince() === undefined && setRound((count) => count + 1)), []);
   useEffect(() => {
     const stop = new AbortController();
     const follow = async () => {
@@ -187,10 +189,11 @@ function useTimeline(id: string, onEnd: () => void): Timeline {
       }
       onEnd();
     };
+    setTimeline(nothing);
     follow().catch((failure: unknown) => {
       if (!stop.signal.aborted) setTimeline((before) => ({ ...before, error: report(failure) }));
     });
     return () => stop.abort();
-  }, [id, onEnd]);
+  }, [id, onEnd, round]);
   return timeline;
 }

@@ -58,7 +58,7 @@ function rowOf(group: readonly TimelineEntry[]): Row {
   const characters = group.reduce((sum, entry) => sum + (entry.characters ?? 0), 0);
   const deltas = group.length > 1 ? ` in ${count(group.length)} deltas` : "";
   const size = characters === 0 ? "" : `${count(characters)} ${characters === 1 ? "character" : "characters"}${deltas}`;
-  const unknown = first.type === "unknown" ? `kept by an older version, without a word of what it was${deltas}` : "";
+  const unknown = first.type === "unknown" ? `written by an older version that did not note its kind${deltas}` : "";
   const words = [first.detail, size, unknown].filter((part) => part !== null && part !== "").join(", ");
   return { id: first.id, type: first.type.replaceAll("_", " "), at: first.at, words };
 }
@@ -68,13 +68,13 @@ const ways = {
   implicit: ["joined", "with the same request"],
   last_event_id: ["resumed", "by Last-Event-ID"],
   cursor: ["resumed", "from a cursor"],
-  adopted: ["adopted", "by a gateway, after its process was gone"],
+  adopted: ["adopted", "by a gateway, after the process that ran it had ended"],
 } as const satisfies Record<Resumption["how"], readonly [type: string, words: string]>;
 
 function returnRow(resumption: Resumption, index: number, places: ReadonlyMap<string, number>): Row {
   const { at, how, after, client } = resumption;
   const [type, way] = ways[how];
-  const who = how === "adopted" ? [] : [client ?? "a client that does not say its name"];
+  const who = how === "adopted" ? [] : [client ?? "a client without a name"];
   return { id: `return-${index}`, type, at, words: [...who, way, fromWhere(after, places)].join(", ") };
 }
 

@@ -3,7 +3,7 @@ import { type ApiError, api, type LiveTurn } from "./api.ts";
 import type { LiveTurns } from "./live-turns.ts";
 import { CopyLine, Failure, Section } from "./parts.tsx";
 import { report, useNow } from "./use-data.ts";
-import { ageInWords, count, instantInWords } from "./words.ts";
+import { ageInWords, count, folderOf, reasonInWords } from "./words.ts";
 
 /** The turns that run now, each with its age, what it has said so far, and a way to end it. */
 export function RunningTurns(props: {
@@ -18,8 +18,7 @@ export function RunningTurns(props: {
       {!props.isFirstRun && props.turns.length === 0 && <p class="card muted">No turn runs now.</p>}
       {props.turns.some(({ degraded }) => degraded) && (
         <p class="card" role="status">
-          The log cannot be written now: answers flow, but those marked “in memory” do not survive a restart of the
-          gateway. `millrace doctor` says why.
+          Turns marked “in memory” do not survive a restart of the gateway.
         </p>
       )}
       {props.turns.length > 0 && (
@@ -73,51 +72,25 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
   );
 }
 
-/** The turns that ended last. */
-export function EndedTurns({ turns }: { readonly turns: readonly LiveTurn[] }) {
-  if (turns.length === 0) return null;
-  return (
-    <Section id="ended" title="Latest turns">
-      <ul class="card rows">
-        {turns.map((turn) => (
-          <li key={turn.id}>
-            <div class="what">
-              <a href={`#/turns/${turn.id}`}>{turn.model}</a>
-              <span class="muted">{from(turn)}</span>
-            </div>
-            <span class="figures">
-              <span>{instantInWords(Date.parse(turn.created_at))}</span>
-              <span>{tokensInWords(turn)}</span>
-              <Returns turn={turn} />
-              <Sealed turn={turn} />
-            </span>
-            <Outcome turn={turn} />
-          </li>
-        ))}
-      </ul>
-    </Section>
-  );
-}
-
 /** That nobody but its client reads the turn's texts. */
 export function Sealed({ turn }: { readonly turn: LiveTurn }) {
-  return turn.sealed ? <span class="badge plain">sealed by its client</span> : null;
+  return turn.sealed ? <span class="badge plain">only its client can read it</span> : null;
 }
 
 function Returns({ turn }: { readonly turn: LiveTurn }) {
   if (turn.returns === null || turn.returns === 0) return null;
-  return <span>{turn.returns === 1 ? "one return" : `${turn.returns} returns`}</span>;
+  return <span>{turn.returns === 1 ? "resumed once" : `resumed ${turn.returns} times`}</span>;
 }
 
 export function Outcome({ turn }: { readonly turn: LiveTurn }) {
   if (turn.outcome === null) return <span class="badge">running</span>;
   const tone = { finished: "good", failed: "bad", cancelled: "plain" }[turn.outcome];
-  const why = turn.outcome === "finished" ? "" : `: ${(turn.reason ?? "").replaceAll("_", " ")}`;
+  const why = turn.outcome === "finished" ? "" : `: ${reasonInWords(turn.reason)}`;
   return <span class={`badge ${tone}`}>{`${turn.outcome}${why}`}</span>;
 }
 
 function from(turn: LiveTurn): string {
-  const folder = turn.project?.split(/[\\/]/).findLast((part) => part !== "");
+  const folder = folderOf(turn.project);
   return [turn.client?.split("/")[0] ?? turn.dialect, folder].filter((part) => part !== undefined).join(" · ");
 }
 

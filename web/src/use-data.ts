@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, SignedOut } from "./api.ts";
+import { ApiError, SignedOut, Unreachable } from "./api.ts";
+import { onLinkChange, silentSince } from "./gateway-link.ts";
 
 /** What a part of the page has: nothing yet, data (perhaps with the error of a later attempt beside it), or an error. */
 export interface Loaded<T> {
@@ -16,16 +17,20 @@ export function onSignedOut(listener: () => void): () => void {
   return () => signedOutListeners.delete(listener);
 }
 
-/** Tells a failure to whom it concerns, and answers it as one to show. */
+/** Tells a failure to whom it concerns, and answers it as one to show; undefined where the page says it elsewhere. */
 export function report(error: unknown): ApiError | undefined {
   if (error instanceof SignedOut) {
     for (const listener of signedOutListeners) listener();
     return undefined;
   }
+  if (error instanceof Unreachable) return undefined;
   return error instanceof ApiError ? error : new ApiError("Something went wrong on this page.", "Load it again.");
 }
 
-/** Loads when `key` changes, every `everyMs` after that, and on `reload`; keeps what it had while it loads again. */
+/**
+ * Loads when `key` changes, every `everyMs` after that, on `reload`, and when the gateway answers again; keeps what it had
+ * while it loads again.
+ */
 export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs?: number): Loaded<T> {
   const [state, setState] = useState<{ data: T | undefined; error: ApiError | undefined }>({
     data: undefined,
@@ -35,6 +40,7 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
   const latest = useRef(load);
   latest.current = load;
   const reload = useCallback(() => setRound((count) => count + 1), []);
+  useEffect(() => onLinkChange(() => silentSince() === undefined && reload()), [reload]);
   useEffect(() => {
     const stop = new AbortController();
     latest.current(stop.signal).then(
@@ -52,12 +58,17 @@ export function useData<T>(key: string, load: (signal: AbortSignal) => Promise<T
   return { ...state, reload };
 }
 
-/** The time, epoch ms, renewed every `everyMs`. */
+/** The time, epoch ms, renewed every `everyMs`. It stands still while the gateway does not answer: nothing is known to go on. */
 export function useNow(everyMs: number): number {
-  const [now, setNow] = useState(() => Date.now());
+  const [now, setNow] = useState(() => silentSince() ?? Date.now());
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), everyMs);
-    return () => clearInterval(timer);
+    const renew = () => setNow(silentSince() ?? Date.now());
+    const timer = setInterval(renew, everyMs);
+    const ignore = onLinkChange(renew);
+    return () => {
+      clearInterval(timer);
+      ignore();
+    };
   }, [everyMs]);
   return now;
 }

@@ -75,4 +75,28 @@ export function ageInWords(ms: number): string {
   return seconds < 60 ? `${seconds} s` : spanInWords(seconds * 1000);
 }
 
+/** `just now`, `4 min ago`, `2 d 3 h ago`. */
+export function agoInWords(ms: number): string {
+  const age = durationInWords(ms);
+  return age === "now" ? "just now" : `${age} ago`;
+}
+
+/** The last part of a folder's path. */
+export function folderOf(project: string | null): string | undefined {
+  return project?.split(/[\\/]/).findLast((part) => part !== "");
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  client: "by the client",
+  abandoned: "nobody read it any more",
+  superseded: "replaced by a newer request",
+  shutdown: "the gateway stopped",
+  ide: "the IDE stopped it",
+};
+
+/** Why a turn ended: an error's code, or who cancelled. */
+export function reasonInWords(reason: string | null): string {
+  return reasons[reason ?? ""] ?? (reason ?? "").replaceAll("_", " ");
+}
+
 export { durationInWords };

@@ -22,11 +22,19 @@ export interface IdeVerdicts {
 
 /** What was found is looked at anew after this long; the IDEs' schemas are large files. */
 const keptMs = 60_000;
+/** Where something is wrong, people wait for it to be solved. */
+const keptWrongMs = 10_000;
 const lookMs = 15_000;
+
+interface Look {
+  readonly atMs: number;
+  keptMs: number;
+  readonly verdicts: Promise<IdeVerdicts>;
+}
 
 /** Looks as `millrace doctor` does, but for the plan, which the meter reads. Callers at the same time share one look. */
 export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): () => Promise<IdeVerdicts> {
-  let last: { readonly atMs: number; readonly verdicts: Promise<IdeVerdicts> } | undefined;
+  let last: Look | undefined;
   async function look(): Promise<IdeVerdicts> {
     const nowMs = clock.now();
     const checked = await checkIdes(finder, schemas, nowMs, AbortSignal.timeout(lookMs), { asksPlan: false });
@@ -44,15 +52,21 @@ export function ideVerdicts(finder: IdeFinder, schemas: Schemas, clock: Clock): 
       rejected: checked.rejected.map(({ subject, why }) => ({ subject, why })),
     };
   }
+  async function settle(taken: Look): Promise<void> {
+    try {
+      const { findings } = await taken.verdicts;
+      if (findings.some(({ level }) => level === "error")) taken.keptMs = keptWrongMs;
+    } catch {
+      if (last === taken) last = undefined; // the next one who asks looks again
+    }
+  }
   return () => {
     const nowMs = clock.monotonic();
-    if (last !== undefined && nowMs - last.atMs < keptMs) return last.verdicts;
+    if (last !== undefined && nowMs - last.atMs < last.keptMs) return last.verdicts;
     const verdicts = look();
-    const taken = { atMs: nowMs, verdicts };
+    const taken = { atMs: nowMs, keptMs, verdicts };
     last = taken;
-    verdicts.catch(() => {
-      if (last === taken) last = undefined; // the next one who asks looks again
-    });
+    void settle(taken);
     return verdicts;
   };
 }

@@ -11,6 +11,7 @@ import { plainRoutes } from "./plain-routes.ts";
 import { responsesRoutes } from "./responses-routes.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
+import { turnHistoryRoutes } from "./turn-history-routes.ts";
 import { turnRoute } from "./turn-route.ts";
 import { turnsRoutes } from "./turns-routes.ts";
 import { usageRoutes } from "./usage-routes.ts";
@@ -37,6 +38,7 @@ export const routes: readonly Route[] = [
   ...onlookerRoutes,
   ...turnsRoutes,
   ...usageRoutes,
+  ...turnHistoryRoutes,
   ...plainRoutes,
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {

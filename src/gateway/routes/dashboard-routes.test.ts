@@ -131,6 +131,7 @@ function rememberedReturns() {
   const meter: GatewayMeter = {
     limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
+    turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
     readings: () => [],
     toolCalls: () => [],
     recordResumption(resumption) {

@@ -156,6 +156,7 @@ describe("limits and usage", () => {
   const meter: GatewayMeter = {
     limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
+    turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
     readings: () => [],
     toolCalls: () => [],
     recordResumption: () => {},

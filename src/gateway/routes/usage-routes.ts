@@ -76,7 +76,7 @@ export const usageRoutes = [
 ];
 
 /** A handler that gets the meter; 501 where the gateway has none. */
-function metered(
+export function metered(
   then: (meter: GatewayMeter, gateway: Gateway, c: GatewayContext) => Response | Promise<Response>,
 ): Route["handle"] {
   return (gateway, c) =>

@@ -85,6 +85,8 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     spend: (query) => whole().spend(query),
     modelNames: (untilMs) => whole().modelNames(untilMs),
     turns: (query) => whole().turns(query),
+    turnPage: (query) => whole().turnPage(query),
+    turnTotals: (filter) => whole().turnTotals(filter),
     explained: (...asked) => whole().explained(...asked),
     // These two are asked for what is new: memory knows it, and what is told twice counts once.
     turn: (turnId) => (primary ?? memory).turn(turnId) ?? memory.turn(turnId),

@@ -16,6 +16,7 @@ import { sweepHistory } from "./retention.ts";
 import { openRollup } from "./rollup.ts";
 import { migrate, refuseNewer } from "./schema.ts";
 import { openToolCalls } from "./tool-call-rows.ts";
+import { openTurnPages } from "./turn-pages.ts";
 
 export interface HistoryOptions {
   /** The event log's file (made with mode 0600 if absent), or `:memory:`. */
@@ -43,6 +44,7 @@ export function openHistory(options: HistoryOptions): UsageHistory {
   const toolCalls = openToolCalls(db);
   const resumptions = openResumptions(db);
   const modelNames = openModelNames(db);
+  const turnPages = openTurnPages(db);
   const patience = new LockPatience(db);
   const guarded = <T>(work: () => T) =>
     translated(file, () => {
@@ -130,6 +132,8 @@ export function openHistory(options: HistoryOptions): UsageHistory {
     modelNames: (untilMs) => guarded(() => modelNames.before(untilMs)),
     turns: ({ sinceMs, untilMs, limit }) =>
       guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
+    turnPage: (query) => guarded(() => turnPages.page(query).map(turnOf)),
+    turnTotals: (filter) => guarded(() => turnPages.totals(filter)),
     turn: (turnId) =>
       guarded(() => {
         const row = statements.turn.get(turnId);

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeClock } from "../../base/clock.fake.ts";
+import { turnFake } from "../../usage/history/history.fake.ts";
+import type { UsageHistory } from "../../usage/history/history.ts";
+import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { openMeter } from "../../usage/meter.ts";
+import { turnPageSchema } from "../../usage/turn-page-envelope.ts";
+import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
+
+let history: UsageHistory;
+let fake: FakeGateway;
+const nowMs = Date.parse("2026-02-24T12:00:00Z");
+
+beforeEach(() => {
+  const clock = new FakeClock(nowMs);
+  history = openHistory({ file: ":memory:", keepDays: 400 });
+  fake = fakeGateway({ clock, meter: openMeter({ readPlan: () => Promise.resolve([]), history, clock }) });
+  for (let index = 0; index < 40; index++) {
+    history.addTurn(
+      turnFake({
+        turnId: `turn_${index}`,
+        endedAtMs: nowMs - 1000 - index * 60_000,
+        client: index % 2 === 0 ? "opencode" : "codex",
+        model: "claude-opus-4-5",
+        modelName: "claude-opus-4.5:high",
+        promptTokens: 100 + index,
+        firstTokenMs: index === 39 ? undefined : 100 * (index + 1),
+        outcome: index % 10 === 3 ? "failed" : "finished",
+        reason: index % 10 === 3 ? "quota_exhausted" : "stop",
+        creditsHundredths: index === 0 ? undefined : 50,
+      }),
+    );
+  }
+});
+
+afterEach(() => history.close());
+
+const page = async (query: string) =>
+  turnPageSchema.parse(await (await fake.request(`/v1/usage/turns?${query}`)).json());
+const ids = async (query: string) => (await page(query)).data.map(({ id }) => id);
+
+describe("GET /v1/usage/turns", () => {
+  it("answers the newest first, page by page, with the name that a model had", async () => {
+    expect(await ids("limit=2")).toEqual(["turn_0", "turn_1"]);
+    expect(await ids("limit=2&offset=38")).toEqual(["turn_38", "turn_39"]);
+    expect(await ids("limit=2&offset=40")).toEqual([]);
+    expect((await page("limit=1")).data[0]).toMatchObject({
+      model: "claude-opus-4-5",
+      model_name: "claude-opus-4.5:high",
+      tokens: { in: 100, out: 25, estimated: false },
+      credits: null,
+      status: "finished",
+    });
+  });
+
+  it("sums over all that match, not over the page", async () => {
+    const { totals } = await page("limit=0");
+    expect(totals).toMatchObject({ turns: 40, failed: 4, credits: 19.5, credits_known_turns: 39 });
+    expect([totals?.median_first_token_ms, totals?.p95_first_token_ms]).toEqual([2000, 3800]);
+    expect((await page("limit=0&since=2026-02-24T11:58:30Z")).totals?.turns).toBe(2);
+    expect((await page("limit=1&client=codex&status=failed")).totals?.turns).toBe(4);
+    expect((await page("limit=0&client=nobody")).totals).toMatchObject({ turns: 0, median_first_token_ms: null });
+  });
+
+  it("leaves the sums out when they are not wanted", async () => {
+    expect(await page("totals=0&limit=1")).toMatchObject({ totals: null, data: [{ id: "turn_0" }] });
+  });
+
+  it("sorts by any column, with what is not known at the end either way", async () => {
+    expect(await ids("sort=tokens_in&order=desc&limit=1")).toEqual(["turn_39"]);
+    expect(await ids("sort=first_token&order=asc&limit=1")).toEqual(["turn_0"]);
+    for (const order of ["asc", "desc"]) expect((await ids(`sort=first_token&order=${order}`)).at(-1)).toBe("turn_39");
+    expect((await fake.request("/v1/usage/turns?sort=drop%20table")).status).toBe(400);
+  });
+
+  it("searches ids, clients, error codes and names of models, and takes the signs of patterns as they are", async () => {
+    expect(await ids("search=TURN_39")).toEqual(["turn_39"]);
+    expect((await page("search=quota_ex&limit=0")).totals?.turns).toBe(4);
+    expect((await page("search=opus-4.5:high&limit=0")).totals?.turns).toBe(40);
+    expect((await page("search=%25&limit=0")).totals?.turns).toBe(0);
+    expect(await ids("id=turn_7")).toEqual(["turn_7"]);
+  });
+
+  it("is the owner's alone", async () => {
+    expect((await fake.request("/v1/usage/turns", { headers: { authorization: `Bearer ${guestKey}` } })).status).toBe(
+      403,
+    );
+  });
+});

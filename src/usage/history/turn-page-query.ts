@@ -1,0 +1,55 @@
+import type { FinishedTurn } from "./finished-turn.ts";
+
+/** By what a page of turns can be sorted. */
+export const turnOrders = [
+  "time",
+  "model",
+  "client",
+  "project",
+  "dialect",
+  "tokens_in",
+  "tokens_out",
+  "credits",
+  "first_token",
+  "duration",
+  "status",
+] as const;
+
+export type TurnOrder = (typeof turnOrders)[number];
+
+/** Which turns are asked for: all that is given must hold. */
+export interface TurnFilter {
+  /** Epoch ms of the end, inclusive and exclusive. */
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  readonly turnId?: string | undefined;
+  readonly outcome?: FinishedTurn["outcome"] | undefined;
+  /** The UID. */
+  readonly model?: string | undefined;
+  readonly client?: string | undefined;
+  readonly dialect?: string | undefined;
+  /** Part of an id, a model's UID or name, a client, a project or a reason; case does not matter. */
+  readonly search?: string | undefined;
+}
+
+export interface TurnPageQuery extends TurnFilter {
+  readonly order: TurnOrder;
+  readonly descending: boolean;
+  readonly offset: number;
+  readonly limit: number;
+  /** Whether the totals are wanted too. */
+  readonly sums: boolean;
+}
+
+/** Sums over all turns that a filter takes, not over one page. */
+export interface TurnTotals {
+  readonly turns: number;
+  readonly failed: number;
+  readonly promptTokens: number;
+  readonly outTokens: number;
+  readonly creditsHundredths: number;
+  readonly creditsKnownTurns: number;
+  /** Time to the first token of the newest 10,000 that had one; undefined if none had. */
+  readonly medianFirstTokenMs: number | undefined;
+  readonly p95FirstTokenMs: number | undefined;
+}

@@ -1,0 +1,111 @@
+import { z } from "zod";
+import type { TurnUse } from "./history/history.ts";
+import type { TurnPageQuery, TurnTotals } from "./history/turn-page-query.ts";
+
+/** A page of ended turns, sums over all that match, and the names that models had, by UID. */
+export interface TurnPage {
+  readonly query: TurnPageQuery;
+  readonly rows: readonly TurnUse[];
+  readonly totals: TurnTotals | undefined;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+const maybeNumber = z.number().nullable();
+const instant = z.iso.datetime();
+
+const turnRowSchema = z.object({
+  id: z.string(),
+  created_at: instant,
+  ended_at: instant,
+  /** The UID; `model_name` is for people. */
+  model: z.string(),
+  model_name: z.string(),
+  api: z.string(),
+  client: z.string().nullable(),
+  project: z.string().nullable(),
+  ide: z.string().nullable(),
+  tokens: z.object({ in: z.number(), out: z.number(), estimated: z.boolean() }).nullable(),
+  credits: maybeNumber,
+  first_token_ms: maybeNumber,
+  duration_ms: z.number(),
+  status: z.enum(["finished", "failed", "cancelled"]),
+  reason: z.string(),
+});
+
+const totalsSchema = z.object({
+  turns: z.number(),
+  failed: z.number(),
+  tokens_in: z.number(),
+  tokens_out: z.number(),
+  credits: z.number(),
+  credits_known_turns: z.number(),
+  median_first_token_ms: maybeNumber,
+  p95_first_token_ms: maybeNumber,
+});
+
+/** The JSON of `GET /v1/usage/turns`. */
+export const turnPageSchema = z.object({
+  object: z.literal("list"),
+  since: instant,
+  until: instant,
+  offset: z.number(),
+  /** Null where they were not asked for. */
+  totals: totalsSchema.nullable(),
+  data: z.array(turnRowSchema),
+});
+
+export type TurnPageEnvelope = z.infer<typeof turnPageSchema>;
+export type TurnRowEnvelope = z.infer<typeof turnRowSchema>;
+
+export function encodeTurnPage(page: TurnPage, nameOf: (uid: string) => string): TurnPageEnvelope {
+  const { query, rows, totals, names } = page;
+  return {
+    object: "list",
+    since: iso(query.sinceMs),
+    until: iso(query.untilMs),
+    offset: query.offset,
+    totals: totals === undefined ? null : encodeTotals(totals),
+    data: rows.map((turn) => encodeRow(turn, (uid) => names.get(uid) ?? nameOf(uid))),
+  };
+}
+
+function encodeTotals(totals: TurnTotals): z.infer<typeof totalsSchema> {
+  return {
+    turns: totals.turns,
+    failed: totals.failed,
+    tokens_in: totals.promptTokens,
+    tokens_out: totals.outTokens,
+    credits: totals.creditsHundredths / 100,
+    credits_known_turns: totals.creditsKnownTurns,
+    median_first_token_ms: totals.medianFirstTokenMs ?? null,
+    p95_first_token_ms: totals.p95FirstTokenMs ?? null,
+  };
+}
+
+function encodeRow(turn: TurnUse, nameOf: (uid: string) => string): TurnRowEnvelope {
+  const { promptTokens, completionTokens, thinkingTokens, tokenSource, creditsHundredths } = turn;
+  return {
+    id: turn.turnId,
+    created_at: iso(turn.startedAtMs),
+    ended_at: iso(turn.endedAtMs),
+    model: turn.model,
+    model_name: nameOf(turn.model),
+    api: turn.dialect,
+    client: turn.client ?? null,
+    project: turn.project ?? null,
+    ide: turn.ide ?? null,
+    tokens:
+      tokenSource === "unknown"
+        ? null
+        : { in: promptTokens, out: completionTokens + thinkingTokens, estimated: tokenSource === "estimated" },
+    credits: creditsHundredths === undefined ? null : creditsHundredths / 100,
+    first_token_ms: turn.firstTokenMs ?? null,
+    duration_ms: Math.max(0, turn.endedAtMs - turn.startedAtMs),
+    status: turn.outcome,
+    reason: turn.reason,
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import { csvOf } from "./csv.ts";
+
+it("writes turns as CSV, with what is not known empty and no cell that a spreadsheet would run", () => {
+  const text = csvOf([
+    {
+      id: "turn_1",
+      created_at: "2026-02-24T12:00:00.000Z",
+      ended_at: "2026-02-24T12:00:01.000Z",
+      client: "=cmd()",
+      project: 'a, "b"',
+      ide: null,
+      model: "uid",
+      model_name: "name",
+      api: "openai-chat",
+      tokens: null,
+      credits: 1.5,
+      first_token_ms: null,
+      duration_ms: 1000,
+      status: "failed",
+      reason: "quota_exhausted",
+    },
+  ]);
+  const [header, row, end] = text.split("\r\n");
+  expect(header?.split(",").slice(0, 5)).toEqual(["id", "created_at", "ended_at", "client", "project"]);
+  expect(row).toBe(
+    `turn_1,2026-02-24T12:00:00.000Z,2026-02-24T12:00:01.000Z,'=cmd(),"a, ""b""",uid,name,openai-chat,,,,1.5,,1000,failed,quota_exhausted`,
+  );
+  expect(end).toBe("");
+});

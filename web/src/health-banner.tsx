@@ -1,0 +1,81 @@
+import { useRef } from "preact/hooks";
+import { api, type Health, type IdesFound } from "./api.ts";
+import { useSilentSince } from "./gateway-link.ts";
+import { Prose } from "./parts.tsx";
+import { type Loaded, useData } from "./use-data.ts";
+import { instantInWords } from "./words.ts";
+
+/** What the page knows of the gateway, its store and the IDEs. */
+export interface PageHealth {
+  readonly health: Loaded<Health>;
+  readonly ides: Loaded<IdesFound>;
+}
+
+const healthEveryMs = 15_000;
+
+/** Reads the health while the page is open. */
+export function usePageHealth(): PageHealth {
+  return {
+    health: useData("health", api.health, healthEveryMs),
+    ides: useData("ides", api.ides, healthEveryMs),
+  };
+}
+
+interface Problem {
+  readonly what: string;
+  readonly why: string;
+  readonly todo: string;
+}
+
+/** One banner for all that is wrong now: the gateway, its store, the IDE. Nothing while all is well. */
+export function HealthBanner({ health, ides }: PageHealth) {
+  const silentSinceMs = useSilentSince();
+  const openedMs = useRef(Date.now());
+  const seen = useRef(new Map<string, number>());
+  const problems = silentSinceMs === undefined ? problemsOf(health.data, ides.data) : [gatewaySilent];
+  for (const what of seen.current.keys()) if (!problems.some((one) => one.what === what)) seen.current.delete(what);
+  return (
+    <div role="alert" class={problems.length === 0 ? "hidden" : "banner"}>
+      {problems.map((problem) => {
+        const sinceMs = silentSinceMs ?? seen.current.get(problem.what) ?? Date.now();
+        seen.current.set(problem.what, sinceMs);
+        // What was there with the page's first answers began some time before.
+        const wasThere = sinceMs - openedMs.current < healthEveryMs && silentSinceMs === undefined;
+        return (
+          <p key={problem.what}>
+            <strong>{problem.what}</strong> <Prose text={problem.why} />{" "}
+            <span class="muted">{`Since ${wasThere ? "before " : ""}${instantInWords(sinceMs)}.`}</span>{" "}
+            <Prose text={problem.todo} />
+          </p>
+        );
+      })}
+    </div>
+  );
+}
+
+const gatewaySilent: Problem = {
+  what: "The gateway does not answer.",
+  why: "What stands below is what it said last.",
+  todo: "Start it again with `millrace serve`; this page then goes on by itself.",
+};
+
+function problemsOf(health: Health | undefined, ides: IdesFound | undefined): readonly Problem[] {
+  const store = health?.store?.degraded === true ? [storeProblem(health.store)] : [];
+  return [...store, ...ideProblem(ides)];
+}
+
+function storeProblem({ why, hint }: NonNullable<Health["store"]>): Problem {
+  return {
+    what: "The log cannot be written.",
+    why: `${why ?? ""} Answers flow, but they cannot be resumed after a restart.`.trim(),
+    todo: hint ?? "`millrace doctor` says more.",
+  };
+}
+
+/** Nothing while one IDE can be used: what is wrong with another stands in the list of IDEs. */
+function ideProblem(ides: IdesFound | undefined): readonly Problem[] {
+  const error = ides?.findings.find(({ level }) => level === "error");
+  if (ides === undefined || error === undefined || ides.data.some(({ state }) => state === "ready")) return [];
+  const why = error.what.endsWith(".") ? error.what : `${error.what}.`;
+  return [{ what: "No IDE can be used.", why, todo: error.todo ?? "`millrace doctor` says more." }];
+}
