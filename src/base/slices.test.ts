@@ -11,6 +11,7 @@ beforeEach(() => {
   soon = [];
   done = [];
   slices = new Slices(
+    10,
     () => nowMs,
     (work) => soon.push(work),
   );

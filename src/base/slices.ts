@@ -1,11 +1,12 @@
-/** How long one slice may take before the event loop looks at everything else; ms. */
-const sliceMs = 10;
+/** How long one slice may take before the event loop looks at everything else, unless its maker says otherwise; ms. */
+const usualMs = 10;
 
 /**
  * Work that comes in bursts, in order, a slice for each turn of the event loop: whoever else waits for the loop, a health check as
  * well, gets its turn in between. A piece counts with all that it sets going before the next one begins.
  */
 export class Slices {
+  readonly #sliceMs: number;
   readonly #now: () => number;
   readonly #soon: (work: () => void) => void;
   readonly #waiting: (() => void)[] = [];
@@ -14,7 +15,8 @@ export class Slices {
   #sinceMs: number | undefined;
 
   /** `now`: monotonic ms. `soon`: runs work in a later turn of the event loop, in the order of the calls. */
-  constructor(now = () => performance.now(), soon: (work: () => void) => void = setImmediate) {
+  constructor(sliceMs = usualMs, now = () => performance.now(), soon: (work: () => void) => void = setImmediate) {
+    this.#sliceMs = sliceMs;
     this.#now = now;
     this.#soon = soon;
   }
@@ -54,7 +56,7 @@ export class Slices {
         this.#sinceMs = undefined;
       });
     }
-    return now - this.#sinceMs < sliceMs;
+    return now - this.#sinceMs < this.#sliceMs;
   }
 
   #doNext(): void {

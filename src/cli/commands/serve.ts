@@ -178,14 +178,12 @@ export const serveCommand = defineCommand({
       log: openGatewayLog(io, settings, options),
     });
     const fixedBy = portReason(given, settings.folder);
-    const listening = await listenSomewhere(
-      composed.gateway,
-      { ...where, port: options.port, fixedBy },
-      context,
-    ).catch(async (error: unknown) => {
-      await composed.close();
-      throw error;
-    });
+    const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
+      async (error: unknown) => {
+        await composed.close();
+        throw error;
+      },
+    );
     const base = socket === undefined ? listening.url : "http://localhost"; // what a client says over the socket
     const address = {
       url: listening.url,
