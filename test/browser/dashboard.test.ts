@@ -133,8 +133,9 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await link.waitFor();
     world.turns.backend.last.text("secret ", "answer");
     world.turns.backend.last.finish("secret answer");
-    await page.getByText("finished").first().waitFor();
-    await link.click();
+    const ended = page.locator("table.turns tbody tr", { hasText: "just now" });
+    await ended.getByText("finished").waitFor();
+    await ended.getByRole("link").click();
     await page.getByRole("heading", { level: 1, name: "test-model" }).waitFor();
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
@@ -375,6 +376,17 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     }
     expect(await hasNoSideScroll(page)).toBe(true);
     await picture(page, "phone-375");
+  });
+
+  it("shows of a turn that the log has forgotten what the usage history knows, and says so of an unknown one", async () => {
+    const { page, world } = await open({}, { mayComplain: /404/ });
+    await page.locator("table.turns tbody tr.finished").first().getByRole("link").click();
+    await page.getByText("The log no longer has the events of this turn.").waitFor();
+    await page.locator("dl.facts").getByText("turn_past_1", { exact: true }).waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.goto(`${world.url}/#/turns/turn_nobody`);
+    await page.getByRole("heading", { level: 1, name: "This turn is not known" }).waitFor();
+    expect(await page.locator(".failure").count()).toBe(0);
   });
 
   it("keeps the colours that were chosen", async () => {

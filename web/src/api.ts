@@ -41,6 +41,8 @@ export interface Resumption {
 
 /** A turn's page. */
 export interface TurnDetail extends LiveTurn {
+  /** The tools with which the IDE's agent looked something up; null while the turn runs. */
+  readonly ide_tools: readonly string[] | null;
   /** Null where the gateway keeps no history. */
   readonly resumptions: readonly Resumption[] | null;
   readonly shows_text: boolean;
@@ -110,10 +112,12 @@ export class SignedOut extends Error {
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly hint: string;
+  readonly status: number | undefined;
 
-  constructor(message: string, hint: string) {
+  constructor(message: string, hint: string, status?: number) {
     super(message);
     this.hint = hint;
+    this.status = status;
   }
 }
 
@@ -151,7 +155,11 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 
 async function errorOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => ({}))) as { error?: { message?: string; hint?: string } }; // the gateway's own form
-  return new ApiError(body.error?.message ?? `The gateway answered ${response.status}.`, body.error?.hint ?? "");
+  return new ApiError(
+    body.error?.message ?? `The gateway answered ${response.status}.`,
+    body.error?.hint ?? "",
+    response.status,
+  );
 }
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

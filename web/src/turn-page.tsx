@@ -1,4 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useState } from "preact/hooks";
+import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
 import { type ApiError, api, type Resumption, type TimelineEntry, type TurnDetail } from "./api.ts";
 import { readBatches } from "./event-stream.ts";
 import { onLinkChange, silentSince } from "./gateway-link.ts";
@@ -6,12 +7,17 @@ import { Failure, Loading } from "./parts.tsx";
 import { answerOf, rowsOf } from "./turn-rows.ts";
 import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
 import { report, useData } from "./use-data.ts";
-import { count, ideName, instantInWords, spanInWords } from "./words.ts";
+import { count, ideName, instantInWords, reasonInWords, spanInWords } from "./words.ts";
 
 /** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
   const { data: turn, error, reload } = useData(id, (signal) => api.turn(id, signal));
-  const timeline = useTimeline(id, reload);
+  const kept = useData(`kept ${id}`, (signal) => keptTurn(id, signal));
+  const onEnd = useCallback(() => {
+    reload();
+    kept.reload();
+  }, [reload, kept.reload]);
+  const timeline = useTimeline(id, onEnd);
   useEffect(() => {
     document.title = `${turn?.model ?? "Turn"} · Millrace`;
   }, [turn?.model]);
@@ -20,11 +26,11 @@ export function TurnPage({ id }: { readonly id: string }) {
       <nav aria-label="Breadcrumb">
         <a href="#/">← Overview</a>
       </nav>
-      {error !== undefined && <Failure error={error} />}
+      {error !== undefined && (error.status === 404 ? <Forgotten kept={kept.data} /> : <Failure error={error} />)}
       {turn === undefined && error === undefined && <Loading lines={4} />}
       {turn !== undefined && (
         <>
-          <Facts turn={turn} />
+          <Facts turn={turn} credits={kept.data?.credits ?? null} />
           <Events turn={turn} timeline={timeline} />
           <Texts turn={turn} entries={timeline.entries} />
         </>
@@ -33,7 +39,47 @@ export function TurnPage({ id }: { readonly id: string }) {
   );
 }
 
-function Facts({ turn }: { readonly turn: TurnDetail }) {
+async function keptTurn(id: string, signal: AbortSignal): Promise<TurnRowEnvelope | undefined> {
+  const { data } = await api.turnPage({ id, since: "400d", limit: "1", totals: "0" }, signal);
+  return data[0];
+}
+
+/** A turn whose events are gone, or that never was: what the usage history still knows of it. */
+function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
+  if (kept === undefined)
+    return (
+      <section aria-labelledby="turn">
+        <h1 id="turn">This turn is not known</h1>
+        <p class="card">Check the address. Old turns are removed from the log, and later from the usage history too.</p>
+      </section>
+    );
+  return (
+    <section aria-labelledby="turn">
+      <h1 id="turn">{kept.model_name}</h1>
+      <p class="muted">The log no longer has the events of this turn. The usage history has these figures.</p>
+      <dl class="card facts">
+        <Fact
+          name="Status"
+          value={kept.status === "finished" ? "finished" : `${kept.status}: ${reasonInWords(kept.reason)}`}
+        />
+        <Fact name="Started" value={instantInWords(Date.parse(kept.created_at))} />
+        <Fact name="Took" value={spanInWords(kept.duration_ms)} />
+        <Fact name="First token" value={kept.first_token_ms === null ? "unknown" : spanInWords(kept.first_token_ms)} />
+        <Fact
+          name="Tokens"
+          value={kept.tokens === null ? "unknown" : `${count(kept.tokens.in)} in, ${count(kept.tokens.out)} out`}
+        />
+        <Fact name="Credits" value={kept.credits === null ? "unknown" : count(kept.credits)} />
+        <Fact name="Client" value={kept.client ?? "unknown"} />
+        <Fact name="Project" value={kept.project ?? "unknown"} />
+        <Fact name="API" value={kept.api} />
+        <Fact name="Turn" value={kept.id} isWide />
+      </dl>
+    </section>
+  );
+}
+
+function Facts({ turn, credits }: { readonly turn: TurnDetail; readonly credits: number | null }) {
   const startedMs = Date.parse(turn.created_at);
   return (
     <section aria-labelledby="turn">
@@ -49,6 +95,10 @@ function Facts({ turn }: { readonly turn: TurnDetail }) {
         <Fact name="Took" value={durationOf(turn)} />
         <Fact name="First token" value={firstTokenOf(turn)} />
         <Fact name="Tokens" value={tokensInWords(turn)} />
+        {credits !== null && <Fact name="Credits" value={count(credits)} />}
+        {turn.ide_tools !== null && turn.ide_tools.length > 0 && (
+          <Fact name="Used by the IDE's agent" value={turn.ide_tools.join(", ")} />
+        )}
         <Fact
           name="Answer"
           value={turn.characters === null ? "size unknown" : `${count(turn.characters)} characters`}
@@ -191,7 +241,9 @@ function useTimeline(id: string, onEnd: () => void): Timeline {
     };
     setTimeline(nothing);
     follow().catch((failure: unknown) => {
-      if (!stop.signal.aborted) setTimeline((before) => ({ ...before, error: report(failure) }));
+      if (stop.signal.aborted) return;
+      const shown = report(failure);
+      setTimeline((before) => ({ ...before, error: shown }));
     });
     return () => stop.abort();
   }, [id, onEnd, round]);
