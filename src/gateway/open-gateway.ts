@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
-import { Slices } from "../base/slices.ts";
+import { Slices } from "../base/node/slices.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
 import { openGuard } from "./http/guard.ts";

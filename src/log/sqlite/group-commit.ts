@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { Slices } from "../../base/slices.ts";
+import { Slices } from "../../base/node/slices.ts";
 import type { CommitPace } from "./commit-pace.ts";
 import type { LockPatience } from "./lock-patience.ts";
 
