@@ -71,7 +71,7 @@ describe("millrace guard", () => {
       stderr: "windsurf weekly: read 20 min ago, longer than --max-age allows.\n",
     });
     expect(await run("--max-age", "30m")).toMatchObject({ code: 0 });
-    expect((await run("--help")).stdout).toContain("75 when the reading is older than --max-age");
+    expect((await run("--help")).stdout).toContain("75 if the reading is older than --max-age");
   });
 
   it("prints JSON", async () => {

@@ -27,7 +27,7 @@ function limited(
     const left = new AbortController();
     const starting = fake.turns.start(asking({ fingerprint: `body-${++asked}`, ...part }), left.signal);
     await settle();
-    await fake.clock.advance(50); // a turn that waits is stored by then
+    await fake.clock.advance(250); // a turn that waits is stored by then
     const { turnId } = await starting;
     const reader = new FakeReader(fake.turns, turnId);
     await settle();
@@ -188,7 +188,7 @@ test("who comes at the same moment does not share a place", async () => {
   const fake = limited({ mostTurns: 1 });
   const asked = [1, 2, 3].map((n) => fake.turns.start(asking({ fingerprint: `b-${n}` }), never));
   await settle();
-  await fake.clock.advance(50);
+  await fake.clock.advance(250);
   const turnIds: TurnId[] = (await Promise.all(asked)).map(({ turnId }) => turnId);
   expect(prompts(fake)).toBe(1);
   expect(turnIds.map((turnId) => fake.turns.placeInQueue(turnId)?.position ?? 0).toSorted((a, b) => a - b)).toEqual([
