@@ -49,11 +49,11 @@ describe("the rows of a turn's page", () => {
     ];
     expect(said(entries, returns)).toEqual([
       "text: 10 characters",
-      "adopted: by a gateway, after its process was gone, after event 1",
+      "adopted: by a gateway, after the process that ran it had ended, after event 1",
       "text: 10 characters",
       "resumed: opencode/1.2.3, by Last-Event-ID, after event 2",
       "text: 10 characters",
-      "joined: a client that does not say its name, with the same idempotency key, from the start",
+      "joined: a client without a name, with the same idempotency key, from the start",
       "resumed: opencode/1.2.3, from a cursor, after sequence number 12",
       "joined: opencode/1.2.3, with the same request, from the start",
       "resumed: opencode/1.2.3, from a cursor, after an event that it had",
