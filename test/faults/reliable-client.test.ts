@@ -134,7 +134,11 @@ test("an answer survives the death of its gateway, and of whoever asked, and is 
   expect(resumed.stdout.trimEnd()).toBe(shown.trimEnd());
   expect(resumed.stdout.startsWith(before)).toBe(true);
   const gone = await millrace(["tail", turnId], { home });
-  expect(gone).toMatchObject({ code: 64, stdout: "", stderr: expect.stringContaining("sealed by its client") });
+  expect(gone).toMatchObject({
+    code: 64,
+    stdout: "",
+    stderr: expect.stringContaining("is encrypted: only the client that sent it"),
+  });
   expect(gone.stderr).toContain(join(home, ".millrace", "streams"));
   expect((await ide.report()).messages).toHaveLength(8);
 });

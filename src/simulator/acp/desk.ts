@@ -39,7 +39,7 @@ export interface AgentReport {
   /** Turns that came to an end, with their cause as `agent_stopped` tells it. */
   readonly ended: readonly { readonly sessionId: string; readonly cause: string }[];
   readonly cancels: readonly { readonly sessionId: string; readonly idle: boolean }[];
-  /** Sessions that an agent was asked to delete, and does not have any more. */
+  /** Stored sessions that an agent was asked to delete, and does not have any more; each once. */
   readonly deletes: readonly string[];
   /** The client's answers to permission requests: the option's id, or `cancelled`. */
   readonly permissions: readonly { readonly sessionId: string; readonly outcome: string }[];
@@ -226,9 +226,13 @@ export class AgentDesk {
       case "cancel":
         report.cancels.push({ sessionId: fact.sessionId, idle: fact.idle });
         break;
-      case "delete":
-        report.deletes.push(fact.sessionId);
+      case "delete": {
+        const { sessionId } = fact;
+        // A session without a prompt is not stored; one that a killed process deleted is counted when it is asked for again.
+        const wasStored = report.prompts.some((prompt) => prompt.sessionId === sessionId);
+        if (wasStored && !report.deletes.includes(sessionId)) report.deletes.push(sessionId);
         break;
+      }
       case "permission":
         report.permissions.push({ sessionId: fact.sessionId, outcome: fact.outcome });
         break;

@@ -124,7 +124,7 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
 
   it("says that --spend and --report belong to --contract, and asks nothing", async () => {
     const { simulator, contract } = await machine({ profile: "devin-cli" });
-    expect((await contract("--spend")).stderr).toContain("--spend belongs to --contract");
+    expect((await contract("--spend")).stderr).toContain("--spend works only with --contract");
     expect(simulator.agentReport().calls).toEqual({});
   });
 });
