@@ -48,14 +48,14 @@ it.each([
   ["finished", "finished", false, []],
   ["failed", "failed", true, []],
 ] as const)(
-  "a conversation is noted before its id is told; once its turn %s it is left or not",
+  "a conversation is noted before its backend goes on to send the prompt; once its turn %s it is left or not",
   async (_, end, keep, rest) => {
     const fake = noted(end);
     const { signal } = new AbortController();
     const whileTold: (readonly CascadeId[])[] = [];
     for await (const _ of fake.backend.run(prompt, { keep, onAlive: () => {} }, signal))
       whileTold.push(await left(fake));
-    expect(whileTold[0]).toEqual([id]);
+    expect(whileTold[1]).toEqual([id]);
     expect(await left(fake)).toEqual(rest);
   },
 );
