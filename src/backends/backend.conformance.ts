@@ -3,6 +3,7 @@ import type { CascadeId, ModelUid } from "../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../log/event.ts";
 import type { Backends, Prompt, StopReason } from "./backend.ts";
 import { eventsOf } from "./batches.ts";
+import { promptFor } from "./prompt.fake.ts";
 import { replay } from "./replay.fake.ts";
 
 /** How the server behind a harness answers from now on. */
@@ -36,17 +37,7 @@ export interface BackendCapabilities {
   readonly archivesStoredOnly?: boolean;
 }
 
-const anyPrompt: Prompt = {
-  modelUid: "claude-opus-4-7-medium" as ModelUid, // as a catalogue would give it
-  modelNumber: undefined,
-  instructions: "Be brief.",
-  text: "Say hello.",
-  messages: [{ role: "user", text: "Say hello." }],
-  images: [],
-  maxOutputTokens: undefined,
-  continues: undefined,
-  form: "text",
-};
+const anyPrompt = promptFor("claude-opus-4-7-medium");
 
 /** What every backend promises, whatever it talks to. Source: the contract in `backend.ts`. */
 export function describeBackend(

@@ -1,23 +1,13 @@
 import { afterEach, expect, test } from "vitest";
-import type { CascadeId, ModelUid } from "../../../base/ids.ts";
+import type { CascadeId } from "../../../base/ids.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
-import type { Prompt } from "../../backend.ts";
 import { eventsOf } from "../../batches.ts";
+import { promptFor } from "../../prompt.fake.ts";
 import type { AcpAgent } from "../process/agent.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AgentPlan } from "../scripted-plan.fake.ts";
 
-const prompt: Prompt = {
-  modelUid: "devin/small" as ModelUid, // as a catalogue would give it
-  modelNumber: undefined,
-  instructions: "Be brief.",
-  text: "Say hello.",
-  messages: [{ role: "user", text: "Say hello." }],
-  images: [],
-  maxOutputTokens: undefined,
-  continues: undefined,
-  form: "text",
-};
+const prompt = promptFor("devin/small");
 const text = "Hello there, friend.";
 
 let harness: ScriptedHarness;
