@@ -61,6 +61,8 @@ export interface MillraceErrorOptions {
   readonly details?: unknown;
   /** An earlier refusal, repeated: the IDE was not asked this time. */
   readonly repeated?: boolean;
+  /** The same request gets no prompt if it comes again now: it failed before, or its key is spent. */
+  readonly final?: boolean;
   readonly cause?: unknown;
 }
 
@@ -74,6 +76,7 @@ export interface ErrorRecord {
   readonly resetsAtMs?: number;
   readonly details?: unknown;
   readonly repeated?: boolean;
+  readonly final?: boolean;
 }
 
 const brand = Symbol.for("millrace.error");
@@ -92,6 +95,7 @@ export class MillraceError extends Error {
   readonly resetsAtMs: number | undefined;
   readonly details: unknown;
   readonly repeated: boolean;
+  readonly final: boolean;
 
   constructor(code: ErrorCode, message: string, options: MillraceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -102,6 +106,7 @@ export class MillraceError extends Error {
     this.resetsAtMs = options.resetsAtMs;
     this.details = options.details;
     this.repeated = options.repeated ?? false;
+    this.final = options.final ?? false;
   }
 
   /** The plain form, for a log or a wire. */
@@ -115,6 +120,7 @@ export class MillraceError extends Error {
       ...(this.resetsAtMs === undefined ? {} : { resetsAtMs: this.resetsAtMs }),
       ...(this.details === undefined ? {} : { details: this.details }),
       ...(this.repeated ? { repeated: true } : {}),
+      ...(this.final ? { final: true } : {}),
     };
   }
 

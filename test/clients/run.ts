@@ -15,11 +15,12 @@ import type { Journey } from "./journeys/journey.ts";
 import { pluginJourneys } from "./journeys/plugin.ts";
 import { setupJourneys } from "./journeys/setup.ts";
 import { shapeOf } from "./shape.ts";
-import { type Row, sections, type Travelled, withSections } from "./table.ts";
+import { type Row, sectionOf, sections, type Travelled, withSections } from "./table.ts";
 
 /*
  * `npm run test:clients [-- --only codex,pi] [--failures all] [--update] [--acp]`: drives real clients against a real gateway process and the stand-in
- * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/.
+ * IDE. `--update` writes docs/clients.md and the shapes of their requests under test/corpus/requests/. With `--only` it writes the
+ * failures alone, and each cell that was not driven stays: so the table can be measured client by client.
  */
 const root = join(import.meta.dirname, "../..");
 const args = process.argv.slice(2);
@@ -37,7 +38,8 @@ const clients = await installClients();
 const rows: Row[] = [];
 const travelled: Travelled[] = [];
 const overAgent: Outcome[] = [];
-const cases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases].filter(
+const allCases = [...cliCases, ...editorCases, ...agentCases, ...sdkCases];
+const cases = allCases.filter(
   ({ name, surface, slow }) =>
     isWanted(`${name} ${surface}`) && (slow !== true || only !== undefined || wantedFailures === "all"),
 );
@@ -63,14 +65,13 @@ const failureRows = await driveFailures(clients, acp ? [] : cases, failuresToDri
   if (verbose) show(observed.ran);
 });
 const isWhole = only === undefined && !acp;
-const failureText =
-  wantedFailures === "all" ? failureTable(failureRows, (name) => versionOf(clients, name)) : undefined;
-const parts = sections(rows, travelled, failureText);
+const page = join(root, "docs/clients.md");
+const written = readFileSync(page, "utf8");
+const before = sectionOf(written, "failures");
+const failureText = failureTable(allCases, failureRows, (name) => versionOf(clients, name), before);
+const parts = sections(rows, travelled, failureRows.length === 0 ? undefined : failureText);
 process.stdout.write(`\n${Object.values(parts).join("\n\n")}\n`);
-if (update && isWhole) {
-  const file = join(root, "docs/clients.md");
-  writeFileSync(file, withSections(readFileSync(file, "utf8"), parts));
-}
+if (update && !acp) writeFileSync(page, withSections(written, isWhole ? parts : { failures: failureText }));
 const failed =
   rows.some(({ outcomes }) => Object.values(outcomes).some(({ type }) => type === "failed")) ||
   overAgent.some(({ type }) => type === "failed") ||

@@ -58,13 +58,24 @@ export function sections(
   };
 }
 
+/** What stands between the marks of a part. Throws where the page has no such marks. */
+export function sectionOf(page: string, name: string): string {
+  const [start, end] = marksOf(name);
+  const [from, to] = [page.indexOf(start), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`docs/clients.md has no marks for "${name}"`);
+  return page.slice(from + start.length, to);
+}
+
+function marksOf(name: string): readonly [string, string] {
+  return [`<!-- written by test:clients: ${name} -->`, `<!-- end of ${name} -->`];
+}
+
 /** The page with each of the parts in place of what stood between its marks. Throws where a part has no marks. */
 export function withSections(page: string, parts: Readonly<Record<string, string>>): string {
   return Object.entries(parts).reduce((text, [name, part]) => {
-    const [start, end] = [`<!-- written by test:clients: ${name} -->`, `<!-- end of ${name} -->`];
-    const [from, to] = [text.indexOf(start), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`docs/clients.md has no marks for "${name}"`);
-    return `${text.slice(0, from + start.length)}\n\n${part}\n\n${text.slice(to)}`;
+    const old = sectionOf(text, name);
+    const from = text.indexOf(marksOf(name)[0]) + marksOf(name)[0].length;
+    return `${text.slice(0, from)}\n\n${part}\n\n${text.slice(from + old.length)}`;
   }, page);
 }
 

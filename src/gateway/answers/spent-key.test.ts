@@ -5,7 +5,7 @@ import type { TurnEvent } from "../../log/event.ts";
 import { tellingSpentKey, withSpentKey } from "./spent-key.ts";
 
 const crash = new MillraceError("upstream_failed", "The IDE's server stopped.", { hint: "Look." }).toRecord();
-const keyed = { idempotencyKey: "k" };
+const keyed = { isGiven: true, isRepeat: false };
 
 test("a failure under a key says that the key is spent, and how to go on", () => {
   expect(withSpentKey(crash, keyed).hint).toBe(
@@ -16,8 +16,12 @@ test("a failure under a key says that the key is spent, and how to go on", () =>
 });
 
 test("a failure without a key stays as it is", () => {
-  expect(withSpentKey(crash, { idempotencyKey: undefined })).toBe(crash);
-  expect(withSpentKey(crash, undefined)).toBe(crash);
+  expect(withSpentKey(crash, { isGiven: false, isRepeat: false })).toBe(crash);
+});
+
+test("a repeat under the key is told that the failure is final", () => {
+  expect(withSpentKey(crash, keyed).final).toBeUndefined();
+  expect(withSpentKey(crash, { isGiven: true, isRepeat: true }).final).toBe(true);
 });
 
 test("nothing but the failure changes, and asking for more after the end still says that it was delivered", async () => {

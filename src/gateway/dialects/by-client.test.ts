@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { type ErrorRecord, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import type { EventId } from "../../base/ids.ts";
 import { encodeAnthropicError } from "./anthropic-messages/errors.ts";
-import { forClient } from "./by-client.ts";
+import { encoderForClient, forClient } from "./by-client.ts";
+import type { Encoder } from "./dialect.ts";
+import { encodeStreamError } from "./openai-chat/errors.ts";
 import { encodeOpenAiError } from "./openai-errors.ts";
 
 const quota = new MillraceError("quota_exhausted", "No more.", { repeated: true }).toRecord();
@@ -40,6 +43,7 @@ describe.each([
     [codex, 400, 400],
     [langChain, 400, 400],
     ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 402, 422],
+    ["Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14", 402, 422],
     ["ai-sdk/openai-compatible/3.0.37", 402, 422],
     ["QwenCode/0.24.4 (linux; x64)", 402, 422],
     ["pi (linux 6.18; x64)", 402, 422],
@@ -87,6 +91,14 @@ describe.each([
       expect(encodeError(error, "req-1").headers).toEqual({ "x-should-retry": "false" });
   });
 
+  test("stays what it is where a client would not repeat it", () => {
+    const failed = (code: "upstream_failed" | "context_too_long") =>
+      new MillraceError(code, "It failed.", { final: true }).toRecord();
+    expect(statusFor(failed("upstream_failed"), null)).toBe(422);
+    expect(statusFor(failed("upstream_failed"), codex)).toBe(400);
+    expect(statusFor(failed("context_too_long"), null)).toBe(400);
+  });
+
   test("is told from one that may pass", () => {
     expect(statusFor(first, codex)).toBeGreaterThanOrEqual(500);
   });
@@ -96,5 +108,51 @@ describe.each([
       encodeError(new MillraceError("rate_limited", "Slow down.", { retryAfterMs }).toRecord(), "req-1").headers;
     expect(limited(4_000)).toEqual({ "retry-after": "4", "x-should-retry": "true" });
     expect(limited(30_000)).toEqual({ "retry-after": "30", "x-should-retry": "false" });
+  });
+});
+
+describe("an error in a stream", () => {
+  const encoder = {
+    open: () => [],
+    heartbeat: () => [],
+    encode: (event) => (event.type === "failed" ? [encodeStreamError(event.error, "req-1")] : [{ data: "[DONE]" }]),
+    broken: (error) => [encodeStreamError(error, "req-1")],
+  } satisfies Encoder;
+  const place = { eventId: "a1" as EventId, atMs: 1 }; // any text will do here
+  const errorFor = (error: ErrorRecord, userAgent: string | null) => {
+    const told = encoderForClient(encoder, userAgent);
+    const [sent] = told.encode({ type: "failed", error, ...place });
+    expect(told.broken(error)).toEqual([sent]);
+    return (JSON.parse(sent?.data ?? "") as { readonly error: { readonly type: string; readonly message: string } })
+      .error;
+  };
+  const demand = new MillraceError("rate_limited", "The model is in high demand.").toRecord();
+  const final = new MillraceError("upstream_failed", "The server had an internal error.", { final: true }).toRecord();
+  const qwen = "QwenCode/0.24.4 (linux; x64)";
+
+  test("is of a type after which Qwen Code neither waits a minute nor asks for the rest", () => {
+    expect(errorFor(demand, qwen).type).toBe("invalid_request_error");
+    expect(errorFor(first, qwen).type).toBe("invalid_request_error");
+    expect(errorFor(demand, qwen).message).toBe(errorFor(demand, null).message);
+  });
+
+  test("may be repeated once by the others, where it is no refusal", () => {
+    expect(errorFor(demand, "OpenAI/JS 7.57.0").type).toBe("rate_limit_error");
+    expect(errorFor(first, "opencode/1.18.33").type).toBe("server_error");
+    expect(errorFor(demand, "opencode/1.18.33").type).toBe("invalid_request_error");
+  });
+
+  test("that is final has no word for which OpenCode repeats it", () => {
+    expect(errorFor(final, "opencode/1.18.33").message).toContain("internal fault");
+    expect(errorFor(final, null)).toMatchObject({
+      type: "invalid_request_error",
+      message: expect.stringMatching(/internal error/),
+    });
+  });
+
+  test("changes nothing else of a stream", () => {
+    const told = encoderForClient(encoder, qwen);
+    expect(told.encode({ type: "text", delta: "Hel", ...place })).toEqual([{ data: "[DONE]" }]);
+    expect(encoderForClient(encoder, "OpenAI/JS 7.57.0")).toBe(encoder);
   });
 });

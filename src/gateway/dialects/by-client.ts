@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
-import type { WireError } from "./dialect.ts";
+import type { Encoder, WireError, WireEvent } from "./dialect.ts";
 import { inPlainWords } from "./plain-words.ts";
-import { finalStatus, isLongRefusal, isToldAgain, isUnusableAnswer } from "./retry-headers.ts";
+import { finalStatus, isFinal, isLongRefusal } from "./retry-headers.ts";
 
 /** A client for which the usual answer to a failure does not end its retries, or hides the reason from its user. */
 interface Client {
@@ -14,9 +14,11 @@ interface Client {
   readonly showsBody?: true;
   /** What in a final error's body makes it repeat the request, with any status. */
   readonly repeatsOn?: RegExp;
+  /** It goes on by itself after an error in a stream, with another body each time: such an error is final from the first on. */
+  readonly streamErrorIsFinal?: true;
 }
 
-/** The words of OpenCode 1.18.33 and pi 0.86.1. Any number with such digits counts, a request id too. */
+/** The words of OpenCode 1.18.33, Kilo 7.7.7 and pi 0.86.1. Any number with such digits counts, a request id too. */
 const repeatedWords = new RegExp(
   [
     "429|50[0234]|52[04]|rate increased too quickly|rate.?limit|too many requests|overloaded|experiencing high demand",
@@ -33,33 +35,65 @@ const repeatedWords = new RegExp(
  * The clients that need an answer of their own. Source: docs/clients.md, "After a failure".
  *
  * - Codex repeats a request up to five times after every status but 400, 404 and 429. After a 429 it shows the number only.
- * - OpenCode waits for `retry-after` in silence, and repeats a 4xx whose body has one of its words. So does pi.
+ * - OpenCode and Kilo wait for `retry-after` in silence, and repeat a 4xx whose body has one of their words. So does pi.
  * - Qwen Code, the Vercel AI SDK, and Cline with it, wait for `retry-after` in silence.
+ * - droid repeats a 429 five times in 90 s, and a 5xx ten times in four minutes, in silence.
+ * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
+ *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
  * - LangChain repeats a request up to six times after every status but 400 to 407 and 409, and waits longer each time.
  */
 const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
-  { userAgent: /^opencode\//i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
+  { userAgent: /^(?:opencode|kilo-code)\//i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
   { userAgent: /^pi \(/i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
   { userAgent: /^ai-sdk[/-]/i, firstRefusalIsFinal: true },
-  { userAgent: /^QwenCode\//i, firstRefusalIsFinal: true },
+  { userAgent: /^factory-cli\//i, firstRefusalIsFinal: true },
+  { userAgent: /^QwenCode\//i, firstRefusalIsFinal: true, streamErrorIsFinal: true },
   { userAgent: /^langchain/i, finalStatus: 400, firstRefusalIsFinal: true },
 ];
 
 /** The error in the form on which the client that asks stops and shows why. */
 export function forClient(wire: WireError, error: ErrorRecord, userAgent: string | null): WireError {
-  const client = userAgent === null ? undefined : clients.find((known) => known.userAgent.test(userAgent));
+  const client = clientOf(userAgent);
   if (client === undefined) return wire;
-  const isFinal =
-    isToldAgain(error) ||
-    isUnusableAnswer(error) ||
-    error.code === "ide_not_running" ||
-    (client.firstRefusalIsFinal === true && isLongRefusal(error));
-  const status = isFinal ? (client.finalStatus ?? finalStatus(wire.status, error)) : wire.status;
-  const said = isFinal && client.showsBody === true ? onlyMessage(wire.body) : wire.body;
+  const isEnd = isFinalFor(client, error) || error.code === "ide_not_running";
+  const status = isEnd ? (client.finalStatus ?? finalStatus(wire.status, error)) : wire.status;
+  const said = isEnd && client.showsBody === true ? onlyMessage(wire.body) : wire.body;
   const mayRepeat = status >= 500 || status === 408 || status === 409 || status === 429;
   const body = client.repeatsOn === undefined || mayRepeat ? said : inPlainWords(said, client.repeatsOn);
   return { ...wire, status, body };
+}
+
+/** The encoder of a stream, whose error has the form on which the client that reads it stops. */
+export function encoderForClient(encoder: Encoder, userAgent: string | null): Encoder {
+  const client = clientOf(userAgent);
+  if (client === undefined) return encoder;
+  const told = (error: ErrorRecord, events: readonly WireEvent[]) =>
+    client.streamErrorIsFinal === true || isFinalFor(client, error)
+      ? events.map((event) => ({ ...event, data: finalEvent(event.data, client) }))
+      : events;
+  return {
+    open: () => encoder.open(),
+    heartbeat: () => encoder.heartbeat(),
+    encode: (event) => (event.type === "failed" ? told(event.error, encoder.encode(event)) : encoder.encode(event)),
+    broken: (error) => told(error, encoder.broken(error)),
+  };
+}
+
+function clientOf(userAgent: string | null): Client | undefined {
+  return userAgent === null ? undefined : clients.find((known) => known.userAgent.test(userAgent));
+}
+
+function isFinalFor(client: Client, error: ErrorRecord): boolean {
+  return isFinal(error) || (client.firstRefusalIsFinal === true && isLongRefusal(error));
+}
+
+/** An event of a stream; where it is an error of the OpenAI APIs, in the final form. */
+function finalEvent(data: string, { repeatsOn }: Client): string {
+  if (!data.startsWith('{"error":')) return data;
+  const { error } = JSON.parse(data) as { readonly error: object }; // written by an encoder of ours
+  const body = { error: { ...error, type: "invalid_request_error" } };
+  return JSON.stringify(repeatsOn === undefined ? body : inPlainWords(body, repeatsOn));
 }
 
 /** An error's body without what is there for programs. */

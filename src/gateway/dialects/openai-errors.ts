@@ -1,13 +1,6 @@
 import type { ErrorCode, ErrorRecord } from "../../base/errors.ts";
 import type { WireError } from "./dialect.ts";
-import {
-  isToldAgain,
-  isUnusableAnswer,
-  noIdeStatus,
-  retryHeaders,
-  toldAgainStatus,
-  unusableAnswerStatus,
-} from "./retry-headers.ts";
+import { isFinal, noIdeStatus, retryHeaders, statusFor } from "./retry-headers.ts";
 
 interface OpenAiError {
   readonly status: number;
@@ -59,19 +52,13 @@ export function openAiErrorBody(error: ErrorRecord, requestId: string): Readonly
 
 /** A type that sounds like a passing trouble makes some clients repeat the request. */
 function typeOf(error: ErrorRecord, type: string): string {
-  const isFinal = isUnusableAnswer(error) || (isToldAgain(error) && error.code !== "quota_exhausted");
-  return isFinal ? "invalid_request_error" : type;
-}
-
-function statusOf(error: ErrorRecord): number {
-  if (isToldAgain(error)) return toldAgainStatus(error);
-  return isUnusableAnswer(error) ? unusableAnswerStatus : openAiErrors[error.code].status;
+  return isFinal(error) && error.code !== "quota_exhausted" ? "invalid_request_error" : type;
 }
 
 /** An error as status, headers and body, for Chat Completions, Completions, Responses and everything that has no API of its own. */
 export function encodeOpenAiError(error: ErrorRecord, requestId: string): WireError {
   return {
-    status: statusOf(error),
+    status: statusFor(openAiErrors[error.code].status, error),
     headers: retryHeaders(error),
     body: { error: openAiErrorBody(error, requestId) },
   };

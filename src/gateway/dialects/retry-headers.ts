@@ -34,13 +34,19 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
  * Some clients (OpenCode, the Vercel AI SDK) repeat every 429 and every 5xx and ignore `x-should-retry`; they stop at
  * these. Source: docs/clients.md, "After a failure".
  */
-export function toldAgainStatus({ code }: ErrorRecord): number {
+function toldAgainStatus({ code }: ErrorRecord): number {
   return code === "quota_exhausted" ? 402 : unusableAnswerStatus;
 }
 
-/** Whether the client was told of this failure before, and nothing was sent to the IDE this time. */
-export function isToldAgain({ repeated }: ErrorRecord): boolean {
-  return repeated === true;
+/** The status of a failure, of which `usual` is the one that its code stands for. */
+export function statusFor(usual: number, error: ErrorRecord): number {
+  if (error.repeated === true || isUnusableAnswer(error)) return toldAgainStatus(error);
+  return error.final === true ? finalStatus(usual, error) : usual;
+}
+
+/** Whether the same request gets no prompt if it comes again now. A client that repeats it is in vain. */
+export function isFinal(error: ErrorRecord): boolean {
+  return error.final === true || error.repeated === true || isUnusableAnswer(error);
 }
 
 /** Whether the account is refused for longer than a client may wait by itself. */
@@ -64,10 +70,10 @@ export const noIdeStatus = 424;
  * The status of an answer that stayed unusable: each repetition costs two more prompts, and clients repeat every 5xx and
  * every error event that sounds like overload (Claude Code three times), even if the headers forbid it. Source: docs/clients.md.
  */
-export const unusableAnswerStatus = 422;
+const unusableAnswerStatus = 422;
 
 /** Whether the model was asked twice already and gave nothing that can be used. */
-export function isUnusableAnswer({ code, details }: ErrorRecord): boolean {
+function isUnusableAnswer({ code, details }: ErrorRecord): boolean {
   const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
   return code === "upstream_failed" && reason === unusableAnswer;
 }
@@ -77,8 +83,7 @@ export function isUnusableAnswer({ code, details }: ErrorRecord): boolean {
  * when it resets in the body only: a wait of days in a header is either ignored or slept through. Source: docs/clients.md.
  */
 export function retryHeaders(error: ErrorRecord): Readonly<Record<string, string>> {
-  if (notWorthRepeating[error.code] || isUnusableAnswer(error) || isToldAgain(error))
-    return { "x-should-retry": "false" };
+  if (notWorthRepeating[error.code] || isFinal(error)) return { "x-should-retry": "false" };
   if (error.retryAfterMs === undefined) return {};
   const seconds = Math.min(longestWaitSeconds, Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
   return { "retry-after": String(seconds), "x-should-retry": String(seconds <= patientSeconds) };

@@ -7,7 +7,7 @@ import { tellingSpentKey } from "../answers/spent-key.ts";
 import { type OpenTurn, startTurn } from "../answers/start-turn.ts";
 import { endedEarly, streamTurn } from "../answers/stream-turn.ts";
 import { type AnswerEnd, AnswerFold } from "../dialects/answer.ts";
-import { forClient } from "../dialects/by-client.ts";
+import { encoderForClient, forClient } from "../dialects/by-client.ts";
 import { cancelledError } from "../dialects/cancelled.ts";
 import type { Dialect, ParsedTurn } from "../dialects/dialect.ts";
 import { type Gateway, type GatewayContext, jsonHeaders, respond, respondError } from "../http/context.ts";
@@ -78,7 +78,7 @@ async function streamedAnswer(
       turnId: turn.turnId,
       reader,
       early,
-      encoder: dialect.encoder(turn.context),
+      encoder: encoderForClient(dialect.encoder(turn.context), c.req.raw.headers.get("user-agent")),
       resumeAfter: turn.resumeAfter,
       sinceMs,
       timing: gateway.waits,
@@ -101,8 +101,9 @@ async function streamedAnswer(
 
 /** The events of a turn. The log names what the IDE's agent read, at the end of the turn; a failure says that its key is spent. */
 async function* readTurn(gateway: Gateway, turn: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
-  const { turnId, record } = turn;
-  for await (const event of tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), record)) {
+  const { turnId, record, joined } = turn;
+  const key = { isGiven: record?.idempotencyKey !== undefined, isRepeat: joined === "key" };
+  for await (const event of tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), key)) {
     const ideTools = ideToolsOf(event);
     if (ideTools !== undefined) gateway.log.write("info", "the IDE's agent read", { turnId, ideTools });
     yield event;

@@ -20,7 +20,9 @@ async function failing(
   await settle();
   if (text !== "") backend.last.text(text);
   backend.last.emit({ type: "failed", error: new MillraceError(code, "It broke.", { hint: "Look." }).toRecord() });
-  await new FakeReader(turns, turnId).done;
+  const reader = new FakeReader(turns, turnId);
+  await reader.done;
+  return reader.events;
 }
 
 describe("a body that failed, sent again without a key", () => {
@@ -40,6 +42,28 @@ describe("a body that failed, sent again without a key", () => {
     await fake.clock.advance(30_000);
     await expect(fake.turns.start(asking(), soon)).rejects.toMatchObject({ repeated: true });
     expect(fake.backend.answers).toHaveLength(3);
+  });
+
+  test("has a final failure where no prompt may follow it now, so that its client need not ask to be told", async () => {
+    const fake = fakeTurns();
+    const errorOf = async (asked: Parameters<typeof failing>[1]) => {
+      const events = await failing(fake, asked);
+      const last = events.at(-1);
+      return last?.type === "failed" ? last.error : undefined;
+    };
+    expect(await errorOf({})).toEqual({ code: "internal", message: "It broke.", hint: "Look." });
+    expect(await errorOf({})).toEqual({
+      code: "internal",
+      message: "It broke.",
+      hint: "The same request failed before. Millrace sends it again after 30 s, or now with a new Idempotency-Key.",
+      final: true,
+    });
+    await fake.clock.advance(60_000);
+    expect(await errorOf({ text: "Once upon" })).toMatchObject({ hint: expect.stringContaining("120 s"), final: true });
+    const limited = { fingerprint: "body-2", code: "rate_limited" } as const;
+    expect(await errorOf(limited)).not.toHaveProperty("final");
+    await fake.clock.advance(60_000);
+    expect(await errorOf(limited)).not.toHaveProperty("final");
   });
 
   test("waits longer where a part of the answer was sent", async () => {

@@ -4,7 +4,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { eventIdOf, seqOf } from "../../log/event-id.ts";
 import type { TurnReading, TurnRecord } from "../../log/store.ts";
 import type { Step } from "../run/step.ts";
-import { type FailedSeries, type Reached, seriesMs } from "./repeats.ts";
+import { type FailedSeries, failedAgain, type Reached, seriesMs } from "./repeats.ts";
 
 /** How many bodies of streams are remembered at once. */
 const rememberedBodies = 1_000;
@@ -42,6 +42,18 @@ function reachedBy(events: readonly TurnEventBody[]): Reached {
 /** Whether the client sees a part of the answer in the event. */
 function isPart({ type }: TurnEventBody): boolean {
   return type === "text" || type === "thinking" || type === "tool_call" || type === "rewritten";
+}
+
+/** Looks at the events of a body that failed before: a further failure is final where no prompt may follow it now. */
+export function watchRepeat(earlier: FailedSeries, now: () => number): Step {
+  let reached: Reached = "nothing";
+  return {
+    push: (event) => {
+      if (isPart(event)) reached = "a_part";
+      if (event.type !== "failed") return [event];
+      return [{ ...event, error: failedAgain(event.error, earlier, reached, now()) }];
+    },
+  };
 }
 
 interface Remembered {

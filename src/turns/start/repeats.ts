@@ -83,6 +83,19 @@ export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
   return nowMs >= untilMs ? { type: "prompt" } : { type: "tell", untilMs };
 }
 
+/**
+ * A failure of a body that failed before. Where no prompt may follow it now, it says so and is final: clients that repeat a 5xx
+ * would only be given it once more, seconds later. A refusal for a limit stays as it is: its status tells a program how long to wait.
+ */
+export function failedAgain(error: ErrorRecord, earlier: FailedSeries, reached: Reached, nowMs: number): ErrorRecord {
+  if (error.code === "quota_exhausted" || error.code === "rate_limited") return error;
+  const repeat = repeatOf({ error, reached, atMs: nowMs, prompts: earlier.prompts + 1 }, nowMs);
+  if (repeat.type === "prompt") return error;
+  const left = Math.ceil((repeat.untilMs - nowMs) / second);
+  const hint = `The same request failed before. Millrace sends it again after ${left} s, or now with a new Idempotency-Key.`;
+  return { ...error, hint, final: true };
+}
+
 /** How long the same body without a key gets its first failure again; whole seconds, 0 where it becomes a prompt at once. */
 export function waitAfterFirst(error: ErrorRecord): number {
   const repeat = repeatOf({ error, reached: "nothing", atMs: 0, prompts: 1 }, 0);

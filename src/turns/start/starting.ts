@@ -8,10 +8,11 @@ import type { Readers } from "../read/readers.ts";
 import type { Reading } from "../read/reading.ts";
 import type { Runner } from "../run/runner.ts";
 import type { JoinTurn, StartedTurn, StartTurn } from "../turns.ts";
-import { failedSeries } from "./failed-series.ts";
+import { failedSeries, watchRepeat } from "./failed-series.ts";
 import { refuseConflict, type Twins, twinsOf } from "./join.ts";
 import type { Launcher, PreparedTurn } from "./launcher.ts";
 import { refuseRepeat } from "./refuse-repeat.ts";
+import type { FailedSeries } from "./repeats.ts";
 import { begunElsewhere } from "./same-moment.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import { supersede } from "./supersede.ts";
@@ -63,8 +64,9 @@ export class Starting {
       const { twin, same } = await this.#twinOnceUnread(asked, earlier, signal);
       if (twin !== undefined) return await this.#joined(twin, asked, signal);
       const nowMs = this.#clock.now();
-      refuseRepeat(await failedSeries(this.#store, same, nowMs), this.#clock.now());
-      return await this.#begun(asked, signal);
+      const failed = await failedSeries(this.#store, same, nowMs);
+      refuseRepeat(failed, this.#clock.now());
+      return await this.#begun(asked, failed, signal);
     } finally {
       leave();
     }
@@ -94,12 +96,12 @@ export class Starting {
   }
 
   /** A new turn, unless another request stores the same one first. */
-  async #begun(asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async #begun(asked: StartTurn, failed: FailedSeries | undefined, signal: AbortSignal): Promise<StartedTurn> {
     const { launcher } = this.#options;
     const prepared = await launcher.prepare(asked, signal);
     let isBegun = false;
     try {
-      const started = await this.#launched(prepared, asked, signal);
+      const started = await this.#launched(prepared, asked, failed, signal);
       isBegun = started.turnId === prepared.turn.turnId;
       return started;
     } finally {
@@ -107,10 +109,16 @@ export class Starting {
     }
   }
 
-  async #launched(prepared: PreparedTurn, asked: StartTurn, signal: AbortSignal): Promise<StartedTurn> {
+  async #launched(
+    prepared: PreparedTurn,
+    asked: StartTurn,
+    failed: FailedSeries | undefined,
+    signal: AbortSignal,
+  ): Promise<StartedTurn> {
     const { launcher } = this.#options;
     const stored = Promise.withResolvers<LogWriter>();
-    const launch = launcher.launch(prepared, stored.promise);
+    const watches = failed === undefined ? [] : [watchRepeat(failed, () => this.#clock.now())];
+    const launch = launcher.launch(prepared, stored.promise, watches);
     const decided = this.#stored(prepared.turn);
     void decided.then(writerOf).then(stored.resolve, stored.reject);
     const begun = launch.runner.begin(); // a conversation is started meanwhile; no prompt is sent before `started` is stored

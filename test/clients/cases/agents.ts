@@ -5,7 +5,6 @@ import { kilo } from "../../../src/cli/clients/kilo.ts";
 import { pi } from "../../../src/cli/clients/pi.ts";
 import { qwenCode } from "../../../src/cli/clients/qwen-code.ts";
 import { type Bench, prompts } from "../bench.ts";
-import { failureNames } from "../failures/failure.ts";
 import type { Ask, ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";
 
@@ -22,10 +21,12 @@ interface Agent {
   /** Why its tools are not driven. */
   readonly noTools?: string;
   readonly known?: ClientCase["known"];
-  readonly knownAfter?: ClientCase["knownAfter"];
+  /** More arguments without which it shows no reason for a failure. */
+  readonly argsForErrors?: readonly string[];
 }
 
-const silentDroid = 'stops, and shows "Exec failed" in place of the message';
+const silentDroid =
+  'stops, and shows "Exec failed" in place of the message, as after each failure; [see below](#droid)';
 
 const agents: readonly Agent[] = [
   {
@@ -41,9 +42,6 @@ const agents: readonly Agent[] = [
     env: { QWEN_TELEMETRY_ENABLED: "false" },
     promptsEach: 2, // what to remember of it
     shell: "run_shell_command",
-    knownAfter: {
-      "high demand in the middle": "shows the message at once, waits a minute without an end, and asks again",
-    },
   },
   {
     client: pi,
@@ -71,7 +69,7 @@ const agents: readonly Agent[] = [
     env: { FACTORY_DISABLE_KEYRING: "1", FACTORY_DROID_AUTO_UPDATE_ENABLED: "false" },
     noTools: "the stand-in's model calls its tools with arguments that it refuses",
     known: { error: silentDroid },
-    knownAfter: Object.fromEntries(failureNames.map((name) => [name, silentDroid])),
+    argsForErrors: ["--output-format", "stream-json"],
   },
 ];
 
@@ -96,10 +94,12 @@ function caseOf({
   shell,
   noTools,
   known,
-  knownAfter,
+  argsForErrors = [],
 }: Agent): ClientCase {
-  const ask: Ask = (bench, prompt) => launched(bench, client, args(prompt), { env });
-  const drive = (prompt: string) => (bench: Bench) => ask(bench, prompt);
+  const run = (bench: Bench, prompt: string, more: readonly string[]) =>
+    launched(bench, client, [...args(prompt), ...more], { env });
+  const ask: Ask = (bench, prompt) => run(bench, prompt, argsForErrors);
+  const drive = (prompt: string) => (bench: Bench) => run(bench, prompt, []);
   return {
     name: client.title,
     packageName,
@@ -108,7 +108,6 @@ function caseOf({
     ...(promptsEach === undefined ? {} : { promptsEach }),
     ...(slow === undefined ? {} : { slow }),
     ...(known === undefined ? {} : { known }),
-    ...(knownAfter === undefined ? {} : { knownAfter }),
     drive: {
       plain: drive(prompts.plain),
       tools: noTools ?? drive(shell === undefined ? prompts.tools : loopOf(shell)),

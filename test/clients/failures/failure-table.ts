@@ -1,27 +1,47 @@
+import type { ClientCase } from "../cases/case.ts";
 import type { FailureRow, Verdict } from "./drive.ts";
 import { type FailureName, failureNames } from "./failure.ts";
 
-/** What each client did after each failure, as a table. */
-export function failureTable(rows: readonly FailureRow[], versionOf: (packageName: string) => string): string {
+/**
+ * What each client did after each failure, as a table. A cell that was not driven keeps what `earlier`, the table of an earlier
+ * run, says of the same version.
+ */
+export function failureTable(
+  clients: readonly ClientCase[],
+  driven: readonly FailureRow[],
+  versionOf: (packageName: string) => string,
+  earlier: string,
+): string {
   const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
   const head = ["client", "API", ...failureNames];
-  const body = rows.map(({ client, seen }) => [
-    `${client.name} ${versionOf(client.packageName)}`,
-    client.surface,
-    ...failureNames.map((name) => cell(seen.get(name))),
-  ]);
-  return [line(head), line(head.map(() => "---")), ...body.map(line), ...notes(rows)].join("\n");
+  const asked = clients.filter(({ ask }) => ask !== undefined);
+  const body = asked.map((client) => {
+    const title = [`${client.name} ${versionOf(client.packageName)}`, client.surface];
+    const seen = driven.find((row) => row.client === client)?.seen;
+    const before = cellsOf(earlier, title);
+    return [...title, ...failureNames.map((name, at) => cell(seen?.get(name)) ?? before[at] ?? "–")];
+  });
+  return [line(head), line(head.map(() => "---")), ...body.map(line), ...notes(asked)].join("\n");
 }
 
-function cell(verdict: Verdict | undefined): string {
-  if (verdict === undefined) return "–";
+/** The cells of one row of a table; none where it has no such row, or other columns. */
+function cellsOf(table: string, title: readonly string[]): readonly string[] {
+  const rows = table.split("\n").map((row) => row.split("|").slice(1, -1));
+  const cells = rows.map((row) => row.map((text) => text.trim()));
+  const [head] = cells.filter(([first]) => first === "client");
+  if (head?.slice(2).join() !== failureNames.join()) return [];
+  return cells.find(([name, surface]) => name === title[0] && surface === title[1])?.slice(2) ?? [];
+}
+
+function cell(verdict: Verdict | undefined): string | undefined {
+  if (verdict === undefined) return undefined;
   const { requests, prompts, messageAfterMs, endedAfterMs, answered } = verdict.observed;
   const message = messageAfterMs !== undefined ? seconds(messageAfterMs) : answered ? "answered" : "**no message**";
   return `${requests} / ${prompts} / ${message}${endedAfterMs === undefined ? ", **does not stop**" : ""}`;
 }
 
-function notes(rows: readonly FailureRow[]): readonly string[] {
-  const known = rows.flatMap(({ client }) =>
+function notes(clients: readonly ClientCase[]): readonly string[] {
+  const known = clients.flatMap((client) =>
     (Object.entries(client.knownAfter ?? {}) as [FailureName, string][]).map(
       ([name, why]) => `- ${client.name} (${client.surface}), ${name}: ${why}.`,
     ),

@@ -1,13 +1,6 @@
 import type { ErrorCode, ErrorRecord } from "../../../base/errors.ts";
 import type { WireError } from "../dialect.ts";
-import {
-  isToldAgain,
-  isUnusableAnswer,
-  noIdeStatus,
-  retryHeaders,
-  toldAgainStatus,
-  unusableAnswerStatus,
-} from "../retry-headers.ts";
+import { isFinal, noIdeStatus, retryHeaders, statusFor } from "../retry-headers.ts";
 
 interface AnthropicError {
   readonly status: number;
@@ -38,12 +31,10 @@ const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
 };
 
 function wireOf(error: ErrorRecord): AnthropicError {
-  if (isToldAgain(error)) {
-    const type = error.code === "quota_exhausted" ? "billing_error" : "invalid_request_error";
-    return { status: toldAgainStatus(error), type };
-  }
-  if (isUnusableAnswer(error)) return { status: unusableAnswerStatus, type: "invalid_request_error" };
-  return anthropicErrors[error.code];
+  const usual = anthropicErrors[error.code];
+  if (!isFinal(error)) return usual;
+  const type = error.code === "quota_exhausted" ? "billing_error" : "invalid_request_error";
+  return { status: statusFor(usual.status, error), type };
 }
 
 /** An error as the Messages API writes it, with ours beside (`code`, `param`, `details`, `resets_at`). */
