@@ -78,7 +78,7 @@ export interface GatewayOptions {
   /** The window of a model by its UID as prompts are laid out for it; undefined where nothing is known of it yet. */
   readonly contextTokens?: (modelUid: string) => number | undefined;
   /** What `/health` shows to who has the key: plain JSON without secrets. */
-  readonly healthDetails?: (signal: AbortSignal) => Promise<unknown>;
+  readonly healthDetails?: () => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */
   readonly allowedHosts?: readonly string[];
   /** Exact origins (`https://app.example`) whose pages may call; none by default. */

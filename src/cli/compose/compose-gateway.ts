@@ -63,7 +63,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     sessionStore: sessionFile(join(folder, "sessions.json")),
     ides: ideVerdicts(finder, schemas, clock),
     agents: () => agentStats(agents),
-    healthDetails: healthDetails(finder, backends),
+    healthDetails: healthDetails(finder, backends, clock),
     models: parts.models,
     contextTokens: parts.contextTokens,
     clock,

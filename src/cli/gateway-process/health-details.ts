@@ -1,16 +1,37 @@
 import type { OpenBackends } from "../../backends/open-backend.ts";
+import { within } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
 import { isMillraceError } from "../../base/errors.ts";
 import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 
-/** What `/health` shows to who has the key: the IDEs found and where prompts go. Plain JSON, no secrets. */
+/** How long an answer of `/health` waits for news of the IDE; ms. */
+const freshMs = 50;
+
+/**
+ * What `/health` shows to who has the key: the IDEs found and where prompts go. Plain JSON, no secrets. A search for an IDE may take
+ * seconds and `/health` must not: where news is late, it gets what an earlier look found, with the time of that look. It gets
+ * undefined before the first look has ended.
+ */
 export function healthDetails(
-  finder: IdeFinder,
+  finder: Pick<IdeFinder, "find">,
   backends: Pick<OpenBackends, "chosen">,
-): (signal: AbortSignal) => Promise<unknown> {
-  return async (signal) => ({
-    ...describeIdes(await finder.find(signal)),
-    backend: await describeBackend(backends, signal),
-  });
+  clock: Clock,
+): () => Promise<unknown> {
+  let known: unknown;
+  let looking: Promise<unknown> | undefined;
+  const look = async () => {
+    const { signal } = new AbortController(); // it goes on for the next who asks
+    try {
+      known = { ...describeIdes(await finder.find(signal)), backend: await describeBackend(backends, signal) };
+    } finally {
+      looking = undefined;
+    }
+    return known;
+  };
+  return async () => {
+    looking ??= look();
+    return (await within(looking, freshMs, clock)) ?? known;
+  };
 }
 
 function describeIdes({ ides, atMs }: DiscoveryResult): object {

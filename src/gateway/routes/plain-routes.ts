@@ -30,7 +30,7 @@ export const plainRoutes = [
     async handle(gateway, c) {
       const known = { status: "ok", name: "millrace", instance: gateway.instance };
       if (c.var.caller === undefined) return jsonResponse(known);
-      const details = await gateway.healthDetails?.(c.req.raw.signal);
+      const details = await gateway.healthDetails?.();
       const store = gateway.storeState?.();
       return jsonResponse({
         ...known,

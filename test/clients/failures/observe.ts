@@ -5,6 +5,8 @@ import type { Failure } from "./failure.ts";
 
 /** How long a client may go on after a failure before it counts as one that does not stop. */
 const patienceMs = 90_000;
+/** The same for a client that takes most of a minute to start, and longer beside other work. */
+const patienceWithSlowMs = 240_000;
 
 /** What a client did after a failure. */
 export interface Observed {
@@ -29,7 +31,10 @@ const asksForAnswer = /\/(?:chat\/completions|responses|messages|completions)(?:
 export async function observe(clients: string, client: ClientCase, failure: Failure): Promise<Observed> {
   if (client.ask === undefined) throw new Error(`${client.name} has no way to be asked`);
   const { model } = failure;
-  const bench = await Bench.open(clients, { patienceMs, ...(model === undefined ? {} : { model }) });
+  const bench = await Bench.open(clients, {
+    patienceMs: client.slow === true ? patienceWithSlowMs : patienceMs,
+    ...(model === undefined ? {} : { model }),
+  });
   try {
     if (failure.withoutIde === true) await bench.ide.stop();
     const ran = await client.ask(bench, failure.prompt);
