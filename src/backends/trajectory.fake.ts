@@ -24,12 +24,12 @@ export class FakeTrajectory {
   #messages = 0;
 
   /** What a server writes when it takes a message. */
-  accept(text: string): void {
+  accept(text: string, images: readonly { readonly mimeType: string; readonly base64Data: string }[] = []): void {
     this.status = CascadeRunStatus.RUNNING;
     this.memory();
     this.add(CortexStepType.USER_INPUT, CortexStepStatus.DONE, {
       case: "userInput",
-      value: { userResponse: text },
+      value: { userResponse: text, images: [...images] },
     });
   }
 
@@ -47,6 +47,17 @@ export class FakeTrajectory {
     const type = CortexStepType[name as keyof typeof CortexStepType]; // a test names a type that exists
     const member = name.toLowerCase().replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
     this.add(type, status, { case: member, value: {} } as StepInit); // so is its member
+  }
+
+  /** A step of a type that is not in our schema: its number, and the name that transcripts and calls have for it. */
+  unknown(number: number, name: string): void {
+    this.steps.push(
+      create(CortexTrajectoryStepSchema, {
+        type: number as CortexStepType, // an open enum: a newer build has more
+        status: CortexStepStatus.DONE,
+        metadata: { toolCall: { id: "1", name: name.toLowerCase(), argumentsJson: "{}" } },
+      }),
+    );
   }
 
   /** A call of the IDE's own tool in the planner's step. */
@@ -160,5 +171,5 @@ function roleAndBody(step: CortexTrajectoryStep): [string, string] {
   if (step.step.case === "userInput") return ["User", step.step.value.userResponse];
   if (step.step.case === "plannerResponse") return ["Assistant", step.step.value.response];
   const name = Object.entries(CortexStepType).find(([, number]) => number === step.type)?.[0];
-  return ["Tool", `[CORTEX_STEP_TYPE_${name ?? "UNSPECIFIED"}]`];
+  return ["Tool", `[CORTEX_STEP_TYPE_${name ?? (step.metadata?.toolCall?.name.toUpperCase() || "UNSPECIFIED")}]`];
 }

@@ -150,6 +150,7 @@ function callOnce(wire: UnaryWire, path: string, attemptMs: number, signal: Abor
       path,
       timeoutMs: undefined, // a busy server must not give up in time that we would wait for
       headers: undefined,
+      ordered: false,
       body: () => new TextEncoder().encode(wire.format === "json" ? "{}" : ""),
       onAnswer: () => end("answered"),
       onError: (error) => end(attemptFrom(error)),

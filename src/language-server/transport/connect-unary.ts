@@ -1,10 +1,11 @@
-import type { Agent as HttpAgent, IncomingMessage } from "node:http";
+import type { ClientRequest, Agent as HttpAgent, IncomingMessage } from "node:http";
 import { request as httpRequest } from "node:http";
 import { type Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes, protocolVersion, validateResponse } from "@connectrpc/connect/protocol-connect";
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { Endpoint } from "./endpoint.ts";
+import type { RequestOrder } from "./request-order.ts";
 import { joined, standardHeaders, tooLarge, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
 
 /**
@@ -20,9 +21,10 @@ export function connectUnary(
     readonly format: UnaryWire["format"];
     readonly headers: Readonly<Record<string, string>>;
     readonly readMaxBytes: number;
+    readonly order: RequestOrder;
   },
 ): UnaryWire {
-  const { format, readMaxBytes } = options;
+  const { format, readMaxBytes, order } = options;
   const open = endpoint.tls ? httpsRequest : httpRequest;
   const host = endpoint.host.replace(/^\[(.*)\]$/, "$1");
   const common = {
@@ -40,8 +42,7 @@ export function connectUnary(
       const request = open({ host, port: endpoint.port, method: "POST", path: exchange.path, headers, agent });
       request.on("error", exchange.onError);
       request.on("response", (response) => receive(response, exchange, format === "binary", readMaxBytes));
-      // The connection is there by now, so the request's bytes are made when they are written.
-      request.once("socket", () => {
+      const write = () => {
         try {
           const body = exchange.body();
           request.setHeader("content-length", body.length);
@@ -50,10 +51,18 @@ export function connectUnary(
           request.destroy();
           exchange.onError(error);
         }
-      });
+      };
+      // The connection is there by now, so the request's bytes are made when they are written.
+      request.once("socket", exchange.ordered ? () => inOrder(request, order, write) : write);
       return () => request.destroy();
     },
   };
+}
+
+function inOrder(request: ClientRequest, order: RequestOrder, write: () => void): void {
+  const leave = order.enter(write);
+  request.once("response", leave);
+  request.once("close", leave);
 }
 
 function receive(response: IncomingMessage, exchange: UnaryExchange, binary: boolean, readMaxBytes: number): void {

@@ -79,6 +79,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
         path: pathOf(method),
         timeoutMs: timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs + serverGraceMs,
         headers,
+        ordered: stamp !== undefined && carriesMetadata(method),
         body: () => {
           const message = create(method.input, input);
           stamp?.(message);
@@ -171,6 +172,18 @@ function pathOf(method: DescMethodUnary): string {
     paths.set(method, path);
   }
   return path;
+}
+
+const metadataCarriers = new WeakMap<DescMethodUnary, boolean>();
+
+/** Such a request gets an id; a poll has none. */
+function carriesMetadata(method: DescMethodUnary): boolean {
+  let carries = metadataCarriers.get(method);
+  if (carries === undefined) {
+    carries = method.input.fields.some(({ name, message }) => name === "metadata" && message !== undefined);
+    metadataCarriers.set(method, carries);
+  }
+  return carries;
 }
 
 function plainHeaders(header: ConstructorParameters<typeof Headers>[0]): Readonly<Record<string, string>> | undefined {

@@ -11,37 +11,31 @@ describeTransport("gRPC, h2c", {
   start: (methods) => startRpcServer(methods),
   endpoint: (server) => server.endpoint("grpc"),
   contentType: /application\/grpc\+proto/,
-  ordered: true,
 });
 describeTransport("gRPC, TLS", {
   start: (methods) => startRpcServer(methods, { tls: true }),
   endpoint: (server) => server.endpoint("grpc"),
   contentType: /application\/grpc\+proto/,
-  ordered: true,
 });
 describeTransport("Connect binary, HTTP/1.1", {
   start: (methods) => startRpcServer(methods),
   endpoint: (server) => server.endpoint("connect"),
   contentType: /application\/proto/,
-  ordered: false,
 });
 describeTransport("Connect binary, TLS", {
   start: (methods) => startRpcServer(methods, { tls: true }),
   endpoint: (server) => server.endpoint("connect"),
   contentType: /application\/proto/,
-  ordered: false,
 });
 describeTransport("Connect JSON, HTTP/1.1", {
   start: (methods) => startRpcServer(methods),
   endpoint: (server) => server.endpoint("connect-json"),
   contentType: /application\/json/,
-  ordered: false,
 });
 describeTransport("Connect JSON, TLS", {
   start: (methods) => startRpcServer(methods, { tls: true }),
   endpoint: (server) => server.endpoint("connect-json"),
   contentType: /application\/json/,
-  ordered: false,
 });
 
 describe("a self-signed certificate", () => {

@@ -10,6 +10,7 @@ import { http1Agent } from "./http1-agent.ts";
 import { Http2Connection } from "./http2-session.ts";
 import { leanTransport } from "./lean-transport.ts";
 import type { CheckHolder } from "./open-socket.ts";
+import { RequestOrder } from "./request-order.ts";
 import type { UnaryWire } from "./unary-wire.ts";
 
 const mebibyte = 1024 * 1024;
@@ -66,6 +67,7 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
     case "connect":
     case "connect-json": {
       const agent = http1Agent(endpoint, checkHolder);
+      const order = new RequestOrder();
       const format = endpoint.protocol === "connect" ? "binary" : "json";
       const streams = createConnectTransport({
         ...streaming,
@@ -74,9 +76,9 @@ export function openTransport(endpoint: Endpoint, options: TransportOptions = {}
         useBinaryFormat: format === "binary",
       });
       return {
-        transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes }), {
+        transport: leanTransport(connectUnary(endpoint, agent, { format, headers, readMaxBytes, order }), {
           ...lean,
-          streams: stamping(streams, stamp),
+          streams: stamping(streams, stamp, order),
         }),
         close: () => agent.destroy(),
       };
@@ -102,15 +104,34 @@ export function openWire(endpoint: Endpoint, readMaxBytes: number): OpenWire {
   }
   const agent = http1Agent(endpoint, undefined);
   const format = endpoint.protocol === "connect" ? "binary" : "json";
-  return { wire: connectUnary(endpoint, agent, { format, headers, readMaxBytes }), close: () => agent.destroy() };
+  const order = new RequestOrder();
+  const wire = connectUnary(endpoint, agent, { format, headers, readMaxBytes, order });
+  return { wire, close: () => agent.destroy() };
 }
 
-/** A stream's requests are stamped when they are about to be written, too. */
-function stamping(streams: Transport, stamp: TransportOptions["stamp"]): Pick<Transport, "stream"> {
+/** A stream's requests are stamped when they are about to be written, too; with an `order` in their turn. */
+function stamping(
+  streams: Transport,
+  stamp: TransportOptions["stamp"],
+  order?: RequestOrder,
+): Pick<Transport, "stream"> {
   if (stamp === undefined) return streams;
   return {
-    stream: (method, signal, timeoutMs, header, input, contextValues) =>
-      streams.stream(method, signal, timeoutMs, header, stamped(method.input, input, stamp), contextValues),
+    async stream(method, signal, timeoutMs, header, input, contextValues) {
+      let leave = () => {};
+      const turn = async () => {
+        if (order === undefined) return;
+        await new Promise<void>((resolve) => {
+          leave = order.enter(resolve);
+        });
+      };
+      const requests = stamped(method.input, input, stamp, turn);
+      try {
+        return await streams.stream(method, signal, timeoutMs, header, requests, contextValues);
+      } finally {
+        leave(); // the server began to answer, or never will
+      }
+    },
   };
 }
 
@@ -118,9 +139,11 @@ async function* stamped<I extends DescMessage>(
   type: I,
   input: AsyncIterable<MessageInitShape<I>>,
   stamp: (request: Message) => void,
+  turn: () => Promise<void>,
 ): AsyncGenerator<MessageInitShape<I>, void> {
   for await (const init of input) {
     const message = create(type, init);
+    await turn();
     stamp(message);
     yield message;
   }

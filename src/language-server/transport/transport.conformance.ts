@@ -16,8 +16,6 @@ export interface TransportHarness {
   endpoint(server: RpcServer): Endpoint;
   /** How the requests announce themselves. */
   readonly contentType: RegExp;
-  /** Whether one connection carries all requests. The system reads several connections in an order of its own. */
-  readonly ordered: boolean;
 }
 
 const context = { nowMs: 0, secrets: [] };
@@ -115,7 +113,7 @@ export function describeTransport(name: string, harness: TransportHarness): void
         { checkHolder: () => Promise.reject(new MillraceError("ide_not_running", "held by another")) },
       ));
 
-    it("stamps every request once, on one connection in the order in which they reach the server, however many begin at once", () => {
+    it("stamps every request once, in the order in which they reach the server, however many begin at once", () => {
       const seen: bigint[] = [];
       let next = 0n;
       const stamp = (request: Message) => {
@@ -134,11 +132,82 @@ export function describeTransport(name: string, harness: TransportHarness): void
             await Promise.all(Array.from({ length: 64 }, () => client.getUserStatus({ metadata: { apiKey: "k" } })));
           }
           const rising = Array.from({ length: 192 }, (_, i) => BigInt(i + 1));
-          expect(harness.ordered ? seen : seen.toSorted((a, b) => Number(a - b))).toEqual(rising);
+          expect(seen).toEqual(rising);
         },
         { stamp },
       );
     });
+
+    it("writes them in order although no answer begins before all of them, and a stream among them", async () => {
+      const seen: bigint[] = [];
+      const all = Promise.withResolvers<void>();
+      const note = async (metadata: { readonly requestId: bigint } | undefined) => {
+        seen.push(metadata?.requestId ?? 0n);
+        if (seen.length === 64) all.resolve();
+        await all.promise;
+      };
+      let next = 0n;
+      const stamp = (request: Message) => {
+        const { metadata } = request as GetUserStatusRequest; // both calls made here have it
+        if (metadata !== undefined) metadata.requestId = ++next;
+      };
+      await withClient(
+        {
+          getUserStatus: async ({ metadata }) => {
+            await note(metadata);
+            return {};
+          },
+          async *rawGetChatMessage({ metadata }) {
+            await note(metadata);
+          },
+        },
+        async (client) => {
+          const metadata = { apiKey: "k" };
+          const call = (index: number) =>
+            index === 20 ? drain(client.rawGetChatMessage({ metadata })) : client.getUserStatus({ metadata });
+          await Promise.all(Array.from({ length: 64 }, (_, index) => call(index)));
+          expect(seen).toEqual(Array.from({ length: 64 }, (_, index) => BigInt(index + 1)));
+        },
+        { stamp },
+      );
+    });
+
+    it("lets calls without an id pass while one with an id waits for its answer", () => {
+      const release = Promise.withResolvers<void>();
+      return withClient(
+        {
+          getUserStatus: async () => {
+            await release.promise;
+            return {};
+          },
+          getProcesses: () => ({ lspPort: 7 }),
+        },
+        async (client) => {
+          const slow = client.getUserStatus({ metadata: {} });
+          expect((await client.getProcesses({})).lspPort).toBe(7);
+          release.resolve();
+          await slow;
+        },
+        { stamp: () => {} },
+      );
+    });
+
+    it("goes on with the next one when one that waits for its turn is given up", () =>
+      withClient(
+        { getUserStatus: (_, { signal }) => hang(signal) },
+        async (client, server) => {
+          const controller = new AbortController();
+          const calls = Array.from({ length: 8 }, () =>
+            failure(client.getUserStatus({ metadata: {} }, { signal: controller.signal })),
+          );
+          controller.abort(new Error("enough"));
+          await Promise.all(calls);
+          const error = translateError(await failure(client.getUserStatus({}, { timeoutMs: 300 })), context);
+          expect(error.code).toBe("upstream_timeout");
+          expect(server.requests.length).toBeLessThanOrEqual(9);
+        },
+        { stamp: () => {} },
+      ));
 
     it("carries many calls at once", () =>
       withClient({ getProcesses: () => ({ lspPort: 7 }) }, async (client) => {

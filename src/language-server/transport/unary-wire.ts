@@ -7,6 +7,8 @@ export interface UnaryExchange {
   readonly timeoutMs: number | undefined;
   /** More headers, in lower case. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** Whether the request carries an id: such requests have to reach the server in the order in which `body` is asked for. */
+  readonly ordered: boolean;
   /** The request's bytes; asked for once, just before they are written. */
   readonly body: () => Uint8Array;
   /** The answer's bytes after decompression. */
