@@ -180,7 +180,7 @@ describe("errors", () => {
       window === undefined ? undefined : { window },
       resetsAtMs,
     ]);
-    if (window !== undefined) expect(error.message).toContain(`${window} usage quota`);
+    expect(error.message).toContain(`${window === undefined ? "" : `${window} `}usage quota`);
   });
 
   test("an unknown error quotes the agent, without what looks like a key", () => {
