@@ -59,9 +59,17 @@ interface World {
   readonly server?: FakeLanguageServer | MillraceError;
   readonly vendor?: "signed in" | MillraceError;
   readonly mode?: "auto" | "acp" | "cascade" | "raw";
+  /** Models that only the agent offers. */
+  readonly onlyAgents?: readonly string[] | MillraceError;
 }
 
-function world({ build = "2.3.9", server = new FakeLanguageServer(), vendor = "signed in", mode }: World) {
+function world({
+  build = "2.3.9",
+  server = new FakeLanguageServer(),
+  vendor = "signed in",
+  mode,
+  onlyAgents = [],
+}: World) {
   const devin = fakeAgent("devin");
   const opencode = fakeAgent("opencode");
   const agents: Agents = {
@@ -81,6 +89,10 @@ function world({ build = "2.3.9", server = new FakeLanguageServer(), vendor = "s
     buildOf: () => build,
     clock: new InstantClock(),
     agents,
+    isOnlyAgents: async (uid) => {
+      if (onlyAgents instanceof MillraceError) throw onlyAgents;
+      return onlyAgents.includes(uid);
+    },
     ...(mode === undefined ? {} : { mode }),
   });
   return { backends, devin, opencode };
@@ -149,6 +161,47 @@ describe("the backend of a prompt", () => {
   ])("is refused when %s", async (_, given, code, message) => {
     const refusal = expect.objectContaining({ code, message: expect.stringContaining(message) as string }) as unknown;
     await expect(world(given).backends.choose(prompt, never)).rejects.toEqual(refusal);
+  });
+});
+
+describe("a model that only the agent offers", () => {
+  const onlyAgents = [prompt.modelUid];
+  const other: Prompt = { ...prompt, modelUid: "MODEL_GPT_5_2_MEDIUM" as ModelUid };
+
+  it("goes to the agent beside Cascade, and the others go over Cascade", async () => {
+    const { backends, devin } = world({ build: "3.8.20", onlyAgents });
+    expect(await backends.chosen(never)).toMatchObject({ kind: "cascade", beside: { product: "Devin CLI" } });
+    expect((await backends.choose(other, never)).kind).toBe("cascade");
+    const events = await ask(await backends.choose(prompt, never));
+    expect(events).toMatchObject([{ type: "started", backend: "acp" }, { text: "devin answers" }]);
+    expect(devin.prompts).toHaveLength(1);
+  });
+
+  it.each<[string, World]>([
+    ["the user chose Cascade", { mode: "cascade" }],
+    ["the agent is signed out", { vendor: signedOut }],
+  ])("goes nowhere else when %s", async (_, given) => {
+    const { backends } = world({ build: "3.8.20", onlyAgents, ...given });
+    expect((await backends.chosen(never)).beside).toBeUndefined();
+    expect((await backends.choose(prompt, never)).kind).toBe("cascade");
+  });
+
+  it("is not looked for where its list cannot be read", async () => {
+    const { backends } = world({ build: "3.8.20", onlyAgents: new MillraceError("upstream_failed", "No list.") });
+    expect((await backends.choose(prompt, never)).kind).toBe("cascade");
+  });
+
+  it("is one that Cascade turned away in a conversation; the build is not retired by it", async () => {
+    const server = new FakeLanguageServer();
+    const refusal = new MillraceError("backend_retired", "Only in Devin Local.", {
+      details: { reason: "model_moved" },
+    });
+    server.sendUserMessage = () => Promise.reject(refusal);
+    const { backends } = world({ build: "3.8.20", server });
+    const events = await ask(await backends.choose(prompt, never));
+    expect(events).toMatchObject([{ type: "started" }, { type: "failed", error: { code: "backend_retired" } }]);
+    const { kind, isMoved } = await backends.chosen(never);
+    expect([kind, isMoved(prompt.modelUid), isMoved(other.modelUid)]).toEqual(["cascade", true, false]);
   });
 });
 

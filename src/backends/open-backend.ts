@@ -36,12 +36,24 @@ export interface BackendsOptions extends ServerSource {
   readonly mode?: BackendMode;
   /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
+  /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
+  readonly isOnlyAgents?: (uid: ModelUid, signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Where a prompt to the account's own models would go now. */
+export interface Chosen extends Choice {
+  /** The vendor's agent, where it is the one. */
+  readonly agent: VendorAgent | undefined;
+  /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
+  readonly beside: VendorAgent | undefined;
+  /** Whether the language server has said that it no longer answers this model, and the agent does. */
+  readonly isMoved: (uid: string) => boolean;
 }
 
 /** Backends, and which one a prompt to the account's own models would go to now. */
 export interface OpenBackends extends Backends {
   /** Sends no prompt and starts no agent. Throws what `choose` throws. */
-  chosen(signal: AbortSignal): Promise<Choice & { readonly agent: VendorAgent | undefined }>;
+  chosen(signal: AbortSignal): Promise<Chosen>;
 }
 
 const defaultSilenceMs = 10 * 60_000;
@@ -57,7 +69,8 @@ interface Server {
 
 /**
  * The backends of this machine: an agent program that speaks ACP, Cascade, or raw chat on the oldest servers. A server that seems
- * gone is looked for once more. A build whose Cascade is retired is remembered while the gateway runs.
+ * gone is looked for once more. A build whose Cascade is retired is remembered while the gateway runs, and a model that Cascade no
+ * longer answers as well.
  */
 export function openBackends(options: BackendsOptions): OpenBackends {
   const { clock, agents, mode = "auto" } = options;
@@ -70,6 +83,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     ideTools: options.ideTools ?? ("read" as const),
   };
   const retired = new Set<string>();
+  const moved = new Set<string>();
 
   async function server(signal: AbortSignal): Promise<Server> {
     const current = new CurrentServer(options, await options.find(signal));
@@ -96,6 +110,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     const cascade = ownConversations(cascadeBackend(options, current.server, capabilities, settings), undefined);
     return fallingOver(cascade, {
       onRetired: () => retired.add(key),
+      onMoved: (uid) => moved.add(`${key} ${uid}`),
       async instead(signal) {
         const agent = mode === "auto" ? await vendor(signal) : undefined;
         if (agent === undefined || isMillraceError(agent)) return undefined;
@@ -107,16 +122,27 @@ export function openBackends(options: BackendsOptions): OpenBackends {
     });
   }
 
+  /** A list that cannot be read now says nothing of the model: its prompt goes where the others go. */
+  async function isOnlyAgents(uid: ModelUid, signal: AbortSignal): Promise<boolean> {
+    const answer = await orError(options.isOnlyAgents?.(uid, signal) ?? Promise.resolve(false));
+    return answer === true;
+  }
+
   return {
     async chosen(signal) {
-      const { choice, agent } = await look(signal);
-      return { ...choice, agent: choice.kind === "acp" && !isMillraceError(agent) ? agent : undefined };
+      const { found, choice, agent } = await look(signal);
+      const vendors = isMillraceError(agent) ? undefined : agent;
+      const isMoved = (uid: string) => !isMillraceError(found) && moved.has(`${found.key} ${uid}`);
+      if (choice.kind === "acp") return { ...choice, agent: vendors, beside: undefined, isMoved };
+      return { ...choice, agent: undefined, beside: vendors, isMoved };
     },
     async choose({ modelUid }, signal) {
       const named = agents?.configured(agentOfModel(modelUid) ?? "");
       if (named !== undefined) return ownConversations(configuredBackend(named), named.name);
       const { found, agent, choice } = await look(signal);
-      if (choice.kind === "acp" && !isMillraceError(agent)) return ofVendor(agent);
+      if (!isMillraceError(agent)) {
+        if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) return ofVendor(agent);
+      }
       if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
       return ofServer(found, choice.kind);
     },

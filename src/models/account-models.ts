@@ -70,6 +70,7 @@ function model(
     disabledReason: onlyInIde.has(uid) ? "only the IDE itself can choose it" : disabledReason(config),
     family: config.modelFamilyMetadata?.modelFamilyLabel || (effort === undefined ? undefined : shape.base),
     effort,
+    backend: undefined, // the caller knows what the server's prompts go through
     isDefaultInFamily: config.isDefaultModelInFamily || config.modelFamilyMetadata?.isDefaultModelInFamily === true,
   };
 }

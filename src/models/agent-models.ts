@@ -31,7 +31,8 @@ export function vendorAgentModels(
   return [...unique.values()].map((model) => {
     const name = names.get(model.id) ?? model.id;
     const bare = bareModel(model, model.id, name, vendorByName(model.id, name, model.label, catalogue));
-    return { ...bare, ...known.get(model.id), name, isDefault: model.isCurrent, disabledReason: undefined };
+    const own = { name, isDefault: model.isCurrent, disabledReason: undefined, backend: bare.backend };
+    return { ...bare, ...known.get(model.id), ...own };
   });
 }
 
@@ -83,6 +84,7 @@ function bareModel({ label, isCurrent }: AgentModel, uid: string, name: string, 
     disabledReason: undefined,
     family: effort === undefined ? undefined : base,
     effort,
+    backend: "acp",
     isDefaultInFamily: false,
   };
 }

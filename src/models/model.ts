@@ -1,5 +1,8 @@
 import type { ModelUid } from "../base/ids.ts";
 
+/** What a model's prompts go through. */
+export type ModelBackend = "acp" | "cascade" | "raw_chat";
+
 /** One model of the account, from the live list. */
 export interface Model {
   readonly uid: ModelUid;
@@ -22,6 +25,8 @@ export interface Model {
   /** Family and effort, where the list groups them. */
   readonly family: string | undefined;
   readonly effort: string | undefined;
+  /** The backend that serves it; undefined where the list does not say. */
+  readonly backend: ModelBackend | undefined;
 }
 
 /** How a name was understood. */

@@ -21,6 +21,7 @@ export function fakeModelOf(name: string, fields: Partial<Model> = {}): Model {
     disabledReason: undefined,
     family: undefined,
     effort: undefined,
+    backend: undefined,
     ...fields,
   };
 }

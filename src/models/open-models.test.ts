@@ -16,7 +16,7 @@ function account() {
       account: async () => {
         state.asked++;
         if (state.failure !== undefined) throw state.failure;
-        return { status: fakeStatus(state.models), agent: undefined };
+        return { status: fakeStatus(state.models), agent: undefined, backend: "cascade" };
       },
     },
     { clock },
@@ -100,7 +100,7 @@ describe("the models of the vendor's agent", () => {
   ];
   const withStatus = (status: boolean) =>
     openModels(
-      { account: async () => ({ status: status ? fakeStatus(fakeModels) : undefined, agent }) },
+      { account: async () => ({ status: status ? fakeStatus(fakeModels) : undefined, agent, backend: "acp" }) },
       { clock: new FakeClock() },
     );
 
@@ -152,7 +152,7 @@ describe("the models of configured agents", () => {
     };
     const account = async () => {
       if (state.account !== undefined) throw state.account;
-      return { status: fakeStatus(fakeModels), agent: undefined };
+      return { status: fakeStatus(fakeModels), agent: undefined, backend: "cascade" as const };
     };
     const events = new Emitter<ModelLifecycle>();
     events.on("agent_models_unread", (unread) => problems.push(unread.agent));

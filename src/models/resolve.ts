@@ -23,7 +23,7 @@ interface Found {
 }
 
 /** For the error about an unknown name: whose models they are, and all models that could have been meant. */
-interface UnknownWords {
+export interface UnknownWords {
   readonly owner: string;
   readonly all: () => readonly AccountModel[];
 }

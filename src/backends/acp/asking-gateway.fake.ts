@@ -3,11 +3,15 @@ import { systemClock } from "../../base/clock.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import { eventsOf } from "../batches.ts";
 import { type AcpAgentSpec, openAcpAgent } from "./process/agent.ts";
+import { spawnChild, spawnRelayedChild } from "./process/spawn-child.ts";
 
-/* A gateway that asks an agent, prints a line at the first text, and then stays until it is killed. */
+/* A gateway that asks an agent, prints a line at the first text, and then stays until it is killed. `relay` starts the agent below one. */
 
 const spec = JSON.parse(process.argv[2] ?? "") as AcpAgentSpec; // the test gives it
-const agent = openAcpAgent(spec, { clock: systemClock });
+const agent = openAcpAgent(spec, {
+  clock: systemClock,
+  startChild: process.argv[3] === "relay" ? spawnRelayedChild : spawnChild,
+});
 const prompt = {
   modelUid: `${spec.name}/default` as ModelUid, // as a catalogue would give it
   modelNumber: undefined,

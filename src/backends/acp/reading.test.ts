@@ -165,6 +165,24 @@ describe("errors", () => {
     expect(error.retryAfterMs).toBe(300_000);
   });
 
+  test.each<[string, "daily" | "weekly" | undefined, number | undefined]>([
+    ["Your weekly usage quota has been exhausted.", "weekly", undefined],
+    ["Your weekly usage quota has been exhausted. It resets in 2 days 3 hours.", "weekly", 51 * 3_600_000],
+    ["Your weekly usage quota has been exhausted and resets at 1970-01-03T08:00:00Z.", "weekly", undefined],
+    ["Your daily usage quota has been exhausted. Resets in: 3h0m0s", "daily", 3 * 3_600_000],
+    ["Your usage quota has been exhausted.", undefined, undefined],
+  ])("a quota's text names its window, and the reset where it has one: %s", (text, window, waitMs) => {
+    const error = agentError(new RpcError(-32011, text, { "cognition.ai/errorKind": "quota_exhausted" }), context);
+    const named = /at (\S+Z)/.exec(text)?.[1];
+    const resetsAtMs = named === undefined ? waitMs && context.nowMs + waitMs : Date.parse(named);
+    expect([error.code, error.details, error.resetsAtMs]).toEqual([
+      "quota_exhausted",
+      window === undefined ? undefined : { window },
+      resetsAtMs,
+    ]);
+    expect(error.message).toContain(`${window === undefined ? "" : `${window} `}usage quota`);
+  });
+
   test("an unknown error quotes the agent, without what looks like a key", () => {
     const error = agentError(new RpcError(-32603, "bad key devin-session-token$abc.def here", undefined), context);
     expect(error.message).toContain("bad key [redacted] here");

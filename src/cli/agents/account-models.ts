@@ -1,9 +1,9 @@
-import type { Agents } from "../../backends/agents.ts";
+import type { Agents, VendorAgent } from "../../backends/agents.ts";
 import type { ServerSource } from "../../backends/current-server.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
-import type { AccountList } from "../../models/open-models.ts";
+import type { AccountList } from "../../models/account-catalogue.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 
 /** How long the language server may take to add what it knows to an agent's list. */
@@ -11,7 +11,7 @@ const addingMs = 3_000;
 
 /**
  * The account's list from where its prompts go: the language server, or the vendor's agent with what a language server that runs
- * beside it adds. No prompt is sent.
+ * beside it adds. No prompt is sent. An agent beside the language server is named, and not asked here.
  */
 export function accountModels(
   backends: Pick<OpenBackends, "chosen">,
@@ -19,15 +19,15 @@ export function accountModels(
   agents: Agents,
 ): (signal: AbortSignal) => Promise<AccountList> {
   const status = async (signal: AbortSignal) => (await servers.find(signal)).getUserStatus(signal);
-  const ofAgent = async ({ agent }: Awaited<ReturnType<Agents["vendor"]>>, signal: AbortSignal) => {
+  const ofAgent = async ({ agent }: VendorAgent, signal: AbortSignal): Promise<AccountList> => {
     const [listed, added] = await Promise.all([agent.models(signal), ifAnswered(status, signal)]);
-    return { status: added, agent: listed };
+    return { status: added, agent: listed, backend: "acp" };
   };
   return async (signal) => {
-    const { agent } = await backends.chosen(signal);
+    const { kind, agent, beside, isMoved } = await backends.chosen(signal);
     if (agent !== undefined) return ofAgent(agent, signal);
     try {
-      return { status: await status(signal), agent: undefined };
+      return { status: await status(signal), agent: undefined, backend: kind, beside: beside?.agent, isMoved };
     } catch (error) {
       // The server of a build without Cascade may refuse its list too: the agent has one.
       if (!isMillraceError(error) || error.code !== "backend_retired") throw error;

@@ -128,7 +128,7 @@ async function examine(
   try {
     const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
     const found = await finder.find(signal);
-    const backend = await checkBackend(upstream.backends, upstream.agents, signal);
+    const backend = await checkBackend(upstream.backends, upstream.agents, upstream.models, signal);
     const report = assemble({
       machine: checkMachine({
         millrace: version(),

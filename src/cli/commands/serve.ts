@@ -258,10 +258,11 @@ async function spellBackend({ backends }: Composed, signal: AbortSignal): Promis
     if (signal.aborted) return "nothing: it is being stopped";
     throw error;
   }
-  const { kind, why, product } = described;
+  const { kind, why, product, beside } = described;
   if (kind === "none") return `nothing yet: ${why}`;
   const to = product ?? { acp: "the agent program", cascade: "Cascade", raw_chat: "raw chat" }[kind];
-  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}`;
+  const others = beside === undefined ? "" : `; models that only its agent offers go to ${beside} (ACP)`;
+  return `${to}${kind === "acp" ? " (ACP)" : ""}: ${why}${others}`;
 }
 
 /** What the options of a gateway command parse to. */

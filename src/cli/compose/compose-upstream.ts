@@ -10,7 +10,7 @@ import { agentIdOf } from "../../models/agent-models.ts";
 import { createCatalogue } from "../../models/catalogue.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Models } from "../../models/model.ts";
-import { openModels } from "../../models/open-models.ts";
+import { type OpenModels, openModels } from "../../models/open-models.ts";
 import { accountModels } from "../agents/account-models.ts";
 import { type ComposedAgents, composeAgents } from "../agents/compose-agents.ts";
 import { promptServers } from "../commands/servers.ts";
@@ -67,9 +67,10 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
     agents,
     mode,
     ...(ideTools === undefined ? {} : { ideTools }),
+    isOnlyAgents: (uid, signal) => models.isOnlyAgents(uid, signal),
     agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
   });
-  const models: Models = openModels(
+  const models: OpenModels = openModels(
     { account: accountModels(backends, servers, agents), agents: agents.all },
     { clock: io.clock, ...(events && { events }) },
   );

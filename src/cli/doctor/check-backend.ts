@@ -1,7 +1,9 @@
 import type { AcpAgent } from "../../backends/acp/process/agent.ts";
+import { agentOfModel } from "../../backends/agent-backend.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import { deadline } from "../../base/async.ts";
 import { isMillraceError } from "../../base/errors.ts";
+import type { Models } from "../../models/model.ts";
 import type { ComposedAgents } from "../agents/compose-agents.ts";
 import { type BackendInUse, describeBackend } from "../gateway-process/health-details.ts";
 import type { Finding } from "./finding.ts";
@@ -35,16 +37,36 @@ const askLimitMs = 30_000;
 export async function checkBackend(
   backends: Pick<OpenBackends, "chosen">,
   agents: Pick<ComposedAgents, "all" | "vendor">,
+  models: Pick<Models, "list">,
   signal: AbortSignal,
 ): Promise<BackendCheck> {
   const backend = await describeBackend(backends, signal);
-  const vendor = backend.kind === "acp" ? [(await agents.vendor(signal)).agent] : [];
+  const { kind, beside } = backend;
+  const vendor = kind === "acp" || beside !== undefined ? [(await agents.vendor(signal)).agent] : [];
   const checked = await Promise.all([...vendor, ...agents.all].map((agent) => checkAgent(agent, signal)));
+  const moreModels = beside === undefined ? [] : [await ofModelsBeside(beside, models, signal)];
   return {
     backend,
     agents: checked.map(({ report }) => report),
-    findings: [...ofBackend(backend), ...checked.map(({ finding }) => finding)],
+    findings: [...ofBackend(backend), ...moreModels, ...checked.map(({ finding }) => finding)],
   };
+}
+
+/** The models that go to the agent although other prompts go to the language server. */
+async function ofModelsBeside(product: string, models: Pick<Models, "list">, signal: AbortSignal): Promise<Finding> {
+  const finding = (what: string): Finding => ({ area: "agent", level: "ok", what });
+  try {
+    const listed = await models.list({ refresh: true }, signal);
+    const only = listed.filter(({ uid, backend }) => backend === "acp" && agentOfModel(uid) === undefined);
+    if (only.length === 0) return finding(`${product} offers no model that the language server lacks`);
+    const names = only.map(({ name }) => name);
+    const shown =
+      names.length <= 8 ? names.join(", ") : `${names.slice(0, 8).join(", ")}, and ${names.length - 8} more`;
+    return finding(`Prompts to models that only ${product} offers go to it, over ACP: ${shown}`);
+  } catch (error) {
+    if (signal.aborted || !isMillraceError(error)) throw error;
+    return finding(`Prompts to models that only ${product} offers go to it, over ACP`);
+  }
 }
 
 async function checkAgent(

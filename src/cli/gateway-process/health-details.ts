@@ -53,6 +53,8 @@ export interface BackendInUse {
   readonly why: string;
   /** The vendor's agent, where it is asked. */
   readonly product?: string;
+  /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */
+  readonly beside?: string;
   readonly hint?: string;
 }
 
@@ -62,8 +64,13 @@ export async function describeBackend(
   signal: AbortSignal,
 ): Promise<BackendInUse> {
   try {
-    const { kind, why, agent } = await backends.chosen(signal);
-    return { kind, why, ...(agent === undefined ? {} : { product: agent.product }) };
+    const { kind, why, agent, beside } = await backends.chosen(signal);
+    return {
+      kind,
+      why,
+      ...(agent === undefined ? {} : { product: agent.product }),
+      ...(beside === undefined ? {} : { beside: beside.product }),
+    };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     return { kind: "none", why: error.message, hint: error.hint };

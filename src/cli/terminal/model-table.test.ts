@@ -41,12 +41,19 @@ it("loses no model", () => {
 });
 
 it("shows ranges where the variants differ, and unknown where nothing is known", () => {
-  const low = fakeModelOf("m:low", { creditMultiplier: 0, costTier: "free", contextTokens: 200_000, isNew: true });
+  const low = fakeModelOf("m:low", {
+    creditMultiplier: 0,
+    costTier: "free",
+    contextTokens: 200_000,
+    isNew: true,
+    backend: "cascade",
+  });
   const high = fakeModelOf("m:high", {
     creditMultiplier: 6,
     costTier: "high",
     contextTokens: 1_048_576,
     isDefault: true,
+    backend: "acp",
   });
   const [family] = familiesOf([low, high], () => undefined);
   expect(family && familyRow(family)).toEqual([
@@ -57,6 +64,7 @@ it("shows ranges where the variants differ, and unknown where nothing is known",
     "free - 6x",
     "free - high",
     "images",
+    "cascade, acp",
     "default, 1 new",
   ]);
   const bare = { creditMultiplier: undefined, costTier: undefined, contextTokens: undefined, supportsImages: false };
@@ -66,6 +74,7 @@ it("shows ranges where the variants differ, and unknown where nothing is known",
     "unknown",
     "unknown",
     "unknown",
+    "",
     "",
     "new, not callable: Upgrade",
   ]);

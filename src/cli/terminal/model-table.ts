@@ -20,6 +20,7 @@ export const familyColumns: readonly Column[] = [
   { title: "COST", drop: 2 },
   { title: "TIER", drop: 6 },
   { title: "INPUT", drop: 7 },
+  { title: "BACKEND", drop: 8 },
   { title: "NOTES", drop: 4 },
 ];
 export const modelColumns = familyColumns.filter(({ title }) => title !== "VARIANTS");
@@ -61,6 +62,7 @@ export function familyRow({ name, members, plain }: ModelFamily): readonly strin
     range(members, (model) => model.creditMultiplier, credits),
     tierRange(members),
     members.some((member) => member.supportsImages) ? "images" : "",
+    [...new Set(members.flatMap(({ backend }) => backend ?? []))].join(", "),
     marks.filter((mark) => mark !== "").join(", "),
   ];
 }

@@ -73,7 +73,12 @@ function limits(model: Model): Readonly<Record<string, unknown>> {
       ? {}
       : { max_output_tokens: model.maxOutputTokens, max_tokens: model.maxOutputTokens }),
     modalities: { input: model.supportsImages ? ["text", "image"] : ["text"], output: ["text"] },
-    millrace: { uid: model.uid, cost_tier: model.costTier ?? null, credit_multiplier: model.creditMultiplier ?? null },
+    millrace: {
+      uid: model.uid,
+      backend: model.backend ?? null,
+      cost_tier: model.costTier ?? null,
+      credit_multiplier: model.creditMultiplier ?? null,
+    },
   };
 }
 

@@ -41,6 +41,7 @@ const kinds: Readonly<Record<UpstreamReason, CallFailureKind>> = {
   cascade_unknown: "trajectory_missing",
   not_implemented: "unimplemented",
   retired: "retired",
+  model_moved: "retired",
   account_not_loaded: "refused",
   api_key_missing: "refused",
   api_key_refused: "refused",

@@ -18,8 +18,10 @@ export type UpstreamReason =
   | "untrusted_workspace"
   | "cascade_unknown"
   | "not_implemented"
-  /** Cascade was removed from this build, or from this model: the IDE's agent answers instead. */
+  /** Cascade was removed from this build: the IDE's agent answers instead. */
   | "retired"
+  /** Cascade no longer answers this model: the IDE's agent does. */
+  | "model_moved"
   | "session_refused"
   | "schema_mismatch"
   | "model_unknown"
@@ -48,6 +50,8 @@ export interface ErrorRow {
 
 const restartHint = "The IDE may have restarted its server. Try again; if it fails again, restart the IDE.";
 const agentHint = "Use the IDE's agent instead: leave `--backend` at `auto`, or set it to `acp`.";
+const movedHint =
+  "Send the request again: with `--backend auto` it then goes to the IDE's agent. Or set `--backend acp`.";
 const schemaHint = "This build of the IDE may have changed its protocol; run `millrace doctor`.";
 
 /**
@@ -67,9 +71,9 @@ export const errorTable: readonly ErrorRow[] = [
   {
     pattern: /\bonly (?:available |supported |offered )?(?:in|with|through|via) Devin(?: Local)?\b/i,
     code: "backend_retired",
-    reason: "retired",
+    reason: "model_moved",
     message: "This model is available in Devin Local only, no longer over Cascade.",
-    hint: agentHint,
+    hint: movedHint,
   },
   {
     pattern:

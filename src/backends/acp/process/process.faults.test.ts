@@ -11,6 +11,8 @@ import type { Prompt } from "../../backend.ts";
 import { eventsOf } from "../../batches.ts";
 import { ScriptedHarness } from "../scripted-harness.fake.ts";
 import type { AcpAgent } from "./agent.ts";
+import type { StartChild } from "./agent-child.ts";
+import { spawnChild, spawnRelayedChild } from "./spawn-child.ts";
 
 const prompt: Prompt = {
   modelUid: "devin/default" as ModelUid, // as a catalogue would give it
@@ -23,6 +25,11 @@ const prompt: Prompt = {
   continues: undefined,
   form: "text",
 };
+/** How a process is started: by the way of this system, and by that of Windows, which works everywhere. */
+const ways: readonly (readonly [string, StartChild])[] = [
+  ["as here", spawnChild],
+  ["below a relay", spawnRelayedChild],
+];
 const never = () => new AbortController().signal;
 
 let harness: ScriptedHarness;
@@ -74,9 +81,9 @@ describe("a process of an agent", () => {
     expect(names).toEqual(["millrace", "windsurf"]);
   });
 
-  test("serves two turns at the same time", async () => {
+  test.each(ways)("serves two turns at the same time, %s", async (_, startChild) => {
     harness = await ScriptedHarness.open({ text: "Working", holds: true });
-    const agent = harness.agent();
+    const agent = harness.agent({ startChild });
     const stops = [new AbortController(), new AbortController()];
     const turns = stops.map(({ signal }) => {
       const batches = agent.backend.run(prompt, { keep: false, onAlive: () => {} }, signal);
@@ -92,6 +99,8 @@ describe("a process of an agent", () => {
       prompts: 2,
       agentVersion: "scripted 1.2.3",
     });
+    const [begun] = await started();
+    expect((await agent.stats()).processes.map(({ pid }) => pid)).toEqual([begun?.pid]);
     for (const stop of stops) stop.abort("cancel");
     await Promise.all(turns.map((turn) => turn.next()));
   });
@@ -115,19 +124,22 @@ describe("a process of an agent", () => {
     expect(args).toEqual(["a", "b", "c", "d", "e"].map((model) => `--agent-type summarizer --model ${model}`));
   });
 
-  test("that cannot start: the error says how it ended and what it wrote, without the key", async () => {
-    const secrets = () => Promise.resolve({ FAKE_KEY: new Secret("s3cret") });
-    harness = await ScriptedHarness.open({ exitsAtOnce: true }, { secrets });
-    const [failed] = await ask(harness.agent());
-    expect(failed).toMatchObject({
-      type: "failed",
-      error: {
-        code: "upstream_failed",
-        message: expect.stringContaining("exit code 3"),
-        details: { standardError: ["cannot start: the key is [redacted]"] },
-      },
-    });
-  });
+  test.each(ways)(
+    "that cannot start: the error says how it ended and what it wrote, without the key, %s",
+    async (_, startChild) => {
+      const secrets = () => Promise.resolve({ FAKE_KEY: new Secret("s3cret") });
+      harness = await ScriptedHarness.open({ exitsAtOnce: true }, { secrets });
+      const [failed] = await ask(harness.agent({ startChild }));
+      expect(failed).toMatchObject({
+        type: "failed",
+        error: {
+          code: "upstream_failed",
+          message: expect.stringContaining("exit code 3"),
+          details: { standardError: ["cannot start: the key is [redacted]"] },
+        },
+      });
+    },
+  );
 
   test("that keeps failing is not started again at once: the error is told again, with the time to wait", async () => {
     harness = await ScriptedHarness.open({ exitsAtOnce: true });
@@ -141,15 +153,16 @@ describe("a process of an agent", () => {
     expect(await started()).toHaveLength(1);
   });
 
-  test("whose program is not there: the error names it", async () => {
+  test.each(ways)("whose program is not there: the error names it, %s", async (_, startChild) => {
     harness = await ScriptedHarness.open({}, { command: "/nowhere/devin" });
-    const [failed] = await ask(harness.agent());
-    expect(failed).toMatchObject({ type: "failed", error: { message: expect.stringContaining("/nowhere/devin") } });
+    const [failed] = await ask(harness.agent({ startChild }));
+    const message = expect.stringContaining('"/nowhere/devin" is not there') as string;
+    expect(failed).toMatchObject({ type: "failed", error: { message } });
   });
 
-  test("that ignores the end of its input is killed when the agent is closed", async () => {
+  test.each(ways)("that ignores the end of its input is killed when the agent is closed, %s", async (_, startChild) => {
     harness = await ScriptedHarness.open({ text: "Hi.", stubborn: true });
-    const agent = harness.agent();
+    const agent = harness.agent({ startChild });
     await ask(agent);
     const [start] = await started();
     await agent.close();
@@ -157,22 +170,26 @@ describe("a process of an agent", () => {
   });
 });
 
-test.skipIf(!existsSync("/bin/sh"))(
-  "no process outlives a gateway that is killed, not even a stubborn one",
-  async () => {
-    harness = await ScriptedHarness.open({ text: "Working", holds: true, stubborn: true });
-    const gateway = await gatewayInTheMiddle();
-    const [start] = await started();
-    expect(isRunning(start?.pid)).toBe(true);
-    gateway.kill("SIGKILL");
-    await expect.poll(() => isRunning(start?.pid)).toBe(false);
-  },
-);
+test.each(ways)("no process outlives a gateway that is killed, not even a stubborn one, %s", async (_, startChild) => {
+  harness = await ScriptedHarness.open({ text: "Working", holds: true, stubborn: true });
+  const gateway = await gatewayInTheMiddle(startChild === spawnRelayedChild);
+  const [start] = await started();
+  expect(isRunning(start?.pid)).toBe(true);
+  gateway.kill("SIGKILL");
+  await expect.poll(() => isRunning(start?.pid), { timeout: 10_000 }).toBe(false);
+});
+
+test("an agent below a relay sees no variable of the relay", async () => {
+  harness = await ScriptedHarness.open({ text: "Hi." });
+  await ask(harness.agent({ startChild: spawnRelayedChild }));
+  const [start] = await started();
+  expect(Object.keys(start?.environment ?? {})).toEqual(["FAKE_AGENT_FOLDER"]);
+});
 
 /** A process that asks the agent, and waits in the middle of the answer. */
-async function gatewayInTheMiddle(): Promise<ChildProcess> {
+async function gatewayInTheMiddle(isRelayed: boolean): Promise<ChildProcess> {
   const program = join(import.meta.dirname, "../asking-gateway.fake.ts");
-  const gateway = spawn(process.execPath, [program, JSON.stringify(harness.spec)], {
+  const gateway = spawn(process.execPath, [program, JSON.stringify(harness.spec), isRelayed ? "relay" : ""], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   await orAborted(once(gateway.stdout, "data"), AbortSignal.timeout(60_000));

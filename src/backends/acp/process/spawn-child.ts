@@ -1,11 +1,12 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
 import { within } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
-import type { AgentChild, ChildLaunch } from "./agent-child.ts";
+import type { AgentChild, ChildLaunch, StartChild } from "./agent-child.ts";
+import { type Spawned, spawnBelowRelay } from "./relay.ts";
+import { residentMemory } from "./resident-memory.ts";
 
 /**
  * Keeps an agent from outliving the gateway, also after a `kill -9`. The shell leaves a reader of descriptor 3 behind and
@@ -21,55 +22,61 @@ const shell = "/bin/sh";
 const drainMs = 2_000;
 
 /**
- * Starts an agent as a process group of its own, with a lifeline where there is a POSIX shell. On Windows an agent that
- * ignores the end of its standard input outlives a killed gateway.
+ * Starts an agent that does not outlive this process: as a process group of its own with a lifeline where there is a POSIX shell,
+ * else (on Windows) below a relay.
  */
-export async function spawnChild(launch: ChildLaunch, clock: Clock): Promise<AgentChild> {
-  const { command, args, cwd } = launch;
-  const env = { ...launch.environment };
-  const grouped = existsSync(shell);
-  const child = grouped
-    ? spawn(shell, ["-c", lifeline, "millrace-agent", command, ...args], {
-        cwd,
-        env,
-        detached: true,
-        stdio: ["pipe", "pipe", "pipe", "pipe"],
-      })
-    : spawn(command, [...args], { cwd, env, windowsHide: true, stdio: ["pipe", "pipe", "pipe"] });
-  const started = new Promise<void>((resolve, reject) => {
+export const spawnChild: StartChild = (launch, clock) =>
+  started(existsSync(shell) ? spawnGroup(launch) : spawnBelowRelay(launch), clock);
+
+/** The same below a relay, on every system. */
+export const spawnRelayedChild: StartChild = (launch, clock) => started(spawnBelowRelay(launch), clock);
+
+function spawnGroup({ command, args, cwd, environment }: ChildLaunch): Spawned {
+  const child = spawn(shell, ["-c", lifeline, "millrace-agent", command, ...args], {
+    cwd,
+    env: { ...environment },
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe", "pipe"],
+  });
+  const pid = () => child.pid;
+  return { child, pid, kill: () => child.pid !== undefined && process.kill(-child.pid, "SIGKILL") };
+}
+
+async function started(spawned: Spawned, clock: Clock): Promise<AgentChild> {
+  const { child } = spawned;
+  const begun = new Promise<void>((resolve, reject) => {
     child.once("spawn", resolve);
     child.once("error", reject);
   });
   try {
-    await started;
+    await begun;
   } catch (error) {
     throw new MillraceError("upstream_failed", "The agent's program could not be started.", {
       hint: "Check the agent's command in the configuration; `millrace doctor` shows which programs were found.",
       cause: error,
     });
   }
-  return new SpawnedChild(child, grouped, clock);
+  return new SpawnedChild(spawned, clock);
 }
 
 class SpawnedChild implements AgentChild {
-  readonly pid: number;
   readonly exited: Promise<string>;
-  readonly #child: ChildProcess;
-  readonly #grouped: boolean;
+  readonly #spawned: Spawned;
+  readonly #ownPid: number;
   readonly #clock: Clock;
   readonly #input: Writable;
   readonly #output: Readable;
   #errorTail = "";
   #gone = false;
 
-  constructor(child: ChildProcess, grouped: boolean, clock: Clock) {
+  constructor(spawned: Spawned, clock: Clock) {
+    const { child } = spawned;
     const { pid, stdin, stdout, stderr } = child;
     if (pid === undefined || stdin === null || stdout === null || stderr === null)
       throw new MillraceError("internal", "A process of an agent was started without its pipes.");
-    this.#child = child;
-    this.#grouped = grouped;
+    this.#spawned = spawned;
+    this.#ownPid = pid;
     this.#clock = clock;
-    this.pid = pid;
     this.#input = stdin;
     this.#output = stdout;
     const line = child.stdio[3];
@@ -89,6 +96,10 @@ class SpawnedChild implements AgentChild {
         void within(drained, drainMs, clock).then(() => resolve(how));
       });
     });
+  }
+
+  get pid(): number {
+    return this.#spawned.pid() ?? this.#ownPid;
   }
 
   write(text: string): void {
@@ -111,31 +122,14 @@ class SpawnedChild implements AgentChild {
   }
 
   async rssBytes(): Promise<number | undefined> {
-    if (this.#gone) return undefined;
-    try {
-      const status = await readFile(`/proc/${this.pid}/status`, "utf8");
-      const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
-      return kib === undefined ? undefined : Number(kib) * 1024;
-    } catch {
-      return await rssByPs(this.pid);
-    }
+    return this.#gone ? undefined : await residentMemory(this.pid);
   }
 
   #kill(): void {
     try {
-      if (this.#grouped) process.kill(-this.pid, "SIGKILL");
-      else this.#child.kill("SIGKILL");
+      this.#spawned.kill();
     } catch {
       // it has ended meanwhile
     }
   }
-}
-
-function rssByPs(pid: number): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    execFile("ps", ["-o", "rss=", "-p", String(pid)], (error, stdout) => {
-      const kib = Number.parseInt(stdout, 10);
-      resolve(error !== null || Number.isNaN(kib) ? undefined : kib * 1024);
-    });
-  });
 }

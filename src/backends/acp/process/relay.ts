@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import process from "node:process";
+import type { ChildLaunch } from "./agent-child.ts";
+
+/**
+ * The program of the relay: it starts the agent on its own standard streams, so that no byte passes through it, and waits. The
+ * gateway holds the other end of its channel. Once that ends, the relay gives the agent a second to end by itself and kills it, on
+ * Windows with all that it started. The relay is the agent's parent, so the system cannot give the agent's process id to another
+ * process meanwhile.
+ */
+const program = `
+const { spawn } = require("node:child_process");
+const [command, ...args] = process.argv.slice(1);
+const agent = spawn(command, args, { stdio: "inherit", windowsHide: true });
+const kill = () => {
+  if (process.platform !== "win32") return agent.kill("SIGKILL");
+  const taskkill = (process.env.SystemRoot || "C:\\\\Windows") + "\\\\System32\\\\taskkill.exe";
+  const killing = spawn(taskkill, ["/T", "/F", "/PID", String(agent.pid)], { stdio: "ignore", windowsHide: true });
+  killing.on("error", () => agent.kill("SIGKILL"));
+};
+process.on("message", kill);
+process.on("disconnect", () => setTimeout(kill, 1000));
+agent.on("spawn", () => process.connected && process.send(agent.pid, () => {}));
+agent.on("error", () => process.exit(127));
+agent.on("exit", (code, signal) => (signal === null ? process.exit(code) : process.kill(process.pid, signal)));
+`;
+
+/** An agent's process, and what tells it apart from the process that was started for it. */
+export interface Spawned {
+  readonly child: ChildProcess;
+  /** The agent's own process; that of the relay until the relay has told it. */
+  readonly pid: () => number | undefined;
+  /** Ends the agent and what it started, at once. */
+  readonly kill: () => void;
+}
+
+/** Starts an agent below a relay that ends it when this process is gone, however this process ended: a way that needs no shell. */
+export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): Spawned {
+  const child = spawn(process.execPath, ["-e", program, "--", command, ...args], {
+    cwd,
+    env: { ...environment },
+    windowsHide: true,
+    stdio: ["pipe", "pipe", "pipe", "ipc"],
+  });
+  let pid = child.pid;
+  child.once("message", (told) => {
+    if (typeof told === "number") pid = told;
+  });
+  return {
+    child,
+    pid: () => pid,
+    kill: () => {
+      if (child.connected) child.send("kill", () => {});
+    },
+  };
+}
