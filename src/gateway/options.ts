@@ -18,7 +18,15 @@ import type { GatewayMetrics } from "./metrics/metrics.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  "limits" | "usage" | "turnPage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
+  | "limits"
+  | "usage"
+  | "usageDays"
+  | "lastUses"
+  | "turnPage"
+  | "readings"
+  | "toolCalls"
+  | "recordResumption"
+  | "resumptions"
 >;
 
 /** What the dashboard subscribes to. */
@@ -33,6 +41,32 @@ export interface StoreState {
   readonly hint: string | null;
   /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
   readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
+}
+
+/** A key that the owner made for others, as the dashboard shows it: never the key itself. */
+export interface IssuedKey {
+  readonly name: string;
+  /** What its turns are counted under. */
+  readonly caller: string;
+  readonly state: "works" | "expired" | "revoked";
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+  /** Empty lists allow all. */
+  readonly models: readonly string[];
+  readonly apis: readonly string[];
+  /** How many of its turns may run at the same time. */
+  readonly maxTurns: number | undefined;
+  readonly budget:
+    | {
+        readonly most: number;
+        readonly unit: "turns" | "tokens" | "credits";
+        readonly period: "day" | "month";
+        /** Undefined where the usage history cannot be read. */
+        readonly used: number | undefined;
+        readonly resetsAtMs: number;
+      }
+    | undefined;
 }
 
 /** That its owner has paused the gateway, and since when. */
@@ -51,6 +85,8 @@ export interface GatewayOptions {
   readonly keyInFile?: () => Secret | undefined;
   /** Who has a key beside `keys`; asked for each request that carries none of those. */
   readonly callerOf?: (key: Secret) => Caller | undefined;
+  /** The keys that the owner made for others; none where this gateway has no file of them. */
+  readonly issuedKeys?: () => readonly IssuedKey[];
   /** What the key of a caller is called, for the dashboard; undefined where nobody knows it. */
   readonly keyNameOf?: (caller: string) => string | undefined;
   /** Millrace's own version, for `/health` and the `server` header. */
