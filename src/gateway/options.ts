@@ -8,6 +8,7 @@ import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import type { Meter } from "../usage/meter.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { SessionStore } from "./dashboard/dashboard-sessions.ts";
+import type { IssuedKey } from "./dashboard/inventory.ts";
 import type { Caller, GatewayKey } from "./http/guard.ts";
 import type { GatewayLog } from "./http/log.ts";
 import type { OpenRpc } from "./http/rpc-handler.ts";
@@ -41,32 +42,6 @@ export interface StoreState {
   readonly hint: string | null;
   /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
   readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
-}
-
-/** A key that the owner made for others, as the dashboard shows it: never the key itself. */
-export interface IssuedKey {
-  readonly name: string;
-  /** What its turns are counted under. */
-  readonly caller: string;
-  readonly state: "works" | "expired" | "revoked";
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | undefined;
-  readonly revokedAtMs: number | undefined;
-  /** Empty lists allow all. */
-  readonly models: readonly string[];
-  readonly apis: readonly string[];
-  /** How many of its turns may run at the same time. */
-  readonly maxTurns: number | undefined;
-  readonly budget:
-    | {
-        readonly most: number;
-        readonly unit: "turns" | "tokens" | "credits";
-        readonly period: "day" | "month";
-        /** Undefined where the usage history cannot be read. */
-        readonly used: number | undefined;
-        readonly resetsAtMs: number;
-      }
-    | undefined;
 }
 
 /** That its owner has paused the gateway, and since when. */

@@ -80,7 +80,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const weekly = page.getByRole("meter", { name: "Weekly quota" });
     await weekly.waitFor();
     expect(await weekly.getAttribute("aria-valuenow")).toBe("61");
-    expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out/);
+    expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out in 1 d/);
     expect(await weekly.locator(".tick").getAttribute("style")).toMatch(/left: 33\.\d+%/);
     await page.getByText("12 % more left than an even pace").waitFor();
     await page.getByText("$12.50 left").waitFor();
@@ -155,7 +155,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("question", "/home/ada/work/engine", key);
     await page.getByRole("link", { name: "test-model" }).click();
     const rows = page.locator(".timeline li");
-    await rows.filter({ hasText: "started" }).waitFor();
+    await rows.filter({ hasText: "prompt sent" }).waitFor();
     world.turns.backend.last.text("A millrace runs ");
     await rows.filter({ hasText: "16 characters" }).waitFor();
     world.ask("question", undefined, { ...key, "user-agent": "codex/0.9" });
@@ -168,7 +168,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await rows.filter({ hasText: "finished" }).waitFor();
     const kinds = await page.locator(".timeline .type").allInnerTexts();
-    expect(kinds.slice(0, 4)).toEqual(["started", "text", "joined", "text"]);
+    expect(kinds.slice(0, 5)).toEqual(["asked", "prompt sent", "text", "joined", "text"]);
     await picture(page, "turn-joined");
     expect(await accessibilityViolations(page)).toEqual([]);
   });
@@ -312,14 +312,14 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await chart.press("Home");
     const first = (await chart.getAttribute("aria-valuetext")) ?? "";
     expect(first).toContain("Weekly quota 0 % used");
-    expect(await page.locator(".at-time").innerText()).toBe(first.split(": ")[0]);
+    expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe(first.split(": ")[0]);
     await chart.press("ArrowRight");
     expect(await chart.getAttribute("aria-valuetext")).toContain("Weekly quota 1 % used");
     await chart.hover({ position: { x: 100, y: 60 } });
-    expect(await page.locator(".at-time").innerText()).not.toBe("Now");
+    expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).not.toBe("Now");
     await page.getByRole("group", { name: "Period of the chart" }).getByRole("button", { name: "24 h" }).click();
     await page.mouse.move(0, 0);
-    await expect.poll(() => page.locator(".at-time").innerText()).toBe("Now");
+    await expect.poll(() => page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe("Now");
     await picture(page, "chart-24h");
   });
 
@@ -341,7 +341,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByLabel("Client", { exact: true }).selectOption("");
     await page.getByLabel("Search turns").fill("past_11");
     await expect.poll(() => rows.count()).toBe(2);
-    expect(await rows.first().locator(".of-time").getAttribute("title")).toMatch(/\d{4}/);
+    expect(await rows.first().locator(".of-time time").getAttribute("title")).toMatch(/\d{4}/);
     expect(await accessibilityViolations(page)).toEqual([]);
     const saving = page.waitForEvent("download");
     await page.getByRole("button", { name: "Save as CSV" }).click();

@@ -1,9 +1,9 @@
 import type { Clock } from "../../base/clock.ts";
 import type { EventSource } from "../../base/emitter.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { IssuedKey } from "../../gateway/dashboard/inventory.ts";
 import { callerDigest } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
-import type { IssuedKey } from "../../gateway/options.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Admission } from "../../turns/start/admission.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";

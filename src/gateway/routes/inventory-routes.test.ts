@@ -6,8 +6,8 @@ import type { UsageHistory } from "../../usage/history/history.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import { openMeter } from "../../usage/meter.ts";
 import { usageDaysSchema } from "../../usage/usage-days-envelope.ts";
+import type { IssuedKey } from "../dashboard/inventory.ts";
 import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
-import type { IssuedKey } from "../options.ts";
 
 let history: UsageHistory;
 let fake: FakeGateway;
