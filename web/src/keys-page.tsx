@@ -79,7 +79,7 @@ function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
         <div>
           <dt>Made</dt>
           <dd>
-            <When at={of.created_at} now={now} />
+            <When at={of.created_at} now={now} isPast />
           </dd>
         </div>
       </dl>

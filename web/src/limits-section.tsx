@@ -53,7 +53,7 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
         {of.plan_name !== null && <span class="badge">{of.plan_name}</span>}
         {of.stale && <span class="badge warn">stale</span>}
         <span class="muted age">
-          read <When at={of.fetched_at} now={now} />
+          read <When at={of.fetched_at} now={now} isPast />
         </span>
       </header>
       {main.length === 0 && <p class="muted">The IDE told nothing of the plan's limits: unknown.</p>}

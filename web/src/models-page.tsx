@@ -106,7 +106,11 @@ function ModelRow(props: {
       <td class="number">{model.context_tokens === null ? "–" : shortCount(model.context_tokens)}</td>
       <td class="number">{model.max_output_tokens === null ? "–" : shortCount(model.max_output_tokens)}</td>
       <td>
-        {model.last_used_at === null ? <span class="muted">not yet</span> : <When at={model.last_used_at} now={now} />}
+        {model.last_used_at === null ? (
+          <span class="muted">not yet</span>
+        ) : (
+          <When at={model.last_used_at} now={now} isPast />
+        )}
       </td>
       <td class="number">
         <CopyButton text={model.name} label={`the name ${name}`}>

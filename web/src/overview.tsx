@@ -64,23 +64,27 @@ export function Overview(
     ),
     [isFirstRun, limits.data, limits.error],
   );
-  const table = useMemo(() => !isFirstRun && <TurnsTable reloadRef={tableReload} />, [isFirstRun]);
-  const rest = useMemo(
-    () => (
-      <>
-        {!isFirstRun && (
+  const spent = useMemo(
+    () =>
+      !isFirstRun && (
+        <>
           <div class="pair">
             <SpendByDay reloadRef={daysReload} />
             <SpendSection reloadRef={spendReload} />
           </div>
-        )}
-        <div class="pair">
-          <UseOverTime limits={limits.data} />
-          <IdesFound ides={ides} version={health.data?.version} />
-        </div>
-      </>
+          <TurnsTable reloadRef={tableReload} />
+        </>
+      ),
+    [isFirstRun],
+  );
+  const rest = useMemo(
+    () => (
+      <div class="pair">
+        <UseOverTime limits={limits.data} />
+        <IdesFound ides={ides} version={health.data?.version} />
+      </div>
     ),
-    [isFirstRun, limits.data, ides.data, ides.error, health.data],
+    [limits.data, ides.data, ides.error, health.data],
   );
   return (
     <>
@@ -91,7 +95,7 @@ export function Overview(
         connection={live.connection}
         isFirstRun={isFirstRun}
       />
-      {table}
+      {spent}
       {rest}
     </>
   );

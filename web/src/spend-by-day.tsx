@@ -7,16 +7,24 @@ import { useData } from "./use-data.ts";
 import { count, shortCount } from "./words.ts";
 
 const spans = [
-  ["7d", "7 d"],
-  ["30d", "30 d"],
-  ["90d", "90 d"],
+  ["7", "7 d"],
+  ["30", "30 d"],
+  ["90", "90 d"],
 ] as const;
+
+/** The midnight with which the first of so many days began; today is the last. */
+function firstOf(days: string): string {
+  const today = new Date().setHours(0, 0, 0, 0);
+  const first = new Date(today);
+  first.setDate(first.getDate() - Number(days) + 1);
+  return first.toISOString();
+}
 
 /** What each model used on each day, as stacked bars. */
 export function SpendByDay({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
-  const [since, setSince] = useState<(typeof spans)[number][0]>("30d");
+  const [days, setDays] = useState<(typeof spans)[number][0]>("30");
   const [chosen, setChosen] = useState<Measure>();
-  const { data, error, reload } = useData(since, (signal) => api.usageDays(since, signal));
+  const { data, error, reload } = useData(days, (signal) => api.usageDays(firstOf(days), signal));
   useEffect(() => {
     reloadRef.current = reload;
   }, [reload, reloadRef]);
@@ -35,7 +43,7 @@ export function SpendByDay({ reloadRef }: { readonly reloadRef: { current: () =>
             value={measure}
             onChange={setChosen}
           />
-          <Choice label="Days" options={spans} value={since} onChange={setSince} />
+          <Choice label="Days" options={spans} value={days} onChange={setDays} />
         </div>
       }
     >

@@ -158,7 +158,7 @@ function Started({ at }: { readonly at: string }) {
     <div>
       <dt>Started</dt>
       <dd>
-        <When at={at} now={now} />
+        <When at={at} now={now} isPast />
       </dd>
     </div>
   );

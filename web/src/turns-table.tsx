@@ -173,7 +173,7 @@ function TurnRow({ turn, now }: { readonly turn: TurnRowEnvelope; readonly now: 
   return (
     <tr class={turn.status}>
       <td class="of-time">
-        <When at={turn.created_at} now={now} />
+        <When at={turn.created_at} now={now} isPast />
       </td>
       <td class="of-status">
         <span class={`badge ${turn.status === "failed" ? "bad" : turn.status === "finished" ? "good" : "plain"}`}>
