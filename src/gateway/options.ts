@@ -8,6 +8,7 @@ import type { UsageLifecycle } from "../usage/lifecycle.ts";
 import type { Meter } from "../usage/meter.ts";
 import type { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import type { SessionStore } from "./dashboard/dashboard-sessions.ts";
+import type { IssuedKey } from "./dashboard/inventory.ts";
 import type { Caller, GatewayKey } from "./http/guard.ts";
 import type { GatewayLog } from "./http/log.ts";
 import type { OpenRpc } from "./http/rpc-handler.ts";
@@ -18,7 +19,15 @@ import type { GatewayMetrics } from "./metrics/metrics.ts";
 /** The part of the meter that routes ask. */
 export type GatewayMeter = Pick<
   Meter,
-  "limits" | "usage" | "turnPage" | "readings" | "toolCalls" | "recordResumption" | "resumptions"
+  | "limits"
+  | "usage"
+  | "usageDays"
+  | "lastUses"
+  | "turnPage"
+  | "readings"
+  | "toolCalls"
+  | "recordResumption"
+  | "resumptions"
 >;
 
 /** What the dashboard subscribes to. */
@@ -51,6 +60,8 @@ export interface GatewayOptions {
   readonly keyInFile?: () => Secret | undefined;
   /** Who has a key beside `keys`; asked for each request that carries none of those. */
   readonly callerOf?: (key: Secret) => Caller | undefined;
+  /** The keys that the owner made for others; none where this gateway has no file of them. */
+  readonly issuedKeys?: () => readonly IssuedKey[];
   /** What the key of a caller is called, for the dashboard; undefined where nobody knows it. */
   readonly keyNameOf?: (caller: string) => string | undefined;
   /** Millrace's own version, for `/health` and the `server` header. */

@@ -74,7 +74,7 @@ export const limitsSchema = z.object({
   errors: z.array(errorSchema),
 });
 
-const spendSchema = z.object({
+export const spendSchema = z.object({
   key: z.string().nullable(),
   name: z.string().nullable(),
   turns: z.number(),
@@ -245,7 +245,7 @@ function encodeError({ ide, error, atMs }: ReadingError): LimitsEnvelope["errors
   return { ide: ide ?? null, code: error.code, message: error.message, hint: error.hint, at: iso(atMs) };
 }
 
-function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
+export function encodeSpend(spend: Spend, nameOf: NameOf): SpendEnvelope {
   return {
     key: spend.key ?? null,
     name: spend.key === undefined ? null : nameOf(spend.key),

@@ -4,7 +4,7 @@ import type { EventSink } from "../base/emitter.ts";
 import { MillraceError, toMillraceError } from "../base/errors.ts";
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { FinishedTurn } from "./history/finished-turn.ts";
-import type { SpendQuery, UsageHistory } from "./history/history.ts";
+import type { DaysQuery, SpendQuery, UsageHistory } from "./history/history.ts";
 import type { Resumption } from "./history/resumption.ts";
 import type { ModelCalls, TurnCalls } from "./history/tool-calls.ts";
 import type { TurnPageQuery } from "./history/turn-page-query.ts";
@@ -14,6 +14,7 @@ import type { LimitsSnapshot } from "./limits.ts";
 import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
 import type { TurnPage } from "./turn-page-envelope.ts";
+import type { UsageDays } from "./usage-days-envelope.ts";
 import { ideOrder, type UsageReport, usageReport } from "./usage-report.ts";
 
 export type { Limits, Reading, ReadingError } from "./known-limits.ts";
@@ -63,6 +64,10 @@ export interface Meter {
   resumptions(turnId: string): readonly Resumption[] | undefined;
   /** @throws MillraceError `invalid_request` for a time zone that does not exist, `degraded` for a broken store. */
   usage(query: SpendQuery): UsageReport;
+  /** What each model used on each day. Throws as `usage`. */
+  usageDays(query: DaysQuery): UsageDays;
+  /** When these models were used last, epoch ms, by UID. Throws `degraded` for a broken store. */
+  lastUses(models: readonly string[]): ReadonlyMap<string, number>;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
   readings(sinceMs: number, untilMs: number): readonly LimitsSnapshot[];
   /** A page of ended turns, what all of them sum up to, and what their models were called. Throws as `usage`. */
@@ -206,6 +211,8 @@ export function openMeter(options: MeterOptions): Meter {
     toolCalls: (sinceMs, untilMs) => history.toolCalls(sinceMs, untilMs),
     readings: (sinceMs, untilMs) => history.snapshots({ sinceMs, untilMs }),
     usage: (query) => usageReport(history, query),
+    usageDays: (query) => ({ query, days: history.spendByDay(query), names: history.modelNames(query.untilMs) }),
+    lastUses: (models) => history.lastUses(models),
     turnPage: (query) => ({
       query,
       rows: query.limit === 0 ? [] : history.turnPage(query),

@@ -8,16 +8,18 @@ import { build } from "vite";
 import { systemClock } from "../../src/base/clock.ts";
 import { Emitter } from "../../src/base/emitter.ts";
 import type { MillraceError } from "../../src/base/errors.ts";
+import type { ModelUid } from "../../src/base/ids.ts";
 import { Secret } from "../../src/base/secret.ts";
 import type { IdeVerdicts } from "../../src/cli/compose/ide-verdicts.ts";
 import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
+import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
 import { openGateway } from "../../src/gateway/open-gateway.ts";
 import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
 import { encodeKey } from "../../src/log/sealing/keys.ts";
 import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
 import { plainRequest } from "../../src/log/turn.fake.ts";
-import { FakeModels } from "../../src/models/models.fake.ts";
+import { FakeModels, fakeModelOf } from "../../src/models/models.fake.ts";
 import { BillingStrategy, type UserStatus, UserStatusSchema } from "../../src/proto/windsurf/exa/codeium_common_pb.ts";
 import type { TurnLifecycle } from "../../src/turns/lifecycle.ts";
 import { asking, fakeTurns } from "../../src/turns/turns.fake.ts";
@@ -108,6 +110,8 @@ export interface DashboardWorld {
   stop(): Promise<void>;
   /** A gateway begins on the same port, over the same log. */
   start(): Promise<void>;
+  /** The owner pauses the gateway, or ends the pause. */
+  pause(since: string | null): void;
   /** From now on an IDE can be used. */
   findIdes(): void;
   close(): Promise<void>;
@@ -121,6 +125,7 @@ export async function dashboardWorld(options: {
   /** How far apart past turns ended, ms. */
   readonly everyMs?: number;
   readonly dashboardText?: boolean;
+  readonly keys?: readonly IssuedKey[];
   /** What is wrong with the log's file. */
   readonly degradedBy?: MillraceError;
 }): Promise<DashboardWorld> {
@@ -169,11 +174,14 @@ export async function dashboardWorld(options: {
   events.on("turn_started", ({ turnId }) => recorder.watch(turnId));
   let sessions: readonly KeptSession[] = [];
   let hasIdes = options.plan === "full";
+  let pausedSince: string | null = null;
   const open = () =>
     openGateway({
       turns: turns.turns,
       events,
-      models: new FakeModels(),
+      models: new FakeModels(someModels),
+      issuedKeys: () => options.keys ?? [],
+      pauseState: () => (pausedSince === null ? null : { since: pausedSince }),
       clock,
       log: { write: () => {} },
       keys: [{ name: "owner", key: new Secret(key) }],
@@ -213,6 +221,9 @@ export async function dashboardWorld(options: {
     },
     stop,
     start,
+    pause(since) {
+      pausedSince = since;
+    },
     findIdes() {
       hasIdes = true;
     },
@@ -261,6 +272,17 @@ export async function dashboardWorld(options: {
     },
   };
 }
+
+const claude = { vendor: "anthropic", family: "claude-opus-4.5", contextTokens: 200_000, creditMultiplier: 4 } as const;
+
+/** A list with a family of variants, the UIDs of past turns, and one model that the plan does not have. */
+const someModels = [
+  fakeModelOf("test-model", { vendor: "openai", isDefault: true }),
+  fakeModelOf("claude-opus-4.5:high", { ...claude, uid: "claude-opus-4-5" as ModelUid, effort: "high" }),
+  fakeModelOf("claude-opus-4.5:low", { ...claude, effort: "low", creditMultiplier: 2, costTier: "medium" }),
+  fakeModelOf("swe-1.5", { uid: "swe-1p5" as ModelUid, vendor: "windsurf", costTier: "free", creditMultiplier: 0 }),
+  fakeModelOf("gpt-6-pro", { vendor: "openai", disabledReason: "Your plan does not include this model.", isNew: true }),
+];
 
 /** What doctor says where an IDE can be used, with something to do about another. */
 function someIdes(nowMs: number): IdeVerdicts {

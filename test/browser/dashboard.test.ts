@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { MillraceError } from "../../src/base/errors.ts";
+import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
 import { patienceMs } from "../support/world.ts";
 import {
   accessibilityViolations,
@@ -80,7 +81,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const weekly = page.getByRole("meter", { name: "Weekly quota" });
     await weekly.waitFor();
     expect(await weekly.getAttribute("aria-valuenow")).toBe("61");
-    expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out/);
+    expect(await weekly.getAttribute("aria-valuetext")).toMatch(/61 % used, resets in 4 d 16 h, runs out in 1 d/);
     expect(await weekly.locator(".tick").getAttribute("style")).toMatch(/left: 33\.\d+%/);
     await page.getByText("12 % more left than an even pace").waitFor();
     await page.getByText("$12.50 left").waitFor();
@@ -155,7 +156,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("question", "/home/ada/work/engine", key);
     await page.getByRole("link", { name: "test-model" }).click();
     const rows = page.locator(".timeline li");
-    await rows.filter({ hasText: "started" }).waitFor();
+    await rows.filter({ hasText: "prompt sent" }).waitFor();
     world.turns.backend.last.text("A millrace runs ");
     await rows.filter({ hasText: "16 characters" }).waitFor();
     world.ask("question", undefined, { ...key, "user-agent": "codex/0.9" });
@@ -168,7 +169,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await rows.filter({ hasText: "finished" }).waitFor();
     const kinds = await page.locator(".timeline .type").allInnerTexts();
-    expect(kinds.slice(0, 4)).toEqual(["started", "text", "joined", "text"]);
+    expect(kinds.slice(0, 5)).toEqual(["asked", "prompt sent", "text", "joined", "text"]);
     await picture(page, "turn-joined");
     expect(await accessibilityViolations(page)).toEqual([]);
   });
@@ -274,7 +275,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("shows who spent it, by any dimension and time, with estimates marked", async () => {
     const { page } = await open();
     const table = page.locator("section[aria-labelledby=spend] table");
-    await table.getByRole("rowheader", { name: "claude-opus-4-5" }).waitFor();
+    await table.getByRole("rowheader", { name: "claude-opus-4.5:high" }).waitFor();
     await page.getByText("~ is estimated in part").waitFor();
     await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
     await table.getByRole("rowheader", { name: "engine" }).waitFor();
@@ -295,7 +296,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("knows a user whose turns the log has forgotten from one who never had any", async () => {
     const { page } = await open({ plan: "none" });
     await page.locator("#spend").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await page.getByText("No turn runs now.").waitFor();
     expect(await page.getByText("No turn has gone through here yet").count()).toBe(0);
   });
@@ -312,14 +313,14 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await chart.press("Home");
     const first = (await chart.getAttribute("aria-valuetext")) ?? "";
     expect(first).toContain("Weekly quota 0 % used");
-    expect(await page.locator(".at-time").innerText()).toBe(first.split(": ")[0]);
+    expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe(first.split(": ")[0]);
     await chart.press("ArrowRight");
     expect(await chart.getAttribute("aria-valuetext")).toContain("Weekly quota 1 % used");
     await chart.hover({ position: { x: 100, y: 60 } });
-    expect(await page.locator(".at-time").innerText()).not.toBe("Now");
+    expect(await page.locator("section[aria-labelledby=history] .at-time").innerText()).not.toBe("Now");
     await page.getByRole("group", { name: "Period of the chart" }).getByRole("button", { name: "24 h" }).click();
     await page.mouse.move(0, 0);
-    await expect.poll(() => page.locator(".at-time").innerText()).toBe("Now");
+    await expect.poll(() => page.locator("section[aria-labelledby=history] .at-time").innerText()).toBe("Now");
     await picture(page, "chart-24h");
   });
 
@@ -341,7 +342,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByLabel("Client", { exact: true }).selectOption("");
     await page.getByLabel("Search turns").fill("past_11");
     await expect.poll(() => rows.count()).toBe(2);
-    expect(await rows.first().locator(".of-time").getAttribute("title")).toMatch(/\d{4}/);
+    expect(await rows.first().locator(".of-time time").getAttribute("title")).toMatch(/\d{4}/);
     expect(await accessibilityViolations(page)).toEqual([]);
     const saving = page.waitForEvent("download");
     await page.getByRole("button", { name: "Save as CSV" }).click();
@@ -421,7 +422,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
     await page.locator(".chart canvas").waitFor();
     await page.locator("#spend").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await page.getByText("0.0.0-test").waitFor();
     await picture(page, colorScheme);
     expect(await accessibilityViolations(page)).toEqual([]);
@@ -433,7 +434,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByRole("button", { name: "Cancel test-model" }).waitFor();
     await page.locator(".chart canvas").waitFor();
     await page.locator("#spend").waitFor();
-    await page.getByRole("rowheader", { name: "claude-opus-4-5" }).first().waitFor();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await picture(page, `phone-${width}`);
     expect(await hasNoSideScroll(page)).toBe(true);
   });
@@ -503,5 +504,190 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect((await banner.boundingBox())?.y).toBeLessThan(120);
     world.findIdes();
     await banner.waitFor({ state: "detached" });
+  });
+
+  it("draws what each model spent on each day, and says a day's figures by keyboard", async () => {
+    const { page } = await open();
+    const chart = page.getByRole("slider", { name: "Day on the chart" });
+    await chart.waitFor();
+    expect(await page.locator(".column").count()).toBe(30);
+    const days = page.locator("section[aria-labelledby=days]");
+    expect(await days.locator(".at-time").innerText()).toBe("30 days: 120 credits");
+    expect(await days.locator(".legend li").allInnerTexts()).toEqual(["claude-opus-4.5:high 80", "swe-1.5 40"]);
+    await chart.press("Home");
+    expect(await chart.getAttribute("aria-valuetext")).toMatch(/: 0; claude-opus-4.5:high 0, swe-1.5 0$/);
+    await chart.press("End");
+    const said = (await chart.getAttribute("aria-valuetext")) ?? "";
+    expect(await days.locator(".at-time").innerText()).toBe(`${said.split(";")[0]} credits`);
+    await days.getByRole("button", { name: "Tokens" }).click();
+    await expect.poll(() => days.locator(".at-time").innerText()).toMatch(/^30 days: ~[\d,]+ tokens$/);
+    await days.getByRole("button", { name: "7 d", exact: true }).click();
+    await expect.poll(() => page.locator(".column").count()).toBe(7);
+  });
+
+  it.each([
+    ["light", 1280],
+    ["dark", 375],
+  ] as const)("shows models with variants, cost, context and last use, in %s at %i px", async (colorScheme, width) => {
+    const { page, world } = await open({}, { colorScheme, viewport: { width, height: 800 } });
+    await page.goto(`${world.url}/#/models`);
+    const rows = page.locator("table.models tbody tr");
+    await rows.first().waitFor();
+    expect(await rows.count()).toBe(4);
+    expect(await rows.nth(0).innerText()).toMatch(/swe-1.5[\s\S]*free/);
+    if (width > 1000) expect(await rows.nth(0).innerText()).toMatch(/10 min ago/);
+    await page.getByRole("button", { name: /2 variants/ }).click();
+    await page.getByRole("rowheader", { name: "claude-opus-4.5:low" }).waitFor();
+    await page.getByText("Your plan does not include this model.").waitFor();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy the name swe-1.5" }).click();
+    await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe("swe-1.5");
+    await picture(page, `models-${colorScheme}`);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await hasNoSideScroll(page)).toBe(true);
+    await page.getByLabel("Search models").fill("anthropic");
+    await expect.poll(() => rows.count()).toBe(2);
+  });
+
+  it("shows the keys of others with what they may and have used, and no page of keys without any", async () => {
+    const nowMs = Date.now();
+    const key = { createdAtMs: nowMs - 9e8, expiresAtMs: undefined, revokedAtMs: undefined, apis: [], models: [] };
+    const resetsAtMs = nowMs + 5 * 3_600_000 + 60_000;
+    const keys: readonly IssuedKey[] = [
+      {
+        ...key,
+        name: "ci",
+        caller: "1",
+        state: "works",
+        maxTurns: 2,
+        models: ["swe-1.5"],
+        expiresAtMs: nowMs + 40 * 86_400_000,
+        budget: { most: 200, unit: "turns", period: "day", used: 174, resetsAtMs },
+      },
+      { ...key, name: "ada", caller: "2", state: "works", maxTurns: undefined, budget: undefined },
+    ];
+    const { page } = await open({ keys });
+    await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Keys" }).click();
+    const ci = page.getByRole("article", { name: "Key ci" });
+    await ci.getByText("174 of 200 turns").waitFor();
+    expect(await ci.innerText()).toMatch(/expires in 39 d[\s\S]*resets in 5 h/);
+    await ci.getByText("0 of 2").waitFor();
+    await page.getByRole("article", { name: "Key ada" }).getByText("No budget").waitFor();
+    await picture(page, "keys");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    const without = await open();
+    await without.page.getByText("live", { exact: true }).waitFor();
+    expect(await without.page.getByRole("link", { name: "Keys" }).count()).toBe(0);
+  });
+
+  it("alerts once when a limit is used to the chosen share, as a notification and on the page", async () => {
+    const { page, world } = await open({}, { permissions: ["notifications"] });
+    await page.getByText("live", { exact: true }).waitFor();
+    await page.goto(`${world.url}/#/settings`);
+    const alerts = page.getByRole("group", { name: "Alerts" });
+    await alerts.getByRole("button", { name: "On" }).click();
+    expect(await page.evaluate("Notification.permission")).toBe("granted");
+    await picture(page, "settings");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    // Every notification is a real one; the page's own list says which were given.
+    await page.evaluate(
+      "window.given = []; window.Notification = class extends Notification { constructor(title, options) { super(title, options); given.push(title); } }",
+    );
+    await page.getByRole("link", { name: "Overview" }).click();
+    await page.getByRole("button", { name: "Read again" }).click();
+    const alert = page.locator(".alerts p");
+    await alert.getByText("Other models, 5 hours: 88 % used").waitFor();
+    expect(await page.evaluate("given")).toEqual(["Other models, 5 hours: 88 % used"]);
+    await picture(page, "alert");
+    await alert.getByRole("button", { name: /^Close/ }).click();
+    await page.getByRole("button", { name: "Read again" }).click();
+    await page.reload();
+    await page.getByRole("meter", { name: "Weekly quota" }).waitFor();
+    expect(await alert.count()).toBe(0);
+  });
+
+  it("says at the top that the gateway is paused, since when, and how to go on", async () => {
+    const { page, world } = await open();
+    world.pause("2026-01-02T10:20:00.000Z");
+    await page.reload();
+    const banner = page.getByRole("alert").filter({ hasText: "Millrace is paused." });
+    await banner.waitFor();
+    expect(await banner.innerText()).toMatch(/No prompt is sent\..*Since .*2.*millrace resume/);
+    await picture(page, "paused");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    world.pause(null);
+    await page.reload();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await banner.count()).toBe(0);
+  });
+
+  it("says on a failed turn's page what went wrong and what to do", async () => {
+    const { page, world } = await open({}, { colorScheme: "dark" });
+    world.ask("Hi");
+    await page.getByRole("link", { name: "test-model" }).click();
+    await page.locator(".timeline li").filter({ hasText: "prompt sent" }).waitFor();
+    world.turns.backend.last.emit({ type: "thinking", delta: "Let me see. " });
+    world.turns.backend.last.emit({
+      type: "failed",
+      error: new MillraceError("quota_exhausted", "The weekly quota is used up.", {
+        hint: "It resets on Monday.",
+      }).toRecord(),
+      ideTools: ["VIEW_FILE"],
+    });
+    const why = page.locator(".failure.why");
+    await why.waitFor();
+    expect(await why.innerText()).toMatch(/The weekly quota is used up\. It resets on Monday\..*quota_exhausted/);
+    await page.locator("dl.facts").getByText("view file").waitFor();
+    expect(await page.locator(".phase-bar .of-prompt").count()).toBe(1);
+    await picture(page, "turn-failed");
+    expect(await accessibilityViolations(page)).toEqual([]);
+  });
+
+  it("asks again only with consent, and shows the new turn", async () => {
+    const { page, world } = await open({ pastTurns: 0, dashboardText: true });
+    world.ask("What is a millrace?");
+    await page.getByRole("link", { name: "test-model" }).click();
+    world.turns.backend.last.text("A channel.");
+    world.turns.backend.last.finish("A channel.");
+    const first = page.url();
+    await page.getByRole("button", { name: "Ask again…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Ask again?" });
+    await picture(page, "ask-again");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Do not send" }).click();
+    expect(world.turns.backend.answers).toHaveLength(1);
+    await page.getByRole("button", { name: "Ask again…" }).click();
+    await dialog.getByRole("button", { name: "Send it again" }).click();
+    await page.waitForURL((url) => url.hash.startsWith("#/turns/") && url.href !== first);
+    await expect.poll(() => world.turns.backend.answers.length).toBe(2);
+    expect(world.turns.backend.last.prompt.text).toBe("What is a millrace?");
+    await page.locator("dl.facts").getByText("millrace-dashboard").waitFor();
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: /^Copy a curl command/ }).click();
+    const curl = () => page.evaluate("navigator.clipboard.readText()");
+    await expect
+      .poll(curl)
+      .toMatch(/^curl -N -H "Authorization: Bearer \$\(millrace key --value\)" "http:.*\/events"$/);
+  });
+
+  it("shows the end of each running turn's text where texts are shown, and of none where they are not", async () => {
+    const { page, world } = await open({ dashboardText: true });
+    for (const question of ["one", "two"]) {
+      world.ask(question);
+      await expect.poll(() => world.turns.backend.answers.at(-1)?.prompt.text).toBe(question);
+      world.turns.backend.last.emit({ type: "thinking", delta: "Hm. " });
+      world.turns.backend.last.text(`The answer to question ${question}.`);
+    }
+    const rows = page.locator("li[data-turn]");
+    await rows.getByText("Hm. The answer to question two.").waitFor();
+    await rows.getByText("Hm. The answer to question one.").waitFor();
+    expect(await rows.first().locator(".phase").innerText()).toBe("writing");
+    await picture(page, "live-text");
+    const closed = await open();
+    closed.world.ask("three");
+    await closed.page.locator("li[data-turn]").getByText("waiting").waitFor();
+    closed.world.turns.backend.last.text("secret answer");
+    await closed.page.getByText("~4 tokens").waitFor();
+    expect(await closed.page.content()).not.toContain("secret");
   });
 });

@@ -1,5 +1,7 @@
+import type { KeysEnvelope, ModelsEnvelope } from "../../src/gateway/dashboard/inventory.ts";
 import type { LimitsEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import type { TurnPageEnvelope } from "../../src/usage/turn-page-envelope.ts";
+import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
 import { noteAnswer, noteSilence } from "./gateway-link.ts";
 
 /** What the gateway says of a turn while it runs and after. Times are ISO strings, durations ms. Null: not known. */
@@ -9,11 +11,15 @@ export interface LiveTurn {
   readonly created_at: string;
   readonly ended_at: string | null;
   readonly dialect: string;
+  /** As the request names it. */
   readonly model: string;
+  /** What the page calls it. */
+  readonly model_name: string;
   readonly model_uid: string;
   readonly client: string | null;
   readonly project: string | null;
   readonly key: string | null;
+  readonly phase: "waiting" | "sent" | "thinking" | "text" | "tool_call" | "ended";
   readonly first_token_ms: number | null;
   /** Characters of the answer so far: text, thinking and arguments. */
   readonly characters: number | null;
@@ -28,6 +34,8 @@ export interface LiveTurn {
   readonly sealed: boolean;
   /** How often somebody came back to it. */
   readonly returns: number | null;
+  /** The end of its text so far; only of a running turn, and only where texts are shown. */
+  readonly tail?: string;
 }
 
 /** Somebody came back to a turn, or a gateway went on with it. */
@@ -67,6 +75,8 @@ export interface TimelineEntry {
   /** Of a tool call: whether its arguments end here. */
   readonly done?: boolean;
   readonly text?: string | null;
+  /** Of a failure. */
+  readonly error?: { readonly code: string; readonly message: string; readonly hint: string };
 }
 
 export interface LimitsHistory {
@@ -99,6 +109,8 @@ export interface IdesFound {
 
 export interface Health {
   readonly version: string;
+  /** Null while the owner has not paused the gateway. */
+  readonly paused?: { readonly since: string | null } | null;
   /** Whether the event log can be written. */
   readonly store?: { readonly degraded: boolean; readonly why: string | null; readonly hint: string | null };
 }
@@ -177,6 +189,17 @@ export const api = {
     ask<LimitsHistory>(`/v1/limits/history?${new URLSearchParams({ since }).toString()}`, { signal }),
   usage: (since: string, by: Dimension, signal: AbortSignal) =>
     ask<UsageEnvelope>(`/v1/usage?${new URLSearchParams({ since, by, time_zone: zone }).toString()}`, { signal }),
+  usageDays: (since: string, signal: AbortSignal) =>
+    ask<UsageDaysEnvelope>(`/v1/usage/days?${new URLSearchParams({ since, time_zone: zone }).toString()}`, { signal }),
+  models: (signal: AbortSignal) => ask<ModelsEnvelope>("/v1/dashboard/models", { signal }),
+  keys: (signal: AbortSignal) => ask<KeysEnvelope>("/v1/keys", { signal }),
+  /** `once` names the consent: the same sent twice is one prompt. */
+  askAgain: (id: string, once: string) =>
+    ask<{ readonly id: string }>(`/v1/turns/${encodeURIComponent(id)}/ask-again`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ consent: true, once }),
+    }),
   health: (signal: AbortSignal) => ask<Health>("/health", { signal }),
   ides: (signal: AbortSignal) => ask<IdesFound>("/v1/ides", { signal }),
   turn: (id: string, signal: AbortSignal) => ask<TurnDetail>(`/v1/turns/${encodeURIComponent(id)}/summary`, { signal }),

@@ -1,12 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
+import { Alerts, useAlerts } from "./alerts.tsx";
 import { api } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { HealthBanner, usePageHealth } from "./health-banner.tsx";
+import { KeysPage } from "./keys-page.tsx";
+import { ModelsPage } from "./models-page.tsx";
 import { Overview } from "./overview.tsx";
-import { Choice } from "./parts.tsx";
-import { chooseTheme, type Theme, themeNow } from "./theme.ts";
+import { SettingsPage, ThemeChoice } from "./settings-page.tsx";
 import { TurnPage } from "./turn-page.tsx";
-import { onSignedOut, report } from "./use-data.ts";
+import { onSignedOut, report, useData } from "./use-data.ts";
+import { useFailures } from "./use-failures.ts";
 
 /** The whole page: a heading bar, and the view that the address names (`#/turns/<id>`; the overview otherwise). */
 export function App() {
@@ -20,7 +23,12 @@ export function App() {
 function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignOut: () => void }) {
   const known = usePageHealth();
   const isStale = useSilentSince() !== undefined;
+  const limits = useData("limits", api.limits, 60_000);
+  const keys = useData("issued keys", api.keys, 60_000);
+  const failures = useFailures();
+  const alerts = useAlerts(limits.data, failures.alerts);
   const turnId = /^#\/turns\/([\w.-]+)$/.exec(hash)?.[1];
+  const view = viewOf(hash);
   return (
     <>
       <a class="skip" href="#content">
@@ -31,34 +39,54 @@ function SignedIn({ hash, onSignOut }: { readonly hash: string; readonly onSignO
           <img src="/icon.svg" alt="" width="28" height="28" />
           Millrace
         </a>
+        <nav class="views" aria-label="Views">
+          {views
+            .filter(({ name }) => name !== "Keys" || (keys.data?.data.length ?? 0) > 0)
+            .map(({ name, at }) => (
+              <a key={at} href={at} aria-current={at === view ? "page" : undefined}>
+                {name}
+              </a>
+            ))}
+        </nav>
         <div class="choices">
-          <ThemeChoice />
+          <div class="roomy">
+            <ThemeChoice />
+          </div>
           <button type="button" class="quiet" onClick={() => void signOut(onSignOut)}>
             Sign out
           </button>
         </div>
       </header>
       <HealthBanner {...known} />
+      <Alerts {...alerts} />
       <main id="content" tabIndex={-1} class={isStale ? "stale" : undefined}>
-        {turnId === undefined ? <Overview {...known} /> : <TurnPage key={turnId} id={turnId} />}
+        {turnId !== undefined ? (
+          <TurnPage key={turnId} id={turnId} />
+        ) : view === "#/models" ? (
+          <ModelsPage />
+        ) : view === "#/keys" ? (
+          <KeysPage keys={keys} />
+        ) : view === "#/settings" ? (
+          <SettingsPage />
+        ) : (
+          <Overview {...known} limits={limits} onTurnEnd={failures.lookAgain} />
+        )}
       </main>
     </>
   );
 }
 
-const themes = [
-  ["system", "Auto"],
-  ["light", "Light"],
-  ["dark", "Dark"],
+const views = [
+  { name: "Overview", at: "#/" },
+  { name: "Models", at: "#/models" },
+  { name: "Keys", at: "#/keys" },
+  { name: "Settings", at: "#/settings" },
 ] as const;
 
-function ThemeChoice() {
-  const [theme, setTheme] = useState(themeNow);
-  const choose = (chosen: Theme) => {
-    chooseTheme(chosen);
-    setTheme(chosen);
-  };
-  return <Choice label="Colours" options={themes} value={theme} onChange={choose} />;
+/** The view that an address names; the overview for one that names none. */
+function viewOf(hash: string): string | undefined {
+  if (hash.startsWith("#/turns/")) return undefined;
+  return views.find(({ at }) => at === hash)?.at ?? "#/";
 }
 
 /** The gateway leaves the browser at a link's own address only when the link is not good any more. */

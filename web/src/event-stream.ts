@@ -5,14 +5,9 @@ export interface ServerEvent {
 }
 
 /**
- * The events of a stream, as they come. `fetch` instead of `EventSource`, which would hide why a stream ended and try again
+ * The events of a stream, as they come; those that came together are one list. `fetch` instead of `EventSource`, which would hide why a stream ended and try again
  * without end when the session is over. Source: WHATWG HTML, 9.2.6.
  */
-export async function* readEvents(response: Response): AsyncGenerator<ServerEvent, void> {
-  for await (const events of readBatches(response)) yield* events;
-}
-
-/** As `readEvents`, with the events that came together in one list. */
 export async function* readBatches(response: Response): AsyncGenerator<readonly ServerEvent[], void> {
   if (response.body === null) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -25,6 +25,8 @@ interface Problem {
   readonly what: string;
   readonly why: string;
   readonly todo: string;
+  /** Where the gateway says since when, epoch ms. */
+  readonly sinceMs?: number;
 }
 
 /** One banner for all that is wrong now: the gateway, its store, the IDE. Nothing while all is well. */
@@ -35,12 +37,13 @@ export function HealthBanner({ health, ides }: PageHealth) {
   const problems = silentSinceMs === undefined ? problemsOf(health.data, ides.data) : [gatewaySilent];
   for (const what of seen.current.keys()) if (!problems.some((one) => one.what === what)) seen.current.delete(what);
   return (
-    <div role="alert" class={problems.length === 0 ? "hidden" : "banner"}>
+    <div role="alert" class={problems.length === 0 ? "hidden" : `banner ${problems.every(isPause) ? "warn" : ""}`}>
       {problems.map((problem) => {
-        const sinceMs = silentSinceMs ?? seen.current.get(problem.what) ?? Date.now();
+        const sinceMs = silentSinceMs ?? problem.sinceMs ?? seen.current.get(problem.what) ?? Date.now();
         seen.current.set(problem.what, sinceMs);
         // What was there with the page's first answers began some time before.
-        const wasThere = sinceMs - openedMs.current < healthEveryMs && silentSinceMs === undefined;
+        const isSeen = silentSinceMs === undefined && problem.sinceMs === undefined;
+        const wasThere = isSeen && sinceMs - openedMs.current < healthEveryMs;
         return (
           <p key={problem.what}>
             <strong>{problem.what}</strong> <Prose text={problem.why} />{" "}
@@ -61,7 +64,26 @@ const gatewaySilent: Problem = {
 
 function problemsOf(health: Health | undefined, ides: IdesFound | undefined): readonly Problem[] {
   const store = health?.store?.degraded === true ? [storeProblem(health.store)] : [];
-  return [...store, ...ideProblem(ides)];
+  return [...pauseProblem(health), ...store, ...ideProblem(ides)];
+}
+
+const paused = "Millrace is paused.";
+
+function isPause({ what }: Problem): boolean {
+  return what === paused;
+}
+
+function pauseProblem(health: Health | undefined): readonly Problem[] {
+  if (health?.paused === undefined || health.paused === null) return [];
+  const { since } = health.paused;
+  return [
+    {
+      what: paused,
+      why: "No prompt is sent. Answers that are there can still be read.",
+      todo: "`millrace resume` ends the pause.",
+      ...(since === null ? {} : { sinceMs: Date.parse(since) }),
+    },
+  ];
 }
 
 function storeProblem({ why, hint }: NonNullable<Health["store"]>): Problem {

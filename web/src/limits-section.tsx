@@ -1,7 +1,8 @@
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "../../src/usage/envelope.ts";
 import { Failure, Loading, Prose, Section } from "./parts.tsx";
 import { type Loaded, useNow } from "./use-data.ts";
-import { amountInWords, durationInWords, ideName, resetInWords, toneOf, verdictInWords } from "./words.ts";
+import { When } from "./when.tsx";
+import { amountInWords, ideName, resetInWords, toneOf, verdictInWords } from "./words.ts";
 
 /** The limits of every IDE: a bar for each window, with the tick where an even pace would stand. */
 export function LimitsSection({ limits }: { readonly limits: Loaded<LimitsEnvelope> }) {
@@ -45,14 +46,15 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
   const { of, now } = props;
   const main = of.windows.filter((window) => window.scope !== "model");
   const models = of.windows.filter((window) => window.scope === "model");
-  const age = durationInWords(now - Date.parse(of.fetched_at));
   return (
     <article class="card" aria-label={`Limits of ${ideName(of.ide)}`}>
       <header>
         <h3>{ideName(of.ide)}</h3>
         {of.plan_name !== null && <span class="badge">{of.plan_name}</span>}
         {of.stale && <span class="badge warn">stale</span>}
-        <span class="muted age">{age === "now" ? "read just now" : `read ${age} ago`}</span>
+        <span class="muted age">
+          read <When at={of.fetched_at} now={now} isPast />
+        </span>
       </header>
       {main.length === 0 && <p class="muted">The IDE told nothing of the plan's limits: unknown.</p>}
       {main.map((window) => (
@@ -77,7 +79,7 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
 
 function Window({ window, now }: { readonly window: LimitsWindowEnvelope; readonly now: number }) {
   const tone = toneOf(window);
-  const verdict = verdictInWords(window);
+  const verdict = verdictInWords(window, now);
   const reset = resetInWords(window, now);
   const elapsed = window.pace?.elapsed ?? null;
   const isOver = window.resets_at !== null && Date.parse(window.resets_at) <= now;
@@ -105,12 +107,20 @@ function Window({ window, now }: { readonly window: LimitsWindowEnvelope; readon
       )}
       {(reset !== "" || verdict !== "") && (
         <div class="line small">
-          <span class="muted">{reset}</span>
-          <span class="verdict">{verdict}</span>
+          <span class="muted" title={absolute(window.resets_at)}>
+            {reset}
+          </span>
+          <span class="verdict" title={absolute(window.pace?.runs_out_at ?? null)}>
+            {verdict}
+          </span>
         </div>
       )}
     </div>
   );
+}
+
+function absolute(at: string | null): string | undefined {
+  return at === null ? undefined : new Date(at).toLocaleString();
 }
 
 function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {

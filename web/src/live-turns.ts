@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { api, type LiveTurn, SignedOut } from "./api.ts";
-import { readEvents } from "./event-stream.ts";
+import { readBatches } from "./event-stream.ts";
 import { report } from "./use-data.ts";
 
 /** The turns that run and the latest that ended, as the gateway tells them. */
@@ -31,18 +31,27 @@ async function follow(
   const running = new Set<string>();
   while (!signal.aborted) {
     try {
-      for await (const event of readEvents(await api.stream("/v1/turns/feed", signal))) {
+      // What came together is shown together: fifty turns that grow are one change of the page, not fifty.
+      for await (const events of readBatches(await api.stream("/v1/turns/feed", signal))) {
         waitMs = 500;
-        if (event.name === "turns") {
-          const turns = JSON.parse(event.data) as LiveTurn[]; // the feed's own form
-          for (const turn of turns) if (turn.status === "running") running.add(turn.id);
-          setLive(() => ({ turns: new Map(turns.map((turn) => [turn.id, turn])), connection: "live" }));
-        } else if (event.name === "turn") {
-          const turn = JSON.parse(event.data) as LiveTurn; // as above
-          if (turn.status === "running") running.add(turn.id);
-          else if (running.delete(turn.id)) onEnd();
-          setLive(({ turns }) => ({ turns: new Map(turns).set(turn.id, turn), connection: "live" }));
+        let isWhole = false;
+        const told: LiveTurn[] = [];
+        for (const { name, data } of events) {
+          if (name === "turns") isWhole = true;
+          if (name === "turns") told.push(...(JSON.parse(data) as LiveTurn[])); // the feed's own form
+          if (name === "turn") told.push(JSON.parse(data) as LiveTurn); // as above
         }
+        let hasEnded = false;
+        for (const { id, status } of told) {
+          if (status === "running") running.add(id);
+          else if (running.delete(id)) hasEnded = true;
+        }
+        setLive((before) => {
+          const turns = new Map(isWhole ? [] : before.turns);
+          for (const turn of told) turns.set(turn.id, turn);
+          return { turns, connection: "live" };
+        });
+        if (hasEnded) onEnd();
       }
     } catch (error) {
       if (signal.aborted) return;

@@ -67,22 +67,37 @@ export function Choice<T extends string>(props: {
 
 /** A line to copy. */
 export function CopyLine({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <div class="copy">
+      <code>{text}</code>
+      <CopyButton text={text} label={label}>
+        Copy
+      </CopyButton>
+    </div>
+  );
+}
+
+/** Copies a text; says so for two seconds. */
+export function CopyButton(props: {
+  readonly text: string;
+  /** What is copied: `the address`. */
+  readonly label: string;
+  readonly children: ComponentChildren;
+}) {
+  const { text, label, children } = props;
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      return; // the browser did not allow it: the line can still be selected
+      return; // the browser did not allow it: the text can still be selected
     }
     setCopied(true);
     setTimeout(() => setCopied(false), 2000);
   };
   return (
-    <div class="copy">
-      <code>{text}</code>
-      <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${label}`}>
-        {isCopied ? "Copied" : "Copy"}
-      </button>
-    </div>
+    <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${label}`}>
+      {isCopied ? "Copied" : children}
+    </button>
   );
 }

@@ -2,7 +2,7 @@ import { useEffect } from "preact/hooks";
 import { api } from "./api.ts";
 import { Loading } from "./parts.tsx";
 import { useData } from "./use-data.ts";
-import { count, spanInWords } from "./words.ts";
+import { count, shortCount, spanInWords } from "./words.ts";
 
 /** Today in figures: turns, tokens, credits, failures, and how long the first token took. */
 export function Tiles({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
@@ -26,7 +26,7 @@ export function Tiles({ reloadRef }: { readonly reloadRef: { current: () => void
       </h2>
       <dl class="tiles">
         <Tile name="Turns today" value={count(turns)} />
-        <Tile name="Tokens in, out" value={`${short(totals.tokens_in)}, ${short(totals.tokens_out)}`} />
+        <Tile name="Tokens in, out" value={`${shortCount(totals.tokens_in)}, ${shortCount(totals.tokens_out)}`} />
         <Tile name="Credits" value={isPart && credits !== "unknown" ? `≥ ${credits}` : credits} />
         <Tile name="Failed" value={turns === 0 ? "–" : `${count((failed / turns) * 100)} %`} isBad={failed > 0} />
         <Tile name="First token, median" value={median === null ? "–" : spanInWords(median)} />
@@ -43,8 +43,4 @@ function Tile(props: { readonly name: string; readonly value: string; readonly i
       <dd>{props.value}</dd>
     </div>
   );
-}
-
-function short(value: number): string {
-  return value.toLocaleString(undefined, { notation: "compact", maximumFractionDigits: 1 });
 }

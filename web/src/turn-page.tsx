@@ -1,13 +1,17 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect } from "preact/hooks";
+import type { ErrorCode } from "../../src/base/errors.ts";
+import { defaultHints } from "../../src/base/errors.ts";
 import type { TurnRowEnvelope } from "../../src/usage/turn-page-envelope.ts";
-import { type ApiError, api, type Resumption, type TimelineEntry, type TurnDetail } from "./api.ts";
-import { readBatches } from "./event-stream.ts";
-import { onLinkChange, silentSince } from "./gateway-link.ts";
-import { Failure, Loading } from "./parts.tsx";
-import { answerOf, rowsOf } from "./turn-rows.ts";
+import { api, type TimelineEntry, type TurnDetail } from "./api.ts";
+import { Failure, Loading, Prose } from "./parts.tsx";
+import { TurnActions } from "./turn-actions.tsx";
+import { Events } from "./turn-events.tsx";
+import { Texts } from "./turn-texts.tsx";
 import { Outcome, Sealed, tokensInWords } from "./turns-section.tsx";
-import { report, useData } from "./use-data.ts";
-import { count, ideName, instantInWords, reasonInWords, spanInWords } from "./words.ts";
+import { useData, useNow } from "./use-data.ts";
+import { useTimeline } from "./use-timeline.ts";
+import { When } from "./when.tsx";
+import { count, ideName, modelName, reasonInWords, spanInWords } from "./words.ts";
 
 /** One turn: what it was asked for, how it went, its events and who came back to it in order; its texts where the user wants them here. */
 export function TurnPage({ id }: { readonly id: string }) {
@@ -19,8 +23,8 @@ export function TurnPage({ id }: { readonly id: string }) {
   }, [reload, kept.reload]);
   const timeline = useTimeline(id, onEnd);
   useEffect(() => {
-    document.title = `${turn?.model ?? "Turn"} · Millrace`;
-  }, [turn?.model]);
+    document.title = `${turn === undefined ? "Turn" : modelName(turn)} · Millrace`;
+  }, [turn?.model_name]);
   return (
     <>
       <nav aria-label="Breadcrumb">
@@ -30,7 +34,7 @@ export function TurnPage({ id }: { readonly id: string }) {
       {turn === undefined && error === undefined && <Loading lines={4} />}
       {turn !== undefined && (
         <>
-          <Facts turn={turn} credits={kept.data?.credits ?? null} />
+          <Facts turn={turn} credits={kept.data?.credits ?? null} entries={timeline.entries} />
           <Events turn={turn} timeline={timeline} />
           <Texts turn={turn} entries={timeline.entries} />
         </>
@@ -55,14 +59,15 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
     );
   return (
     <section aria-labelledby="turn">
-      <h1 id="turn">{kept.model_name}</h1>
+      <h1 id="turn">{modelName(kept)}</h1>
       <p class="muted">The log no longer has the events of this turn. The usage history has these figures.</p>
+      {kept.status === "failed" && <WhyFailed code={kept.reason} />}
       <dl class="card facts">
         <Fact
           name="Status"
           value={kept.status === "finished" ? "finished" : `${kept.status}: ${reasonInWords(kept.reason)}`}
         />
-        <Fact name="Started" value={instantInWords(Date.parse(kept.created_at))} />
+        <Started at={kept.created_at} />
         <Fact name="Took" value={spanInWords(kept.duration_ms)} />
         <Fact name="First token" value={kept.first_token_ms === null ? "unknown" : spanInWords(kept.first_token_ms)} />
         <Fact
@@ -79,25 +84,34 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
   );
 }
 
-function Facts({ turn, credits }: { readonly turn: TurnDetail; readonly credits: number | null }) {
-  const startedMs = Date.parse(turn.created_at);
+function Facts(props: {
+  readonly turn: TurnDetail;
+  readonly credits: number | null;
+  readonly entries: readonly TimelineEntry[];
+}) {
+  const { turn, credits, entries } = props;
+  const error = entries.findLast((entry) => entry.error !== undefined)?.error;
   return (
     <section aria-labelledby="turn">
       <div class="heading">
-        <h1 id="turn">{turn.model}</h1>
-        <span class="figures">
+        <div class="title">
+          <h1 id="turn">{modelName(turn)}</h1>
           <Sealed turn={turn} />
           <Outcome turn={turn} />
-        </span>
+        </div>
+        <TurnActions turn={turn} entries={entries} />
       </div>
+      {turn.outcome === "failed" && (
+        <WhyFailed code={error?.code ?? turn.reason ?? ""} message={error?.message} hint={error?.hint} />
+      )}
       <dl class="card facts">
-        <Fact name="Started" value={instantInWords(startedMs)} />
+        <Started at={turn.created_at} />
         <Fact name="Took" value={durationOf(turn)} />
         <Fact name="First token" value={firstTokenOf(turn)} />
         <Fact name="Tokens" value={tokensInWords(turn)} />
         {credits !== null && <Fact name="Credits" value={count(credits)} />}
         {turn.ide_tools !== null && turn.ide_tools.length > 0 && (
-          <Fact name="Used by the IDE's agent" value={turn.ide_tools.join(", ")} />
+          <Fact name="Read by the IDE's agent" value={turn.ide_tools.map(reasonInWords).join(", ").toLowerCase()} />
         )}
         <Fact
           name="Answer"
@@ -108,6 +122,7 @@ function Facts({ turn, credits }: { readonly turn: TurnDetail; readonly credits:
         <Fact name="Key" value={turn.key ?? "not known"} />
         <Fact name="API" value={turn.dialect} />
         <Fact name="IDE" value={turn.ide === null ? "not told" : ideName(turn.ide)} />
+        <Fact name="Asked for" value={turn.model} />
         <Fact name="Model UID" value={turn.model_uid} />
         <Fact name="Turn" value={turn.id} isWide />
       </dl>
@@ -137,115 +152,32 @@ function Fact(props: { readonly name: string; readonly value: string; readonly i
   );
 }
 
-function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly timeline: Timeline }) {
-  const rows = rowsOf(timeline.entries, timeline.resumptions);
-  const returns = timeline.resumptions.length;
+function Started({ at }: { readonly at: string }) {
+  const now = useNow(15_000);
   return (
-    <section aria-labelledby="events">
-      <div class="heading">
-        <h2 id="events">Events</h2>
-        <span class="muted small">
-          {turn.resumptions === null
-            ? "Who resumed it is unknown: the usage history cannot be read."
-            : returns === 0
-              ? "Nobody resumed this turn."
-              : `Resumed ${returns === 1 ? "once" : `${returns} times`}.`}
-        </span>
-      </div>
-      {timeline.error !== undefined && <Failure error={timeline.error} />}
-      <ol class="card timeline">
-        {rows.map((row) => (
-          <li key={row.id} class={row.type.replaceAll(" ", "_")}>
-            <span class="at">{sinceInWords(Date.parse(row.at) - Date.parse(turn.created_at))}</span>
-            <span class="type">{row.type}</span>
-            <span class="muted">{row.words}</span>
-          </li>
-        ))}
-        {rows.length === 0 && (
-          <li class="muted none">{turn.status === "running" ? "No event yet." : "No event is known."}</li>
-        )}
-      </ol>
-    </section>
+    <div>
+      <dt>Started</dt>
+      <dd>
+        <When at={at} now={now} isPast />
+      </dd>
+    </div>
   );
 }
 
-function sinceInWords(ms: number): string {
-  return ms < 0 ? `−${spanInWords(-ms)}` : `+${spanInWords(ms)}`;
-}
-
-/** Prompt and answer, or how to see them here. */
-function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries: readonly TimelineEntry[] }) {
-  const answer = answerOf(entries);
+/** What went wrong and what to do. Of a sealed or forgotten turn only the error's code is known. */
+function WhyFailed(props: {
+  readonly code: string;
+  readonly message?: string | undefined;
+  readonly hint?: string | undefined;
+}) {
+  const { code, message = `It failed: ${reasonInWords(code)}.`, hint = hintFor(code) } = props;
   return (
-    <section aria-labelledby="texts">
-      <div class="heading">
-        <h2 id="texts">Texts</h2>
-      </div>
-      {turn.sealed ? (
-        <p class="card muted">
-          The client encrypted this turn with its own key. Only that client can read the prompt and the answer.
-        </p>
-      ) : !turn.shows_text ? (
-        <p class="card muted">
-          Prompts and answers are not shown here. To see them, start the gateway with{" "}
-          <code>millrace serve --dashboard-text</code>; they can be read as long as the log keeps the turn.
-        </p>
-      ) : (
-        <div class="card texts">
-          {turn.prompt?.map(({ role, text }, index) => (
-            <Text key={index} title={role} text={text} isOpen={index === (turn.prompt?.length ?? 0) - 1} />
-          ))}
-          {answer.thinking !== "" && <Text title="thinking" text={answer.thinking} isOpen={false} />}
-          <Text title="answer" text={answer.text} isOpen={true} />
-        </div>
-      )}
-    </section>
+    <p class="failure why">
+      <strong>{message}</strong> <Prose text={hint} /> <code class="muted">{code}</code>
+    </p>
   );
 }
 
-function Text({ title, text, isOpen }: { readonly title: string; readonly text: string; readonly isOpen: boolean }) {
-  return (
-    <details open={isOpen}>
-      <summary>{title}</summary>
-      {text === "" ? <p class="muted">no text</p> : <pre>{text}</pre>}
-    </details>
-  );
-}
-
-interface Timeline {
-  readonly entries: readonly TimelineEntry[];
-  readonly resumptions: readonly Resumption[];
-  readonly error: ApiError | undefined;
-}
-
-const nothing: Timeline = { entries: [], resumptions: [], error: undefined };
-
-/** Follows the turn to its end. Entries that come together are shown together: an old turn may have thousands. */
-function useTimeline(id: string, onEnd: () => void): Timeline {
-  const [timeline, setTimeline] = useState(nothing);
-  const [round, setRound] = useState(0);
-  useEffect(() => onLinkChange(() => silentSince() === undefined && setRound((count) => count + 1)), []);
-  useEffect(() => {
-    const stop = new AbortController();
-    const follow = async () => {
-      for await (const events of readBatches(await api.stream(`/v1/turns/${id}/timeline`, stop.signal))) {
-        const entries = events.filter(({ name }) => name === "entry").map(({ data }) => JSON.parse(data));
-        const resumptions = events.filter(({ name }) => name === "resumption").map(({ data }) => JSON.parse(data));
-        setTimeline((before) => ({
-          ...before,
-          entries: [...before.entries, ...(entries as TimelineEntry[])], // the timeline's own forms
-          resumptions: [...before.resumptions, ...(resumptions as Resumption[])],
-        }));
-      }
-      onEnd();
-    };
-    setTimeline(nothing);
-    follow().catch((failure: unknown) => {
-      if (stop.signal.aborted) return;
-      const shown = report(failure);
-      setTimeline((before) => ({ ...before, error: shown }));
-    });
-    return () => stop.abort();
-  }, [id, onEnd, round]);
-  return timeline;
+function hintFor(code: string): string {
+  return Object.hasOwn(defaultHints, code) ? defaultHints[code as ErrorCode] : ""; // the check before says that it is one
 }

@@ -60,8 +60,11 @@ function rowOf(group: readonly TimelineEntry[]): Row {
   const size = characters === 0 ? "" : `${count(characters)} ${characters === 1 ? "character" : "characters"}${deltas}`;
   const unknown = first.type === "unknown" ? `written by an older version that did not note its kind${deltas}` : "";
   const words = [first.detail, size, unknown].filter((part) => part !== null && part !== "").join(", ");
-  return { id: first.id, type: first.type.replaceAll("_", " "), at: first.at, words };
+  return { id: first.id, type: titles[first.type] ?? first.type.replaceAll("_", " "), at: first.at, words };
 }
+
+/** What a kind of event is called where its own name says little. */
+const titles: Readonly<Record<string, string>> = { started: "prompt sent", rewritten: "text rewritten" };
 
 const ways = {
   key: ["joined", "with the same idempotency key"],

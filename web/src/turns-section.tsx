@@ -3,7 +3,7 @@ import { type ApiError, api, type LiveTurn } from "./api.ts";
 import type { LiveTurns } from "./live-turns.ts";
 import { CopyLine, Failure, Section } from "./parts.tsx";
 import { report, useNow } from "./use-data.ts";
-import { ageInWords, count, folderOf, reasonInWords } from "./words.ts";
+import { ageInWords, count, folderOf, modelName, reasonInWords } from "./words.ts";
 
 /** The turns that run now, each with its age, what it has said so far, and a way to end it. */
 export function RunningTurns(props: {
@@ -54,23 +54,41 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
   return (
     <li data-turn={turn.id}>
       <div class="what">
-        <a href={`#/turns/${turn.id}`}>{turn.model}</a>
+        <a href={`#/turns/${turn.id}`}>{modelName(turn)}</a>
         <span class="muted">{from(turn)}</span>
       </div>
       <span class="figures">
+        <span class={`phase ${turn.phase}`}>{phases[turn.phase]}</span>
         <span>{ageInWords(now - Date.parse(turn.created_at))}</span>
-        <span>{tokensInWords(turn)}</span>
+        <span>{turn.characters === 0 ? "" : tokensInWords(turn)}</span>
         <Returns turn={turn} />
         {turn.degraded && <span class="badge bad">in memory</span>}
         <Sealed turn={turn} />
       </span>
-      <button type="button" class="danger" disabled={isCancelling} onClick={cancel} aria-label={`Cancel ${turn.model}`}>
+      <button
+        type="button"
+        class="danger"
+        disabled={isCancelling}
+        onClick={cancel}
+        aria-label={`Cancel ${modelName(turn)}`}
+      >
         {isCancelling ? "Cancelling" : "Cancel"}
       </button>
+      {turn.tail !== undefined && turn.tail !== "" && <p class="tail">{turn.tail}</p>}
       {error !== undefined && <Failure error={error} />}
     </li>
   );
 }
+
+/** What a turn does now. */
+const phases = {
+  waiting: "waiting for the IDE",
+  sent: "waiting for the model",
+  thinking: "thinking",
+  text: "writing",
+  tool_call: "calling a tool",
+  ended: "ended",
+} as const satisfies Record<LiveTurn["phase"], string>;
 
 /** That nobody but its client reads the turn's texts. */
 export function Sealed({ turn }: { readonly turn: LiveTurn }) {
@@ -100,7 +118,7 @@ export function tokensInWords({ tokens, characters, status }: LiveTurn): string 
     const mark = tokens.estimated ? "~" : "";
     return `${mark}${count(tokens.prompt)} in, ${mark}${count(tokens.completion + tokens.thinking)} out`;
   }
-  if (characters === 0 && status === "running") return "waiting";
+  if (characters === 0 && status === "running") return "none yet";
   return characters === null || characters === 0 ? "tokens unknown" : `~${count(Math.ceil(characters / 4))} tokens`;
 }
 

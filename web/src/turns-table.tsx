@@ -3,10 +3,10 @@ import type { TurnPageEnvelope, TurnRowEnvelope } from "../../src/usage/turn-pag
 import { api, type TurnsAsked } from "./api.ts";
 import { ExportButtons } from "./export.tsx";
 import { Failure, Loading, Section } from "./parts.tsx";
+import { pageSize } from "./settings.ts";
 import { useData, useNow } from "./use-data.ts";
-import { agoInWords, count, folderOf, instantInWords, reasonInWords, spanInWords } from "./words.ts";
-
-const pageSize = 25;
+import { When } from "./when.tsx";
+import { count, folderOf, modelName, reasonInWords, spanInWords } from "./words.ts";
 
 /** A column: what it is sorted by, and what it shows. */
 const columns = [
@@ -29,10 +29,11 @@ const all: TurnsAsked = { since: "30d", sort: "time", order: "desc" };
 export function TurnsTable({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
   const [asked, setAsked] = useState(all);
   const [offset, setOffset] = useState(0);
-  const query = { ...asked, offset: String(offset), limit: String(pageSize) };
+  const query = { ...asked, offset: String(offset), limit: String(pageSize()) };
   const { data, error, reload } = useData(JSON.stringify(query), (signal) => api.turnPage(query, signal));
   const clients = useData("clients", (signal) => api.usage("400d", "client", signal));
   const models = useData("models", (signal) => api.usage("400d", "model", signal));
+  const keys = useData("keys", (signal) => api.usage("400d", "key", signal));
   useEffect(() => {
     reloadRef.current = () => {
       reload();
@@ -64,6 +65,13 @@ export function TurnsTable({ reloadRef }: { readonly reloadRef: { current: () =>
           options={clients.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
           onChange={(client) => change({ client })}
         />
+        {(keys.data?.data.length ?? 0) > 1 && (
+          <Pick
+            label="Key"
+            options={keys.data?.data.map(({ key, name }) => [key ?? "", name ?? ""] as const) ?? []}
+            onChange={(key) => change({ key })}
+          />
+        )}
       </div>
       {error !== undefined && <Failure error={error} />}
       {data === undefined && error === undefined && <Loading lines={5} />}
@@ -160,15 +168,12 @@ function Rows(props: {
 }
 
 function TurnRow({ turn, now }: { readonly turn: TurnRowEnvelope; readonly now: number }) {
-  const startedMs = Date.parse(turn.created_at);
   const { tokens } = turn;
   const mark = tokens?.estimated === true ? "~" : "";
   return (
     <tr class={turn.status}>
-      <td class="of-time" title={new Date(startedMs).toLocaleString()}>
-        <time dateTime={turn.created_at} aria-label={instantInWords(startedMs)}>
-          {agoInWords(now - startedMs)}
-        </time>
+      <td class="of-time">
+        <When at={turn.created_at} now={now} isPast />
       </td>
       <td class="of-status">
         <span class={`badge ${turn.status === "failed" ? "bad" : turn.status === "finished" ? "good" : "plain"}`}>
@@ -180,8 +185,8 @@ function TurnRow({ turn, now }: { readonly turn: TurnRowEnvelope; readonly now: 
         {folderOf(turn.project) ?? "–"}
       </td>
       <th scope="row" class="of-model">
-        <a href={`#/turns/${turn.id}`} title={turn.model_name}>
-          {turn.model_name}
+        <a href={`#/turns/${turn.id}`} title={modelName(turn)}>
+          {modelName(turn)}
         </a>
       </th>
       <td class="wide">{turn.api}</td>
@@ -200,18 +205,19 @@ function Pager(props: {
   readonly onChange: (offset: number) => void;
 }) {
   const { offset, total, onChange } = props;
-  if (total <= pageSize) return null;
-  const last = Math.floor((total - 1) / pageSize) * pageSize;
+  const size = pageSize();
+  if (total <= size) return null;
+  const last = Math.floor((total - 1) / size) * size;
   return (
     <nav class="pager" aria-label="Pages of turns">
       <button type="button" disabled={offset === 0} onClick={() => onChange(0)}>
         First
       </button>
-      <button type="button" disabled={offset === 0} onClick={() => onChange(offset - pageSize)}>
+      <button type="button" disabled={offset === 0} onClick={() => onChange(offset - size)}>
         Previous
       </button>
-      <span role="status">{`${count(offset + 1)}–${count(Math.min(total, offset + pageSize))} of ${count(total)}`}</span>
-      <button type="button" disabled={offset >= last} onClick={() => onChange(offset + pageSize)}>
+      <span role="status">{`${count(offset + 1)}–${count(Math.min(total, offset + size))} of ${count(total)}`}</span>
+      <button type="button" disabled={offset >= last} onClick={() => onChange(offset + size)}>
         Next
       </button>
       <button type="button" disabled={offset >= last} onClick={() => onChange(last)}>

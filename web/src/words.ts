@@ -21,6 +21,16 @@ export function instantInWords(atMs: number): string {
   });
 }
 
+/** What a turn's model is called: the same on every part of the page. */
+export function modelName({ model_name }: { readonly model_name: string }): string {
+  return model_name;
+}
+
+/** `12.3K`: a count where space is short. */
+export function shortCount(value: number): string {
+  return value.toLocaleString(undefined, { notation: "compact", maximumFractionDigits: 1 });
+}
+
 export function count(value: number): string {
   return value.toLocaleString(undefined, { maximumFractionDigits: 1 });
 }
@@ -37,16 +47,23 @@ export function amountInWords(window: LimitsWindowEnvelope): string {
   return `${count(window.used ?? 0)} of ${count(window.limit ?? 0)} ${window.unit}`;
 }
 
-export function resetInWords(window: LimitsWindowEnvelope, nowMs: number): string {
-  if (window.resets_at === null) return "";
-  const leftMs = Date.parse(window.resets_at) - nowMs;
-  return leftMs <= 0 ? "has reset" : `resets in ${durationInWords(Math.max(60_000, leftMs))}`;
+/** `in 2 d 3 h`, `4 min ago`, `just now`: the one form of every instant on the page. Its absolute time stands beside it as a title. */
+export function whenInWords(atMs: number, nowMs: number): string {
+  if (atMs > nowMs) return `in ${durationInWords(Math.max(60_000, atMs - nowMs))}`;
+  const age = durationInWords(nowMs - atMs);
+  return age === "now" ? "just now" : `${age} ago`;
 }
 
-export function verdictInWords(window: LimitsWindowEnvelope): string {
+export function resetInWords(window: LimitsWindowEnvelope, nowMs: number): string {
+  if (window.resets_at === null) return "";
+  const atMs = Date.parse(window.resets_at);
+  return atMs <= nowMs ? "has reset" : `resets ${whenInWords(atMs, nowMs)}`;
+}
+
+export function verdictInWords(window: LimitsWindowEnvelope, nowMs: number): string {
   const { pace } = window;
   if (pace === null || pace.reason === "no_reset" || window.state !== "metered") return "";
-  return paceInWords(paceFromJson(pace), instantInWords);
+  return paceInWords(paceFromJson(pace), (atMs) => whenInWords(atMs, nowMs));
 }
 
 /** How a window looks: calm, careful, alarming, or grey where nothing can be said. */
@@ -75,12 +92,6 @@ export function ageInWords(ms: number): string {
   return seconds < 60 ? `${seconds} s` : spanInWords(seconds * 1000);
 }
 
-/** `just now`, `4 min ago`, `2 d 3 h ago`. */
-export function agoInWords(ms: number): string {
-  const age = durationInWords(ms);
-  return age === "now" ? "just now" : `${age} ago`;
-}
-
 /** The last part of a folder's path. */
 export function folderOf(project: string | null): string | undefined {
   return project?.split(/[\\/]/).findLast((part) => part !== "");
@@ -98,5 +109,3 @@ const reasons: Readonly<Record<string, string>> = {
 export function reasonInWords(reason: string | null): string {
   return reasons[reason ?? ""] ?? (reason ?? "").replaceAll("_", " ");
 }
-
-export { durationInWords };

@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { createKey, type KeyRecord, readKeys, revokeKey, rotateKey } from "../keys/keys-file.ts";
+import { createKey, type KeyRecord, readKeys, revokeKey, rotateKey, stateOf } from "../keys/keys-file.ts";
 import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
 import { flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -139,11 +139,6 @@ export const keysCommand = defineCommand({
 function nameOf([name]: readonly string[]): string {
   if (name === undefined) throw new MillraceError("invalid_request", "The name of the key is missing.");
   return name;
-}
-
-function stateOf({ revokedAtMs, expiresAtMs = Infinity }: KeyRecord, nowMs: number): "works" | "expired" | "revoked" {
-  if (revokedAtMs !== undefined) return "revoked";
-  return expiresAtMs <= nowMs ? "expired" : "works";
 }
 
 function spellBudget({ budget }: KeyRecord): string | undefined {

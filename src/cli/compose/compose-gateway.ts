@@ -72,6 +72,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     keys: [{ name: "owner", key }],
     ...(keyFile === undefined ? {} : { keyInFile: keyInFile(keyFile, clock) }),
     callerOf: (given) => parts.keys.callerOf(given),
+    issuedKeys: () => parts.keys.shown(),
     keyNameOf: (caller) => parts.keys.nameOf(caller),
     version: version(),
     allowedHosts: options.allowedHosts,

@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { EventSource } from "../../base/emitter.ts";
 import type { Secret } from "../../base/secret.ts";
+import type { IssuedKey } from "../../gateway/dashboard/inventory.ts";
 import { callerDigest } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
@@ -9,12 +10,15 @@ import type { UsageHistory } from "../../usage/history/history.ts";
 import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
 import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets } from "./key-budget.ts";
+import { type KeyRecord, stateOf } from "./keys-file.ts";
 
 /** The keys of a gateway: who has them, what they are called, and what their turns may. */
 export interface ComposedKeys extends IssuedKeys {
   readonly admission: Admission;
   /** What the key of a caller is called; undefined where nobody knows it. */
   nameOf(caller: string): string | undefined;
+  /** Every key as the dashboard shows it. */
+  shown(): readonly IssuedKey[];
 }
 
 export interface KeyParts {
@@ -40,6 +44,29 @@ export function composeKeys({ key, keysFile, clock, log, events, history, nameOf
   return {
     ...keys,
     admission: keyAdmission({ keys, budgets, nameOf }),
+    shown: () => keys.all().map((key) => shownKey(key, budgets, clock.now())),
     nameOf: (caller) => (caller === owner ? "owner" : keys.keyOf(caller)?.name),
+  };
+}
+
+/** Member by member: neither hash nor salt. */
+function shownKey(
+  key: KeyRecord & { readonly caller: string },
+  budgets: Pick<KeyBudgets, "standing">,
+  nowMs: number,
+): IssuedKey {
+  const { name, caller, createdAtMs, expiresAtMs, revokedAtMs, models, apis, maxTurns, budget } = key;
+  const standing = budgets.standing(key);
+  return {
+    name,
+    caller,
+    state: stateOf(key, nowMs),
+    createdAtMs,
+    expiresAtMs,
+    revokedAtMs,
+    models,
+    apis,
+    maxTurns,
+    budget: budget === undefined || standing === undefined ? undefined : { ...budget, ...standing },
   };
 }

@@ -12,6 +12,8 @@ export interface IssuedKeys {
   callerOf(key: Secret): Caller | undefined;
   /** The key of a caller, also after it was revoked. */
   keyOf(caller: string): KeyRecord | undefined;
+  /** Every key, also those that open nothing any more, with its caller. */
+  all(): readonly (KeyRecord & { readonly caller: string })[];
 }
 
 export interface IssuedKeysOptions {
@@ -48,6 +50,7 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): I
       return found;
     },
     keyOf: (caller) => current().find((key) => key.caller === caller),
+    all: current,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { Spend, UsageHistory } from "../../usage/history/history.ts";
 import type { Budget, KeyRecord } from "./keys-file.ts";
@@ -33,16 +33,39 @@ export class KeyBudgets {
     return () => held.delete(turnId);
   }
 
+  /**
+   * What a key has used of its budget, and when that begins anew; undefined for a key without one. `used` is undefined where the
+   * history cannot be read.
+   */
+  standing(key: KeyRecord): { readonly used: number | undefined; readonly resetsAtMs: number } | undefined {
+    if (key.budget === undefined) return undefined;
+    const nowMs = this.#options.clock.now();
+    const { untilMs } = periodAt(key.budget.period, nowMs);
+    try {
+      return { used: this.#used(key, key.budget, this.#heldOf(key.id).size), resetsAtMs: untilMs };
+    } catch (error) {
+      if (isUnavailable(error)) return { used: undefined, resetsAtMs: untilMs };
+      throw error;
+    }
+  }
+
   /** Counts a turn that runs already: an earlier process started it. */
   count(key: KeyRecord, turnId: TurnId): void {
     this.#heldOf(key.id).set(turnId, this.#options.clock.now());
   }
 
-  #check({ name }: KeyRecord, { most, unit, period }: Budget, running: number): void {
+  #used({ name }: KeyRecord, { unit, period }: Budget, running: number): number {
     const nowMs = this.#options.clock.now();
-    const { sinceMs, untilMs } = periodAt(period, nowMs);
-    const used = usedOf(this.#spent(name, sinceMs, nowMs + 1), unit) + (unit === "turns" ? running : 0);
-    if (used < most) return;
+    const { sinceMs } = periodAt(period, nowMs);
+    return usedOf(this.#spent(name, sinceMs, nowMs + 1), unit) + (unit === "turns" ? running : 0);
+  }
+
+  #check(key: KeyRecord, budget: Budget, running: number): void {
+    if (this.#used(key, budget, running) < budget.most) return;
+    const { name } = key;
+    const { most, unit, period } = budget;
+    const nowMs = this.#options.clock.now();
+    const { untilMs } = periodAt(period, nowMs);
     const per = period === "day" ? "today" : "this month";
     throw new MillraceError("quota_exhausted", `The key ${name} has used its ${most} ${unit} for ${per}.`, {
       hint: `Its budget begins anew at ${new Date(untilMs).toISOString()}. The owner of the gateway can give it a larger one.`,
@@ -89,6 +112,10 @@ export function periodAt(
       ? [new Date(year, month, day), new Date(year, month, day + 1)]
       : [new Date(year, month, 1), new Date(year, month + 1, 1)];
   return { sinceMs: from.getTime(), untilMs: to.getTime() };
+}
+
+function isUnavailable(error: unknown): boolean {
+  return isMillraceError(error) && error.code === "unavailable";
 }
 
 function usedOf(spend: Spend | undefined, unit: Budget["unit"]): number {

@@ -52,6 +52,14 @@ export type KeyLimits = z.infer<typeof limitsSchema>;
 export type Budget = NonNullable<KeyLimits["budget"]>;
 export type KeyRecord = z.infer<typeof keySchema>;
 
+export function stateOf(
+  { revokedAtMs, expiresAtMs = Infinity }: KeyRecord,
+  nowMs: number,
+): "works" | "expired" | "revoked" {
+  if (revokedAtMs !== undefined) return "revoked";
+  return expiresAtMs <= nowMs ? "expired" : "works";
+}
+
 /** Every key that was made, also the revoked ones. Throws `degraded` where the file is there but cannot be used. */
 export function readKeys(file: string): readonly KeyRecord[] {
   let descriptor: number;

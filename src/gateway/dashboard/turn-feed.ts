@@ -1,18 +1,21 @@
 import type { Clock } from "../../base/clock.ts";
 import { startOfLog } from "../../base/ids.ts";
+import { outlineEvent } from "../../log/outline.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import type { GatewayEvents } from "../options.ts";
-import { beginSummary, type KeyNameOf, summarize, type TurnSummary, unreadSummary } from "./turn-summary.ts";
+import { beginSummary, type Names, summarize, type TurnSummary, tailAfter, unreadSummary } from "./turn-summary.ts";
 
 export interface TurnFeedOptions {
-  readonly turns: Pick<Turns, "list" | "get" | "outline">;
+  readonly turns: Pick<Turns, "list" | "get" | "outline" | "follow">;
   readonly events: GatewayEvents;
   readonly meter?: Pick<Meter, "resumptions"> | undefined;
   readonly clock: Clock;
-  readonly keyNameOf?: KeyNameOf | undefined;
+  readonly names: Names;
+  /** Whether each running turn shows the end of its text. */
+  readonly showsText: boolean;
 }
 
 /** How many turns a new onlooker is shown. */
@@ -28,7 +31,7 @@ const heartbeatMs = 15_000;
  * keeps no turn alive. Ends when the signal aborts.
  */
 export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): AsyncGenerator<WireEvent, void> {
-  const { turns, events, clock, meter, keyNameOf } = options;
+  const { turns, events, clock, meter, names, showsText } = options;
   const summaries = new Map<string, TurnSummary>();
   const changed = new Set<string>();
   const stop = new AbortController();
@@ -44,7 +47,16 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
 
   async function follow(record: TurnRecord): Promise<void> {
-    let summary = beginSummary(record, keyNameOf);
+    let summary = beginSummary(record, names);
+    if (showsText && !record.ended && record.sealed !== true) {
+      let tail = "";
+      for await (const event of turns.follow(record.turnId, startOfLog, stopped)) {
+        summary = summarize(summary, outlineEvent(event));
+        tail = tailAfter(tail, event);
+        tell({ ...latest(summary), ...(summary.status === "running" ? { tail } : {}) });
+      }
+      return;
+    }
     for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
       summary = summarize(summary, event);
       // An ended turn is told once, as it ended, not as it grew.
@@ -56,7 +68,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   /** Resolves once nothing more will be told of it. */
   async function watch(record: TurnRecord): Promise<void> {
     if (summaries.has(record.turnId)) return;
-    tell({ ...unreadSummary(record, keyNameOf), returns: returnsTo(record.turnId) });
+    tell({ ...unreadSummary(record, names), returns: returnsTo(record.turnId) });
     await follow(record).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
   }
 

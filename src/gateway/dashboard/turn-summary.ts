@@ -1,5 +1,6 @@
+import type { ErrorRecord } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
-import type { TurnEvent } from "../../log/event.ts";
+import type { BackendKind, TurnEvent } from "../../log/event.ts";
 import { endsTurn, type OutlinedEvent, outlineEvent } from "../../log/outline.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TurnRecord } from "../../log/store.ts";
@@ -16,12 +17,17 @@ export interface TurnSummary {
   readonly created_at: string;
   readonly ended_at: string | null;
   readonly dialect: string;
+  /** As the request names it. */
   readonly model: string;
+  /** What a person calls it: the same on every view. */
+  readonly model_name: string;
   readonly model_uid: string;
   readonly client: string | null;
   readonly project: string | null;
   /** The name of the key that asked. */
   readonly key: string | null;
+  /** What it does now, or did last. */
+  readonly phase: "waiting" | "sent" | "thinking" | "text" | "tool_call" | "ended";
   readonly first_token_ms: number | null;
   /** Of the answer: text, thinking and arguments. */
   readonly characters: number | null;
@@ -43,13 +49,18 @@ export interface TurnSummary {
   readonly sealed: boolean;
   /** How often somebody came back to it. */
   readonly returns: number | null;
+  /** The end of what it has said so far, where texts are shown; only while it runs. */
+  readonly tail?: string;
 }
 
-/** What the key of a caller is called. */
-export type KeyNameOf = (caller: string) => string | undefined;
+/** What people call things: the key of a caller, and a model by its UID. */
+export interface Names {
+  readonly keyNameOf?: ((caller: string) => string | undefined) | undefined;
+  readonly modelNameOf: (uid: string) => string;
+}
 
 /** A turn before its first event. */
-export function beginSummary(record: TurnRecord, keyNameOf?: KeyNameOf): TurnSummary {
+export function beginSummary(record: TurnRecord, { keyNameOf, modelNameOf }: Names): TurnSummary {
   return {
     object: "turn.summary",
     id: record.turnId,
@@ -58,10 +69,12 @@ export function beginSummary(record: TurnRecord, keyNameOf?: KeyNameOf): TurnSum
     ended_at: null,
     dialect: record.dialect,
     model: record.request.model,
+    model_name: modelNameOf(record.modelUid),
     model_uid: record.modelUid,
     client: record.client ?? null,
     project: record.project ?? null,
     key: keyNameOf?.(record.caller) ?? null,
+    phase: record.ended ? "ended" : "waiting",
     first_token_ms: null,
     characters: 0,
     tokens: null,
@@ -76,8 +89,8 @@ export function beginSummary(record: TurnRecord, keyNameOf?: KeyNameOf): TurnSum
 }
 
 /** A turn whose log was not read yet. */
-export function unreadSummary(record: TurnRecord, keyNameOf?: KeyNameOf): TurnSummary {
-  return { ...beginSummary(record, keyNameOf), characters: record.lastEventId === startOfLog ? 0 : null };
+export function unreadSummary(record: TurnRecord, names: Names): TurnSummary {
+  return { ...beginSummary(record, names), characters: record.lastEventId === startOfLog ? 0 : null };
 }
 
 /** The summary after one more event of the turn's log. Pure; events come in order. */
@@ -86,10 +99,16 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
   if ("characters" in event) {
     const first = summary.first_token_ms ?? Math.max(0, event.atMs - Date.parse(summary.created_at));
     const sum = before === null ? null : before + event.characters;
-    return { ...summary, first_token_ms: first, characters: event.type === "rewritten" ? event.characters : sum };
+    const isRewritten = event.type === "rewritten";
+    return {
+      ...summary,
+      phase: isRewritten ? "text" : event.type,
+      first_token_ms: first,
+      characters: isRewritten ? event.characters : sum,
+    };
   }
   if (event.type === "unknown") return { ...summary, characters: null };
-  if (event.type === "started") return { ...summary, ide: event.ide ?? null };
+  if (event.type === "started") return { ...summary, phase: "sent", ide: event.ide ?? null };
   if (event.type === "usage") {
     // A measured count stays when an estimate comes after it.
     if (summary.tokens !== null && !summary.tokens.estimated && event.estimated) return summary;
@@ -99,6 +118,7 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
   return {
     ...summary,
     status: "ended",
+    phase: "ended",
     ended_at: new Date(event.atMs).toISOString(),
     outcome: event.type,
     reason: reasonOf(event),
@@ -110,10 +130,11 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
 interface Shown {
   readonly tool?: string | undefined;
   readonly text?: string | null;
+  readonly error?: ErrorRecord | undefined;
 }
 
 /** One entry of a turn's log, as its outline tells it. A member `text` is not there unless texts are shown. */
-export function timelineEntry(event: OutlinedEvent, { tool, text }: Shown = {}): unknown {
+export function timelineEntry(event: OutlinedEvent, { tool, text, error }: Shown = {}): unknown {
   return {
     id: event.eventId,
     type: event.type,
@@ -122,13 +143,15 @@ export function timelineEntry(event: OutlinedEvent, { tool, text }: Shown = {}):
     detail: tool ?? detailOf(event),
     ...(event.type === "tool_call" ? { done: event.done } : {}),
     ...(text === undefined ? {} : { text }),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message, hint: error.hint } }),
   };
 }
 
-/** An entry with the name of its tool, and its text where texts are shown. */
+/** An entry with the name of its tool and the words of its error, and its text where texts are shown. */
 export function openTimelineEntry(event: TurnEvent, showsText: boolean): unknown {
   const tool = event.type === "tool_call" ? event.name : undefined;
-  return timelineEntry(outlineEvent(event), { tool, ...(showsText ? { text: textOf(event) ?? null } : {}) });
+  const error = event.type === "failed" ? event.error : undefined;
+  return timelineEntry(outlineEvent(event), { tool, error, ...(showsText ? { text: textOf(event) ?? null } : {}) });
 }
 
 /** Who came back to a turn, as JSON. */
@@ -146,6 +169,14 @@ export function promptTexts({ messages }: TurnRequest): readonly { readonly role
   });
 }
 
+/** The end of an answer's text as it grows, for who watches many turns at once. */
+const tailLength = 240;
+
+export function tailAfter(tail: string, event: TurnEvent): string {
+  if (event.type === "rewritten") return event.text.slice(-tailLength);
+  return event.type === "text" || event.type === "thinking" ? (tail + event.delta).slice(-tailLength) : tail;
+}
+
 function textOf(event: TurnEvent): string | undefined {
   if (event.type === "text" || event.type === "thinking") return event.delta;
   if (event.type === "tool_call") return event.argumentsDelta;
@@ -153,7 +184,7 @@ function textOf(event: TurnEvent): string | undefined {
 }
 
 function detailOf(event: OutlinedEvent): string | null {
-  if (event.type === "started") return `${event.modelUid}, ${event.backend.replace("_", " ")}`;
+  if (event.type === "started") return backendNames[event.backend];
   if (event.type === "usage") {
     const out = event.completionTokens + event.thinkingTokens;
     return `${event.promptTokens} in, ${out} out${event.estimated ? ", estimated" : ""}`;
@@ -162,6 +193,12 @@ function detailOf(event: OutlinedEvent): string | null {
   const read = event.type === "cancelled" ? [] : (event.ideTools ?? []);
   return [reasonOf(event), ...(read.length === 0 ? [] : [`read by the IDE: ${read.join(" ")}`])].join(", ");
 }
+
+const backendNames = {
+  cascade: "over Cascade",
+  raw_chat: "over the IDE's chat",
+  acp: "to an agent program",
+} as const satisfies Record<BackendKind, string>;
 
 function reasonOf(event: OutlinedEvent & { readonly type: "finished" | "failed" | "cancelled" }): string {
   if (event.type === "finished") return event.reason;

@@ -3,7 +3,9 @@ import { chatBody } from "../dialects/openai-chat/request.ts";
 import { openAiCompletions } from "../dialects/openai-completions/dialect.ts";
 import { completionBody } from "../dialects/openai-completions/request.ts";
 import { jsonResponse } from "../http/context.ts";
+import { askAgainRoute } from "./ask-again-route.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
+import { inventoryRoutes } from "./inventory-routes.ts";
 import { messagesRoutes } from "./messages-routes.ts";
 import { modelsRoutes } from "./models-routes.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -37,8 +39,10 @@ export const routes: readonly Route[] = [
   ...modelsRoutes,
   ...onlookerRoutes,
   ...turnsRoutes,
+  askAgainRoute,
   ...usageRoutes,
   ...turnHistoryRoutes,
+  ...inventoryRoutes,
   ...plainRoutes,
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {

@@ -132,6 +132,8 @@ function rememberedReturns() {
     limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
     usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
     turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
+    usageDays: (query) => ({ query, days: [], names: new Map() }),
+    lastUses: () => new Map(),
     readings: () => [],
     toolCalls: () => [],
     recordResumption(resumption) {

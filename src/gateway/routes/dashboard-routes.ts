@@ -5,7 +5,14 @@ import type { TurnRecord } from "../../log/store.ts";
 import type { DashboardFile } from "../dashboard/dashboard-files.ts";
 import { endSessionCookie, linkLifeMs, sessionCookie } from "../dashboard/dashboard-sessions.ts";
 import { turnFeed } from "../dashboard/turn-feed.ts";
-import { beginSummary, encodeResumption, promptTexts, summarize, type TurnSummary } from "../dashboard/turn-summary.ts";
+import {
+  beginSummary,
+  encodeResumption,
+  type Names,
+  promptTexts,
+  summarize,
+  type TurnSummary,
+} from "../dashboard/turn-summary.ts";
 import { turnTimeline } from "../dashboard/turn-timeline.ts";
 import type { WireEvent } from "../dialects/dialect.ts";
 import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "../http/context.ts";
@@ -38,13 +45,21 @@ const fileHeaders = {
 /** Turns as an onlooker sees them. Stands before the routes of single turns. */
 export const onlookerRoutes = [
   defineRoute("GET /v1/turns/feed", {
-    summary: "Turns as they begin, grow and end, without their texts; the owner only.",
+    summary: "Turns as they begin, grow and end; the owner only.",
     guard: "owner",
     dashboard: true,
     answers: "event-stream",
     handle(gateway, c) {
-      const { turns, events, clock, meter, keyNameOf } = gateway;
-      return stream(gateway, c, (signal) => turnFeed({ turns, events, clock, meter, keyNameOf }, signal));
+      const { turns, events, clock, meter } = gateway;
+      const options = {
+        turns,
+        events,
+        clock,
+        meter,
+        names: namesOf(gateway),
+        showsText: gateway.dashboardText === true,
+      };
+      return stream(gateway, c, (signal) => turnFeed(options, signal));
     },
   }),
   defineRoute("GET /v1/turns/{id}/summary", {
@@ -138,7 +153,7 @@ export function mountFiles(app: Hono<GatewayEnv>, { dashboard }: Gateway): void 
 
 /** A turn up to the event that its log held when it was asked for. */
 async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal): Promise<TurnSummary> {
-  let summary = beginSummary(turn, gateway.keyNameOf);
+  let summary = beginSummary(turn, namesOf(gateway));
   if (turn.lastEventId === startOfLog) return summary;
   const enough = new AbortController();
   for await (const event of gateway.turns.outline(turn.turnId, startOfLog, AbortSignal.any([signal, enough.signal]))) {
@@ -147,6 +162,10 @@ async function summaryOf(gateway: Gateway, turn: TurnRecord, signal: AbortSignal
   }
   enough.abort();
   return summary;
+}
+
+function namesOf({ keyNameOf, models }: Gateway): Names {
+  return { keyNameOf, modelNameOf: (uid) => models.nameOf(uid) };
 }
 
 function stream(

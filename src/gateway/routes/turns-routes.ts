@@ -176,7 +176,7 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
  * A turn of the stream protocol, which has a key of its client's own. That it is there is no secret here: who may see the
  * turn sees it listed. A wrong key of a stream is another matter, and finds nothing.
  */
-function turnSealed(c: GatewayContext): Response {
+export function turnSealed(c: GatewayContext): Response {
   const error = new MillraceError(
     "invalid_request",
     "This turn is encrypted: only the client that sent it can read it.",

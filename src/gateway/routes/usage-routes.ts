@@ -3,13 +3,15 @@ import { encodeLimits, encodeToolCalls, encodeUsage } from "../../usage/envelope
 import { spendDimensions } from "../../usage/history/history.ts";
 import { encodeLimitsHistory } from "../../usage/limits-history.ts";
 import { parseSince } from "../../usage/since.ts";
+import { encodeUsageDays } from "../../usage/usage-days-envelope.ts";
 import { type Gateway, type GatewayContext, jsonResponse, notServed, respondError } from "../http/context.ts";
 import type { GatewayMeter } from "../options.ts";
 import { defineRoute, type Route } from "./route.ts";
 
 const ides = ["windsurf", "windsurf-next", "antigravity"] as const;
 const defaultSince = "7d";
-const defaultToolsSince = "30d";
+const [defaultToolsSince, defaultDaysSince] = ["30d", "30d"];
+const longestDaysMs = 400 * 86_400_000;
 
 const wait = { wait: "`0`: what is known, at once" };
 
@@ -60,6 +62,22 @@ export const usageRoutes = [
         timeZone: c.req.query("time_zone") ?? "UTC",
       };
       return jsonResponse(encodeUsage(meter.usage(query), (uid) => models.nameOf(uid)));
+    }),
+  }),
+  defineRoute("GET /v1/usage/days", {
+    summary: "What each model used on each day.",
+    guard: "owner",
+    dashboard: true,
+    query: { since: "`30d`, a day or an instant; 400 days at most", time_zone: "whose days" },
+    handle: metered((meter, { clock, models }, c) => {
+      const now = clock.now();
+      const sinceMs = parseSince(c.req.query("since") ?? defaultDaysSince, now, "since");
+      const query = {
+        sinceMs: Math.max(sinceMs, now - longestDaysMs),
+        untilMs: now + 1,
+        timeZone: c.req.query("time_zone") ?? "UTC",
+      };
+      return jsonResponse(encodeUsageDays(meter.usageDays(query), (uid) => models.nameOf(uid)));
     }),
   }),
   defineRoute("GET /v1/usage/tools", {

@@ -83,6 +83,8 @@ export function openFallbackHistory({ open, clock, events }: FallbackHistoryOpti
     snapshots: (query) => whole().snapshots(query),
     rawAnswer: (...asked) => whole().rawAnswer(...asked),
     spend: (query) => whole().spend(query),
+    spendByDay: (query) => whole().spendByDay(query),
+    lastUses: (models) => whole().lastUses(models),
     modelNames: (untilMs) => whole().modelNames(untilMs),
     turns: (query) => whole().turns(query),
     turnPage: (query) => whole().turnPage(query),

@@ -20,6 +20,16 @@ export interface SpendQuery {
   readonly timeZone: string;
 }
 
+/** The days that a time touches, of one time zone. */
+export type DaysQuery = Pick<SpendQuery, "sinceMs" | "untilMs" | "timeZone">;
+
+/** One day's spending by model; days without a turn have none. */
+export interface DaySpend {
+  /** `2026-11-21` */
+  readonly day: string;
+  readonly models: readonly Spend[];
+}
+
 /** Sums over turns that ended in the time asked for. Tokens are counts, durations ms. */
 export interface Spend {
   /** Model UID, product name, folder, dialect or `2026-11-21`; undefined where the turns did not tell. */
@@ -93,6 +103,10 @@ export interface UsageHistory {
   modelNames(untilMs: number): ReadonlyMap<string, string>;
   /** Most expensive first; days in order. */
   spend(query: SpendQuery): readonly Spend[];
+  /** Every day in order, each with its models, most expensive first. The first and the last day may be parts of days. */
+  spendByDay(query: DaysQuery): readonly DaySpend[];
+  /** When turns of these models ended last, epoch ms, by UID; a model that was never used is not in it. */
+  lastUses(models: readonly string[]): ReadonlyMap<string, number>;
   /** Finished turns, newest first. */
   turns(query: { readonly sinceMs: number; readonly untilMs: number; readonly limit: number }): readonly TurnUse[];
   /** A page of turns in any order. */

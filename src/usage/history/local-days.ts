@@ -21,3 +21,33 @@ export function localDays(timeZone: string): (atMs: number) => string {
     return `${part("year")}-${part("month")}-${part("day")}`;
   };
 }
+
+/** A local day, or the part of it that was asked for: epoch ms, `untilMs` exclusive. */
+export interface LocalDay {
+  readonly day: string;
+  readonly sinceMs: number;
+  readonly untilMs: number;
+}
+
+/**
+ * The days that a time touches, in order. Days begin at a multiple of `stepMs`: every time zone's do at a quarter of an hour.
+ *
+ * @throws MillraceError `invalid_request` for a time zone that does not exist.
+ */
+export function daysBetween(
+  query: { readonly sinceMs: number; readonly untilMs: number; readonly timeZone: string },
+  stepMs: number,
+): readonly LocalDay[] {
+  const dayOf = localDays(query.timeZone);
+  const days: LocalDay[] = [];
+  for (let atMs = query.sinceMs; atMs < query.untilMs; ) {
+    const day = dayOf(atMs);
+    let lastMs = Math.floor(atMs / stepMs) * stepMs;
+    // Far at first, then nearer: to ask what day it is takes a while.
+    for (const ms of [8 * 3_600_000, 3_600_000, stepMs]) while (dayOf(lastMs + ms) === day) lastMs += ms;
+    const untilMs = lastMs + stepMs;
+    days.push({ day, sinceMs: atMs, untilMs: Math.min(untilMs, query.untilMs) });
+    atMs = untilMs;
+  }
+  return days;
+}

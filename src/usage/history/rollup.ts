@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { FinishedTurn } from "./finished-turn.ts";
-import type { Spend, SpendQuery } from "./history.ts";
-import { localDays } from "./local-days.ts";
+import type { DaySpend, DaysQuery, Spend, SpendQuery } from "./history.ts";
+import { daysBetween, localDays } from "./local-days.ts";
 import { bucketMs } from "./schema.ts";
 
 /** The sums of a rollup, as columns; a turn adds to each, a query sums each. */
@@ -30,6 +30,7 @@ type Sums = Readonly<Record<(typeof sums)[number], number>>;
 export interface Rollup {
   add(turn: FinishedTurn): void;
   spend(query: SpendQuery): readonly Spend[];
+  spendByDay(query: DaysQuery): readonly DaySpend[];
 }
 
 export function openRollup(db: DatabaseSync): Rollup {
@@ -45,6 +46,10 @@ export function openRollup(db: DatabaseSync): Rollup {
   const byBucket = db.prepare(
     `SELECT bucket, ${sums.join(", ")} FROM usage_rollup WHERE dimension = 'all' AND bucket >= ? AND bucket < ?`,
   );
+  const byKeyIn = (dimension: string, range: readonly [from: number, until: number]) =>
+    rows(byKey, [dimension, ...range])
+      .map((row) => spendOf(String(row["key"]), row))
+      .sort((a, b) => b.creditsHundredths - a.creditsHundredths || tokens(b) - tokens(a) || b.turns - a.turns);
   return {
     add(turn) {
       const bucket = Math.floor(turn.endedAtMs / bucketMs);
@@ -62,11 +67,15 @@ export function openRollup(db: DatabaseSync): Rollup {
     },
     spend({ by, sinceMs, untilMs, timeZone }) {
       const range = [Math.floor(sinceMs / bucketMs), Math.ceil(untilMs / bucketMs)] as const;
-      if (by === "day") return spendByDay(rows(byBucket, range), timeZone);
-      return rows(byKey, [by, ...range])
-        .map((row) => spendOf(String(row["key"]), row))
-        .sort((a, b) => b.creditsHundredths - a.creditsHundredths || tokens(b) - tokens(a) || b.turns - a.turns);
+      if (by === "day") return sumsByDay(rows(byBucket, range), timeZone);
+      return byKeyIn(by, range);
     },
+    // One range of the table's key for each day: SQLite sums what lies in it and looks at nothing else.
+    spendByDay: (query) =>
+      daysBetween(query, bucketMs).map(({ day, sinceMs, untilMs }) => ({
+        day,
+        models: byKeyIn("model", [Math.floor(sinceMs / bucketMs), Math.ceil(untilMs / bucketMs)]),
+      })),
   };
 }
 
@@ -96,7 +105,7 @@ function sumsOf(turn: FinishedTurn): Sums {
   };
 }
 
-function spendByDay(buckets: readonly (Sums & Record<string, unknown>)[], timeZone: string): readonly Spend[] {
+function sumsByDay(buckets: readonly (Sums & Record<string, unknown>)[], timeZone: string): readonly Spend[] {
   const dayOf = localDays(timeZone);
   const days = Map.groupBy(buckets, (row) => dayOf(Number(row["bucket"]) * bucketMs));
   return [...days]

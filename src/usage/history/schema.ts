@@ -63,6 +63,10 @@ const migrations: readonly string[] = [
     thinking_tokens, cached_prompt_tokens, estimated_turns, estimated_tokens, unknown_turns, credits_hundredths,
     credits_known_turns, duration_ms, first_token_ms, first_token_turns FROM usage_rollup WHERE dimension = 'all';
   `,
+  // The last use of a model is then one look into the index.
+  `
+  CREATE INDEX usage_turns_by_model ON usage_turns (model, ended_at_ms);
+  `,
 ];
 
 /** Length of a rollup's bucket. */

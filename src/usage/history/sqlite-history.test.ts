@@ -252,7 +252,7 @@ describe("calls of tools", () => {
     history.close();
     const older = new DatabaseSync(file);
     older.exec(
-      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 1",
+      "DROP TABLE usage_tool_calls; DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 1",
     );
     older.close();
     history = openHistory({ file, keepDays: 400 });
@@ -261,6 +261,20 @@ describe("calls of tools", () => {
     expect(history.turn("turn_1")).toBeDefined();
     const byKey = history.spend({ sinceMs: 0, untilMs: now + 1, by: "key", timeZone: "UTC" });
     expect(byKey).toMatchObject([{ key: undefined, turns: 1 }]);
+  });
+});
+
+describe("the last use of a model", () => {
+  it("is looked up in an index, and of no model that was never used", () => {
+    history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now - day, model: "model-a" }));
+    history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now - 2 * day, model: "model-a" }));
+    expect([...history.lastUses(["model-a", "model-b"])]).toEqual([["model-a", now - day]]);
+    const db = new DatabaseSync(file);
+    const plan = db
+      .prepare("EXPLAIN QUERY PLAN SELECT max(ended_at_ms) FROM usage_turns WHERE model = ?")
+      .all("model-a");
+    db.close();
+    expect(JSON.stringify(plan)).toContain("usage_turns_by_model");
   });
 });
 
@@ -297,7 +311,7 @@ describe("a store that cannot be used", () => {
     history.close();
     const other = new DatabaseSync(file);
     other.exec(
-      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
+      "DROP TABLE usage_resumptions; DROP TABLE usage_model_names; DROP INDEX usage_turns_by_model; ALTER TABLE usage_turns DROP COLUMN key; DELETE FROM usage_rollup WHERE dimension = 'key'; DELETE FROM usage_schema WHERE version > 2",
     );
     other.close();
     history = openHistory({ file, keepDays: 400 });

@@ -129,6 +129,12 @@ export function openHistory(options: HistoryOptions): UsageHistory {
         return row === undefined ? undefined : (JSON.parse(String(row["raw"])) as LimitsSnapshot["raw"]); // stored by us
       }),
     spend: (query) => guarded(() => rollup.spend(query)),
+    spendByDay: (query) => guarded(() => rollup.spendByDay(query)),
+    lastUses: (models) =>
+      guarded(() => {
+        const used = models.map((model) => [model, statements.lastUse.get(model)?.["at_ms"]] as const);
+        return new Map(used.flatMap(([model, atMs]) => (atMs == null ? [] : [[model, Number(atMs)] as const])));
+      }),
     modelNames: (untilMs) => guarded(() => modelNames.before(untilMs)),
     turns: ({ sinceMs, untilMs, limit }) =>
       guarded(() => (statements.turns.all(sinceMs, untilMs, limit) as Row[]).map(turnOf)),
@@ -215,6 +221,7 @@ function prepare(db: DatabaseSync) {
       "SELECT * FROM usage_turns WHERE ended_at_ms >= ? AND ended_at_ms < ? ORDER BY ended_at_ms DESC, turn_id DESC LIMIT ?",
     ),
     turn: db.prepare("SELECT * FROM usage_turns WHERE turn_id = ?"),
+    lastUse: db.prepare("SELECT max(ended_at_ms) AS at_ms FROM usage_turns WHERE model = ?"),
     explained: db.prepare(
       `SELECT count(*) AS turns, sum(credits_hundredths) AS credits, count(*) - count(credits_hundredths) AS unknown
        FROM usage_turns WHERE ended_at_ms > ?1 AND ended_at_ms <= ?2 AND (ide = ?3 OR (ide IS NULL AND ?3 <> 'antigravity'))`,

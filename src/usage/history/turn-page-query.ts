@@ -28,6 +28,8 @@ export interface TurnFilter {
   readonly model?: string | undefined;
   readonly client?: string | undefined;
   readonly dialect?: string | undefined;
+  /** The name of a key. */
+  readonly key?: string | undefined;
   /** Part of an id, a model's UID or name, a client, a project or a reason; case does not matter. */
   readonly search?: string | undefined;
 }

@@ -76,7 +76,7 @@ function conditionOf(filter: TurnFilter): { readonly where: string; readonly val
   const parts = ["ended_at_ms >= ?", "ended_at_ms < ?"];
   const values: SQLInputValue[] = [filter.sinceMs, filter.untilMs];
   const equal = { turn_id: filter.turnId, outcome: filter.outcome, model: filter.model, client: filter.client };
-  for (const [column, value] of Object.entries({ ...equal, dialect: filter.dialect })) {
+  for (const [column, value] of Object.entries({ ...equal, dialect: filter.dialect, key: filter.key })) {
     if (value === undefined) continue;
     parts.push(`${column} = ?`);
     values.push(value);

@@ -1,0 +1,126 @@
+import { z } from "zod";
+import type { Model } from "../../models/model.ts";
+
+/** A key that the owner made for others, as the dashboard shows it: never the key itself. */
+export interface IssuedKey {
+  readonly name: string;
+  /** What its turns are counted under. */
+  readonly caller: string;
+  readonly state: "works" | "expired" | "revoked";
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | undefined;
+  readonly revokedAtMs: number | undefined;
+  /** Empty lists allow all. */
+  readonly models: readonly string[];
+  readonly apis: readonly string[];
+  /** How many of its turns may run at the same time. */
+  readonly maxTurns: number | undefined;
+  readonly budget:
+    | {
+        readonly most: number;
+        readonly unit: "turns" | "tokens" | "credits";
+        readonly period: "day" | "month";
+        /** Undefined where the usage history cannot be read. */
+        readonly used: number | undefined;
+        readonly resetsAtMs: number;
+      }
+    | undefined;
+}
+
+const instant = z.iso.datetime();
+
+/** One of a key's or a model's members that may not be known, or may not be set. */
+const maybe = <T extends z.ZodType>(type: T) => type.nullable();
+
+export const keySchema = z.object({
+  name: z.string(),
+  state: z.enum(["works", "expired", "revoked"]),
+  created_at: instant,
+  expires_at: maybe(instant),
+  revoked_at: maybe(instant),
+  /** Empty: any. */
+  models: z.array(z.string()),
+  apis: z.array(z.string()),
+  max_turns: maybe(z.number()),
+  running: z.number(),
+  budget: maybe(
+    z.object({
+      most: z.number(),
+      unit: z.enum(["turns", "tokens", "credits"]),
+      period: z.enum(["day", "month"]),
+      used: maybe(z.number()),
+      resets_at: instant,
+    }),
+  ),
+});
+
+export const modelSchema = z.object({
+  uid: z.string(),
+  name: z.string(),
+  label: z.string(),
+  vendor: z.string(),
+  family: maybe(z.string()),
+  variant: maybe(z.string()),
+  context_tokens: maybe(z.number()),
+  max_output_tokens: maybe(z.number()),
+  images: z.boolean(),
+  credit_multiplier: maybe(z.number()),
+  cost_tier: maybe(z.enum(["free", "low", "medium", "high"])),
+  is_default: z.boolean(),
+  is_new: z.boolean(),
+  /** Why it cannot be used; null where it can. */
+  disabled_reason: maybe(z.string()),
+  last_used_at: maybe(instant),
+});
+
+export type KeysEnvelope = { readonly object: "list"; readonly data: readonly z.infer<typeof keySchema>[] };
+export type ModelsEnvelope = { readonly object: "list"; readonly data: readonly z.infer<typeof modelSchema>[] };
+
+export function encodeModel(model: Model, lastUsedAtMs: number | undefined): z.infer<typeof modelSchema> {
+  return {
+    uid: model.uid,
+    name: model.name,
+    label: model.label,
+    vendor: model.vendor,
+    family: model.family ?? null,
+    variant: model.effort ?? null,
+    context_tokens: model.contextTokens ?? null,
+    max_output_tokens: model.maxOutputTokens ?? null,
+    images: model.supportsImages,
+    credit_multiplier: model.creditMultiplier ?? null,
+    cost_tier: model.costTier ?? null,
+    is_default: model.isDefault,
+    is_new: model.isNew,
+    disabled_reason: model.disabledReason ?? null,
+    last_used_at: iso(lastUsedAtMs),
+  };
+}
+
+export function encodeKey(key: IssuedKey, running: number): z.infer<typeof keySchema> {
+  const { budget } = key;
+  return {
+    name: key.name,
+    state: key.state,
+    created_at: new Date(key.createdAtMs).toISOString(),
+    expires_at: iso(key.expiresAtMs),
+    revoked_at: iso(key.revokedAtMs),
+    models: [...key.models],
+    apis: [...key.apis],
+    max_turns: key.maxTurns ?? null,
+    running,
+    budget:
+      budget === undefined
+        ? null
+        : {
+            most: budget.most,
+            unit: budget.unit,
+            period: budget.period,
+            used: budget.used ?? null,
+            resets_at: new Date(budget.resetsAtMs).toISOString(),
+          },
+  };
+}
+
+function iso(atMs: number | undefined): string | null {
+  return atMs === undefined ? null : new Date(atMs).toISOString();
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { MillraceError } from "../../base/errors.ts";
+import type { ModelUid } from "../../base/ids.ts";
+import type { TurnRecord } from "../../log/store.ts";
+import { callerOf, type Gateway, type GatewayContext, jsonResponse, respondError } from "../http/context.ts";
+import { defineRoute } from "./route.ts";
+import { turnSealed, withTurn } from "./turns-routes.ts";
+
+/** `once` names this consent: a request that is repeated on its way has the same, and sends nothing a second time. */
+const consent = z.object({ consent: z.literal(true), once: z.string().regex(/^[\w-]{8,64}$/) });
+
+/** The client that a turn has when the owner asked again from the dashboard. */
+const client = "millrace-dashboard";
+
+/**
+ * Sends the prompt of a turn that has ended once more, as a new turn. It costs again, so the body must say that the owner wants it.
+ * Each consent is one prompt, however often its request arrives.
+ */
+export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
+  summary: "Sends the prompt of an ended turn again, as a new turn; the owner only, and only with consent.",
+  guard: "owner",
+  dashboard: true,
+  body: consent,
+  handle(gateway, c, asked) {
+    const { data } = consent.safeParse(asked.json);
+    if (data !== undefined) return withTurn((_, __, turn) => askAgain(gateway, c, turn, data.once))(gateway, c, asked);
+    throw new MillraceError("invalid_request", "Asking again sends the prompt a second time, and it costs again.", {
+      hint: 'Send `{"consent": true, "once": "<a new UUID>"}` to do that.',
+      param: "consent",
+    });
+  },
+});
+
+async function askAgain({ turns }: Gateway, c: GatewayContext, turn: TurnRecord, once: string): Promise<Response> {
+  if (turn.sealed === true) return turnSealed(c);
+  if (!turn.ended)
+    return respondError(
+      c,
+      new MillraceError("invalid_request", "This turn still runs.", {
+        hint: "Wait for its end, or cancel it first.",
+      }),
+      409,
+    );
+  const { turnId } = await turns.start(
+    {
+      dialect: turn.dialect,
+      request: turn.request,
+      modelUid: turn.modelUid as ModelUid, // it was one when the turn was stored
+      modelNumber: turn.modelNumber,
+      modelRule: turn.modelRule,
+      caller: callerOf(c).digest,
+      fingerprint: `again-${once}`,
+      idempotencyKey: `again-${once}`,
+      session: undefined,
+      client,
+      project: turn.project,
+      wire: turn.wire,
+      graceMs: Number.POSITIVE_INFINITY,
+    },
+    c.req.raw.signal,
+  );
+  return jsonResponse({ object: "turn", id: turnId, again_of: turn.turnId });
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { isDegraded } from "../../base/errors.ts";
+import type { Model } from "../../models/model.ts";
+import { encodeKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
+import { type Gateway, jsonResponse } from "../http/context.ts";
+import { defineRoute } from "./route.ts";
+
+/** What there is beside turns and limits: keys and models, as the dashboard shows them. */
+export const inventoryRoutes = [
+  defineRoute("GET /v1/keys", {
+    summary: "The keys that the owner made for others, with what each may and has used; never their values.",
+    guard: "owner",
+    dashboard: true,
+    answer: z.object({ object: z.literal("list"), data: z.array(keySchema) }),
+    async handle({ issuedKeys, turns }) {
+      const running = new Map<string, number>();
+      const keys = issuedKeys?.() ?? [];
+      if (keys.length > 0)
+        for (const { caller } of await turns.list({ open: true, limit: mostCounted }))
+          running.set(caller, (running.get(caller) ?? 0) + 1);
+      return jsonResponse({ object: "list", data: keys.map((key) => encodeKey(key, running.get(key.caller) ?? 0)) });
+    },
+  }),
+  defineRoute("GET /v1/dashboard/models", {
+    summary: "The account's models with variants, cost, context and last use, also those that cannot be used.",
+    guard: "owner",
+    dashboard: true,
+    answer: z.object({ object: z.literal("list"), data: z.array(modelSchema) }),
+    async handle(gateway, c) {
+      const models = await gateway.models.list({ refresh: false }, c.req.raw.signal);
+      const used = lastUses(gateway, models);
+      return jsonResponse({ object: "list", data: models.map((model) => encodeModel(model, used.get(model.uid))) });
+    },
+  }),
+];
+
+/** More turns than these never run at the same time. */
+const mostCounted = 10_000;
+
+/** Without a history that can be read, no last use is known. */
+function lastUses({ meter }: Gateway, models: readonly Model[]): ReadonlyMap<string, number> {
+  try {
+    return meter?.lastUses(models.map(({ uid }) => uid)) ?? new Map();
+  } catch (error) {
+    if (isDegraded(error)) return new Map();
+    throw error;
+  }
+}

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { encodeSpend, spendSchema } from "./envelope.ts";
+import type { DaySpend, DaysQuery } from "./history/history.ts";
+
+/** Spending by day and model, and the names that models had, by UID. */
+export interface UsageDays {
+  readonly query: DaysQuery;
+  readonly days: readonly DaySpend[];
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** The JSON of `GET /v1/usage/days`: every day of the time, also those without a turn. */
+export const usageDaysSchema = z.object({
+  object: z.literal("usage.days"),
+  since: z.iso.datetime(),
+  until: z.iso.datetime(),
+  time_zone: z.string(),
+  data: z.array(z.object({ day: z.string(), models: z.array(spendSchema) })),
+});
+
+export type UsageDaysEnvelope = z.infer<typeof usageDaysSchema>;
+
+export function encodeUsageDays({ query, days, names }: UsageDays, nameOf: (uid: string) => string): UsageDaysEnvelope {
+  return {
+    object: "usage.days",
+    since: new Date(query.sinceMs).toISOString(),
+    until: new Date(query.untilMs).toISOString(),
+    time_zone: query.timeZone,
+    data: days.map(({ day, models }) => ({
+      day,
+      models: models.map((spend) => encodeSpend(spend, (uid) => names.get(uid) ?? nameOf(uid))),
+    })),
+  };
+}

@@ -1,0 +1,62 @@
+import { useEffect, useState } from "preact/hooks";
+import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
+import { alertSettings, noteAlerted, wasAlerted } from "./settings.ts";
+import { amountInWords, ideName, whenInWords } from "./words.ts";
+
+/** Something to tell the user at once; `id` names it, so that it is told once. */
+export interface Alert {
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+/** The limits that have reached the share from which on the user wants to know. Once for each time that a window resets. */
+export function limitAlerts(limits: LimitsEnvelope, atPercent: number, nowMs: number): readonly Alert[] {
+  return limits.data.flatMap(({ ide, windows }) =>
+    windows
+      .filter(({ scope, utilization }) => scope !== "model" && (utilization ?? 0) * 100 >= atPercent)
+      .map((window) => ({
+        id: `${ide} ${window.id} ${atPercent} ${window.resets_at ?? ""}`,
+        title: `${window.label}: ${amountInWords(window)}`,
+        text: `${ideName(ide)}${window.resets_at === null ? "" : `, resets ${whenInWords(Date.parse(window.resets_at), nowMs)}`}.`,
+      })),
+  );
+}
+
+/** Tells alerts once each: as a notification of the system where the user allowed it, and on the page. */
+export function useAlerts(limits: LimitsEnvelope | undefined, failures: readonly Alert[]) {
+  const [shown, setShown] = useState<readonly Alert[]>([]);
+  useEffect(() => {
+    const { isOn, atPercent, onFailure } = alertSettings();
+    if (!isOn) return;
+    const found = limits === undefined ? [] : limitAlerts(limits, atPercent, Date.now());
+    const fresh = [...found, ...(onFailure ? failures : [])].filter(({ id }) => !wasAlerted(id));
+    for (const { id, title, text } of fresh) {
+      noteAlerted(id);
+      if ("Notification" in globalThis && Notification.permission === "granted")
+        new Notification(title, { body: text, tag: id, icon: "/icon.svg" });
+    }
+    if (fresh.length > 0) setShown((before) => [...before, ...fresh].slice(-mostShown));
+  }, [limits, failures]);
+  return { shown, dismiss: (id: string) => setShown((before) => before.filter((alert) => alert.id !== id)) };
+}
+
+const mostShown = 3;
+
+/** The alerts of this page, until the user closes them. */
+export function Alerts({ shown, dismiss }: ReturnType<typeof useAlerts>) {
+  return (
+    <div class={shown.length === 0 ? "hidden" : "alerts"} role="status">
+      {shown.map(({ id, title, text }) => (
+        <p key={id} class="card">
+          <span>
+            <strong>{title}</strong> <span class="muted">{text}</span>
+          </span>
+          <button type="button" class="quiet" onClick={() => dismiss(id)} aria-label={`Close: ${title}`}>
+            Close
+          </button>
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,118 @@
+import { useEffect } from "preact/hooks";
+import type { KeysEnvelope } from "../../src/gateway/dashboard/inventory.ts";
+import { Failure, Loading } from "./parts.tsx";
+import type { Loaded } from "./use-data.ts";
+import { useNow } from "./use-data.ts";
+import { When } from "./when.tsx";
+import { count } from "./words.ts";
+
+type Key = KeysEnvelope["data"][number];
+
+/** The keys that the owner made for others: what each may, and what it has used. */
+export function KeysPage({ keys }: { readonly keys: Loaded<KeysEnvelope> }) {
+  const { data, error } = keys;
+  const now = useNow(60_000);
+  useEffect(() => {
+    document.title = "Keys · Millrace";
+  }, []);
+  const living = data?.data.filter(({ state }) => state !== "revoked") ?? [];
+  const revoked = (data?.data.length ?? 0) - living.length;
+  return (
+    <>
+      <h1>Keys</h1>
+      <p class="muted">
+        Keys for others, beside your own. <code>millrace keys create</code> makes one; <code>millrace keys revoke</code>{" "}
+        ends one. Their values are not kept.
+      </p>
+      {error !== undefined && <Failure error={error} />}
+      {data === undefined && error === undefined && <Loading lines={4} />}
+      {data !== undefined && living.length === 0 && <p class="card muted">There is no key beside your own.</p>}
+      <div class="cards">
+        {living.map((key) => (
+          <KeyCard key={key.name} of={key} now={now} />
+        ))}
+      </div>
+      {revoked > 0 && <p class="note">{`${count(revoked)} revoked.`}</p>}
+    </>
+  );
+}
+
+function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
+  return (
+    <article class="card" aria-label={`Key ${of.name}`}>
+      <header>
+        <h2>{of.name}</h2>
+        <span class={`badge ${of.state === "works" ? "good" : "bad"}`}>{of.state}</span>
+        <span class="muted age">
+          {of.expires_at === null ? (
+            "does not expire"
+          ) : (
+            <>
+              {of.state === "expired" ? "expired " : "expires "}
+              <When at={of.expires_at} now={now} />
+            </>
+          )}
+        </span>
+      </header>
+      {of.budget === null ? (
+        <p class="muted">No budget: it may use as much as you may.</p>
+      ) : (
+        <BudgetMeter budget={of.budget} now={now} />
+      )}
+      <dl class="facts">
+        <div>
+          <dt>Models</dt>
+          <dd>{of.models.join(", ") || "any"}</dd>
+        </div>
+        <div>
+          <dt>APIs</dt>
+          <dd>{of.apis.join(", ") || "any"}</dd>
+        </div>
+        <div>
+          <dt>Turns at once</dt>
+          <dd>
+            {of.max_turns === null
+              ? `${count(of.running)} now, no limit`
+              : `${count(of.running)} of ${count(of.max_turns)}`}
+          </dd>
+        </div>
+        <div>
+          <dt>Made</dt>
+          <dd>
+            <When at={of.created_at} now={now} isPast />
+          </dd>
+        </div>
+      </dl>
+    </article>
+  );
+}
+
+function BudgetMeter({ budget, now }: { readonly budget: NonNullable<Key["budget"]>; readonly now: number }) {
+  const { most, unit, period, used, resets_at } = budget;
+  const share = used === null ? 0 : Math.min(1, used / most);
+  const amount = used === null ? "use unknown" : `${count(used)} of ${count(most)} ${unit}`;
+  return (
+    <div class={`window ${share >= 1 ? "bad" : share >= 0.8 ? "warn" : "good"}`}>
+      <div class="line">
+        <span class="label">{period === "day" ? "Today" : "This month"}</span>
+        <span class="amount">{amount}</span>
+      </div>
+      <div
+        class="meter"
+        role="meter"
+        aria-label={`Budget of ${count(most)} ${unit} a ${period}`}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round(share * 100)}
+        aria-valuetext={amount}
+      >
+        <span class="fill" style={{ width: `${share * 100}%` }} />
+      </div>
+      <div class="line small muted">
+        <span>
+          resets <When at={resets_at} now={now} />
+        </span>
+      </div>
+    </div>
+  );
+}

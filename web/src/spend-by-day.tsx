@@ -1,0 +1,154 @@
+import { useEffect, useState } from "preact/hooks";
+import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
+import { api } from "./api.ts";
+import { Choice, Failure, Loading, Section } from "./parts.tsx";
+import { axisEnd, firstMeasure, type Measure, type Stacks, stacksOf } from "./stacks.ts";
+import { useData } from "./use-data.ts";
+import { count, shortCount } from "./words.ts";
+
+const spans = [
+  ["7", "7 d"],
+  ["30", "30 d"],
+  ["90", "90 d"],
+] as const;
+
+/** The midnight with which the first of so many days began; today is the last. */
+function firstOf(days: string): string {
+  const today = new Date().setHours(0, 0, 0, 0);
+  const first = new Date(today);
+  first.setDate(first.getDate() - Number(days) + 1);
+  return first.toISOString();
+}
+
+/** What each model used on each day, as stacked bars. */
+export function SpendByDay({ reloadRef }: { readonly reloadRef: { current: () => void } }) {
+  const [days, setDays] = useState<(typeof spans)[number][0]>("30");
+  const [chosen, setChosen] = useState<Measure>();
+  const { data, error, reload } = useData(days, (signal) => api.usageDays(firstOf(days), signal));
+  useEffect(() => {
+    reloadRef.current = reload;
+  }, [reload, reloadRef]);
+  const first = data === undefined ? "turns" : firstMeasure(data);
+  const measures = first === "credits" ? (["credits", "turns", "tokens"] as const) : (["turns", "tokens"] as const);
+  const measure = chosen ?? first;
+  return (
+    <Section
+      id="days"
+      title="Spent each day"
+      aside={
+        <div class="choices">
+          <Choice
+            label="Measure"
+            options={measures.map((one) => [one, `${one[0]?.toUpperCase()}${one.slice(1)}`] as const)}
+            value={measure}
+            onChange={setChosen}
+          />
+          <Choice label="Days" options={spans} value={days} onChange={setDays} />
+        </div>
+      }
+    >
+      {error !== undefined && <Failure error={error} />}
+      {data === undefined && error === undefined && <Loading lines={6} />}
+      {data !== undefined && <Days usage={data} measure={measure} />}
+    </Section>
+  );
+}
+
+function Days({ usage, measure }: { readonly usage: UsageDaysEnvelope; readonly measure: Measure }) {
+  const stacks = stacksOf(usage, measure);
+  const [place, setPlace] = useState<number>();
+  if (stacks.total === 0) return <p class="card muted">{`No ${measure} in this time.`}</p>;
+  const here = place === undefined ? undefined : Math.min(place, stacks.days.length - 1);
+  const mark = stacks.isPartial ? (measure === "credits" ? "≥ " : "~") : "";
+  const figures = stacks.series.map(({ name, values, total }) => ({
+    name,
+    amount: here === undefined ? total : (values[here] ?? 0),
+  }));
+  const whole = here === undefined ? stacks.total : (stacks.totals[here] ?? 0);
+  const when = here === undefined ? `${stacks.days.length} days` : dayInWords(stacks.days[here] ?? "");
+  return (
+    <div class="card">
+      <Bars stacks={stacks} place={here} onChoose={setPlace} />
+      <p class="small muted at-time">
+        {when}: <strong>{`${mark}${count(whole)} ${measure}`}</strong>
+      </p>
+      <ul class="legend">
+        {figures.map(({ name, amount }, index) => (
+          <li key={name} class={amount === 0 ? "muted" : undefined}>
+            <span class={`swatch block-swatch s${index}`} aria-hidden="true" />
+            {name} <strong>{count(amount)}</strong>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** The bars. Pointer and arrow keys choose a day; its figures stand below. */
+function Bars(props: {
+  readonly stacks: Stacks;
+  readonly place: number | undefined;
+  readonly onChoose: (place: number | undefined) => void;
+}) {
+  const { stacks, place, onChoose } = props;
+  const { days, series, totals } = stacks;
+  const end = axisEnd(Math.max(...totals));
+  const last = days.length - 1;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const here = place ?? last;
+    const next = { ArrowLeft: here - 1, ArrowRight: here + 1, Home: 0, End: last }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    onChoose(Math.min(last, Math.max(0, next)));
+  };
+  const at = place ?? last;
+  const parts = series.map(({ name, values }) => `${name} ${count(values[at] ?? 0)}`).join(", ");
+  return (
+    <div
+      class="bars"
+      role="slider"
+      tabIndex={0}
+      aria-label="Day on the chart"
+      aria-valuemin={0}
+      aria-valuemax={last}
+      aria-valuenow={at}
+      aria-valuetext={`${dayInWords(days[at] ?? "")}: ${count(totals[at] ?? 0)}; ${parts}`}
+      onKeyDown={onKeyDown}
+      onBlur={() => onChoose(undefined)}
+      onPointerLeave={() => onChoose(undefined)}
+    >
+      <div class="axis" aria-hidden="true">
+        {[1, 0.5, 0].map((part) => (
+          <span key={part}>{shortCount(end * part)}</span>
+        ))}
+      </div>
+      <div class="columns">
+        {days.map((day, index) => (
+          <div
+            key={day}
+            class={index === place ? "column chosen" : "column"}
+            onPointerEnter={() => onChoose(index)}
+            data-day={day}
+          >
+            {series.map(({ name, values }, colour) => {
+              const value = values[index] ?? 0;
+              return value === 0 ? null : (
+                <span key={name} class={`s${colour}`} style={{ height: `${(value / end) * 100}%` }} />
+              );
+            })}
+          </div>
+        ))}
+      </div>
+      <div class="days" aria-hidden="true">
+        <span>{dayInWords(days[0] ?? "")}</span>
+        {days.length > 2 && <span>{dayInWords(days[Math.floor(last / 2)] ?? "")}</span>}
+        <span>{dayInWords(days[last] ?? "")}</span>
+      </div>
+    </div>
+  );
+}
+
+/** `22 Nov`, of `2026-11-22`. */
+function dayInWords(day: string): string {
+  return new Date(`${day}T12:00`).toLocaleDateString(undefined, { day: "numeric", month: "short" });
+}

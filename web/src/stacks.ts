@@ -1,0 +1,78 @@
+import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
+
+export type Measure = "credits" | "turns" | "tokens";
+type Spend = UsageDaysEnvelope["data"][number]["models"][number];
+
+/** A part of every day's bar: one model, or all others together. */
+export interface Series {
+  readonly name: string;
+  readonly total: number;
+  /** One value for each day. */
+  readonly values: readonly number[];
+}
+
+/** Bars of days, stacked by model. */
+export interface Stacks {
+  readonly days: readonly string[];
+  readonly series: readonly Series[];
+  readonly totals: readonly number[];
+  readonly total: number;
+  /** Whether some of the amount is estimated, or not known of every turn. */
+  readonly isPartial: boolean;
+}
+
+/** Models with a colour of their own; the rest is one series. */
+const mostSeries = 5;
+
+/** Days as bars: the models that used most each have a part, the first at the bottom. */
+export function stacksOf(usage: UsageDaysEnvelope, measure: Measure): Stacks {
+  const days = usage.data.map(({ day }) => day);
+  const byModel = new Map<string, number[]>();
+  usage.data.forEach(({ models }, place) => {
+    for (const spend of models) {
+      const name = spend.name ?? "not told";
+      const values = byModel.get(name) ?? days.map(() => 0);
+      values[place] = (values[place] ?? 0) + amountOf(spend, measure);
+      byModel.set(name, values);
+    }
+  });
+  const all = [...byModel].map(([name, values]): Series => ({ name, values, total: sum(values) }));
+  all.sort((a, b) => b.total - a.total || a.name.localeCompare(b.name));
+  const used = all.filter(({ total }) => total > 0);
+  const [own, others] = [used.slice(0, mostSeries), used.slice(mostSeries)];
+  const rest = days.map((_, place) => sum(others.map(({ values }) => values[place] ?? 0)));
+  const series =
+    others.length === 0 ? own : [...own, { name: `${others.length} others`, values: rest, total: sum(rest) }];
+  const totals = days.map((_, place) => sum(series.map(({ values }) => values[place] ?? 0)));
+  const isPartial = usage.data.some(({ models }) => models.some((spend) => isPartly(spend, measure)));
+  return { days, series, totals, total: sum(totals), isPartial };
+}
+
+/** Credits where the plan has some, else turns. */
+export function firstMeasure(usage: UsageDaysEnvelope): Measure {
+  return usage.data.some(({ models }) => models.some(({ credits_known_turns }) => credits_known_turns > 0))
+    ? "credits"
+    : "turns";
+}
+
+function amountOf(spend: Spend, measure: Measure): number {
+  if (measure === "turns") return spend.turns;
+  if (measure === "credits") return spend.credits;
+  return spend.prompt_tokens + spend.completion_tokens + spend.thinking_tokens;
+}
+
+function isPartly(spend: Spend, measure: Measure): boolean {
+  if (measure === "credits") return spend.credits_known_turns < spend.turns;
+  return measure === "tokens" && (spend.estimated_tokens > 0 || spend.unknown_turns > 0);
+}
+
+/** A round number at or above a value: where an axis ends. */
+export function axisEnd(most: number): number {
+  if (most <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return ([1, 2, 2.5, 5, 10].find((step) => step * power >= most) ?? 10) * power;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,51 @@
+import type { TimelineEntry, TurnDetail } from "./api.ts";
+import { CopyButton } from "./parts.tsx";
+import { answerOf } from "./turn-rows.ts";
+
+/** Prompt and answer, or how to see them here. */
+export function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly entries: readonly TimelineEntry[] }) {
+  const answer = answerOf(entries);
+  return (
+    <section aria-labelledby="texts">
+      <div class="heading">
+        <h2 id="texts">Texts</h2>
+      </div>
+      {turn.sealed ? (
+        <p class="card muted">
+          The client encrypted this turn with its own key. Only that client can read the prompt and the answer.
+        </p>
+      ) : !turn.shows_text ? (
+        <p class="card muted">
+          Prompts and answers are not shown here. To see them, start the gateway with{" "}
+          <code>millrace serve --dashboard-text</code>; they can be read as long as the log keeps the turn.
+        </p>
+      ) : (
+        <div class="card texts">
+          {turn.prompt?.map(({ role, text }, index) => (
+            <Text key={index} title={role} text={text} isOpen={index === (turn.prompt?.length ?? 0) - 1} />
+          ))}
+          {answer.thinking !== "" && <Text title="thinking" text={answer.thinking} isOpen={false} />}
+          <Text title="answer" text={answer.text} isOpen={true} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Text({ title, text, isOpen }: { readonly title: string; readonly text: string; readonly isOpen: boolean }) {
+  return (
+    <details open={isOpen}>
+      <summary>{title}</summary>
+      {text === "" ? (
+        <p class="muted">no text</p>
+      ) : (
+        <>
+          <CopyButton text={text} label={`this text: ${title}`}>
+            Copy
+          </CopyButton>
+          <pre>{text}</pre>
+        </>
+      )}
+    </details>
+  );
+}
