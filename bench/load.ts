@@ -1,5 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
+import { fork } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +9,7 @@ import { costOf } from "./gateway/process-cost.ts";
 import type { Growth, Lags } from "./load/answer.ts";
 import type { PollOrder, PollReport } from "./load/bare-poller.ts";
 import { median, spread } from "./load/figures.ts";
+import { asked, told } from "./load/process.ts";
 import type { ServerOrder, ServerReady, ServerReport } from "./load/server.ts";
 import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
 
@@ -91,7 +91,7 @@ async function measure(way: Way): Promise<Row[]> {
     try {
       const through = async (streams: number, round: string): Promise<Round> => {
         const before = costOf(gateway.pid);
-        const seen = await ask<ServerReport>(server, "report");
+        const seen = await told<ServerReport>(server, "report");
         const read: ReadOrder = { url: gateway.url, key: gateway.key, model, growth, streams, round };
         const { lags, failures, slowestHealthMs } = await asked<ReadReport>("sse-reader.ts", read);
         if (failures[0] !== undefined)
@@ -103,7 +103,7 @@ async function measure(way: Way): Promise<Row[]> {
           slowestHealthMs,
           cpuMs: (after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN),
           residentBytes: after?.residentBytes ?? Number.NaN,
-          connections: (await ask<ServerReport>(server, "report")).connections - seen.connections,
+          connections: (await told<ServerReport>(server, "report")).connections - seen.connections,
         };
       };
       await through(1, "warm-up"); // finds the server, compiles, makes the log
@@ -138,31 +138,6 @@ async function pollBare(port: number, streams: number): Promise<Round> {
   const order: PollOrder = { port, growth, pollMs, streams };
   const { lags, cpuMs, residentBytes } = await asked<PollReport>("bare-poller.ts", order);
   return { lags, cpuMs, residentBytes, failures: 0, slowestHealthMs: Number.NaN, connections: 1 };
-}
-
-/** Starts a process, tells it its order, and answers what it reports. */
-async function asked<Report>(file: string, order: unknown): Promise<Report> {
-  const child = fork(join(import.meta.dirname, "load", file));
-  const report = await told<Report>(child, order);
-  if (child.exitCode === null) await once(child, "exit");
-  return report;
-}
-
-function ask<Report>(child: ChildProcess, question: string): Promise<Report> {
-  return told<Report>(child, question);
-}
-
-async function told<Report>(child: ChildProcess, message: unknown): Promise<Report> {
-  const heard = new AbortController();
-  const died = once(child, "exit", heard).then(([code]): never => {
-    throw new Error(`a process of the benchmark ended with ${code}`);
-  });
-  died.catch(() => {}); // no longer waited for once it has answered
-  const answer = once(child, "message");
-  child.send(message as object); // plain data
-  const [report] = (await Promise.race([answer, died])) as [Report]; // its own wire
-  heard.abort();
-  return report;
 }
 
 function lagsIn(row: Row, of: (lags: Lags) => readonly number[]): readonly number[] {

@@ -1,6 +1,7 @@
 /** `npm run bench [name]`: one benchmark by its name, `gateway` if none is given. Prints; writes nothing. */
 const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
+  setup: () => import("./setup.ts"),
   growth: () => import("./growth.ts"),
   mixed: () => import("./mixed.ts"),
   restart: () => import("./restart.ts"),

@@ -14,6 +14,8 @@ export interface PollOrder {
   readonly growth: Growth;
   readonly pollMs: number;
   readonly streams: number;
+  /** One answer after another; all at once otherwise. */
+  readonly inTurn?: boolean;
 }
 
 export interface PollReport {
@@ -73,7 +75,9 @@ process.once("message", (order: PollOrder) => void run(order));
 async function run(order: PollOrder): Promise<void> {
   const session = connect(`http://127.0.0.1:${order.port}`);
   const before = process.cpuUsage();
-  const lags = await Promise.all(Array.from({ length: order.streams }, () => poll(session, order)));
+  const lags: Lags[] = [];
+  if (order.inTurn === true) for (let at = 0; at < order.streams; at++) lags.push(await poll(session, order));
+  else lags.push(...(await Promise.all(Array.from({ length: order.streams }, () => poll(session, order)))));
   const { user, system } = process.cpuUsage(before);
   session.close();
   const report: PollReport = { lags, cpuMs: (user + system) / 1000, residentBytes: process.memoryUsage.rss() };

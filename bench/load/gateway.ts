@@ -1,42 +1,50 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
+import { fork } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GatewayProcess, startGatewayProcess } from "../../test/support/gateway-process.ts";
 import type { Growth } from "./answer.ts";
-import type { ServerOrder, ServerReady } from "./server.ts";
+import { told } from "./process.ts";
+import type { ServerOrder, ServerReady, ServerReport, WatchOrder, WatchReport } from "./server.ts";
 
 export const model = "claude-opus-4-7-medium";
 
 /** A gateway beside a load server of its own, in a home of its own. */
 export interface World {
-  /** Starts a gateway here; again after one was killed. */
-  start(args?: readonly string[]): Promise<GatewayProcess>;
+  /** Of the load server. */
+  readonly port: number;
+  /** Starts a gateway here; again after one was killed. `bin`: another build than this one. `profile`: a folder for its CPU profile. */
+  start(args?: readonly string[], how?: { readonly bin?: string; readonly profile?: string }): Promise<GatewayProcess>;
+  /** What came over the wire so far. */
+  report(): Promise<ServerReport>;
+  /** What the process has used by each of the next prompts. */
+  watch(order: WatchOrder): Promise<WatchReport>;
   /** Ends the server and removes the home; gateways are ended before. */
   close(): void;
 }
 
-export async function openWorld(growth: Growth): Promise<World> {
+export async function openWorld(growth: Growth, steps = true): Promise<World> {
   const home = mkdtempSync(join(tmpdir(), "millrace-bench-"));
   const server = fork(join(import.meta.dirname, "server.ts"));
-  const { port } = await ready(server, { growth, steps: true, protocol: "grpc" });
+  const order: ServerOrder = { growth, steps, protocol: "grpc" };
+  const { port } = await told<ServerReady>(server, order);
   const file = join(home, "server-tokens.json");
   const tokens = { csrfToken: "t".repeat(36), apiKey: `sk-ws-01-${"k".repeat(90)}` };
   writeFileSync(file, JSON.stringify(tokens), { mode: 0o600 });
   return {
-    start: (args = []) =>
-      startGatewayProcess({ home, args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file, ...args] }),
+    port,
+    start: (args = [], { bin, profile } = {}) =>
+      startGatewayProcess({
+        home,
+        args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file, ...args],
+        ...(bin === undefined ? {} : { bin }),
+        ...(profile === undefined ? {} : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` } }),
+      }),
+    report: () => told<ServerReport>(server, "report"),
+    watch: (order) => told<WatchReport>(server, order),
     close() {
       server.kill();
       rmSync(home, { recursive: true, force: true });
     },
   };
-}
-
-async function ready(server: ChildProcess, order: ServerOrder): Promise<ServerReady> {
-  const told = once(server, "message");
-  server.send(order);
-  const [answer] = (await told) as [ServerReady]; // its own wire
-  return answer;
 }

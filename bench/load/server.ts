@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2Server, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
@@ -37,8 +38,21 @@ export interface ServerReady {
 /** What came over the wire so far; asked with `"report"`. */
 export interface ServerReport {
   readonly prompts: number;
+  /** Calls that are not polls. */
+  readonly otherCalls: number;
   readonly polls: number;
   readonly connections: number;
+}
+
+/** Reports once so many prompts more have come, and what the process had used by each. */
+export interface WatchOrder {
+  readonly prompts: number;
+  readonly pid: number;
+}
+
+export interface WatchReport {
+  /** Processor time of the process since the order, at each prompt; ms. */
+  readonly cpuMs: readonly number[];
 }
 
 interface Turn {
@@ -51,7 +65,8 @@ type Answer = { readonly body: Uint8Array } | { readonly unimplemented: true };
 
 const nothing = new Uint8Array(0);
 const unimplemented: Answer = { unimplemented: true };
-const counts = { prompts: 0, polls: 0, connections: 0 };
+const counts = { prompts: 0, otherCalls: 0, polls: 0, connections: 0 };
+let watched: { readonly order: WatchOrder; readonly sinceMs: number; readonly cpuMs: number[] } | undefined;
 const cascades = new Map<string, Turn | undefined>();
 
 process.once("message", (order: ServerOrder) => {
@@ -67,10 +82,12 @@ process.once("message", (order: ServerOrder) => {
   });
   process.on("message", (asked) => {
     if (asked === "report") process.send?.({ ...counts } satisfies ServerReport);
+    else watched = { order: asked as WatchOrder, sinceMs: cpuMsOf((asked as WatchOrder).pid), cpuMs: [] }; // its own wire
   });
 });
 
 function answerTo(path: string, body: Uint8Array, { growth, steps }: ServerOrder): Answer {
+  counts.otherCalls++;
   switch (path.slice(path.lastIndexOf("/") + 1)) {
     case "GetUnleashData":
     case "InitializeCascadePanelState":
@@ -91,6 +108,7 @@ function answerTo(path: string, body: Uint8Array, { growth, steps }: ServerOrder
       const firstAtMs = nowMs() + growth.firstMs;
       cascades.set(cascadeId, { prompt, firstAtMs, text: answerText(firstAtMs, growth) });
       counts.prompts++;
+      notePrompt();
       return { body: nothing };
     }
     case "GetCascadeTrajectory":
@@ -105,6 +123,27 @@ function answerTo(path: string, body: Uint8Array, { growth, steps }: ServerOrder
   }
 }
 
+function notePrompt(): void {
+  if (watched === undefined) return;
+  const { order, sinceMs, cpuMs } = watched;
+  cpuMs.push(cpuMsOf(order.pid) - sinceMs);
+  if (cpuMs.length < order.prompts) return;
+  watched = undefined;
+  process.send?.({ cpuMs } satisfies WatchReport);
+}
+
+/** More exact than `costOf`; NaN where the system does not tell. */
+function cpuMsOf(pid: number): number {
+  try {
+    const ns = readdirSync(`/proc/${pid}/task`).map((thread) =>
+      Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]),
+    );
+    return ns.reduce((sum, one) => sum + one, 0) / 1e6;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 function statusNow(body: Uint8Array, growth: Growth): CascadeRunStatus {
   const turn = cascades.get(fromBinary(GetCascadeTrajectoryRequestSchema, body).cascadeId);
   const running = turn !== undefined && nowMs() < endsAtMs(turn.firstAtMs, growth);
@@ -113,6 +152,7 @@ function statusNow(body: Uint8Array, growth: Growth): CascadeRunStatus {
 
 function typedSteps(body: Uint8Array, growth: Growth): Answer {
   counts.polls++;
+  counts.otherCalls--;
   const { cascadeId, stepOffset } = fromBinary(GetCascadeTrajectoryStepsRequestSchema, body);
   const turn = cascades.get(cascadeId);
   if (turn === undefined) return encoded(GetCascadeTrajectoryStepsResponseSchema, { steps: [] });
@@ -142,6 +182,7 @@ function typedSteps(body: Uint8Array, growth: Growth): Answer {
 
 function transcript(body: Uint8Array, growth: Growth): Answer {
   counts.polls++;
+  counts.otherCalls--;
   const { cascadeId, stepOffset } = fromBinary(GetCascadeTranscriptForTrajectoryIdRequestSchema, body);
   const turn = cascades.get(cascadeId);
   if (turn === undefined) return encoded(GetCascadeTranscriptForTrajectoryIdResponseSchema, {});

@@ -8,6 +8,8 @@ export interface ReadOrder {
   readonly model: string;
   readonly growth: Growth;
   readonly streams: number;
+  /** One answer after another; all at once otherwise. */
+  readonly inTurn?: boolean;
   /** Names the round, so that no two requests are the same. */
   readonly round: string;
 }
@@ -76,7 +78,10 @@ async function run(order: ReadOrder): Promise<void> {
   let over = false;
   const health = watchHealth(order.url, () => over);
   const numbers = Array.from({ length: order.streams }, (_, number) => number);
-  const results = await Promise.allSettled(numbers.map((number) => read(order, number)));
+  const results: PromiseSettledResult<Lags>[] = [];
+  if (order.inTurn === true)
+    for (const number of numbers) results.push(...(await Promise.allSettled([read(order, number)])));
+  else results.push(...(await Promise.allSettled(numbers.map((number) => read(order, number)))));
   over = true;
   agent.destroy();
   const report: ReadReport = {

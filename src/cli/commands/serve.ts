@@ -198,7 +198,7 @@ export const serveCommand = defineCommand({
       out.note(
         `${settings.gatewayFile} cannot be written (${error instanceof Error ? error.message : String(error)}). Until it can, other commands do not find this gateway.`,
       );
-    keepHeapSmall(signal);
+    keepHeapSmall(composed.events, signal);
     const keptKey = keepKeyFile(settings.keyFile, composed.key, io.clock, signal);
     const kept =
       socket === undefined // no URL leads to a socket

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { OpenBackends } from "../../backends/open-backend.ts";
-import { Emitter } from "../../base/emitter.ts";
+import { Emitter, type EventSource } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { Listening } from "../../gateway/http/listen.ts";
@@ -29,6 +29,7 @@ import { StartingIde } from "./starting-ide.ts";
 /** Everything that a gateway process is made of, wired. */
 export interface Composed {
   readonly instance: string;
+  readonly events: EventSource<GatewayLifecycle>;
   /** The owner's key, as the gateway was opened with it. */
   readonly key: Secret;
   readonly finder: IdeFinder;
@@ -95,6 +96,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 
   return {
     instance,
+    events,
     key: options.key,
     finder,
     backends,

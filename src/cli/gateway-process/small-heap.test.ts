@@ -8,7 +8,7 @@ const burst = `
   import { getHeapSpaceStatistics } from "node:v8";
   import { setImmediate as breath, setTimeout as sleep } from "node:timers/promises";
   const stop = new AbortController();
-  if (process.argv[1] === "small") (await import(${JSON.stringify(module)})).keepHeapSmall(stop.signal, 1);
+  if (process.argv[1] === "small") (await import(${JSON.stringify(module)})).keepHeapSmall({ on: () => () => {} }, stop.signal, 1);
   let held = [];
   let most = 0;
   for (let round = 0; round < 64; round++) {

@@ -1,5 +1,7 @@
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import type { EventSource } from "../../base/emitter.ts";
+import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 
 /** How often it is looked how busy the process is; ms. */
 const lookEveryMs = 1_000;
@@ -7,28 +9,50 @@ const lookEveryMs = 1_000;
 const mostYoungBytes = 16 * 2 ** 20;
 /** From this share of the time on the collector works for speed, below it for size. */
 const busyShare = 0.1;
+/** It works for size again after so many quiet looks. */
+const quietLooks = 5;
 
 /**
  * Keeps the heap small, which V8 does not by itself: it takes room for bursts and gives it back after minutes. The collector reads
- * these two flags each time it decides something, so they can change while the process runs. Source: docs/performance.md, "Memory".
+ * these two flags each time it decides something, so they can change while the process runs. A turn that starts is work to come:
+ * a burst is over before the next look, and would cost a third more. Source: docs/performance.md, "Memory".
  */
-export function keepHeapSmall(signal: AbortSignal, everyMs = lookEveryMs): void {
+export function keepHeapSmall(
+  events: EventSource<Pick<TurnLifecycle, "turn_started">>,
+  signal: AbortSignal,
+  everyMs = lookEveryMs,
+): void {
   if (process.versions["bun"] !== undefined) return; // it has another engine
   let before: EventLoopUtilization = performance.eventLoopUtilization();
-  let [growth, forSize] = ["", ""];
+  let quietFor = quietLooks;
+  const flags = new Map<string, string>();
+  const set = (name: string, flag: string) => {
+    if (flags.get(name) !== flag) setFlagsFromString(flag);
+    flags.set(name, flag);
+  };
+  const forSpeed = () => {
+    quietFor = 0;
+    set("size", "--no-optimize-for-size");
+  };
   const look = () => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, before);
     before = now;
     const young = getHeapSpaceStatistics().find((space) => space.space_name === "new_space")?.space_size ?? 0;
-    const nextGrowth = `--semi-space-growth-factor=${young < mostYoungBytes ? 2 : 1}`;
-    const nextForSize = utilization < busyShare ? "--optimize-for-size" : "--no-optimize-for-size";
-    if (nextGrowth !== growth) setFlagsFromString(nextGrowth);
-    if (nextForSize !== forSize) setFlagsFromString(nextForSize);
-    [growth, forSize] = [nextGrowth, nextForSize];
+    set("young", `--semi-space-growth-factor=${young < mostYoungBytes ? 2 : 1}`);
+    if (utilization >= busyShare) forSpeed();
+    else if (++quietFor >= quietLooks) set("size", "--optimize-for-size");
   };
   look();
   const timer = setInterval(look, everyMs);
   timer.unref();
-  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
+  const deafen = events.on("turn_started", forSpeed);
+  signal.addEventListener(
+    "abort",
+    () => {
+      clearInterval(timer);
+      deafen();
+    },
+    { once: true },
+  );
 }
