@@ -5,7 +5,8 @@ import { healthDetails } from "./health-details.ts";
 
 const none: DiscoveryResult = { ides: [], agents: [], apps: [], readSavedPlans: async () => [], trace: [], atMs: 0 };
 const backends = {
-  chosen: async () => ({ kind: "cascade", why: "There is one IDE.", agent: undefined }) as const,
+  chosen: async () =>
+    ({ kind: "cascade", why: "There is one IDE.", agent: undefined, beside: undefined, isMoved: () => false }) as const,
 };
 
 test("health waits 50 ms for a search of the IDE at most, and then says what the last one found", async () => {
