@@ -165,3 +165,13 @@ it("of two windows, `--pid` names the one that gets the prompts", async () => {
     await served.stop();
   }
 });
+
+it("of two homes, `--home` names the IDE that gets the prompts", async () => {
+  const first = await simulator();
+  const second = await simulator();
+  const served = await gateway({ home: first.home, args: ["--home", second.home] });
+  const { choices } = await openai(served).chat.completions.create(ask("echo: mine"));
+  expect(choices[0]?.message.content).toBe("mine");
+  expect((await first.report()).messages).toEqual([]);
+  expect((await second.report()).messages).toHaveLength(1);
+});

@@ -96,7 +96,7 @@ function apply(trajectory: FakeTrajectory, action: Exclude<Act, { readonly do: "
       return trajectory.plan();
     case "meet":
       trajectory.closePlanner();
-      trajectory.unknown(...action.with);
+      trajectory.unknown(action.with[0], action.with[1]);
       return trajectory.plan();
     case "think":
       return trajectory.think(action.text);

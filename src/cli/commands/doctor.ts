@@ -46,7 +46,7 @@ export const doctorCommand = defineCommand({
   options: {
     send: flag("ask a model one short question; this uses some of your plan"),
     contract: flag("compare the IDE on this machine with what Millrace expects of it"),
-    spend: flag("with --contract: send a few small prompts to the agent; this uses some of your plan"),
+    spend: flag("with --contract: send a few small prompts; this uses some of your plan"),
     report: text("with --contract: write a report, without keys and names, to this file", "<file.json>"),
     model: text("with --send or --spend: model to ask", "<name>", {
       short: "m",

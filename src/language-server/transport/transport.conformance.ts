@@ -159,6 +159,7 @@ export function describeTransport(name: string, harness: TransportHarness): void
           },
           async *rawGetChatMessage({ metadata }) {
             await note(metadata);
+            yield {};
           },
         },
         async (client) => {

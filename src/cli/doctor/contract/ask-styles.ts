@@ -8,16 +8,23 @@ import type { TurnEventBody, Usage } from "../../../log/event.ts";
 import { layoutPrompt } from "../../../turns/prompt/layout.ts";
 import { planAnswer } from "../../../turns/tools/answer-plan.ts";
 import { PlannedAnswer } from "../../../turns/tools/planned-answer.ts";
-import { type Seen, unknown, type Verdict } from "./assumption.ts";
+import { differs, type Seen, unknown, type Verdict } from "./assumption.ts";
 import { type CallSeen, type PromptCase, promptCases } from "./prompt-cases.ts";
 
-const askedStyles: readonly AcpStyle[] = ["ask", "summarizer"];
+/** One way to send the prompts: a style of the agent, or Cascade. */
+export interface AskedWay {
+  readonly style: AcpStyle | "cascade";
+  readonly backend: Backend;
+  /** Undefined: the agent's own choice. */
+  readonly model: string | undefined;
+}
+
 /** How many prompts a comparison sends. */
-export const promptCount = promptCases.length * askedStyles.length;
+export const promptCount = (ways: readonly AskedWay[]): number => promptCases.length * ways.length;
 
 /** What one prompt showed. Times in ms since it was sent. */
 export interface StyleResult {
-  readonly style: AcpStyle;
+  readonly style: AskedWay["style"];
   readonly form: PromptCase["form"];
   readonly verdict: Verdict;
   readonly seen: string;
@@ -29,25 +36,22 @@ export interface StyleResult {
 
 const promptLimitMs = 180_000;
 
-/** Sends every case in every style, one after the other, each at most once. Throws only the signal's reason. */
+/** Sends every case in every way, one after the other, each at most once. Throws only the signal's reason. */
 export async function askStyles(
-  backendOf: (style: AcpStyle) => Backend,
-  model: string | undefined,
+  ways: readonly AskedWay[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<readonly StyleResult[]> {
   const results: StyleResult[] = [];
-  for (const style of askedStyles) {
-    for (const one of promptCases) results.push(await askOnce(backendOf(style), style, one, model, clock, signal));
+  for (const way of ways) {
+    for (const one of promptCases) results.push(await askOnce(way, one, clock, signal));
   }
   return results;
 }
 
 async function askOnce(
-  backend: Backend,
-  style: AcpStyle,
+  { style, backend, model }: AskedWay,
   one: PromptCase,
-  model: string | undefined,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<StyleResult> {
@@ -87,12 +91,16 @@ class Told {
   #problem: string | undefined = "it did not answer in time";
   #text = "";
   readonly #calls = new Map<string, CallSeen>();
+  #read: readonly string[] = [];
 
   note(raw: TurnEventBody, read: readonly TurnEventBody[]): void {
     if (raw.type === "usage" && !raw.estimated) this.usage = raw;
     if (raw.type === "failed") this.#problem = raw.error.message;
     if (raw.type === "cancelled") this.#problem = "it was stopped";
-    if (raw.type === "finished") this.finished = true;
+    if (raw.type === "finished") {
+      this.finished = true;
+      this.#read = raw.ideTools ?? [];
+    }
     for (const event of read) {
       if (event.type === "text") this.#text += event.delta;
       if (event.type === "rewritten") this.#text = event.text;
@@ -103,7 +111,9 @@ class Told {
 
   judge(one: PromptCase): Seen {
     if (!this.finished) return unknown(this.#problem ?? "");
-    return one.judge(this.#text, [...this.#calls.values()]);
+    const seen = one.judge(this.#text, [...this.#calls.values()]);
+    if (this.#read.length === 0) return seen;
+    return differs(`${seen.seen}; it used ${this.#read.join(", ")}`); // the prompt asks for no tools of the IDE
   }
 
   #addCall({ callId, name, argumentsDelta }: Extract<TurnEventBody, { readonly type: "tool_call" }>): void {

@@ -107,6 +107,30 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     expect(code).toBe(1);
   });
 
+  it("with --spend asks Cascade where a server has it, and says where its agent used tools although none were asked for", async () => {
+    const { simulator, contract } = await machine({
+      profile: "windsurf-2",
+      turn: { rate: "instant", text: "Marzipan.", tools: 1 },
+    });
+    const { stdout, stderr } = await contract("--contract", "--spend", "--json");
+    const { prompts: results } = JSON.parse(stdout) as ContractReport;
+    expect(stderr).toContain("Sending 3 prompts");
+    expect(results?.map(({ style, form, verdict }) => `${style} ${form} ${verdict}`)).toEqual([
+      "cascade text differs",
+      "cascade tools differs",
+      "cascade json differs",
+    ]);
+    expect(results?.[0]?.seen).toContain("it used LIST_DIRECTORY");
+    expect((await simulator.report()).messages).toHaveLength(3);
+  });
+
+  it("with --spend finds nothing that differs where Cascade gives a plain answer", async () => {
+    const { contract } = await machine({ profile: "windsurf-2", turn: { rate: "instant", text: "Marzipan." } });
+    const { stdout } = await contract("--contract", "--spend", "--json");
+    const { prompts: results } = JSON.parse(stdout) as ContractReport;
+    expect(results?.[0]).toMatchObject({ style: "cascade", form: "text", verdict: "ok" });
+  });
+
   it("asks the model that is named, and sends nothing where the agent has no such model or the report cannot be written", async () => {
     const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli", turn: { rate: "instant" } });
     const none = await contract("--contract", "--spend", "--model", "no-such-model");

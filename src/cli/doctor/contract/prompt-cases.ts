@@ -41,7 +41,7 @@ const capital: ResponseFormat = {
   strict: true,
 };
 
-/** What `--spend` asks, once in each style. */
+/** What `--spend` asks, once in each way of asking. */
 export const promptCases: readonly PromptCase[] = [
   {
     form: "text",
@@ -81,7 +81,8 @@ export const promptCases: readonly PromptCase[] = [
       const { capital: name, letters, ...more } = membersOf(text);
       const fits = typeof name === "string" && Number.isInteger(letters) && Object.keys(more).length === 0;
       if (!fits) return judged(false, "no JSON that fits");
-      return judged(name === "Paris" && letters === 5, "JSON that fits");
+      const right = name === "Paris" && letters === 5;
+      return judged(right, right ? "JSON that fits" : "JSON that fits, with a wrong answer");
     },
   },
 ];

@@ -21,20 +21,20 @@ export function renderContract(report: ContractReport, style: Style): readonly s
 
 function prompts({ prompts: results }: ContractReport, style: Style): readonly string[] {
   if (results === null) return [];
-  const head = ["", "FORM", "STYLE", "FIRST TEXT", "WHOLE", "TOKENS IN", "OUT", "SEEN"];
+  const head = ["", "FORM", "STYLE", "FIRST", "WHOLE", "IN", "OUT", "SEEN"];
   const rows = results.map((one) => [
     mark(one.verdict),
     one.form,
     one.style,
     milliseconds(one.first_text_ms),
     milliseconds(one.whole_ms),
-    String(one.prompt_tokens ?? "unknown"),
-    String(one.completion_tokens ?? "unknown"),
+    String(one.prompt_tokens ?? "none"),
+    String(one.completion_tokens ?? "none"),
     one.seen,
   ]);
   const [first = "", ...lines] = table([head, ...rows]);
   return [
-    style("bold", "The two styles of asking"),
+    style("bold", "Prompts: time to the first text and to the end, tokens in and out"),
     style("dim", first),
     ...lines.map((line, index) => coloured(line, results[index]?.verdict ?? "unknown", style)),
     "",

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type AcpAgent, type AcpAgentSpec, openAcpAgent } from "../../../backends/acp/process/agent.ts";
 import type { AcpStyle } from "../../../backends/acp/process/agent-spec.ts";
 import { lookAtAgent } from "../../../backends/acp/process/look-at-agent.ts";
+import type { Backend } from "../../../backends/backend.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import type { Ide, IdeFinder } from "../../../ide/ide.ts";
 import { agentIdOf } from "../../../models/agent-models.ts";
@@ -15,7 +16,8 @@ import { readConfig } from "../../config/read-config.ts";
 import { ownerName } from "../../gateway-process/owner.ts";
 import { version } from "../../package-files.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
-import { askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
+import { type AskedWay, askStyles, promptCount, type StyleResult } from "./ask-styles.ts";
+import { cascadeToAsk } from "./cascade-to-ask.ts";
 import { observeServer } from "./observe-server.ts";
 import { type CheckedAssumption, type ContractPart, type ContractReport, checkAll } from "./report.ts";
 import { serverAssumptions } from "./server-assumptions.ts";
@@ -50,7 +52,7 @@ export async function runContract(
   if (ides.length === 0) missing.push("No language server was found.");
   const agent = await programOf(options, finder, context, missing);
   if (agent !== undefined) parts.push(await ofAgent(agent, context));
-  const prompts = options.spend && agent !== undefined ? await spend(agent.spec, options.model, context) : null;
+  const prompts = options.spend ? await spend({ agent, ides, model: options.model }, finder, context) : null;
   const at = new Date(io.clock.now()).toISOString();
   return { report: { millrace: version(), platform: io.platform, at, parts, missing, prompts }, personal };
 }
@@ -107,25 +109,44 @@ async function ofAgent({ product, version: said, spec }: Program, context: Comma
   return { product, what: "agent program", version: said, checks };
 }
 
-/** Asks in both styles. Each conversation is noted, as every other one, so that `cascades clean` finds what a kill leaves. */
+/**
+ * Asks the agent in both styles, and Cascade where a server has it. Each conversation is noted, as every other one, so that
+ * `cascades clean` finds what a kill leaves. Null where there is nobody to ask.
+ */
 async function spend(
-  spec: AcpAgentSpec,
-  model: string | undefined,
+  {
+    agent,
+    ides,
+    model,
+  }: { readonly agent: Program | undefined; readonly ides: readonly Ide[]; readonly model: string | undefined },
+  finder: IdeFinder,
   { io, out, settings, signal }: CommandContext,
-): Promise<readonly StyleResult[]> {
+): Promise<readonly StyleResult[] | null> {
   const { clock } = io;
   const journal = openOwnJournal(settings);
   const owner = ownerName(randomUUID());
-  const open = (style: AcpStyle) =>
-    openAcpAgent({ ...spec, styles: { text: style, tools: style, json: style } }, { clock });
-  const agents = { ask: open("ask"), summarizer: open("summarizer") };
+  const noted = (backend: Backend) => journalled(backend, journal, { owner, clock });
+  const agents: readonly { readonly style: AcpStyle; readonly agent: AcpAgent }[] =
+    agent === undefined
+      ? []
+      : (["ask", "summarizer"] as const).map((style) => {
+          const styles = { text: style, tools: style, json: style };
+          return { style, agent: openAcpAgent({ ...agent.spec, styles }, { clock }) };
+        });
   try {
-    const id = model === undefined ? undefined : await idOf(agents.ask, model, signal);
-    out.note(`Sending ${promptCount} prompts; this uses some of your plan.`);
-    const backendOf = (style: AcpStyle) => journalled(agents[style].backend, journal, { owner, clock });
-    return await askStyles(backendOf, id, clock, signal);
+    const [first] = agents;
+    const id = first === undefined || model === undefined ? undefined : await idOf(first.agent, model, signal);
+    const ways: AskedWay[] = agents.map((one) => ({ style: one.style, backend: noted(one.agent.backend), model: id }));
+    for (const ide of ides) {
+      const cascade = await cascadeToAsk(finder, ide, model, clock, signal);
+      if (cascade === undefined) continue;
+      ways.push({ style: "cascade", backend: noted(cascade.backend), model: cascade.model });
+    }
+    if (ways.length === 0) return null;
+    out.note(`Sending ${promptCount(ways)} prompts; this uses some of your plan.`);
+    return await askStyles(ways, clock, signal);
   } finally {
-    await Promise.all([agents.ask.close(), agents.summarizer.close()]);
+    await Promise.all(agents.map((one) => one.agent.close()));
   }
 }
 
