@@ -51,7 +51,7 @@ export function troubleshootingPage(root: string): string {
     "|---|---|---|---|---|",
     ...codes.map(codeRow),
     "",
-    "A failure that is repeated without a new prompt has status 422 (402 for a quota), because many clients retry every 429 and 5xx.",
+    "A failure after which no prompt may follow has status 422 (402 for a quota) from its second time on, because many clients retry every 429 and 5xx.",
     "In the stream protocol errors have other names: [stream-protocol.md](stream-protocol.md).",
     ...codes.flatMap((code) => section(code, messages)),
   ].join("\n")}\n`;

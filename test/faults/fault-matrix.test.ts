@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { cells } from "../matrix/apis.ts";
-import { askOf, expectFailures, expectPrompts, repeatedly } from "../matrix/repeats.ts";
+import { askOf, expectFailures, expectFinal, expectPrompts, repeatedly } from "../matrix/repeats.ts";
 import { type BackendName, backends, standInFor } from "../matrix/stand-in.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { gateway } from "../support/world.ts";
@@ -47,7 +47,10 @@ describe.each(backends)("over %s", (backend: BackendName) => {
       const models = refuses ? await modelsOf(served) : [standIn.model];
       const asked = askOf(cells, models, `[[sim: size=80 ${directive}]]`);
       const told = await Promise.all(asked.map((one) => repeatedly(served, one)));
-      for (const [at, one] of asked.entries()) expectFailures(one, told[at] ?? [], words);
+      for (const [at, one] of asked.entries()) {
+        expectFailures(one, told[at] ?? [], words);
+        expectFinal(one, told[at] ?? []);
+      }
       const [first] = asked.filter(({ cell }) => cell.api === "Responses");
       const codex = await first?.cell.ask(served, { ...first.question, userAgent: "codex_cli_rs/0.169.0" });
       expect(codex?.status).toBe(400); // it repeats every other status

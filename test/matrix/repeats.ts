@@ -41,6 +41,12 @@ export function expectFailures({ cell }: Asked, told: readonly Told[], words: Re
   }
 }
 
+/** From the second time on no failure has a status that clients repeat by themselves. */
+export function expectFinal({ cell }: Asked, told: readonly Told[]): void {
+  const repeated = told.slice(1).flatMap(({ status = 0 }) => (status === 429 || status >= 500 ? status : []));
+  expect([cell.how, repeated]).toEqual([cell.how, []]);
+}
+
 const oneOrTwo: unknown = expect.toSatisfy((count: unknown) => count === 1 || count === 2);
 
 /** How many prompts each cell cost. */
