@@ -109,7 +109,9 @@ async function askUntilAnswered(
     progress.note(`an event of ${question.name}`);
     text += delta;
     end.reached ||= isEnd;
-    if (id !== undefined) wireIds.push(id);
+    // In a silence the gateway repeats the last id with an event that says nothing.
+    const isHeartbeat = id === wireIds.at(-1) && delta === "" && !isEnd;
+    if (id !== undefined && !isHeartbeat) wireIds.push(id);
   };
   while (!end.reached) {
     progress.signal.throwIfAborted();

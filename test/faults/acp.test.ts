@@ -232,38 +232,44 @@ describe("clients' own forms over the agent", () => {
 });
 
 describe("never twice", () => {
-  it("a gateway killed in the middle of an answer ends it by name with what had come, and leaves no agent behind", async () => {
-    const home = temporaryHome();
-    const ide = await simulator({ home, profile: "devin-3", turn: { holdAfter: 12 } });
-    const first = await startGatewayProcess({ home });
-    const body = JSON.stringify({ ...ask("write 400 characters"), stream: true });
-    const headers = (key: string) => ({
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-      "idempotency-key": "one-question",
-    });
-    const url = `${first.url}/v1/chat/completions`;
-    const cut = await fetch(url, { method: "POST", headers: headers(first.key), body, signal: patience() });
-    const reader = cut.body?.getReader();
-    await reader?.read();
-    await ide.untilAgent(({ prompts }) => prompts.length === 1, patience());
-    const [agent] = ide.prompts();
-    await first.kill();
-    await reader?.cancel().catch(() => {});
-    await gone(agent?.pid ?? 0);
-    await ide.release();
-    const second = await gateway({ home });
-    const again = await fetch(`${second.url}/v1/chat/completions`, {
-      method: "POST",
-      headers: headers(second.key),
-      body,
-      signal: patience(),
-    });
-    const text = await again.text();
-    expect(prompted(ide)).toEqual(["write 400 characters"]);
-    // The agent died with its gateway while it wrote: the answer ends by name, with what had come.
-    expect(text).toMatch(/ended before it said that its answer was complete/);
-  });
+  it.each<[string, SimulatorOptions]>([
+    ["where all prompts go to the agent", {}],
+    ["beside Cascade, for a model that only the agent offers", { ideVersion: "3.8.20", cascade: "on" }],
+  ])(
+    "a gateway killed in the middle of an answer ends it by name with what had come, and leaves no agent behind: %s",
+    async (_, build) => {
+      const home = temporaryHome();
+      const ide = await simulator({ home, profile: "devin-3", ...build, turn: { holdAfter: 12 } });
+      const first = await startGatewayProcess({ home });
+      const body = JSON.stringify({ ...ask("write 400 characters"), stream: true });
+      const headers = (key: string) => ({
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        "idempotency-key": "one-question",
+      });
+      const url = `${first.url}/v1/chat/completions`;
+      const cut = await fetch(url, { method: "POST", headers: headers(first.key), body, signal: patience() });
+      const reader = cut.body?.getReader();
+      await reader?.read();
+      await ide.untilAgent(({ prompts }) => prompts.length === 1, patience());
+      const [agent] = ide.prompts();
+      await first.kill();
+      await reader?.cancel().catch(() => {});
+      await gone(agent?.pid ?? 0);
+      await ide.release();
+      const second = await gateway({ home });
+      const again = await fetch(`${second.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: headers(second.key),
+        body,
+        signal: patience(),
+      });
+      const text = await again.text();
+      expect(prompted(ide)).toEqual(["write 400 characters"]);
+      // The agent died with its gateway while it wrote: the answer ends by name, with what had come.
+      expect(text).toMatch(/ended before it said that its answer was complete/);
+    },
+  );
 
   it("a client that lost its connection gets the rest of the same answer", async () => {
     const { ide, served } = await machine({ profile: "devin-3", turn: { rate: 200 } });

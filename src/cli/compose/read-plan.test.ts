@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
-import type { Ide, IdeFinder, SavedPlan } from "../../ide/ide.ts";
+import type { AgentProgram, Ide, IdeFinder, SavedPlan } from "../../ide/ide.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import { windsurfFixture } from "../../usage/snapshot.fake.ts";
@@ -112,4 +112,18 @@ describe("reading the plans", () => {
   it("says that none runs", async () => {
     await expect(readPlans(finderOf([]).finder, clock, signal)).rejects.toMatchObject({ code: "ide_not_running" });
   });
+
+  it.each([
+    ["own", "The plan is not known: Devin CLI does not tell it."],
+    ["no", "No IDE with a language server is running, and no app has saved its plan."],
+  ] as const)(
+    "without an editor, says what an agent program that is signed in (%s) can tell",
+    async (signedIn, message) => {
+      const { finder } = finderOf([]);
+      const found = await finder.find(signal);
+      const agent = { product: "Devin CLI", signedIn } as AgentProgram; // only these are asked of it
+      const cli: IdeFinder = { ...finder, find: () => Promise.resolve({ ...found, agents: [agent] }) };
+      await expect(readPlans(cli, clock, signal)).rejects.toMatchObject({ code: "ide_not_running", message });
+    },
+  );
 });

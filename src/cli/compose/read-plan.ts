@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
-import type { Ide, IdeFinder } from "../../ide/ide.ts";
+import type { DiscoveryResult, Ide, IdeFinder } from "../../ide/ide.ts";
 import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
@@ -26,18 +26,27 @@ export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSi
   const asked = await Promise.all(chosen.map((ide) => askOrFail(finder, ide, clock, signal)));
   const told = new Set(asked.filter(tellsLimits).map(({ ide }) => ide));
   const saved = (await (found.readSavedPlans?.(signal) ?? [])).filter(({ variant }) => !told.has(variant));
-  if (asked.length === 0 && saved.length === 0) {
-    throw new MillraceError(
-      "ide_not_running",
-      "No IDE with a language server is running, and no app has saved its plan.",
-    );
-  }
+  if (asked.length === 0 && saved.length === 0) throw noPlan(found);
   const stoodIn = new Set(saved.map(({ variant }) => variant as string));
   return [
     // The saved plan goes first: of an IDE whose answer tells no limit, its limits count.
     ...saved.map((plan): PlanAnswer => ({ type: "saved", ide: plan.variant, build: plan.build, rows: plan })),
     ...asked.filter((answer) => !(lacksTheCall(answer) && stoodIn.has(answer.ide))),
   ];
+}
+
+/** An agent program answers prompts without an editor, and tells no plan. */
+function noPlan({ agents }: DiscoveryResult): MillraceError {
+  const agent = agents.find(({ signedIn }) => signedIn !== "no");
+  if (agent === undefined) {
+    return new MillraceError(
+      "ide_not_running",
+      "No IDE with a language server is running, and no app has saved its plan.",
+    );
+  }
+  return new MillraceError("ide_not_running", `The plan is not known: ${agent.product} does not tell it.`, {
+    hint: "Open Devin Desktop, signed in with the same account: it tells the plan. `millrace usage --by model` shows what the gateway used.",
+  });
 }
 
 async function askOrFail(finder: IdeFinder, ide: Ide, clock: Clock, signal: AbortSignal): Promise<PlanAnswer> {
