@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
 import { type Point, valueAt } from "./lines.ts";
 import { onThemeChange } from "./theme.ts";
 import { instantInWords } from "./words.ts";
