@@ -375,9 +375,13 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   });
 
   it("keeps a turn within 56 px and its names whole on a phone", async () => {
-    const { page } = await open({}, { viewport: { width: 375, height: 800 } });
+    const { page, world } = await open({}, { viewport: { width: 375, height: 800 } });
     const rows = page.locator("table.turns tbody tr");
     await rows.first().waitFor();
+    world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name-that-goes-on");
+    const running = page.locator("li[data-turn]");
+    await running.waitFor();
+    expect((await running.boundingBox())?.height).toBeLessThanOrEqual(56);
     for (const row of (await rows.all()).slice(0, 5)) {
       expect((await row.boundingBox())?.height).toBeLessThanOrEqual(56);
       expect((await row.locator(".of-model").boundingBox())?.height).toBeLessThan(30);
