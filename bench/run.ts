@@ -10,6 +10,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   schema: () => import("./schema.ts"),
   usage: () => import("./usage.ts"),
   "first-paint": () => import("./first-paint.ts"),
+  frames: () => import("./frames.ts"),
   streams: () => import("./streams.ts"),
   startup: () => import("./startup.ts"),
   "wrong-key": () => import("./wrong-key.ts"),

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { build, type InlineConfig } from "vite";
 import { bundleClient, bundlePrograms, bundleTypes } from "./bundle/bundle.ts";
+import { checkDashboardSize } from "./bundle/dashboard-size.ts";
 import { type Bundled, bundledIn, notices } from "./bundle/notices.ts";
 
 /** Builds `dist/`: the programs, the client library and their types as few files each, and the dashboard. */
@@ -24,5 +25,6 @@ async function buildDashboard(): Promise<readonly Bundled[]> {
   const list = join(dist, "dashboard", fileName);
   const libraries = JSON.parse(readFileSync(list, "utf8")) as readonly Bundled[]; // as Vite documents it
   rmSync(list);
+  checkDashboardSize(join(dist, "dashboard"));
   return libraries;
 }

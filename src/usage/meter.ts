@@ -14,8 +14,7 @@ import type { LimitsSnapshot } from "./limits.ts";
 import { paceOf } from "./pace.ts";
 import { type PlanAnswer, snapshotOfAnswer } from "./plan-answer.ts";
 import type { TurnPage } from "./turn-page-envelope.ts";
-import type { UsageDays } from "./usage-days-envelope.ts";
-import { ideOrder, type UsageReport, usageReport } from "./usage-report.ts";
+import { ideOrder, type UsageDays, type UsageReport, usageReport } from "./usage-report.ts";
 
 export type { Limits, Reading, ReadingError } from "./known-limits.ts";
 

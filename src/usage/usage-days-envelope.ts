@@ -1,13 +1,6 @@
 import { z } from "zod";
 import { encodeSpend, spendSchema } from "./envelope.ts";
-import type { DaySpend, DaysQuery } from "./history/history.ts";
-
-/** Spending by day and model, and the names that models had, by UID. */
-export interface UsageDays {
-  readonly query: DaysQuery;
-  readonly days: readonly DaySpend[];
-  readonly names: ReadonlyMap<string, string>;
-}
+import type { UsageDays } from "./usage-report.ts";
 
 /** The JSON of `GET /v1/usage/days`: every day of the time, also those without a turn. */
 export const usageDaysSchema = z.object({

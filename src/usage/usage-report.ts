@@ -1,5 +1,5 @@
 import type { IdeVariant } from "../language-server/transport/endpoint.ts";
-import type { Spend, SpendQuery, UsageHistory } from "./history/history.ts";
+import type { DaySpend, DaysQuery, Spend, SpendQuery, UsageHistory } from "./history/history.ts";
 import { type OutsideUse, outsideUse } from "./history/outside.ts";
 import { payingWindow } from "./history/plan-standing.ts";
 
@@ -9,6 +9,13 @@ export interface UsageReport {
   readonly rows: readonly Spend[];
   readonly outside: readonly OutsideUse[];
   /** The names that models had when these turns used them, by UID. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** Spending by day and model, and the names that models had, by UID. */
+export interface UsageDays {
+  readonly query: DaysQuery;
+  readonly days: readonly DaySpend[];
   readonly names: ReadonlyMap<string, string>;
 }
 

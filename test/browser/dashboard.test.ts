@@ -63,6 +63,13 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
   }
 
+  /** A picture that a page of docs/ shows: what fits the window. */
+  async function docPicture(page: Page, name: string): Promise<void> {
+    if (pictures === undefined || pictures === "") return;
+    mkdirSync(join(pictures, "docs"), { recursive: true });
+    await page.screenshot({ path: join(pictures, "docs", `${name}.png`) });
+  }
+
   const hasNoSideScroll = (page: Page) =>
     page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth");
 
@@ -156,7 +163,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.ask("question", "/home/ada/work/engine", key);
     await page.getByRole("link", { name: "test-model" }).click();
     const rows = page.locator(".timeline li");
-    await rows.filter({ hasText: "prompt sent" }).waitFor();
+    await rows.filter({ hasText: "opened" }).waitFor();
     world.turns.backend.last.text("A millrace runs ");
     await rows.filter({ hasText: "16 characters" }).waitFor();
     world.ask("question", undefined, { ...key, "user-agent": "codex/0.9" });
@@ -169,7 +176,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     world.turns.backend.last.finish("A millrace runs beneath the wheel.");
     await rows.filter({ hasText: "finished" }).waitFor();
     const kinds = await page.locator(".timeline .type").allInnerTexts();
-    expect(kinds.slice(0, 5)).toEqual(["asked", "prompt sent", "text", "joined", "text"]);
+    expect(kinds.slice(0, 6)).toEqual(["asked", "opened", "accepted", "text", "joined", "text"]);
     await picture(page, "turn-joined");
     expect(await accessibilityViolations(page)).toEqual([]);
   });
@@ -368,15 +375,20 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   });
 
   it("keeps a turn within 56 px and its names whole on a phone", async () => {
-    const { page } = await open({}, { viewport: { width: 375, height: 800 } });
+    const { page, world } = await open({}, { viewport: { width: 375, height: 800 } });
     const rows = page.locator("table.turns tbody tr");
     await rows.first().waitFor();
+    world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name-that-goes-on");
+    const running = page.locator("li[data-turn]");
+    await running.waitFor();
+    expect((await running.boundingBox())?.height).toBeLessThanOrEqual(56);
     for (const row of (await rows.all()).slice(0, 5)) {
       expect((await row.boundingBox())?.height).toBeLessThanOrEqual(56);
       expect((await row.locator(".of-model").boundingBox())?.height).toBeLessThan(30);
     }
     expect(await hasNoSideScroll(page)).toBe(true);
     await picture(page, "phone-375");
+    await docPicture(page, "dashboard-phone");
   });
 
   it("shows of a turn that the log has forgotten what the usage history knows, and says so of an unknown one", async () => {
@@ -425,6 +437,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await page.getByText("0.0.0-test").waitFor();
     await picture(page, colorScheme);
+    await docPicture(page, `dashboard-${colorScheme}`);
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 
@@ -526,28 +539,31 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   });
 
   it.each([
-    ["light", 1280],
-    ["dark", 375],
-  ] as const)("shows models with variants, cost, context and last use, in %s at %i px", async (colorScheme, width) => {
-    const { page, world } = await open({}, { colorScheme, viewport: { width, height: 800 } });
-    await page.goto(`${world.url}/#/models`);
-    const rows = page.locator("table.models tbody tr");
-    await rows.first().waitFor();
-    expect(await rows.count()).toBe(4);
-    expect(await rows.nth(0).innerText()).toMatch(/swe-1.5[\s\S]*free/);
-    if (width > 1000) expect(await rows.nth(0).innerText()).toMatch(/10 min ago/);
-    await page.getByRole("button", { name: /2 variants/ }).click();
-    await page.getByRole("rowheader", { name: "claude-opus-4.5:low" }).waitFor();
-    await page.getByText("Your plan does not include this model.").waitFor();
-    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.getByRole("button", { name: "Copy the name swe-1.5" }).click();
-    await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe("swe-1.5");
-    await picture(page, `models-${colorScheme}`);
-    expect(await accessibilityViolations(page)).toEqual([]);
-    expect(await hasNoSideScroll(page)).toBe(true);
-    await page.getByLabel("Search models").fill("anthropic");
-    await expect.poll(() => rows.count()).toBe(2);
-  });
+    ["light", 1200, /swe-1.5[\s\S]*free[\s\S]*10 min ago/],
+    ["dark", 375, /swe-1.5[\s\S]*free/],
+  ] as const)(
+    "shows models with variants, cost, context and last use, in %s at %i px",
+    async (colorScheme, width, used) => {
+      const { page, world } = await open({}, { colorScheme, viewport: { width, height: 480 } });
+      await page.goto(`${world.url}/#/models`);
+      const rows = page.locator("table.models tbody tr");
+      await rows.first().waitFor();
+      expect(await rows.count()).toBe(4);
+      expect(await rows.nth(0).innerText()).toMatch(used);
+      await page.getByRole("button", { name: /2 variants/ }).click();
+      await page.getByRole("rowheader", { name: "claude-opus-4.5:low" }).waitFor();
+      await page.getByText("Your plan does not include this model.").waitFor();
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.getByRole("button", { name: "Copy the name swe-1.5" }).click();
+      await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe("swe-1.5");
+      await picture(page, `models-${colorScheme}`);
+      if (colorScheme === "light") await docPicture(page, "dashboard-models");
+      expect(await accessibilityViolations(page)).toEqual([]);
+      expect(await hasNoSideScroll(page)).toBe(true);
+      await page.getByLabel("Search models").fill("anthropic");
+      await expect.poll(() => rows.count()).toBe(2);
+    },
+  );
 
   it("shows the keys of others with what they may and have used, and no page of keys without any", async () => {
     const nowMs = Date.now();
@@ -566,7 +582,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       },
       { ...key, name: "ada", caller: "2", state: "works", maxTurns: undefined, budget: undefined },
     ];
-    const { page } = await open({ keys });
+    const { page } = await open({ keys }, { viewport: { width: 1200, height: 400 } });
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: "Keys" }).click();
     const ci = page.getByRole("article", { name: "Key ci" });
     await ci.getByText("174 of 200 turns").waitFor();
@@ -574,6 +590,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await ci.getByText("0 of 2").waitFor();
     await page.getByRole("article", { name: "Key ada" }).getByText("No budget").waitFor();
     await picture(page, "keys");
+    await docPicture(page, "dashboard-keys");
     expect(await accessibilityViolations(page)).toEqual([]);
     const without = await open();
     await without.page.getByText("live", { exact: true }).waitFor();
@@ -625,7 +642,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page, world } = await open({}, { colorScheme: "dark" });
     world.ask("Hi");
     await page.getByRole("link", { name: "test-model" }).click();
-    await page.locator(".timeline li").filter({ hasText: "prompt sent" }).waitFor();
+    await page.locator(".timeline li").filter({ hasText: "opened" }).waitFor();
     world.turns.backend.last.emit({ type: "thinking", delta: "Let me see. " });
     world.turns.backend.last.emit({
       type: "failed",
@@ -634,12 +651,14 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       }).toRecord(),
       ideTools: ["VIEW_FILE"],
     });
+    world.turns.backend.last.end();
     const why = page.locator(".failure.why");
     await why.waitFor();
     expect(await why.innerText()).toMatch(/The weekly quota is used up\. It resets on Monday\..*quota_exhausted/);
     await page.locator("dl.facts").getByText("view file").waitFor();
     expect(await page.locator(".phase-bar .of-prompt").count()).toBe(1);
     await picture(page, "turn-failed");
+    await docPicture(page, "dashboard-turn");
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 

@@ -33,8 +33,9 @@ export function useAlerts(limits: LimitsEnvelope | undefined, failures: readonly
     const fresh = [...found, ...(onFailure ? failures : [])].filter(({ id }) => !wasAlerted(id));
     for (const { id, title, text } of fresh) {
       noteAlerted(id);
-      if ("Notification" in globalThis && Notification.permission === "granted")
-        new Notification(title, { body: text, tag: id, icon: "/icon.svg" });
+      if (!("Notification" in globalThis) || Notification.permission !== "granted") continue;
+      const told = new Notification(title, { body: text, tag: id, icon: "/icon.svg" });
+      told.addEventListener("click", () => window.focus());
     }
     if (fresh.length > 0) setShown((before) => [...before, ...fresh].slice(-mostShown));
   }, [limits, failures]);

@@ -19,7 +19,7 @@ export interface LiveTurn {
   readonly client: string | null;
   readonly project: string | null;
   readonly key: string | null;
-  readonly phase: "waiting" | "sent" | "thinking" | "text" | "tool_call" | "ended";
+  readonly phase: "waiting" | "opened" | "thinking" | "text" | "tool_call" | "ended";
   readonly first_token_ms: number | null;
   /** Characters of the answer so far: text, thinking and arguments. */
   readonly characters: number | null;

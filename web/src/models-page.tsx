@@ -102,7 +102,9 @@ function ModelRow(props: {
         {model.disabled_reason !== null && <span class="muted small block">{model.disabled_reason}</span>}
       </th>
       <td>{model.vendor}</td>
-      <td>{costInWords(model)}</td>
+      <td>
+        <Cost model={model} />
+      </td>
       <td class="number">{model.context_tokens === null ? "–" : shortCount(model.context_tokens)}</td>
       <td class="number">{model.max_output_tokens === null ? "–" : shortCount(model.max_output_tokens)}</td>
       <td>
@@ -121,8 +123,14 @@ function ModelRow(props: {
   );
 }
 
-function costInWords({ credit_multiplier, cost_tier }: Model): string {
-  if (credit_multiplier === 0 || cost_tier === "free") return "free";
-  const times = credit_multiplier === null ? undefined : `${credit_multiplier}×`;
-  return [times, cost_tier].filter((part) => part !== undefined && part !== null).join(" · ") || "–";
+/** Credits as a multiple of the plain price, and the tier that the IDE names. */
+function Cost({ model: { credit_multiplier, cost_tier } }: { readonly model: Model }) {
+  if (credit_multiplier === 0 || cost_tier === "free") return <>free</>;
+  if (credit_multiplier === null) return <>{cost_tier ?? "–"}</>;
+  return (
+    <>
+      {`${credit_multiplier}×`}
+      {cost_tier !== null && <span class="tier muted">{` · ${cost_tier}`}</span>}
+    </>
+  );
 }

@@ -30,7 +30,8 @@ describe("the rows of a turn's page", () => {
       entry("a5", "tool_call", 4, { detail: "write", characters: 1 }),
     ];
     expect(said(entries, [])).toEqual([
-      "started: opus, cascade",
+      "opened: opus, cascade",
+      "accepted: the prompt: the answer began",
       "text: 20 characters in 2 deltas",
       "tool call: read, 4 characters",
       "tool call: write, 1 character",

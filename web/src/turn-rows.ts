@@ -24,8 +24,15 @@ export function rowsOf(entries: readonly TimelineEntry[], resumptions: readonly 
     close();
     rows.push(returnRow(resumption, rows.length, places));
   };
+  let isUnderWay = false;
   for (const entry of entries) {
     for (; waiting[0] !== undefined && waiting[0].at < entry.at; waiting.shift()) tell(waiting[0]);
+    if (entry.type === "started") isUnderWay = true;
+    if (isUnderWay && isOutput(entry)) {
+      isUnderWay = false;
+      close();
+      rows.push({ id: "accepted", type: "accepted", at: entry.at, words: "the prompt: the answer began" });
+    }
     const last = group.at(-1);
     if (last !== undefined && !goesOn(last, entry)) close();
     group.push(entry);
@@ -46,6 +53,11 @@ export function answerOf(entries: readonly TimelineEntry[]): { readonly text: st
   return { text, thinking };
 }
 
+/** Whether the upstream has said something: only then it is certain that it accepted the prompt. */
+function isOutput({ type }: TimelineEntry): boolean {
+  return type === "text" || type === "thinking" || type === "tool_call" || type === "rewritten";
+}
+
 /** Whether an entry belongs to the row of the one before it. */
 function goesOn(last: TimelineEntry, { type, detail }: TimelineEntry): boolean {
   const isDelta = type === "text" || type === "thinking" || type === "tool_call" || type === "unknown";
@@ -64,7 +76,7 @@ function rowOf(group: readonly TimelineEntry[]): Row {
 }
 
 /** What a kind of event is called where its own name says little. */
-const titles: Readonly<Record<string, string>> = { started: "prompt sent", rewritten: "text rewritten" };
+const titles: Readonly<Record<string, string>> = { started: "opened", rewritten: "text rewritten" };
 
 const ways = {
   key: ["joined", "with the same idempotency key"],

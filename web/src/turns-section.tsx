@@ -83,7 +83,7 @@ function RunningTurn({ turn, now }: { readonly turn: LiveTurn; readonly now: num
 /** What a turn does now. */
 const phases = {
   waiting: "waiting for the IDE",
-  sent: "waiting for the model",
+  opened: "waiting for the model",
   thinking: "thinking",
   text: "writing",
   tool_call: "calling a tool",

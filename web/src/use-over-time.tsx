@@ -1,7 +1,8 @@
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LimitsEnvelope } from "../../src/usage/envelope.ts";
 import { api, type LimitsHistory } from "./api.ts";
-import { Chart, type Line } from "./chart.tsx";
+import type { Chart, Line } from "./chart.tsx";
+import { noteSilence } from "./gateway-link.ts";
 import { type Point, withGaps, withNewest } from "./lines.ts";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
@@ -33,9 +34,21 @@ export function UseOverTime({ limits }: { readonly limits: LimitsEnvelope | unde
           No reading of the plan in this time. While this page is open, one comes every five minutes.
         </p>
       )}
-      {drawn !== undefined && !isEmpty && <Chart {...drawn} />}
+      {drawn !== undefined && !isEmpty && <LateChart {...drawn} />}
     </Section>
   );
+}
+
+/** The chart's library is half of the page's code, and the chart stands at its end: it comes once the rest is there. */
+function LateChart(props: Parameters<typeof Chart>[0]) {
+  const [Drawn, setDrawn] = useState<typeof Chart>();
+  useEffect(() => {
+    import("./chart.tsx").then(
+      (loaded) => setDrawn(() => loaded.Chart),
+      () => noteSilence(), // the gateway went away: the page's banner says so
+    );
+  }, []);
+  return Drawn === undefined ? <Loading lines={8} /> : <Drawn {...props} />;
 }
 
 /** The history's lines up to now. Each ends at the reading that the cards show: the two must not contradict. */

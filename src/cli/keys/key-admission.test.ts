@@ -155,3 +155,15 @@ test("limits are read as people write them", () => {
   expect(parseApis(["idempotent"])).toEqual(["idempotent"]);
   expect(() => parseApis(["soap"])).toThrow(/not an API/);
 });
+
+test("what a key has used of its budget can be shown, with what runs, and as unknown where the history cannot be read", () => {
+  const { admit, turn, end, fail, budgets, key } = admission({ budget: { most: 3, unit: "turns", period: "day" } });
+  const resetsAtMs = new Date(2026, 10, 23).getTime();
+  end("turn_before");
+  admit(turn());
+  expect(budgets.standing(key)).toEqual({ used: 2, resetsAtMs });
+  fail(new MillraceError("degraded", "The file is locked."));
+  expect(budgets.standing(key)).toEqual({ used: undefined, resetsAtMs });
+  const { budget: _budget, ...free } = key;
+  expect(budgets.standing(free)).toBeUndefined();
+});

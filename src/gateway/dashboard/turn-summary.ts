@@ -27,7 +27,7 @@ export interface TurnSummary {
   /** The name of the key that asked. */
   readonly key: string | null;
   /** What it does now, or did last. */
-  readonly phase: "waiting" | "sent" | "thinking" | "text" | "tool_call" | "ended";
+  readonly phase: "waiting" | "opened" | "thinking" | "text" | "tool_call" | "ended";
   readonly first_token_ms: number | null;
   /** Of the answer: text, thinking and arguments. */
   readonly characters: number | null;
@@ -108,7 +108,7 @@ export function summarize(summary: TurnSummary, event: OutlinedEvent): TurnSumma
     };
   }
   if (event.type === "unknown") return { ...summary, characters: null };
-  if (event.type === "started") return { ...summary, phase: "sent", ide: event.ide ?? null };
+  if (event.type === "started") return { ...summary, phase: "opened", ide: event.ide ?? null };
   if (event.type === "usage") {
     // A measured count stays when an estimate comes after it.
     if (summary.tokens !== null && !summary.tokens.estimated && event.estimated) return summary;
@@ -195,9 +195,9 @@ function detailOf(event: OutlinedEvent): string | null {
 }
 
 const backendNames = {
-  cascade: "over Cascade",
-  raw_chat: "over the IDE's chat",
-  acp: "to an agent program",
+  cascade: "a conversation over Cascade",
+  raw_chat: "a chat of the IDE",
+  acp: "a session of an agent program",
 } as const satisfies Record<BackendKind, string>;
 
 function reasonOf(event: OutlinedEvent & { readonly type: "finished" | "failed" | "cancelled" }): string {

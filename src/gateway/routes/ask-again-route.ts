@@ -25,7 +25,7 @@ export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
     const { data } = consent.safeParse(asked.json);
     if (data !== undefined) return withTurn((_, __, turn) => askAgain(gateway, c, turn, data.once))(gateway, c, asked);
     throw new MillraceError("invalid_request", "Asking again sends the prompt a second time, and it costs again.", {
-      hint: 'Send `{"consent": true, "once": "<a new UUID>"}` to do that.',
+      hint: 'Send `{"consent": true, "once": "1b4e28ba-2fa1"}`, where `once` is new for each consent.',
       param: "consent",
     });
   },

@@ -1,0 +1,31 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { checkDashboardSize, dashboardSize } from "./dashboard-size.ts";
+
+function dashboardOf(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-size-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, "assets"));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+const page = '<script src="/assets/index.js"></script>';
+
+test("what the page names counts at once, what comes later only packed", () => {
+  const folder = dashboardOf({
+    "index.html": page,
+    "assets/index.js": "a".repeat(1000),
+    "assets/late.js": "b".repeat(9000),
+  });
+  const { first, packed } = dashboardSize(folder);
+  expect(first).toBe(page.length + 1000);
+  expect(packed).toBeLessThan(300);
+});
+
+test("a dashboard that is too large fails the build", () => {
+  const folder = dashboardOf({ "index.html": page, "assets/index.js": "a".repeat(120_001) });
+  expect(() => checkDashboardSize(folder)).toThrow("too large");
+});

@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { familiesOf, type Model } from "./model-families.ts";
+
+function model(name: string, part: Partial<Model> = {}): Model {
+  return {
+    uid: `uid-${name}`,
+    name,
+    label: name,
+    vendor: "anthropic",
+    family: null,
+    variant: null,
+    context_tokens: null,
+    max_output_tokens: null,
+    images: false,
+    credit_multiplier: null,
+    cost_tier: null,
+    is_default: false,
+    is_new: false,
+    disabled_reason: null,
+    last_used_at: null,
+    ...part,
+  };
+}
+
+it("puts variants together, what was used last first, and what cannot be used last", () => {
+  const models = [
+    model("z", { disabled_reason: "Not in your plan." }),
+    model("b:low"),
+    model("b:high", { last_used_at: "2026-02-24T10:00:00Z" }),
+    model("a"),
+    model("c", { last_used_at: "2026-02-24T11:00:00Z", vendor: "openai" }),
+  ];
+  const shown = (search: string) =>
+    familiesOf(models, search).map(({ models: group }) => group.map(({ name }) => name));
+  expect(shown("")).toEqual([["c"], ["b:high", "b:low"], ["a"], ["z"]]);
+  expect(shown(" OpenAI ")).toEqual([["c"]]);
+});

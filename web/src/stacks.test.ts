@@ -1,0 +1,65 @@
+import { expect, it } from "vitest";
+import type { UsageDaysEnvelope } from "../../src/usage/usage-days-envelope.ts";
+import { axisEnd, firstMeasure, stacksOf } from "./stacks.ts";
+
+type Spend = UsageDaysEnvelope["data"][number]["models"][number];
+
+function spend(name: string, credits: number, part: Partial<Spend> = {}): Spend {
+  return {
+    key: name,
+    name,
+    turns: 1,
+    finished: 1,
+    failed: 0,
+    cancelled: 0,
+    prompt_tokens: 10,
+    completion_tokens: 2,
+    thinking_tokens: 1,
+    cached_prompt_tokens: 0,
+    estimated_turns: 0,
+    estimated_tokens: 0,
+    unknown_turns: 0,
+    credits,
+    credits_known_turns: 1,
+    duration_ms: 1,
+    mean_first_token_ms: null,
+    ...part,
+  };
+}
+
+function usage(...data: UsageDaysEnvelope["data"]): UsageDaysEnvelope {
+  return { object: "usage.days", since: "", until: "", time_zone: "UTC", data };
+}
+
+it("stacks days by model, those that used most first, and the rest as one", () => {
+  const names = ["a", "b", "c", "d", "e", "f", "g"];
+  const found = stacksOf(
+    usage(
+      { day: "2026-02-23", models: names.map((name, place) => spend(name, 10 - place)) },
+      { day: "2026-02-24", models: [] },
+      { day: "2026-02-25", models: [spend("g", 100)] },
+    ),
+    "credits",
+  );
+  expect(found.series.map(({ name, values }) => [name, values])).toEqual([
+    ["g", [4, 0, 100]],
+    ["a", [10, 0, 0]],
+    ["b", [9, 0, 0]],
+    ["c", [8, 0, 0]],
+    ["d", [7, 0, 0]],
+    ["2 others", [11, 0, 0]],
+  ]);
+  expect([found.totals, found.total]).toEqual([[49, 0, 100], 149]);
+});
+
+it("counts turns where a plan tells no credits, and says what is known in part only", () => {
+  const none = usage({ day: "2026-02-24", models: [spend("a", 0, { credits_known_turns: 0 })] });
+  expect(firstMeasure(none)).toBe("turns");
+  expect(stacksOf(none, "credits")).toMatchObject({ total: 0, isPartial: true });
+  expect(stacksOf(none, "turns")).toMatchObject({ total: 1, isPartial: false });
+  expect(stacksOf(none, "tokens")).toMatchObject({ total: 13, isPartial: false });
+});
+
+it("ends an axis at a round number", () => {
+  expect([0, 0.3, 1, 39, 51, 100, 2_400_001].map(axisEnd)).toEqual([1, 0.5, 1, 50, 100, 100, 2_500_000]);
+});
