@@ -169,6 +169,7 @@ export class Starting {
     const record = await reading.noteReaderOf(twin, asked.graceMs);
     return {
       turnId: record.turnId,
+      record,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
       continuity: Promise.resolve("joined"),
       degraded: record.degraded,
