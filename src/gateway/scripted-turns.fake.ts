@@ -67,14 +67,14 @@ export class ScriptedTurns implements Turns {
     this.#turns.set(turnId, { record, events: [], readers: 0, aliveAtMs: undefined });
     this.emit(turnId, ...this.script(turn));
     this.#events?.emit("turn_started", { turnId });
-    return this.#answer(turnId, "no");
+    return this.#answer(this.#turns.get(turnId)?.record ?? record, "no");
   }
 
   async join(turn: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
     signal.throwIfAborted();
     const earlier = this.#joins(turn);
     if (earlier !== undefined) await this.noteAttached(earlier.record, turn.graceMs);
-    return earlier && this.#answer(earlier.record.turnId, turn.idempotencyKey ? "key" : "implicit");
+    return earlier && this.#answer(earlier.record, turn.idempotencyKey ? "key" : "implicit");
   }
 
   /** Appends events to a turn, as its runner would. */
@@ -236,9 +236,10 @@ export class ScriptedTurns implements Turns {
     return undefined;
   }
 
-  #answer(turnId: TurnId, joined: StartedTurn["joined"]): StartedTurn {
+  #answer(record: TurnRecord, joined: StartedTurn["joined"]): StartedTurn {
     return {
-      turnId,
+      turnId: record.turnId,
+      record,
       joined,
       continuity: Promise.resolve("rebuilt(new)"),
       degraded: this.degraded,

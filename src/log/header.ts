@@ -10,18 +10,23 @@ export function encodeHeader(header: TurnHeader): string {
 
 export function decodeHeader(text: string): TurnHeader {
   const stored = JSON.parse(text) as Omit<TurnHeader, "graceMs"> & { graceMs: number | "to_end" }; // written by encodeHeader
+  return headerOf({ ...stored, graceMs: stored.graceMs === "to_end" ? Infinity : stored.graceMs });
+}
+
+/** The header of a turn, and nothing else of it. */
+export function headerOf(turn: TurnHeader): TurnHeader {
   return {
-    dialect: stored.dialect,
-    request: stored.request,
-    modelUid: stored.modelUid,
-    modelNumber: stored.modelNumber,
-    fingerprint: stored.fingerprint,
-    idempotencyKey: stored.idempotencyKey,
-    session: stored.session,
-    client: stored.client,
-    graceMs: stored.graceMs === "to_end" ? Infinity : stored.graceMs,
-    ...(stored.modelRule === undefined ? {} : { modelRule: stored.modelRule }),
-    ...(stored.project === undefined ? {} : { project: stored.project }),
-    ...(stored.wire === undefined ? {} : { wire: stored.wire }),
+    dialect: turn.dialect,
+    request: turn.request,
+    modelUid: turn.modelUid,
+    modelNumber: turn.modelNumber,
+    fingerprint: turn.fingerprint,
+    idempotencyKey: turn.idempotencyKey,
+    session: turn.session,
+    client: turn.client,
+    graceMs: turn.graceMs,
+    ...(turn.modelRule === undefined ? {} : { modelRule: turn.modelRule }),
+    ...(turn.project === undefined ? {} : { project: turn.project }),
+    ...(turn.wire === undefined ? {} : { wire: turn.wire }),
   };
 }

@@ -14,7 +14,7 @@ import type {
 import type { Access, LogCodec, TurnCodec } from "./codec.ts";
 import type { CancelledBy, TurnEvent } from "./event.ts";
 import { eventIdOf, seqOf } from "./event-id.ts";
-import { decodeHeader, encodeHeader, type TurnHeader } from "./header.ts";
+import { decodeHeader, encodeHeader, headerOf, type TurnHeader } from "./header.ts";
 import { decodeLabel, encodeLabel } from "./label.ts";
 import { MediumWriter } from "./log-writer.ts";
 import type { LogMedium, Page, TurnRow } from "./medium.ts";
@@ -83,7 +83,7 @@ class Log implements LogStore {
     const { row: fresh, codec } = this.#newRow(turn, owner, clientKey);
     const { row, created } = await this.#medium.create(fresh, flush);
     if (created) {
-      return { record: this.#recordOf(row, codec), writer: this.#writerOf(row, codec) };
+      return { record: this.#described(row, headerOf(turn)), writer: this.#writerOf(row, codec) };
     }
     await this.#refuseExpired(row);
     return { record: this.#recordOf(row, this.#codecOf(row, { clientKey })), writer: undefined };
@@ -229,8 +229,9 @@ class Log implements LogStore {
     const made = start && this.#newRow(start.turn, start.owner, stream.name.clientKey);
     const outcome = await this.#streams.admit(stream, message, made?.row);
     if (outcome !== "admitted") return { outcome };
-    const turn = made && { record: this.#recordOf(made.row, made.codec), writer: this.#writerOf(made.row, made.codec) };
-    return { outcome, turn };
+    if (start === undefined || made === undefined) return { outcome, turn: undefined };
+    const record = this.#described(made.row, headerOf(start.turn));
+    return { outcome, turn: { record, writer: this.#writerOf(made.row, made.codec) } };
   }
 
   untilSuperseded(stream: Pick<AttachedStream, "name" | "epoch">, signal: AbortSignal): Promise<void> {
@@ -266,7 +267,8 @@ class Log implements LogStore {
 
   #newRow(turn: NewTurn, owner: string, clientKey: Secret | undefined): { row: TurnRow; codec: TurnCodec } {
     const { wrappedKey, codec } = this.#codec.newTurn(turn.turnId, clientKey);
-    const { turnId, createdAtMs, caller, ...header } = turn;
+    const { turnId, createdAtMs, caller } = turn;
+    const header = headerOf(turn);
     const key = turn.idempotencyKey;
     const row: TurnRow = {
       turnId,

@@ -49,6 +49,8 @@ export type JoinTurn = Pick<
 /** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
   readonly turnId: TurnId;
+  /** The turn as it was stored, or as it is kept from now on where a request joined it. */
+  readonly record: TurnRecord;
   readonly joined: "no" | "key" | "implicit";
   /** How the prompt reached the model: a fresh trajectory, or one that already held the history. */
   readonly continuity: Promise<string>;

@@ -81,6 +81,21 @@ describe("many turns", () => {
     expect(perWake.size).toBeLessThan(turns.flat().filter((at) => at > 1_000).length / 3);
   });
 
+  test.each([
+    { turns: 4, gridMs: 4 },
+    { turns: 16, gridMs: 8 },
+  ])("$turns turns wake up at multiples of $gridMs ms", async ({ turns, gridMs }) => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const polls = start(new PollPacer(clock), clock, turns, stop.signal);
+    await clock.advance(1_000);
+    stop.abort(new Error("enough"));
+    const later = polls.flat().filter((at) => at > 100); // the first ones are made while the others still begin
+    expect(later.length).toBeGreaterThan(turns * 10);
+    expect(new Set(later.map((at) => at % gridMs))).toEqual(new Set([0]));
+    if (gridMs === 4) expect(later.some((at) => at % 8 !== 0)).toBe(true);
+  });
+
   test("a turn that ended makes room for the others", async () => {
     const pacer = new PollPacer(new FakeClock());
     const leave = Array.from({ length: 64 }, () => pacer.enter());

@@ -24,8 +24,8 @@ function ask(...names: string[]): void {
   }
 }
 
-/** One turn of the event loop that takes so long; then all that was let in begins. */
-async function turn(tookMs: number): Promise<string> {
+/** The next look, so much later; then all that was let in begins. */
+async function look(tookMs: number): Promise<string> {
   nowMs += tookMs;
   const due = soon;
   soon = [];
@@ -39,25 +39,25 @@ describe("an entrance", () => {
     ask("a", "b", "c", "d");
     expect(begun.join("")).toBe("ab");
     through.get("b")?.();
-    expect(await turn(20)).toBe("abc");
+    expect(await look(20)).toBe("abc");
     through.get("a")?.();
-    expect(await turn(20)).toBe("abcd");
+    expect(await look(20)).toBe("abcd");
   });
 
-  it("lets one more in at each turn of the event loop that had little to do", async () => {
+  it("lets one more in at each look that shows little to do", async () => {
     ask("a", "b", "c", "d", "e");
-    expect(await turn(20)).toBe("ab");
-    expect(await turn(0.5)).toBe("abc");
-    expect(await turn(20)).toBe("abc");
-    expect(await turn(0.5)).toBe("abcd");
+    expect(await look(20)).toBe("ab");
+    expect(await look(1.2)).toBe("abc");
+    expect(await look(20)).toBe("abc");
+    expect(await look(1.2)).toBe("abcd");
   });
 
   it("keeps nobody waiting for longer than its limit, however busy the loop is", async () => {
     ask("a", "b", "c");
     nowMs = 60;
     ask("d");
-    expect(await turn(40)).toBe("abc");
-    expect(await turn(60)).toBe("abcd");
+    expect(await look(40)).toBe("abc");
+    expect(await look(60)).toBe("abcd");
   });
 
   it("lets the next one in after a piece that failed, and looks at nothing while nobody waits", async () => {

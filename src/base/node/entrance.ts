@@ -5,12 +5,12 @@ export interface EntranceOptions {
   readonly longestMs?: number;
   /** Monotonic ms. */
   readonly now?: () => number;
-  /** Runs work in a later turn of the event loop. */
+  /** Runs work a millisecond later, or when the event loop comes to it. */
   readonly soon?: (work: () => void) => void;
 }
 
-/** A turn of the event loop that took less had little to do; ms. */
-const quietMs = 1;
+/** Looks that are no further apart than this show an event loop with little to do; ms. */
+const quietMs = 2.5;
 
 /**
  * Lets work that comes in bursts begin one after another. A few pieces are inside at once; one more enters when the event loop has
@@ -24,10 +24,10 @@ export class Entrance {
   readonly #soon: (work: () => void) => void;
   readonly #waiting: { readonly enter: () => void; readonly sinceMs: number }[] = [];
   #inside = 0;
-  /** When the last turn of the event loop was seen, while somebody waits. */
+  /** When it was looked last, while somebody waits. */
   #lookedAtMs: number | undefined;
 
-  constructor({ few = 12, longestMs = 500, now = () => performance.now(), soon = setImmediate }: EntranceOptions = {}) {
+  constructor({ few = 12, longestMs = 500, now = () => performance.now(), soon = inAMoment }: EntranceOptions = {}) {
     this.#few = few;
     this.#longestMs = longestMs;
     this.#now = now;
@@ -69,4 +69,8 @@ export class Entrance {
     this.#inside++;
     next.enter();
   }
+}
+
+function inAMoment(work: () => void): void {
+  setTimeout(work, 1);
 }

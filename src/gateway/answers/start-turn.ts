@@ -1,7 +1,6 @@
-import { isDegraded, MillraceError } from "../../base/errors.ts";
+import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import type { Resolution } from "../../models/model.ts";
 import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import type { JoinTurn, StartedTurn } from "../../turns/turns.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
@@ -25,7 +24,7 @@ import { noteResumption } from "./note-resumption.ts";
 export interface OpenTurn {
   readonly turnId: TurnId;
   readonly context: EncodeContext;
-  readonly record: TurnRecord | undefined;
+  readonly record: TurnRecord;
   readonly resumeAfter: WireCursor | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly joined: JoinedBy;
@@ -54,7 +53,7 @@ export async function startTurn(
 ): Promise<OpenTurn> {
   const fingerprint = fingerprintOf(dialect.name, body);
   const turn = await gateway.entrance.pass(() => turnOf(gateway, c, dialect, parsed, fingerprint));
-  if ((turn.record?.idempotencyKey ?? idempotencyKeyOf(c.req.raw.headers)) !== undefined) return turn;
+  if ((turn.record.idempotencyKey ?? idempotencyKeyOf(c.req.raw.headers)) !== undefined) return turn;
   const delivered = () => gateway.turns.noteDelivered(turn.turnId);
   return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };
 }
@@ -80,7 +79,7 @@ async function turnOf(
     const record = await gateway.turns.noteAttached(found, graceMs);
     const started = resumedFrom(record);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-    return openTurn(gateway, c, parsed, record, started, cursor, record.modelUid, modelHeaders(record, undefined));
+    return openTurn(gateway, c, parsed, started, cursor);
   }
   const asked: JoinTurn = {
     caller: callerOf(c).digest,
@@ -91,12 +90,10 @@ async function turnOf(
     graceMs,
     settle: () => gateway.handovers.settle(questionOf(c, fingerprint)),
   };
-  const opened = async (started: StartedTurn, resolution?: Resolution) => {
+  const opened = (started: StartedTurn) => {
     if (started.joined !== "no") noteResumption(gateway, headers, started.turnId, started.joined);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
-    const record = await recordOf(gateway, started.turnId);
-    const modelUid = record?.modelUid ?? resolution?.model.uid ?? "";
-    return openTurn(gateway, c, parsed, record, started, undefined, modelUid, modelHeaders(record, resolution));
+    return openTurn(gateway, c, parsed, started, undefined);
   };
   // before the model is looked for: an answer that is here is given again although the IDE is gone
   const there = await gateway.turns.join(asked, signal);
@@ -117,17 +114,7 @@ async function turnOf(
     },
     signal,
   );
-  return opened(started, resolution);
-}
-
-/** The record of a turn that runs; undefined where the store cannot show it: the answer flows all the same. */
-async function recordOf(gateway: Gateway, turnId: TurnId): Promise<TurnRecord | undefined> {
-  try {
-    return await gateway.turns.get(turnId);
-  } catch (error) {
-    if (isDegraded(error)) return undefined;
-    throw error;
-  }
+  return opened(started);
 }
 
 /** The turn that a `Last-Event-ID` names, when this is that turn's own request again. */
@@ -152,32 +139,29 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
   return { found, cursor };
 }
 
-function resumedFrom({ turnId, degraded, expiresAtMs }: TurnRecord): CameTo {
-  return { turnId, joined: "last_event_id", continuity: Promise.resolve("joined"), degraded, expiresAtMs };
+function resumedFrom(record: TurnRecord): CameTo {
+  const { turnId, degraded, expiresAtMs } = record;
+  return { turnId, record, joined: "last_event_id", continuity: Promise.resolve("joined"), degraded, expiresAtMs };
 }
 
 function openTurn(
   gateway: Gateway,
   c: GatewayContext,
   parsed: ParsedTurn,
-  record: TurnRecord | undefined,
   started: CameTo,
   resumeAfter: WireCursor | undefined,
-  modelUid: string,
-  headers: Readonly<Record<string, string>>,
 ): OpenTurn {
-  const { turnId, joined } = started;
-  const shown = record ?? { turnId, createdAtMs: gateway.clock.now(), request: parsed.request, modelUid };
-  const size = sizeOf(gateway, shown);
+  const { turnId, record, joined } = started;
+  const size = sizeOf(gateway, record);
   gateway.log.write("debug", "turn requested", { requestId: c.var.requestId, turnId, joined });
-  Object.assign(c.var.logFields, { turnId, joined, model: record?.modelUid, client: record?.client });
+  Object.assign(c.var.logFields, { turnId, joined, model: record.modelUid, client: record.client });
   return {
     turnId,
     record,
     resumeAfter,
     joined,
     continuity: started.continuity,
-    context: contextOf(c, shown, parsed, size),
+    context: contextOf(c, record, parsed, size),
     headers: {
       ...keptHeaders(started),
       "x-millrace-joined": joined,
@@ -185,7 +169,7 @@ function openTurn(
       ...(parsed.ignoredTools?.length
         ? { "x-millrace-ignored-tools": parsed.ignoredTools.map(headerSafe).join(", ") }
         : {}),
-      ...headers,
+      ...modelHeaders(record),
     },
   };
 }
@@ -214,16 +198,10 @@ export function contextOf(
 }
 
 /** Which model answers, what was asked for, and by which rule one became the other: as the request that began the turn was told. */
-function modelHeaders(
-  record: TurnRecord | undefined,
-  resolution: Resolution | undefined,
-): Readonly<Record<string, string>> {
-  const uid = record?.modelUid ?? resolution?.model.uid;
-  const asked = record?.request.model ?? resolution?.asked;
-  const rule = record === undefined ? resolution?.rule : record.modelRule;
+function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Record<string, string>> {
   return {
-    ...(uid === undefined ? {} : { "x-millrace-model": headerSafe(uid) }),
-    ...(asked === undefined ? {} : { "x-millrace-model-asked": headerSafe(asked) }),
-    ...(rule === undefined ? {} : { "x-millrace-model-rule": headerSafe(rule) }),
+    "x-millrace-model": headerSafe(modelUid),
+    "x-millrace-model-asked": headerSafe(request.model),
+    ...(modelRule === undefined ? {} : { "x-millrace-model-rule": headerSafe(modelRule) }),
   };
 }

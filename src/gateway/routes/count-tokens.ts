@@ -1,7 +1,7 @@
 import { isMillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
-import { estimatePromptTokens, estimateTokens } from "../../turns/prompt/estimate.ts";
+import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import { isTooLong } from "../../turns/prompt/limits.ts";
 
@@ -21,8 +21,8 @@ export interface PromptSize {
  */
 export function sizeOfPrompt(request: TurnRequest, contextTokens: number | undefined): PromptSize {
   try {
-    const { prompt, compacted } = layoutPrompt(request, { uid: "" as ModelUid, number: undefined, contextTokens }); // only its window matters
-    return { tokens: Math.max(1, estimatePromptTokens(prompt)), compacted };
+    const { tokens, compacted } = layoutPrompt(request, { uid: "" as ModelUid, number: undefined, contextTokens }); // only its window matters
+    return { tokens: Math.max(1, tokens), compacted };
   } catch (error) {
     if (!isTooLong(error)) throw error;
     return { tokens: error.details.estimatedTokens, compacted: [] };

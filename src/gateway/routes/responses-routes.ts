@@ -89,14 +89,12 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
   const detached = parsed.wire.background;
   const turn = await startTurn(gateway, c, openAiResponses, { ...parsed, detached }, json);
   if (detached && !parsed.stream) {
-    const answer = turn.record === undefined ? nothingYet : await answerNow(gateway, c, turn.record);
+    const answer = await answerNow(gateway, c, turn.record);
     const handOver = turn.handOver ?? (() => bestEffort(gateway.turns.noteDelivered(turn.turnId))); // a failure costs an answer given twice
     return deliveredJson(handOver, responseObject(turn.context, answer), turn.headers);
   }
   return answerOpenTurn(gateway, c, openAiResponses, turn);
 }
-
-const nothingYet: Answer = { blocks: [], usage: undefined, end: undefined };
 
 /** A handler that gets the response which the path names; 404 where there is none that may be shown. */
 function withStored(

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import type { CascadeId } from "../../base/ids.ts";
+import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import { type LaidOut, layoutPrompt } from "./layout.ts";
 import {
@@ -183,6 +183,15 @@ describe("compaction", () => {
       "tool-examples",
       "tool-descriptions",
     ]);
+  });
+
+  it("lays a request out once for one window, and each model gets its own name", () => {
+    const request = fakeRequest({ messages: loop, tools: [bash] });
+    const first = layoutPrompt(request, fakeModel);
+    const other = layoutPrompt(request, { ...fakeModel, uid: "other" as ModelUid, number: 7 });
+    expect(other.prompt.messages).toBe(first.prompt.messages);
+    expect(other.prompt).toEqual({ ...first.prompt, modelUid: "other", modelNumber: 7 });
+    expect(layoutPrompt({ ...request }, fakeModel).prompt.messages).not.toBe(first.prompt.messages);
   });
 
   it("says which message is too big when nothing more can be shortened", () => {

@@ -23,6 +23,8 @@ export interface LayoutOptions {
 /** A prompt, and what was shortened to make it fit (names for the `x-millrace-compacted` header, in order). */
 export interface LaidOut {
   readonly prompt: Prompt;
+  /** As `estimatePromptTokens` counts it. */
+  readonly tokens: number;
   readonly compacted: readonly string[];
 }
 
@@ -37,6 +39,19 @@ export interface LaidOut {
  * @throws MillraceError `context_too_long` naming the largest parts, when the last step is not enough.
  */
 export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: LayoutOptions = {}): LaidOut {
+  if (options.continues !== undefined) return layOut(request, model, options);
+  const { uid, number, contextTokens } = model;
+  const before = whole.get(request);
+  const isSame = before !== undefined && before.contextTokens === contextTokens;
+  const laidOut = isSame ? before.laidOut : layOut(request, model, options);
+  whole.set(request, { contextTokens, laidOut });
+  return { ...laidOut, prompt: { ...laidOut.prompt, modelUid: uid, modelNumber: number } };
+}
+
+/** A turn is laid out, and then its size is told: from one request, for one window. A long history is not worked on twice. */
+const whole = new WeakMap<TurnRequest, { readonly contextTokens: number | undefined; readonly laidOut: LaidOut }>();
+
+function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions): LaidOut {
   const names = mapToolNames(request.tools);
   const { system, rest } = splitSystem(request.messages);
   const plain = !rest.some((message) => message.role === "assistant" || message.role === "tool");
@@ -76,21 +91,22 @@ export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: 
   const steps = new Set<CompactionStep>();
   const compacted: string[] = [];
   let laidOut = promptAt(steps);
-  const fits = () => estimatePromptTokens(laidOut.prompt) <= budget;
+  let tokens = estimatePromptTokens(laidOut.prompt);
   for (const step of compactionSteps) {
-    if (laidOut.tools === "" || (byteLength(laidOut.tools) <= toolsBytes && fits())) break;
+    if (laidOut.tools === "" || (byteLength(laidOut.tools) <= toolsBytes && tokens <= budget)) break;
     const before = laidOut.tools;
     laidOut = promptAt(steps.add(step));
+    tokens = estimatePromptTokens(laidOut.prompt);
     if (laidOut.tools !== before) compacted.push(step);
   }
-  if (!fits()) {
+  if (tokens > budget) {
     throw tooLong(laidOut.prompt, budget, [
       ...(system.length === 0 ? [] : [{ name: "the system text", text: system.join("\n\n") }]),
       ...names.tools.map((tool) => ({ name: `the tool ${tool.tool.name}`, text: describeTool(tool, steps) })),
       ...sent,
     ]);
   }
-  return { prompt: laidOut.prompt, compacted };
+  return { prompt: laidOut.prompt, tokens, compacted };
 }
 
 /** Said in the user's place when the last message is the assistant's own beginning of an answer. */

@@ -93,6 +93,6 @@ export class Launcher {
     readers.expect(turnId, signal);
     running.run(turnId, runner, graceMs);
     events.emit("turn_started", { turnId });
-    return { turnId, joined: "no", continuity, degraded, expiresAtMs };
+    return { turnId, record, joined: "no", continuity, degraded, expiresAtMs };
   }
 }

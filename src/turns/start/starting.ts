@@ -177,6 +177,7 @@ export class Starting {
     const record = await reading.noteReaderOf(twin, asked.graceMs);
     return {
       turnId: record.turnId,
+      record,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
       continuity: Promise.resolve("joined"),
       degraded: record.degraded,
