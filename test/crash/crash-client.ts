@@ -73,9 +73,9 @@ export function isRefused(response: Response): boolean {
   return response.status === 503 || response.status === 424;
 }
 
-/** Whether a request was answered with the stored failure of its turn. */
+/** Whether a request was answered with the stored failure of its turn, which its key gives from then on. */
 export function isStoredFailure(status: number, body: string): boolean {
-  return status >= 400 && /"code":"upstream_(?:failed|timeout)"/.test(body);
+  return status >= 400 && /"code":"upstream_(?:failed|timeout)"|Idempotency-Key is spent/.test(body);
 }
 
 export const betweenTriesMs = 100;

@@ -11,14 +11,16 @@ export class Lives {
   readonly #home: string;
   readonly #args: readonly string[];
   readonly #onStart: () => void;
+  readonly #env: Readonly<Record<string, string>>;
   #living: Promise<GatewayProcess>;
   #deaths = 0;
 
-  /** `onStart` is told of each life that listens. */
-  constructor(home: string, args: readonly string[], onStart: () => void) {
+  /** `onStart` is told of each life that listens. `env` is added to the environment of each. */
+  constructor(home: string, args: readonly string[], onStart: () => void, env: Readonly<Record<string, string>> = {}) {
     this.#home = home;
     this.#args = args;
     this.#onStart = onStart;
+    this.#env = { ...env, NODE_OPTIONS: `${preload} ${env["NODE_OPTIONS"] ?? ""}` };
     this.#living = Promise.reject(new Error("no gateway was started yet"));
     this.#living.catch(() => {}); // nobody asks before the first start
   }
@@ -35,12 +37,12 @@ export class Lives {
   /** A new life. Resolves once it listens; a death during its start counts, and another life follows. */
   start(death?: Death): Promise<GatewayProcess> {
     const env = {
-      NODE_OPTIONS: preload,
+      ...this.#env,
       ...(death === undefined ? {} : { MILLRACE_TEST_DIE_AT: `${death.when}:${death.write}` }),
     };
     this.#living = startGatewayProcess({ home: this.#home, args: this.#args, env }).catch(() => {
       this.#deaths++;
-      return startGatewayProcess({ home: this.#home, args: this.#args, env: { NODE_OPTIONS: preload } });
+      return startGatewayProcess({ home: this.#home, args: this.#args, env: this.#env });
     });
     this.#living.then(this.#onStart, () => {}); // whoever asks for it hears of a failure
     return this.#living;

@@ -130,14 +130,13 @@ async function askUntilAnswered(
         signal: progress.signal,
       });
       connections++;
-      if (isRefused(response) && wireIds.length === 0) {
-        await response.body?.cancel();
-        await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
-        continue;
-      }
       if (!response.ok || response.body === null) {
         const said = await response.text();
         if (isStoredFailure(response.status, said)) throw new TurnFailed(said);
+        if (isRefused(response) && wireIds.length === 0) {
+          await new Promise((resolve) => setTimeout(resolve, betweenTriesMs));
+          continue;
+        }
         throw new RuleBroken(`${response.status} for a request that was good before: ${said}`);
       }
       const served = (response.headers.get("x-millrace-turn") ?? "") as TurnId; // the gateway's own header

@@ -12,22 +12,23 @@ export interface Told {
 }
 
 /** Each asks one question, over one API. */
-export const fourApis: Readonly<Record<string, (target: GatewayProcess, text: string, key?: string) => Promise<Told>>> =
-  {
-    "Chat Completions": (target, text, key) =>
-      post(target, "/v1/chat/completions", { model, messages: [{ role: "user", content: text }] }, key),
-    Responses: (target, text, key) => post(target, "/v1/responses", { model, input: text }, key),
-    Messages: (target, text, key) =>
-      post(target, "/v1/messages", { model, max_tokens: 999, messages: [{ role: "user", content: text }] }, key),
-    "stream protocol": async (target, text, key = text) => {
-      const encryptionKey = Buffer.alloc(32, key).toString("base64url");
-      const names = { "x-idempotency-key": key.replaceAll(/\W+/g, "-"), "x-idempotent-encryption-key": encryptionKey };
-      const attach = rawClient(target).attach("sse", names);
-      attach.send(say.request(text, 0, { model })).endInput();
-      const error = await attach.ended;
-      return { error: error?.message ?? "", answer: attach.text };
-    },
-  };
+export const fourApis: Readonly<
+  Record<string, (target: GatewayProcess, text: string, key?: string, wanted?: string) => Promise<Told>>
+> = {
+  "Chat Completions": (target, text, key, wanted = model) =>
+    post(target, "/v1/chat/completions", { model: wanted, messages: [{ role: "user", content: text }] }, key),
+  Responses: (target, text, key, wanted = model) => post(target, "/v1/responses", { model: wanted, input: text }, key),
+  Messages: (target, text, key, wanted = model) =>
+    post(target, "/v1/messages", { model: wanted, max_tokens: 999, messages: [{ role: "user", content: text }] }, key),
+  "stream protocol": async (target, text, key = text, wanted = model) => {
+    const encryptionKey = Buffer.alloc(32, key).toString("base64url");
+    const names = { "x-idempotency-key": key.replaceAll(/\W+/g, "-"), "x-idempotent-encryption-key": encryptionKey };
+    const attach = rawClient(target).attach("sse", names);
+    attach.send(say.request(text, 0, { model: wanted })).endInput();
+    const error = await attach.ended;
+    return { error: error?.message ?? "", answer: attach.text };
+  },
+};
 
 async function post(target: GatewayProcess, path: string, body: object, key: string | undefined): Promise<Told> {
   const response = await fetch(target.url + path, {

@@ -37,6 +37,8 @@ export interface GatewayProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The command to run; the bundle of the sources by default. */
   readonly bin?: string;
+  /** A program that runs the command in its own place, with its arguments. */
+  readonly under?: readonly string[];
 }
 
 /** Starts `millrace serve` and waits until it listens. Rejects with what it wrote if it ends first. */
@@ -74,7 +76,8 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 /** Runs any command line of Millrace in a process of its own, in an environment without the developer's own settings. */
 export function spawnMillrace(args: readonly string[], options: Omit<GatewayProcessOptions, "args">) {
   const bin = options.bin ?? join(bundleFolder(), "bin.js");
-  return spawn(process.execPath, [bin, ...args], {
+  const [program = process.execPath, ...more] = [...(options.under ?? []), process.execPath];
+  return spawn(program, [...more, bin, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       PATH: process.env["PATH"] ?? "",

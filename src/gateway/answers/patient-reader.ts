@@ -19,6 +19,8 @@ export class PatientReader {
   readonly #events: AsyncGenerator<TurnEvent, void>;
   readonly #clock: Clock;
   readonly #handOver: (() => Promise<void>) | undefined;
+  readonly #signal: AbortSignal;
+  readonly #onAbort = () => void this.close(); // close never throws
   #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
 
   /**
@@ -34,7 +36,8 @@ export class PatientReader {
     this.#events = events;
     this.#clock = clock;
     this.#handOver = handOver;
-    signal.addEventListener("abort", () => void this.close(), { once: true }); // close never throws
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
   /** Waits up to `ms`; `Infinity` waits for good. Throws what reading the log throws. */
@@ -66,6 +69,7 @@ export class PatientReader {
   async delivered(): Promise<void> {
     await bestEffort(this.#pending ?? this.#events.next());
     this.#pending = undefined;
+    this.#letGo();
   }
 
   /** Says that the operating system has taken everything read so far. Call it after the terminal event. */
@@ -79,5 +83,11 @@ export class PatientReader {
   async close(): Promise<void> {
     if (this.#pending !== undefined) await bestEffort(this.#pending);
     await bestEffort(this.#events.return());
+    this.#letGo();
+  }
+
+  /** Node keeps a combined signal with a listener until one of its sources aborts, and the prompt and answer with it. */
+  #letGo(): void {
+    this.#signal.removeEventListener("abort", this.#onAbort);
   }
 }

@@ -1,0 +1,148 @@
+import { join } from "node:path";
+import type { Question } from "../crash/crash-client.ts";
+import { TurnFailed } from "../crash/crash-client.ts";
+import { Lives } from "../crash/lives.ts";
+import { Progress } from "../crash/progress.ts";
+import { type Footprint, footprintOf } from "./footprint.ts";
+import { soakClients } from "./soak-clients.ts";
+import { StandIn } from "./stand-in.ts";
+
+/** How long nothing may happen before the run is given up; ms. */
+const patienceMs = 120_000;
+/** Of each answer, at least. */
+const characters = 600;
+/** The shortest that a gateway takes. */
+const retention = "1m";
+
+export interface Outcome {
+  asked: number;
+  answered: number;
+  /** They ended as failed, and said why. */
+  readonly failed: string[];
+  readonly lost: string[];
+}
+
+/** What one window shows: the gateway's own footprint, and what is left at the IDE. */
+export type Window = Footprint & { readonly openConversations: number; readonly conversationMiB: number };
+
+/** One IDE and one gateway after another, under load. */
+export class Soak implements AsyncDisposable {
+  readonly standIn: StandIn;
+  readonly atOnce = 8;
+  readonly outcome: Outcome = { asked: 0, answered: 0, failed: [], lost: [] };
+  readonly #lives: Lives;
+  readonly #progress = new Progress(patienceMs);
+  readonly #memoryFile: string;
+  readonly #random: () => number;
+  #faults = 0;
+
+  private constructor(standIn: StandIn, folder: string, random: () => number) {
+    this.standIn = standIn;
+    this.#random = random;
+    this.#memoryFile = join(folder, "memory.json");
+    const preload = `--import ${join(import.meta.dirname, "tell-memory.ts")}`;
+    this.#lives = new Lives(
+      standIn.simulator.home,
+      ["--retention", retention, "--retention-cap", retention, "--grace", "10s"],
+      () => this.#progress.note("a gateway listens"),
+      { NODE_OPTIONS: preload, MILLRACE_TEST_MEMORY_FILE: this.#memoryFile, MILLRACE_IDLE_SECONDS: "3" },
+    );
+  }
+
+  static async open({ folder, random }: { readonly folder: string; readonly random: () => number }): Promise<Soak> {
+    const soak = new Soak(await StandIn.start(), folder, random);
+    await soak.#lives.start();
+    return soak;
+  }
+
+  get gatewayDeaths(): number {
+    return this.#lives.deaths;
+  }
+
+  /** So many turns while the gateway is killed so often. */
+  async restarts(turns: number, deaths: number): Promise<void> {
+    const every = Math.max(1, Math.floor(turns / (deaths + 1)));
+    await this.#run(turns, async (nth) => {
+      if (nth % every !== 0 || this.#lives.deaths === deaths) return;
+      await this.#lives.kill();
+      await this.#lives.start();
+    });
+  }
+
+  /** A gateway that has served nothing yet. */
+  async freshGateway(): Promise<void> {
+    await this.#lives.stop();
+    await this.#lives.start();
+  }
+
+  /** So many turns over one gateway; calls to the IDE fail, and it may die once. */
+  async load(turns: number, dies: boolean): Promise<void> {
+    const death = dies ? Math.floor(turns * (0.3 + this.#random() * 0.5)) : -1;
+    await this.#run(turns, async (nth) => {
+      if (nth % 10 === 5) await this.standIn.befall(this.#faults++);
+      if (nth === death) await this.standIn.crash();
+    });
+  }
+
+  /** What is held while no turn runs and nothing kept has to be kept any longer. */
+  async look(): Promise<Window> {
+    const { open, mib } = await this.standIn.conversations();
+    const gateway = await this.#lives.current();
+    const footprint = await footprintOf(gateway, this.#memoryFile, this.standIn.simulator.home);
+    return { ...footprint, openConversations: open, conversationMiB: mib };
+  }
+
+  /** The same after a time without a request. */
+  async calm(seconds: number): Promise<Window> {
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+    return this.look();
+  }
+
+  async #run(turns: number, beside: (nth: number) => Promise<void>): Promise<void> {
+    let left = turns;
+    let nth = 0;
+    const worker = async () => {
+      while (left > 0) {
+        left--;
+        const turn = this.#ask();
+        await beside(++nth);
+        await turn;
+      }
+    };
+    await Promise.all(Array.from({ length: this.atOnce }, worker));
+  }
+
+  async #ask(): Promise<void> {
+    const { outcome } = this;
+    const nth = outcome.asked++;
+    const client = soakClients[nth % soakClients.length];
+    if (client === undefined) return;
+    const name = `soak-${nth}-end`;
+    const question: Question = { name, answer: answerOf(name), model: "claude-sonnet-4.6", luck: [] };
+    const { plain = (text: string) => text } = client;
+    try {
+      const got = await client.ask(this.#lives, question, this.#progress);
+      this.#progress.note(`the answer of ${name}`);
+      if (plain(got.text) !== plain(question.answer)) throw new Error(`it got ${got.text.length} characters`);
+      if (new Set(got.wireIds).size !== got.wireIds.length) throw new Error("an event came twice");
+      if (got.broken.length > 0) throw new Error(got.broken.join("; "));
+      outcome.answered++;
+    } catch (error) {
+      const what = `${name} (${client.name}): ${error instanceof Error ? error.message : String(error)}`;
+      (error instanceof TurnFailed ? outcome.failed : outcome.lost).push(what);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#lives.stop();
+    await this.standIn[Symbol.asyncDispose]();
+    this.#progress[Symbol.dispose]();
+  }
+}
+
+/** An answer that no other turn has. */
+function answerOf(name: string): string {
+  let text = "";
+  for (let i = 0; text.length < characters; i++) text += `${name} says word ${i}; `;
+  return text.trim();
+}
