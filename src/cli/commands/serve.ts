@@ -11,8 +11,8 @@ import { connectionLimitsOf } from "../compose/connection-limits.ts";
 import { overridesOf } from "../compose/ide-options.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
 import { retentionOf } from "../compose/retention-options.ts";
-import { lookAtConfig } from "../config/look-at-config.ts";
 import { readConfig } from "../config/read-config.ts";
+import { openReload } from "../config/reload.ts";
 import { spellCount } from "../doctor/spell.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -168,14 +168,16 @@ export const serveCommand = defineCommand({
       if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
-    const config = readConfig(settings.configFile);
     const { host = "127.0.0.1", allowCleartext, socket } = options;
-    const where = { host, allowCleartext, socket, tls: tlsOf(options, context) };
+    const givenTls = tlsOf(options, context);
+    let tls = givenTls;
+    const where = { host, allowCleartext, socket, tls: givenTls && (() => (tls ?? givenTls)()) };
+    const log = openGatewayLog(io, settings, options);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
-      log: openGatewayLog(io, settings, options),
+      log,
     });
     const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
@@ -225,7 +227,16 @@ export const serveCommand = defineCommand({
       for (const line of await nextSteps(context)) out.line(line);
       out.line(howToStop(address.startedBy));
     }
-    io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
+    const reload = openReload({ command: serveCommand, argv, io, file: settings.configFile, options }, [
+      { of: ["logLevel"], apply: ({ logLevel }) => log.setLevel(logLevel as LogLevel | undefined) },
+      { of: ["maxTurns"], apply: ({ maxTurns }) => composed.limitTurns(maxTurns as number | undefined) },
+      {
+        of: ["tlsCert", "tlsKey"],
+        isLive: (now) => givenTls !== undefined && now["tlsCert"] !== undefined && now["tlsKey"] !== undefined,
+        apply: (now) => (tls = tlsOf(now as typeof options, context)),
+      },
+    ]);
+    io.onHangUp?.(() => void reload().then((lines) => lines.forEach((line) => out.note(line))));
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
     await composed.close(listening);

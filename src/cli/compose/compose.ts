@@ -42,6 +42,8 @@ export interface Composed {
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
+  /** From now on this many turns may run at the same time in one IDE; undefined for any number. */
+  limitTurns(most: number | undefined): void;
   /** Frees the port, ends or hands over what runs, tells who reads it, then frees everything. */
   close(listening?: Pick<Listening, "stopAccepting" | "close">): Promise<void>;
 }
@@ -74,6 +76,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const keys = composeKeys({ ...options, clock, events, history: usage.history, nameOf });
   const isPaused = () => readPause(options.pauseFile) !== undefined;
   const prompted = starting.backends(backends);
+  let { mostTurns } = options;
+  let limitChanged = () => {};
   const turns = composeTurns({
     ...options,
     clock,
@@ -85,7 +89,12 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     limitOf,
     contextTokens,
     admission: pausable(isPaused, keys.admission),
-    limits: { mostTurns: options.mostTurns, mostOf: (caller) => keys.keyOf(caller)?.maxTurns, isPaused },
+    limits: {
+      mostTurns: () => mostTurns,
+      mostOf: (caller) => keys.keyOf(caller)?.maxTurns,
+      isPaused,
+      onChanged: (listener) => (limitChanged = listener),
+    },
   });
   const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
 
@@ -104,6 +113,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     damage: opened.damage(),
     unreadableTurns: opened.unreadableTurns,
     degradedBy: opened.degradedBy(),
+    limitTurns(most) {
+      mostTurns = most;
+      limitChanged();
+    },
     async close(listening) {
       await listening?.stopAccepting();
       await metering.close();
