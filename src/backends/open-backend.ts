@@ -10,7 +10,7 @@ import {
   ownConversations,
   withModelIds,
 } from "./agent-backend.ts";
-import type { Agents, VendorAgent } from "./agents.ts";
+import type { Agents, PromptedIde, VendorAgent } from "./agents.ts";
 import type { Backend, Backends } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
 import { PollPacer } from "./cascade/poll-pacer.ts";
@@ -35,6 +35,8 @@ export interface BackendsOptions extends ServerSource {
   /** `auto` by default. */
   readonly mode?: BackendMode;
   /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
+  /** Throws where no prompt may go to this IDE; prompts may go to any without it. */
+  readonly checkConsent?: (ide: PromptedIde) => void;
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
 }
 
@@ -71,6 +73,11 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   };
   const retired = new Set<string>();
 
+  /** What the user named by hand needs no consent: naming it is one. */
+  function consent(ide: PromptedIde | undefined): void {
+    if (ide !== undefined) options.checkConsent?.(ide);
+  }
+
   async function server(signal: AbortSignal): Promise<Server> {
     const current = new CurrentServer(options, await options.find(signal));
     const capabilities = await current.twice((found) => found.capabilities(signal), signal);
@@ -99,6 +106,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       async instead(signal) {
         const agent = mode === "auto" ? await vendor(signal) : undefined;
         if (agent === undefined || isMillraceError(agent)) return undefined;
+        consent(agent.program);
         return withModelIds(ofVendor(agent), async (uid, waiting) => {
           const listed = await agent.agent.models(waiting);
           return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
@@ -116,8 +124,12 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       const named = agents?.configured(agentOfModel(modelUid) ?? "");
       if (named !== undefined) return ownConversations(configuredBackend(named), named.name);
       const { found, agent, choice } = await look(signal);
-      if (choice.kind === "acp" && !isMillraceError(agent)) return ofVendor(agent);
+      if (choice.kind === "acp" && !isMillraceError(agent)) {
+        consent(agent.program);
+        return ofVendor(agent);
+      }
       if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
+      consent(options.ideOf?.(found.current.server));
       return ofServer(found, choice.kind);
     },
     async holding({ backend, cascadeId }, signal) {

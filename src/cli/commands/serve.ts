@@ -14,6 +14,7 @@ import { retentionOf } from "../compose/retention-options.ts";
 import { readConfig } from "../config/read-config.ts";
 import { openReload } from "../config/reload.ts";
 import { spellCount } from "../doctor/spell.ts";
+import { askConsent } from "../gateway-process/ask-consent.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
@@ -110,6 +111,12 @@ export const gatewayOptions = {
   acpCommand: commandLine("start this program in place of the installed agent", "<command>", {
     env: "MILLRACE_ACP_COMMAND",
   }),
+  accept: flag(
+    "agree once, in place of `millrace accept`, that prompts go to the IDE and use the plan of its account",
+    {
+      env: "MILLRACE_ACCEPT",
+    },
+  ),
   logLevel: choice("write log lines of this level and above", logLevels, undefined, {
     env: "MILLRACE_LOG_LEVEL",
     defaultText: "warn; info on a terminal and in a file",
@@ -161,7 +168,10 @@ export const serveCommand = defineCommand({
   ],
   async run({ options, given, argv }, context) {
     const { io, out, settings, signal } = context;
-    if (options.background) return startInBackground(argv, context);
+    if (options.background) {
+      if (!options.json && !options.accept) await askConsent(options, context);
+      return startInBackground(argv, context);
+    }
     const running = await findGateway(settings, signal);
     const known = readGatewayFile(settings.gatewayFile);
     if (running !== undefined && options.port !== 0) {
@@ -237,6 +247,7 @@ export const serveCommand = defineCommand({
       },
     ]);
     io.onHangUp?.(() => void reload().then((lines) => lines.forEach((line) => out.note(line))));
+    if (!options.json && !options.accept) await askConsent(options, context);
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
     await composed.close(listening);
@@ -290,6 +301,7 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly pid?: number | undefined;
   readonly endpoint: string | undefined;
   readonly tokenFile: string | undefined;
+  readonly accept?: boolean | undefined;
   readonly logLevel: LogLevel | undefined;
 }
 
@@ -325,6 +337,7 @@ export async function openComposed(
     graceMs: options.grace,
     mostTurns: options.maxTurns,
     pauseFile: settings.pauseFile,
+    accept: options.accept ?? false,
     retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,

@@ -10,6 +10,7 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import type { Damage } from "../../log/sqlite/damage.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
+import { consentCheck } from "../gateway-process/consent.ts";
 import { ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
@@ -62,7 +63,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas, events });
-  const upstream = composeUpstream({ ...options, finder, owner, events });
+  const checkConsent = consentCheck({ folder, accept: options.accept, nowMs: () => clock.now() });
+  const upstream = composeUpstream({ ...options, finder, owner, events, checkConsent });
   const { agents, backends, journal, servers } = upstream;
   const limitOf: TurnParts["limitOf"] = async (model, signal) =>
     (await servers.find(signal)).messageLimit(model, signal);
