@@ -9,6 +9,8 @@ const causes: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
     "Millrace found no IDE and no agent program that it could ask. The gateway keeps running and looks again at the next request.",
   not_signed_in: "The IDE or its agent runs, but no account is signed in, or its key was refused.",
+  consent_needed:
+    "The first prompt to an IDE needs your consent, once, because it uses the plan of your account. No prompt was sent.",
   unauthenticated: "The request has no key, or another key than this gateway's. Or the IDE refused Millrace's token.",
   unknown_model: "The name of the model in the request fits no model of the account.",
   model_not_allowed: "The model exists, but the plan of the account does not include it.",

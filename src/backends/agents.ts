@@ -1,10 +1,21 @@
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { AcpAgent } from "./acp/process/agent.ts";
+
+/** The product that prompts go to, and whose plan they use. */
+export interface PromptedIde {
+  readonly variant: IdeVariant;
+  readonly product: string;
+  /** A stand-in of `millrace simulate`: it spends no plan. */
+  readonly standIn?: true;
+}
 
 /** The vendor's agent, and what a person calls it. */
 export interface VendorAgent {
   readonly agent: AcpAgent;
   /** "Devin Desktop 3.10 (formerly Windsurf)", "Devin CLI". */
   readonly product: string;
+  /** The program that discovery found; undefined for one that the user named. */
+  readonly program?: PromptedIde;
 }
 
 /** The agent programs that prompts can go to. Asking for one starts no process. */

@@ -1,5 +1,6 @@
 import { callFailure } from "../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../language-server/language-server.ts";
+import type { PromptedIde } from "./agents.ts";
 
 /** How a backend gets at the server of the IDE that runs now. */
 export interface ServerSource {
@@ -9,6 +10,8 @@ export interface ServerSource {
   forget(server: LanguageServer, error?: unknown): void;
   /** The version of the editor that a server belongs to (`3.10.48`); undefined where nothing says it. */
   buildOf?(server: LanguageServer): string | undefined;
+  /** The IDE that discovery found for a server; undefined for a server that the user named by its address. */
+  ideOf?(server: LanguageServer): PromptedIde | undefined;
 }
 
 /** The server that a turn talks to, which is another one after the IDE restarted it. */

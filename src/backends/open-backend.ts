@@ -10,7 +10,7 @@ import {
   ownConversations,
   withModelIds,
 } from "./agent-backend.ts";
-import type { Agents, VendorAgent } from "./agents.ts";
+import type { Agents, PromptedIde, VendorAgent } from "./agents.ts";
 import type { Backend, Backends } from "./backend.ts";
 import { cascadeBackend } from "./cascade/backend.ts";
 import { PollPacer } from "./cascade/poll-pacer.ts";
@@ -34,6 +34,8 @@ export interface BackendsOptions extends ServerSource {
   readonly agents?: Agents;
   /** `auto` by default. */
   readonly mode?: BackendMode;
+  /** Throws where no prompt may go to this IDE; prompts may go to any without it. */
+  readonly checkConsent?: (ide: PromptedIde) => void;
   /** What the agent calls a model of the language server's list; undefined where it has none of that name. */
   readonly agentIdOf?: (uid: ModelUid, listed: readonly AcpModel[]) => string | undefined;
   /** Whether only the vendor's agent offers a model, where the account's prompts go to the language server; none by default. */
@@ -85,6 +87,11 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   const retired = new Set<string>();
   const moved = new Set<string>();
 
+  /** What the user named by hand needs no consent: naming it is one. */
+  function consent(ide: PromptedIde | undefined): void {
+    if (ide !== undefined) options.checkConsent?.(ide);
+  }
+
   async function server(signal: AbortSignal): Promise<Server> {
     const current = new CurrentServer(options, await options.find(signal));
     const capabilities = await current.twice((found) => found.capabilities(signal), signal);
@@ -114,6 +121,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       async instead(signal) {
         const agent = mode === "auto" ? await vendor(signal) : undefined;
         if (agent === undefined || isMillraceError(agent)) return undefined;
+        consent(agent.program);
         return withModelIds(ofVendor(agent), async (uid, waiting) => {
           const listed = await agent.agent.models(waiting);
           return listed.some(({ id }) => id === uid) ? uid : (options.agentIdOf?.(uid, listed) ?? uid);
@@ -141,9 +149,13 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       if (named !== undefined) return ownConversations(configuredBackend(named), named.name);
       const { found, agent, choice } = await look(signal);
       if (!isMillraceError(agent)) {
-        if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) return ofVendor(agent);
+        if (choice.kind === "acp" || (await isOnlyAgents(modelUid, signal))) {
+          consent(agent.program);
+          return ofVendor(agent);
+        }
       }
       if (isMillraceError(found) || choice.kind === "acp") throw found; // the choice names what was found
+      consent(options.ideOf?.(found.current.server));
       return ofServer(found, choice.kind);
     },
     async holding({ backend, cascadeId }, signal) {

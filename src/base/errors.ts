@@ -2,6 +2,7 @@
 export type ErrorCode =
   | "ide_not_running"
   | "not_signed_in"
+  | "consent_needed"
   | "unauthenticated"
   | "unknown_model"
   | "model_not_allowed"
@@ -28,6 +29,8 @@ export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
     "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",
   not_signed_in: "Sign in inside the IDE, then try again.",
+  consent_needed:
+    "Run `millrace accept`, once. It says what prompts use. In a script, start the gateway with `--accept`.",
   unauthenticated: "Send the gateway's key as a bearer token. `millrace key --value` prints it.",
   unknown_model: "`millrace models` lists the models of this account.",
   model_not_allowed: "Pick a model that your plan includes; `millrace models` marks them.",

@@ -13,6 +13,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
   pause: async () => (await import("./commands/pause.ts")).pauseCommand,
   resume: async () => (await import("./commands/pause.ts")).resumeCommand,
+  accept: async () => (await import("./commands/accept.ts")).acceptCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,

@@ -55,6 +55,11 @@ export const outlines = {
     summary: "End the pause",
     group: "Serve",
   },
+  accept: {
+    name: "accept",
+    summary: "Agree, once, that prompts go to the IDE and use its plan",
+    group: "Set up",
+  },
   chat: {
     name: "chat",
     summary: "Ask a question, or hold a conversation",

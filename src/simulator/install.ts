@@ -14,6 +14,8 @@ interface Installation {
   readonly node: string;
   /** See `SimulatorConfig`. */
   readonly schemaSeed: number;
+  /** Whether its files hide that it is a stand-in. */
+  readonly unmarked?: boolean;
 }
 
 /**
@@ -37,7 +39,7 @@ export async function install(installation: Installation): Promise<void> {
       nameShort: profile.productFolder,
       applicationName: profile.devin?.command ?? profile.ideName,
       windsurfVersion: installation.ideVersion,
-      millraceStandIn: true,
+      ...(installation.unmarked !== true ? { millraceStandIn: true } : {}),
     }),
     ...(profile.family === "windsurf"
       ? [writeFile(join(layout.extension, "dist", "extension.js"), bundleOf(installation.schemaSeed))]

@@ -18,6 +18,8 @@ export const simulatorOptionsSchema = z.strictObject({
   home: z.string().min(1).optional(),
   platform: z.enum(["linux", "darwin", "win32"]).optional(),
   arch: z.enum(["x64", "arm64"]).optional(),
+  /** Nothing marks it as a stand-in, so that Millrace takes it for a real IDE. */
+  unmarked: z.boolean().default(false),
   /** Overrides the profile's build. */
   ideVersion: z.string().optional(),
   /** The account's key, in any known form; a random one when absent. */

@@ -14,6 +14,7 @@ interface ProcessFacts {
   readonly extensionServerToken: string;
   /** 16 hex digits that name the pipe between editor and server. */
   readonly pipeName: string;
+  readonly unmarked: boolean;
 }
 
 /**
@@ -89,7 +90,7 @@ function windsurfArguments(facts: ProcessFacts, pipe: string): string[] {
 export function processEnvironment(facts: ProcessFacts): Record<string, string> {
   return {
     HOME: facts.home,
-    MILLRACE_STAND_IN: "1",
+    ...(facts.unmarked ? {} : { MILLRACE_STAND_IN: "1" }),
     ...(facts.platform === "win32" ? { USERPROFILE: facts.home } : {}),
     CODEIUM_EDITOR_APP_ROOT: facts.layout.appRoot,
     ...(facts.profile.csrfIn === "environment" ? { WINDSURF_CSRF_TOKEN: facts.csrfToken } : {}),

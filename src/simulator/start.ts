@@ -50,7 +50,14 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const system = config.platform ?? systemOf(platform());
   const layout = layoutOf(profile, home, system, config.arch ?? archOf(arch()));
   if (runsEditor(profile)) {
-    await install({ profile, layout, ideVersion, node: process.execPath, schemaSeed: config.schemaSeed });
+    await install({
+      profile,
+      layout,
+      ideVersion,
+      node: process.execPath,
+      schemaSeed: config.schemaSeed,
+      unmarked: config.unmarked,
+    });
   }
   const extensionServer = await startExtensionServer();
   const editor = new Editor({ config, home, ownHome, profile, ideVersion, system, layout, extensionServer });
@@ -238,6 +245,7 @@ class Editor implements Simulator {
       extensionServerPort: extensionServer.port,
       extensionServerToken: this.#extensionServerToken,
       pipeName: randomBytes(8).toString("hex"),
+      unmarked: config.unmarked,
     };
     const server = await spawnServer({
       binary: layout.binary,

@@ -88,7 +88,7 @@ test("a gateway that stops answers a waiting client with a 503 that the SDK repe
   expect([error.headers.get("retry-after"), error.headers.get("x-should-retry")]).toEqual(["1", "true"]);
 });
 
-test.runIf(process.platform !== "win32")("SIGHUP looks at the configuration and breaks no stream", async () => {
+test.runIf(process.platform !== "win32")("SIGHUP reads the configuration again and breaks no stream", async () => {
   const home = temporaryHome();
   await simulator({ home, turn: { rate: 400, size: 900 } });
   const served = await gateway({ home });
@@ -100,6 +100,12 @@ test.runIf(process.platform !== "win32")("SIGHUP looks at the configuration and 
   });
   expect(text.trimEnd()).toMatch(/data: \[DONE\]$/);
   await expect.poll(() => served.log()).toContain('Did you mean "warm"?');
+  writeFileSync(join(home, ".millrace/config.toml"), '[serve]\nlog_level = "info"\nretention = "3h"\n');
+  process.kill(served.pid, "SIGHUP");
+  await expect.poll(() => served.log()).toContain("In effect now: log_level.");
+  expect(served.log()).toContain("Restart the gateway to change: retention.");
+  await fetch(`${served.url}/v1/models`, { headers: { authorization: `Bearer ${served.key}` } });
+  await expect.poll(() => served.log()).toContain('"path":"/v1/models"');
   expect((await fetch(`${served.url}/health`)).status).toBe(200);
 });
 

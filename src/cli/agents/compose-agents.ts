@@ -61,7 +61,7 @@ export function composeAgents(options: AgentsOptions): ComposedAgents {
     const program = vendorProgram(await finder.find(signal));
     const { variant, path, home, signedIn, product } = program;
     const key = JSON.stringify([variant, path, home, signedIn]);
-    return { agent: openedVendor(key, () => vendorSpec(program, parts)), product };
+    return { agent: openedVendor(key, () => vendorSpec(program, parts)), product, program };
   };
 
   return {

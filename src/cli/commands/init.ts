@@ -1,14 +1,17 @@
-import { createInterface } from "node:readline/promises";
+import type { PromptedIde } from "../../backends/agents.ts";
 import { isWithoutIde } from "../../base/errors.ts";
 import { installedClients } from "../clients/installed.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { overridesOf } from "../compose/ide-options.ts";
 import { dispatch } from "../dispatch.ts";
+import { unconsented } from "../gateway-process/ask-consent.ts";
 import { startInBackground } from "../gateway-process/background.ts";
+import { giveConsent } from "../gateway-process/consent.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { explainedBy, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { askYes, canAsk } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { chatCommand } from "./chat.ts";
 import { dashboardCommand } from "./dashboard.ts";
@@ -38,7 +41,7 @@ export const initCommand = defineCommand({
     ["millrace init --yes", "in a script"],
   ],
   async run({ options }, context) {
-    const { io, out, signal } = context;
+    const { io, out, settings, signal } = context;
     const finder = composeIdeFinder(io, overridesOf(io, options));
     const found = await finder.find(signal).finally(() => finder.close());
     let missing: string | undefined;
@@ -49,7 +52,7 @@ export const initCommand = defineCommand({
       missing = error.message;
     }
     out.line(`IDE       ${missing ?? spellChosenIde(found) ?? "found"}`);
-    const steps = await stepsOf(context, missing === undefined);
+    const steps = await stepsOf(context, missing === undefined, unconsented(found, settings.folder));
     out.line("Millrace will:");
     for (const [at, { plan }] of steps.entries()) out.line(`  ${at + 1}. ${plan}`);
     if (!options.yes && !(await agrees(context))) return exitCodes.ok;
@@ -63,7 +66,11 @@ export const initCommand = defineCommand({
   },
 });
 
-async function stepsOf(context: CommandContext, hasIde: boolean): Promise<readonly Step[]> {
+async function stepsOf(
+  context: CommandContext,
+  hasIde: boolean,
+  toAccept: readonly PromptedIde[],
+): Promise<readonly Step[]> {
   const { io, settings, signal } = context;
   const run = (command: Command, ...argv: readonly string[]) => dispatch([command.name, ...argv], io, [command]);
   const running = await findGateway(settings, signal);
@@ -76,6 +83,13 @@ async function stepsOf(context: CommandContext, hasIde: boolean): Promise<readon
   );
   const ask: Step = { plan: `Ask one question: "${question}"`, take: () => run(chatCommand, question) };
   return [
+    ...toAccept.map((each) => ({
+      plan: `Send prompts to ${each.product}. They use the plan of its account (\`millrace accept --undo\` takes it back)`,
+      take() {
+        giveConsent(settings.folder, each, io.clock.now());
+        return Promise.resolve(exitCodes.ok);
+      },
+    })),
     ...(running === undefined ? [start] : []),
     ...(hasIde ? open : []).map(({ client }) => ({
       plan: `Set up ${client.title} (\`millrace setup ${client.name} --undo\` takes it back)`,
@@ -88,14 +102,7 @@ async function stepsOf(context: CommandContext, hasIde: boolean): Promise<readon
 
 /** Asks on a terminal; elsewhere says how to go on. */
 async function agrees({ io, out }: CommandContext): Promise<boolean> {
-  if (io.stdin.isTTY !== true || !out.isTerminal) {
-    out.note("Nothing was done: this needs a terminal to ask on. `millrace init --yes` does it.");
-    return false;
-  }
-  const reader = createInterface({ input: io.stdin, output: io.stderr });
-  try {
-    return /^y(?:es)?$/i.test((await reader.question("Do this? [y/N] ", { signal: io.signal })).trim());
-  } finally {
-    reader.close();
-  }
+  if (canAsk({ io, out })) return askYes("Do this?", io);
+  out.note("Nothing was done: this needs a terminal to ask on. `millrace init --yes` does it.");
+  return false;
 }

@@ -11,9 +11,10 @@ import { connectionLimitsOf } from "../compose/connection-limits.ts";
 import { overridesOf } from "../compose/ide-options.ts";
 import type { RedisAddress } from "../compose/redis-address.ts";
 import { retentionOf } from "../compose/retention-options.ts";
-import { lookAtConfig } from "../config/look-at-config.ts";
 import { readConfig } from "../config/read-config.ts";
+import { openReload } from "../config/reload.ts";
 import { spellCount } from "../doctor/spell.ts";
+import { askConsent } from "../gateway-process/ask-consent.ts";
 import { howToStop, startedBy, startInBackground } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { keepGatewayFile, readGatewayFile } from "../gateway-process/gateway-file.ts";
@@ -110,6 +111,12 @@ export const gatewayOptions = {
   acpCommand: commandLine("start this program in place of the installed agent", "<command>", {
     env: "MILLRACE_ACP_COMMAND",
   }),
+  accept: flag(
+    "agree once, in place of `millrace accept`, that prompts go to the IDE and use the plan of its account",
+    {
+      env: "MILLRACE_ACCEPT",
+    },
+  ),
   logLevel: choice("write log lines of this level and above", logLevels, undefined, {
     env: "MILLRACE_LOG_LEVEL",
     defaultText: "warn; info on a terminal and in a file",
@@ -161,21 +168,26 @@ export const serveCommand = defineCommand({
   ],
   async run({ options, given, argv }, context) {
     const { io, out, settings, signal } = context;
-    if (options.background) return startInBackground(argv, context);
+    if (options.background) {
+      if (!options.json && !options.accept) await askConsent(options, context);
+      return startInBackground(argv, context);
+    }
     const running = await findGateway(settings, signal);
     const known = readGatewayFile(settings.gatewayFile);
     if (running !== undefined && options.port !== 0) {
       if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
-    const config = readConfig(settings.configFile);
     const { host = "127.0.0.1", allowCleartext, socket } = options;
-    const where = { host, allowCleartext, socket, tls: tlsOf(options, context) };
+    const givenTls = tlsOf(options, context);
+    let tls = givenTls;
+    const where = { host, allowCleartext, socket, tls: givenTls && (() => (tls ?? givenTls)()) };
+    const log = openGatewayLog(io, settings, options);
     const composed = await openComposed(options, context, {
       allowedHosts: options.allowHost,
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
-      log: openGatewayLog(io, settings, options),
+      log,
     });
     const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
@@ -225,7 +237,17 @@ export const serveCommand = defineCommand({
       for (const line of await nextSteps(context)) out.line(line);
       out.line(howToStop(address.startedBy));
     }
-    io.onHangUp?.(() => out.note(lookAtConfig(settings.configFile, config)));
+    const reload = openReload({ command: serveCommand, argv, io, file: settings.configFile, options }, [
+      { of: ["logLevel"], apply: ({ logLevel }) => log.setLevel(logLevel as LogLevel | undefined) },
+      { of: ["maxTurns"], apply: ({ maxTurns }) => composed.limitTurns(maxTurns as number | undefined) },
+      {
+        of: ["tlsCert", "tlsKey"],
+        isLive: (now) => givenTls !== undefined && now["tlsCert"] !== undefined && now["tlsKey"] !== undefined,
+        apply: (now) => (tls = tlsOf(now as typeof options, context)),
+      },
+    ]);
+    io.onHangUp?.(() => void reload().then((lines) => lines.forEach((line) => out.note(line))));
+    if (!options.json && !options.accept) await askConsent(options, context);
     await untilAborted(signal);
     await Promise.all([kept, keptKey]);
     await composed.close(listening);
@@ -280,6 +302,7 @@ export interface GatewayCommandOptions extends AskingOptions {
   readonly pid?: number | undefined;
   readonly endpoint: string | undefined;
   readonly tokenFile: string | undefined;
+  readonly accept?: boolean | undefined;
   readonly logLevel: LogLevel | undefined;
 }
 
@@ -315,6 +338,7 @@ export async function openComposed(
     graceMs: options.grace,
     mostTurns: options.maxTurns,
     pauseFile: settings.pauseFile,
+    accept: options.accept ?? false,
     retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,

@@ -37,7 +37,13 @@ export function promptServers(finder: IdeFinder): ServerSource {
       if (ide !== undefined) finder.invalidate(ide, upstreamReason(error) === "not_the_server" ? "stranger" : "failed");
     },
     buildOf: (server) => ideOf.get(server)?.build,
+    ideOf: (server) => foundByItself(ideOf.get(server)),
   };
+}
+
+/** The IDE, where the user did not name its address. */
+export function foundByItself(ide: Ide | undefined): Ide | undefined {
+  return ide?.pid === undefined ? undefined : ide;
 }
 
 /**
@@ -59,7 +65,7 @@ export function choosePrompted(result: DiscoveryResult): Ide {
   throw withoutServer(result);
 }
 
-function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Ide[] {
+export function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Ide[] {
   const candidates = ides.filter(({ variant }) => variant !== "antigravity");
   const real = candidates.filter(({ standIn }) => standIn !== true);
   return real.length > 0 ? real : candidates;

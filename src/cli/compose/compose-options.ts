@@ -32,6 +32,8 @@ export interface ComposeOptions extends AskingOptions {
   readonly mostTurns: number | undefined;
   /** The file that says, by being there, that no prompt may be sent. */
   readonly pauseFile: string;
+  /** Whether the user agreed beforehand that prompts go to the IDE. */
+  readonly accept: boolean;
   readonly retention: Retention;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { IdeTools } from "../../backends/cascade/settings.ts";
 import type { BackendMode } from "../../backends/choose-backend.ts";
 import type { ServerSource } from "../../backends/current-server.ts";
+import type { BackendsOptions } from "../../backends/open-backend.ts";
 import { type OpenBackends, openBackends } from "../../backends/open-backend.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { CascadeJournal } from "../../ide/cascades/cascade-journal.ts";
@@ -39,6 +40,8 @@ export interface UpstreamOptions extends AskingOptions {
   readonly folder?: string;
   /** Names this process in the journal of conversations. */
   readonly owner?: string;
+  /** Decides whether prompts may go to an IDE; they may go to any without it. */
+  readonly checkConsent?: BackendsOptions["checkConsent"];
   readonly events?: EventSink<ModelLifecycle>;
 }
 
@@ -53,7 +56,7 @@ export interface Upstream {
 
 /** Opens the backends. No agent is started before its first prompt; the caller closes `agents`. */
 export function composeUpstream(options: UpstreamOptions): Upstream {
-  const { io, finder, ideTools, backend: mode, acpCommand: command, events } = options;
+  const { io, finder, ideTools, backend: mode, acpCommand: command, checkConsent, events } = options;
   const settings = readSettings(io);
   const { config = readConfig(settings.configFile), folder = settings.folder } = options;
   const { owner = ownerName(randomUUID()) } = options;
@@ -68,6 +71,7 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
     mode,
     ...(ideTools === undefined ? {} : { ideTools }),
     isOnlyAgents: (uid, signal) => models.isOnlyAgents(uid, signal),
+    ...(checkConsent === undefined ? {} : { checkConsent }),
     agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
   });
   const models: OpenModels = openModels(

@@ -10,6 +10,7 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import type { Damage } from "../../log/sqlite/damage.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
+import { consentCheck } from "../gateway-process/consent.ts";
 import { ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
@@ -43,6 +44,8 @@ export interface Composed {
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
+  /** From now on this many turns may run at the same time in one IDE; undefined for any number. */
+  limitTurns(most: number | undefined): void;
   /** Frees the port, ends or hands over what runs, tells who reads it, then frees everything. */
   close(listening?: Pick<Listening, "stopAccepting" | "close">): Promise<void>;
 }
@@ -61,7 +64,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas, events });
-  const upstream = composeUpstream({ ...options, finder, owner, events });
+  const checkConsent = consentCheck({ folder, accept: options.accept, nowMs: () => clock.now() });
+  const upstream = composeUpstream({ ...options, finder, owner, events, checkConsent });
   const { agents, backends, journal, servers } = upstream;
   const limitOf: TurnParts["limitOf"] = async (model, signal) =>
     (await servers.find(signal)).messageLimit(model, signal);
@@ -75,6 +79,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const keys = composeKeys({ ...options, clock, events, history: usage.history, nameOf });
   const isPaused = () => readPause(options.pauseFile) !== undefined;
   const prompted = starting.backends(backends);
+  let { mostTurns } = options;
+  let limitChanged = () => {};
   const turns = composeTurns({
     ...options,
     clock,
@@ -86,7 +92,12 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     limitOf,
     contextTokens,
     admission: pausable(isPaused, keys.admission),
-    limits: { mostTurns: options.mostTurns, mostOf: (caller) => keys.keyOf(caller)?.maxTurns, isPaused },
+    limits: {
+      mostTurns: () => mostTurns,
+      mostOf: (caller) => keys.keyOf(caller)?.maxTurns,
+      isPaused,
+      onChanged: (listener) => (limitChanged = listener),
+    },
   });
   const metering = startMeter({ ...usage, clock, turns, events, nameOf, keyOf: (caller) => keys.nameOf(caller) });
 
@@ -106,6 +117,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     damage: opened.damage(),
     unreadableTurns: opened.unreadableTurns,
     degradedBy: opened.degradedBy(),
+    limitTurns(most) {
+      mostTurns = most;
+      limitChanged();
+    },
     async close(listening) {
       await listening?.stopAccepting();
       await metering.close();

@@ -1,17 +1,17 @@
 import { type IdeOverrides, parseOverrides } from "../../ide/discover/overrides.ts";
 import type { Io } from "../terminal/io.ts";
 
+/** Options that say which IDE to use. */
+export interface IdeOptions {
+  readonly ide: string | undefined;
+  readonly endpoint: string | undefined;
+  readonly tokenFile: string | undefined;
+  readonly home?: string | undefined;
+  readonly pid?: number | undefined;
+}
+
 /** What the options of a command and the environment say about which IDE to use; options win. Throws `invalid_request`. */
-export function overridesOf(
-  io: Pick<Io, "env">,
-  options: {
-    readonly ide: string | undefined;
-    readonly endpoint: string | undefined;
-    readonly tokenFile: string | undefined;
-    readonly home?: string | undefined;
-    readonly pid?: number | undefined;
-  },
-): IdeOverrides {
+export function overridesOf(io: Pick<Io, "env">, options: IdeOptions): IdeOverrides {
   return parseOverrides({
     ...io.env,
     MILLRACE_IDE_VARIANT: options.ide,

@@ -17,5 +17,6 @@ export const environmentOnly: readonly (readonly [name: string, initial: string,
   ["MILLRACE_USAGE_DAYS", "400", "days", "how long the usage history is kept"],
   ["MILLRACE_MODEL", "the account's default", "a model", "the model that chat and setup begin with"],
   ["MILLRACE_NO_RECORD", "off", "1, true, yes, on", "chat keeps no record of its question"],
+  ["MILLRACE_ACCEPT", "off", "true, false", "agree, once, that prompts go to the IDE: as `serve --accept`"],
   ["MILLRACE_SIMULATOR_MODEL_URL", "none", "a URL", "an OpenAI-compatible server behind the stand-in IDE"],
 ];

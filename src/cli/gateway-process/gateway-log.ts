@@ -3,7 +3,7 @@ import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Settings } from "../compose/settings.ts";
 import type { Io } from "../terminal/io.ts";
 import { startedBy } from "./background.ts";
-import { type LogLevel, openLogLines } from "./log-lines.ts";
+import { type LogLevel, logLevels, openLogLines } from "./log-lines.ts";
 import { openPeopleLines } from "./people-lines.ts";
 import { openRotatedFile } from "./rotated-file.ts";
 
@@ -20,6 +20,12 @@ export function defaultLogFile({ folder }: Pick<Settings, "folder">): string {
   return join(folder, "logs", "gateway.log");
 }
 
+/** A log whose level can change. */
+export interface LevelledLog extends GatewayLog {
+  /** Undefined for the level that the gateway has by itself. */
+  setLevel(level: LogLevel | undefined): void;
+}
+
 /**
  * The log of `serve`: lines for people on a terminal, JSON elsewhere; into a rotated file where it is named, and where the gateway runs in
  * the background or as a service. From `info` on, but `warn` for JSON on stderr. Throws what the file system throws.
@@ -28,13 +34,23 @@ export function openGatewayLog(
   io: Pick<Io, "stderr" | "env" | "clock">,
   settings: Pick<Settings, "folder">,
   { logLevel, logFormat, logFile }: LogWishes,
-): GatewayLog {
+): LevelledLog {
   const file = logFile ?? (startedBy(io.env) === "terminal" ? undefined : defaultLogFile(settings));
   const target = file === undefined ? io.stderr : openRotatedFile(file);
   const isForPeople = (logFormat ?? (file === undefined && io.stderr.isTTY === true ? "people" : "json")) === "people";
-  const level = logLevel ?? (isForPeople || file !== undefined ? "info" : "warn");
-  const log = isForPeople ? openPeopleLines(target, io.clock, level) : openLogLines({ stderr: target }, level);
-  return withRequestIds(log);
+  const usual = isForPeople || file !== undefined ? "info" : "warn";
+  const lines = isForPeople ? openPeopleLines(target, io.clock, "debug") : openLogLines({ stderr: target }, "debug");
+  const rankOf = (level: LogLevel) => logLevels.indexOf(level);
+  let least = rankOf(logLevel ?? usual);
+  const log = withRequestIds({
+    write(level, event, fields) {
+      if (rankOf(level) >= least) lines.write(level, event, fields);
+    },
+  });
+  return {
+    ...log,
+    setLevel: (level) => void (least = rankOf(level ?? usual)),
+  };
 }
 
 const mostTurns = 10_000;

@@ -1,5 +1,6 @@
 import type { CommandContext } from "../command.ts";
 import { type GatewayCommandOptions, listenSomewhere, openComposed } from "../commands/serve.ts";
+import { askConsent } from "./ask-consent.ts";
 import { findGateway, type GatewayClient } from "./gateway-client.ts";
 import { readOrMakeKey } from "./key-file.ts";
 
@@ -10,6 +11,7 @@ export async function withGateway<T>(
   use: (gateway: GatewayClient) => Promise<T>,
 ): Promise<T> {
   const running = await findGateway(context.settings, context.signal);
+  if (running !== undefined || options.accept !== true) await askConsent(options, context);
   if (running !== undefined) return use(running);
   const composed = await openComposed(options, context);
   try {

@@ -20,6 +20,8 @@ export interface StartGatewayOptions {
   readonly graceMs?: number;
   /** How long an answer can be read again after its end, ms; two hours by default. */
   readonly retentionMs?: number;
+  /** Whether the user agreed that prompts go to the IDE; `millrace accept` asks for it otherwise. */
+  readonly accept?: boolean;
   /** Variables and home folder as the command line sees them; those of this process by default. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly homeFolder?: string;
@@ -49,7 +51,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     signal: new AbortController().signal,
   };
   const { folder, configFile, keyFile, keysFile, logKeyFile, pauseFile } = readSettings(io);
-  const { backend, acpCommand, maxTurns } = gatewayOptions;
+  const { accept, backend, acpCommand, maxTurns } = gatewayOptions;
   const key = readOrMakeKey(keyFile);
   const composed = await compose({
     io,
@@ -61,6 +63,7 @@ export async function startGateway(options: StartGatewayOptions = {}): Promise<R
     key,
     keysFile,
     pauseFile,
+    accept: options.accept ?? accept.parse(env["MILLRACE_ACCEPT"] ?? ""),
     mostTurns: env["MILLRACE_MAX_TURNS"] ? maxTurns.parse(env["MILLRACE_MAX_TURNS"]) : undefined,
     folder,
     logKeyFile,

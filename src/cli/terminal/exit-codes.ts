@@ -22,7 +22,7 @@ export const exitCodeMeanings: readonly (readonly [number, string])[] = [
   [exitCodes.internal, "a bug in Millrace"],
   [exitCodes.cannotCreate, "a file or port cannot be used"],
   [exitCodes.tryAgain, "a limit was reached; try again later"],
-  [exitCodes.notAllowed, "no account is signed in, or the key, plan or account does not allow it"],
+  [exitCodes.notAllowed, "no account is signed in, or the user, key, plan or account does not allow it"],
   [exitCodes.interrupted, "interrupted"],
 ];
 
@@ -34,6 +34,7 @@ export function exitCodeFor({ code, param }: Pick<MillraceError, "code" | "param
 const exitCodeOf: Readonly<Record<ErrorCode, number>> = {
   ide_not_running: exitCodes.unavailable,
   not_signed_in: exitCodes.notAllowed,
+  consent_needed: exitCodes.notAllowed,
   unauthenticated: exitCodes.notAllowed,
   unknown_model: exitCodes.usage,
   model_not_allowed: exitCodes.notAllowed,

@@ -12,6 +12,7 @@ interface OpenAiError {
 export const openAiErrors: Readonly<Record<ErrorCode, OpenAiError>> = {
   ide_not_running: { status: noIdeStatus, type: "invalid_request_error", code: "ide_not_running" },
   not_signed_in: { status: 403, type: "permission_error", code: "not_signed_in" },
+  consent_needed: { status: 403, type: "permission_error", code: "consent_needed" },
   unauthenticated: { status: 401, type: "authentication_error", code: "invalid_api_key" },
   unknown_model: { status: 404, type: "invalid_request_error", code: "model_not_found" },
   model_not_allowed: { status: 403, type: "permission_error", code: "model_not_allowed" },

@@ -10,6 +10,7 @@ const patientSeconds = 10;
 const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
   ide_not_running: true,
   not_signed_in: true,
+  consent_needed: true,
   unauthenticated: true,
   unknown_model: true,
   model_not_allowed: true,

@@ -81,6 +81,8 @@ export async function findAgents(
   return { apps, stateFileOf, agents: agents.toSorted((a, b) => rank(a, wanted) - rank(b, wanted)) };
 }
 
+const standInFile = "millrace-stand-in";
+
 const signInWords: Readonly<Record<AgentProgram["signedIn"], string>> = {
   own: "signed in by its own credentials",
   editor: "has no credentials of its own; the app's database holds a key",
@@ -170,15 +172,21 @@ async function describeAgent(
   const variant = app?.variant ?? "windsurf";
   const account = await accounts.of(variant, signal);
   const version = app === undefined ? await cliVersion(options, realPath, signal) : app.version || undefined;
+  const isStandIn = app === undefined ? await isMarked(options, path, signal) : app.standIn === true;
   return {
     variant,
     product: app?.product ?? (version === undefined ? "Devin CLI" : `Devin CLI ${version}`),
     path,
     from: app === undefined ? "cli" : "app",
     version,
-    ...(app?.standIn === true ? { standIn: true } : {}),
+    ...(isStandIn ? { standIn: true } : {}),
     ...account,
   };
+}
+
+/** Whether a stand-in's file lies beside a CLI; see docs/simulator.md. */
+async function isMarked({ host }: DiscoverOptions, path: string, signal: AbortSignal): Promise<boolean> {
+  return (await host.fileFacts(path.replace(/[^\\/]+$/, standInFile), signal)) !== undefined;
 }
 
 /** The version in the path that an installer's link leads to, else that of the package around the program. */

@@ -81,6 +81,7 @@ export class Agents {
       layout,
       node: process.execPath,
       cli,
+      marked: !config.unmarked,
       credentials: config.agent.credentials ?? (cli && !config.signedOut),
       settings: {
         port: this.#port,

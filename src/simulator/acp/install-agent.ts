@@ -12,6 +12,9 @@ const ownEntry = import.meta.url.endsWith(".ts") ? "./main.ts" : "./simulated-ag
 const entry = process.env["MILLRACE_SIMULATED_AGENT"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
 
 /** Which `devin` programs to install, and what they run with. */
+/** Says that the CLI beside it is a stand-in. */
+const cliStandInFile = "millrace-stand-in";
+
 interface AgentInstallation {
   readonly home: string;
   readonly layout: Layout;
@@ -19,6 +22,8 @@ interface AgentInstallation {
   readonly node: string;
   readonly settings: AgentSettings;
   readonly cli: boolean;
+  /** Whether a file beside the CLI says that it is a stand-in. */
+  readonly marked: boolean;
   /** Store the account's key as `devin auth login` does. */
   readonly credentials: boolean;
 }
@@ -33,12 +38,13 @@ export interface InstalledAgents {
 
 /** Writes launchers, settings and credentials. Idempotent. */
 export async function installAgents(installation: AgentInstallation): Promise<InstalledAgents> {
-  const { home, layout, node, settings, cli, credentials } = installation;
+  const { home, layout, node, settings, cli, credentials, marked } = installation;
   const settingsFile = join(home, ".millrace-simulator", "agent.json");
   await writePrivate(settingsFile, JSON.stringify(settings));
   const paths = [layout.agent, cli ? layout.cli : undefined].filter((path) => path !== undefined);
   const command = [node, "--no-warnings", entry, settingsFile];
   await Promise.all(paths.map((path) => writeLauncher(path, command)));
+  if (cli && marked) await writePrivate(join(dirname(layout.cli), cliStandInFile), "");
   if (credentials) {
     await writePrivate(
       join(layout.cliData, "credentials.toml"),

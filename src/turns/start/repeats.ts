@@ -36,6 +36,7 @@ type Rules = Readonly<Record<Reached, RepeatRule>>;
 export const repeatRules: Readonly<Record<ErrorCode, Rules>> = {
   ide_not_running: oneMore,
   not_signed_in: oneMore,
+  consent_needed: oneMore,
   unauthenticated: oneMore,
   unknown_model: oneMore,
   model_not_allowed: oneMore,

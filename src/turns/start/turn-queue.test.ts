@@ -50,7 +50,7 @@ const prompts = ({ backend }: Pick<FakeTurns, "backend">) => backend.answers.len
 
 describe("with at most so many turns at once", () => {
   test("the others wait, know their place, and their prompt is sent when it is their turn", async () => {
-    const fake = limited({ mostTurns: 2 });
+    const fake = limited({ mostTurns: () => 2 });
     const [, , third, fourth] = [await fake.come(), await fake.come(), await fake.come(), await fake.come()];
     expect(prompts(fake)).toBe(2);
     expect(fake.turns.placeInQueue(third.turnId)).toEqual({ position: 1, of: 2 });
@@ -68,7 +68,7 @@ describe("with at most so many turns at once", () => {
   });
 
   test("a caller with many turns holds nobody up", async () => {
-    const fake = limited({ mostTurns: 1 });
+    const fake = limited({ mostTurns: () => 1 });
     await fake.come({ caller: "busy" });
     const busy = [await fake.come({ caller: "busy" }), await fake.come({ caller: "busy" })];
     const other = await fake.come({ caller: "other" });
@@ -90,14 +90,14 @@ describe("with at most so many turns at once", () => {
   });
 
   test("an agent of its own does not wait for the IDE", async () => {
-    const fake = limited({ mostTurns: 1 });
+    const fake = limited({ mostTurns: () => 1 });
     await fake.come();
     await fake.come({ modelUid: "opencode/big" as ModelUid });
     expect(prompts(fake)).toBe(2);
   });
 
   test("a client that leaves while it waits costs no prompt, lets others pass, and finds its place when it comes back", async () => {
-    const fake = limited({ mostTurns: 1 });
+    const fake = limited({ mostTurns: () => 1 });
     await fake.come();
     const gone = await fake.come({ idempotencyKey: "k", fingerprint: "gone" });
     const third = await fake.come();
@@ -113,7 +113,7 @@ describe("with at most so many turns at once", () => {
   });
 
   test("a turn that waits ends with its grace time, or when it is cancelled, and no prompt is sent for it", async () => {
-    const fake = limited({ mostTurns: 1 });
+    const fake = limited({ mostTurns: () => 1 });
     await fake.come();
     const gone = await fake.come({ graceMs: 5_000 });
     const cancelled = await fake.come();
@@ -131,7 +131,7 @@ describe("with at most so many turns at once", () => {
   });
 
   test("a turn that goes on without its client runs although nobody reads it", async () => {
-    const fake = limited({ mostTurns: 1 });
+    const fake = limited({ mostTurns: () => 1 });
     await fake.come();
     const detached = await fake.come({ graceMs: Infinity });
     await detached.leave();
@@ -143,13 +143,13 @@ describe("with at most so many turns at once", () => {
     const clock = new FakeClock();
     const store = openMemoryLog({ clock });
     const survives = { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: false } };
-    const before = limited({ mostTurns: 1 }, { store: survives, clock });
+    const before = limited({ mostTurns: () => 1 }, { store: survives, clock });
     const running = await before.come();
     const waiting = await before.come();
     const stopping = before.turns.stop();
     await clock.advance(10_000);
     await stopping;
-    const after = limited({ mostTurns: 1 }, { store: survives, clock, owner: "owner-2" });
+    const after = limited({ mostTurns: () => 1 }, { store: survives, clock, owner: "owner-2" });
     await clock.advance(3_000);
     await settle();
     expect(after.backend.answers.map(({ resumedFrom }) => resumedFrom !== undefined)).toEqual([true]);
@@ -163,10 +163,28 @@ describe("with at most so many turns at once", () => {
   });
 });
 
+test("a limit that is raised lets in at once those that wait, and one that is lowered stops nothing that runs", async () => {
+  let [most, changed] = [1, () => {}];
+  const fake = limited({ mostTurns: () => most, onChanged: (listener) => (changed = listener) });
+  for (let turn = 0; turn < 4; turn++) await fake.come();
+  expect(prompts(fake)).toBe(1);
+  most = 3;
+  changed();
+  await settle();
+  expect(prompts(fake)).toBe(3);
+  most = 1;
+  changed();
+  await finish(fake, 0);
+  await finish(fake, 1);
+  expect(prompts(fake)).toBe(3);
+  await finish(fake, 2);
+  expect(prompts(fake)).toBe(4);
+});
+
 describe("while it is paused", () => {
   test("what waits goes on waiting, what runs goes on, and both end well after it", async () => {
     let isPaused = false;
-    const fake = limited({ mostTurns: 1, isPaused: () => isPaused });
+    const fake = limited({ mostTurns: () => 1, isPaused: () => isPaused });
     const running = await fake.come();
     const waiting = await fake.come();
     isPaused = true;
@@ -185,7 +203,7 @@ describe("while it is paused", () => {
 });
 
 test("who comes at the same moment does not share a place", async () => {
-  const fake = limited({ mostTurns: 1 });
+  const fake = limited({ mostTurns: () => 1 });
   const asked = [1, 2, 3].map((n) => fake.turns.start(asking({ fingerprint: `b-${n}` }), never));
   await settle();
   await fake.clock.advance(250);

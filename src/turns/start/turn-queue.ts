@@ -14,12 +14,14 @@ export interface Place {
 }
 
 export interface TurnLimits {
-  /** How many turns may run at the same time in one IDE or agent; any number without it. */
-  readonly mostTurns?: number | undefined;
+  /** How many turns may run at the same time in one IDE or agent; any number without it. May change. */
+  readonly mostTurns?: (() => number | undefined) | undefined;
   /** How many of one caller may. */
   readonly mostOf?: ((caller: string) => number | undefined) | undefined;
   /** Whether no prompt may be sent now. */
   readonly isPaused?: (() => boolean) | undefined;
+  /** Calls the listener when `mostTurns` has changed. */
+  readonly onChanged?: ((listener: () => void) => void) | undefined;
 }
 
 export interface TurnQueueOptions extends TurnLimits {
@@ -61,6 +63,7 @@ export class TurnQueue {
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
+    options.onChanged?.(() => this.pump());
   }
 
   /** The exchange, once it is its turn. One that is stopped before that sends nothing. */
@@ -124,18 +127,18 @@ export class TurnQueue {
     const { mostTurns, mostOf, isPaused } = this.#options;
     if (isPaused?.() === true) return false;
     if (stage === "asked") return true; // it runs upstream already
+    const most = mostTurns?.();
     const mostOfCaller = mostOf?.(caller);
     const inLane = () => [...this.#running].filter((other) => other.lane === lane).length;
     return (
-      (mostTurns === undefined || inLane() < mostTurns) &&
-      (mostOfCaller === undefined || this.#runningOf(caller) < mostOfCaller)
+      (most === undefined || inLane() < most) && (mostOfCaller === undefined || this.#runningOf(caller) < mostOfCaller)
     );
   }
 
   /** Who asks for a new turn is here, although its reading begins later. Turns that were left wait for those that run upstream. */
   #isExpected(waiter: Waiter): boolean {
     const { mostTurns, mostOf } = this.#options;
-    const isLimited = mostTurns !== undefined || mostOf?.(waiter.turn.caller) !== undefined;
+    const isLimited = mostTurns?.() !== undefined || mostOf?.(waiter.turn.caller) !== undefined;
     return waiter.stage !== "left" || !isLimited || this.#isWanted(waiter);
   }
 

@@ -11,6 +11,7 @@ interface AnthropicError {
 const anthropicErrors: Readonly<Record<ErrorCode, AnthropicError>> = {
   ide_not_running: { status: noIdeStatus, type: "invalid_request_error" },
   not_signed_in: { status: 403, type: "permission_error" },
+  consent_needed: { status: 403, type: "permission_error" },
   unauthenticated: { status: 401, type: "authentication_error" },
   unknown_model: { status: 404, type: "not_found_error" },
   model_not_allowed: { status: 403, type: "permission_error" },

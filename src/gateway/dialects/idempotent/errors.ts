@@ -37,6 +37,7 @@ interface Meaning {
 const meanings = {
   ide_not_running: { connect: Code.Unavailable, error: E.CUSTOM_MESSAGE, passes: "begun" },
   not_signed_in: { connect: Code.FailedPrecondition, error: E.NOT_LOGGED_IN, passes: "never" },
+  consent_needed: { connect: Code.FailedPrecondition, error: E.CUSTOM_MESSAGE, passes: "never" },
   unauthenticated: { connect: Code.Unauthenticated, error: E.UNAUTHORIZED, passes: "never" },
   unknown_model: { connect: Code.NotFound, error: E.BAD_MODEL_NAME, passes: "never" },
   model_not_allowed: { connect: Code.PermissionDenied, error: E.BAD_MODEL_NAME, passes: "never" },

@@ -1,0 +1,54 @@
+import { MillraceError } from "../../base/errors.ts";
+import { defineCommand } from "../command.ts";
+import { discover, promptedHere } from "../gateway-process/ask-consent.ts";
+import { giveConsent, readConsent, spellConsent, withdrawConsent } from "../gateway-process/consent.ts";
+import { explainedBy, flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { gatewayOptions } from "./serve.ts";
+import { choosePrompted } from "./servers.ts";
+
+const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
+
+/** `millrace accept`: without it, no prompt goes to an IDE that the user did not name himself. */
+export const acceptCommand = defineCommand({
+  ...outlines.accept,
+  description:
+    "Before the first prompt, Millrace needs your consent, once for each IDE: prompts use the plan of the account that is signed in there. This command gives it for the IDE that runs or is installed here. A gateway that runs sees it at the next request.",
+  options: {
+    undo: flag("take it back: the next prompt is refused"),
+    json: flag("print JSON"),
+    ...explainedBy("serve", { ide, home, pid, endpoint, tokenFile }),
+  },
+  examples: [
+    ["millrace accept", "once, before the first prompt"],
+    ["millrace serve --accept", "the same, in a script"],
+    ["millrace accept --undo", "take it back"],
+  ],
+  async run({ options: { undo, json, ...options } }, context) {
+    const { io, out, settings } = context;
+    if (undo) {
+      withdrawConsent(settings.folder);
+      if (json) out.json({ object: "list", data: [] });
+      else out.line("From now on no prompt is sent to an IDE, until `millrace accept`.");
+      return;
+    }
+    const result = await discover(options, context);
+    const found = promptedHere(result);
+    if (found.length === 0) needsNone(choosePrompted(result).product);
+    const data = found.map(({ variant, product }) => {
+      if (readConsent(settings.folder, { variant }) === undefined)
+        giveConsent(settings.folder, { variant }, io.clock.now());
+      return { ide: variant, product, accepted_at: readConsent(settings.folder, { variant }) };
+    });
+    if (json) return out.json({ object: "list", data });
+    for (const { product } of data) out.line(`You agree: ${spellConsent(product)}`);
+    out.line("`millrace accept --undo` takes it back.");
+  },
+});
+
+/** Throws for what is here and needs no consent. */
+function needsNone(product: string): never {
+  throw new MillraceError("invalid_request", `${product} needs no consent.`, {
+    hint: "Only an IDE with an account's plan needs it. A stand-in, and a server that you named by its address, do not.",
+  });
+}
