@@ -33,7 +33,7 @@ export const pluginJourneys: readonly Journey[] = [
     client,
     packageName,
     sentence:
-      'with nothing but `"plugin": ["millrace"]`, from the packed tarball, it lists the models and answers through the running gateway',
+      'with nothing but the package under `"plugin"`, from the packed tarball, it lists the models and answers through the running gateway',
     async run(bench) {
       prepareOpenCode(bench, bench.home, onlyPlugin);
       const { stdout, stderr } = await run(bench, ["models", "millrace"]);
