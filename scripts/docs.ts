@@ -1,7 +1,27 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { cliPage } from "./docs/cli-page.ts";
+import { guidePages } from "./docs/guide-pages.ts";
+import { manPage } from "./docs/man-page.ts";
 import { troubleshootingPage } from "./docs/troubleshooting.ts";
 
-/** `npm run docs`: writes the pages that are made from the sources. `scripts/docs/troubleshooting.test.ts` checks that they are current. */
 const root = join(import.meta.dirname, "..");
-writeFileSync(join(root, "docs/troubleshooting.md"), troubleshootingPage(root));
+
+/** The pages that are made from the sources, by their place in the repository. */
+export async function generatedPages(): Promise<Readonly<Record<string, string>>> {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string };
+  return {
+    "docs/troubleshooting.md": troubleshootingPage(root),
+    "docs/cli.md": await cliPage(),
+    ...guidePages(root),
+    "man/millrace.1": await manPage(version),
+  };
+}
+
+/** `npm run docs` writes them; `scripts/docs.test.ts` checks that they are current. */
+if (import.meta.main) {
+  for (const [file, text] of Object.entries(await generatedPages())) {
+    mkdirSync(dirname(join(root, file)), { recursive: true });
+    writeFileSync(join(root, file), text);
+  }
+}

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { brokenInPackage } from "./docs/packaged-links.ts";
 
 /**
  * What users get is the tarball, not the tree: packs it, holds its types and exports against publint and attw, installs
@@ -58,6 +59,11 @@ try {
   const tarball = join(temporary, filename);
   const stray = files.filter(({ path }) => /\.(test|conformance|fake)\.|fixtures|corpus/.test(path));
   if (stray.length > 0) throw new Error(`test files are in the package: ${stray.map(({ path }) => path).join(", ")}`);
+  const broken = brokenInPackage(
+    root,
+    files.map(({ path }) => path),
+  );
+  if (broken.length > 0) throw new Error(broken.join("\n"));
   if (!files.some(({ path }) => path === "dist/THIRD-PARTY-NOTICES"))
     throw new Error("the notices of the bundled libraries are not in the package");
   run(process.execPath, ["scripts/run.mjs", "publint", "--strict", tarball]);

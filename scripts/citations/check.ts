@@ -1,12 +1,13 @@
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, extname, join, normalize } from "node:path";
+import { anchorOf } from "../docs/anchor.ts";
 
 /** Files whose citations are checked: everything that people read, but for generated code and what npm installs. */
 const read = [
   "*.{md,ts,cjs,mjs,json}",
-  "{src,test,scripts,bench,web,proto,docs,.ci,.github}/**/*.{md,ts,tsx,mjs,cjs,css,html,proto,yml,yaml,sh,py}",
+  "{src,test,scripts,bench,web,site,proto,docs,.ci,.github}/**/*.{md,ts,tsx,mjs,cjs,css,html,proto,yml,yaml,sh,py}",
 ];
-const skipped = /(^|\/)node_modules\/|^src\/proto\/|^web\/dist\/|^package-lock\.json$|^scripts\/citations\//;
+const skipped = /(^|\/)node_modules\/|^src\/proto\/|^(?:web|site)\/dist\/|^package-lock\.json$|^scripts\/citations\//;
 
 /** Documents that only their authors can open. */
 const outside = /\bfacts\/\w|\b(?:design|style)\.md\b|client-contract\b|\bSource: (?:facts|design|style)\b/;
@@ -71,15 +72,6 @@ function expand(cell: string): readonly string[] {
     const [from, to] = [Number(first.slice(1)), Number(last.slice(1))];
     return Array.from({ length: to - from + 1 }, (_, i) => `${first.slice(0, 1)}${from + i}`);
   });
-}
-
-/** The anchor that GitHub gives a heading. */
-function anchorOf(heading: string): string {
-  return heading
-    .replaceAll(/[`*]|\[([^\]]*)\]\([^)]*\)/g, "$1")
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
-    .replaceAll(" ", "-");
 }
 
 /** Comments as one line each, so that a citation may be wrapped. */

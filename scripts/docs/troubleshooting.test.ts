@@ -1,14 +1,5 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { expect, it, test } from "vitest";
+import { expect, it } from "vitest";
 import { messagesIn } from "./error-messages.ts";
-import { troubleshootingPage } from "./troubleshooting.ts";
-
-const root = join(import.meta.dirname, "../..");
-
-test("docs/troubleshooting.md says what the sources say (`npm run docs` writes it anew)", () => {
-  expect(readFileSync(join(root, "docs/troubleshooting.md"), "utf8")).toBe(troubleshootingPage(root));
-});
 
 it.each([
   ["a plain error", 'new MillraceError("expired", "It is gone.")', ["It is gone.", undefined]],

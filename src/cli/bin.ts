@@ -4,7 +4,7 @@
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
   process.stderr.write(
-    `Millrace needs Node 22.13 or newer; this is ${process.version}. Try: npx -y -p node@24 -p millrace millrace ${process.argv.slice(2).join(" ")}\n`,
+    `Millrace needs Node 22.13 or newer; this is ${process.version}. Install a newer Node, or type: npx -y node@24 "${process.argv[1]}" ${process.argv.slice(2).join(" ")}\n`,
   );
   process.exit(69);
 }

@@ -52,8 +52,8 @@ export async function commandsFor(argv: readonly string[]): Promise<readonly Com
   return listed;
 }
 
-/** Every command, whole. */
-function loadAll(): Promise<readonly Command[]> {
+/** Every command with its options and examples: completion and the reference pages read them. */
+export function loadAll(): Promise<readonly Command[]> {
   return Promise.all(Object.values(loaders).map((load) => load()));
 }
 

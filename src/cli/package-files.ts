@@ -9,5 +9,11 @@ export function version(): string {
   return manifest.version;
 }
 
+/** The OpenCode plugin of this very Millrace, as a `file:` address: installed, or in a clone. */
+export const openCodePlugin = new URL(
+  import.meta.url.endsWith(".ts") ? "../opencode/plugin.ts" : "./opencode.js", // the bundle is one folder
+  import.meta.url,
+).href;
+
 /** The folder of the built dashboard. Built and unbuilt code both stand two folders below the package's root. */
 export const dashboardFolder = fileURLToPath(new URL("../../dist/dashboard", import.meta.url));

@@ -79,13 +79,17 @@ export async function attachOrStart(home: GatewayHome): Promise<RunningGateway> 
 /** Starts `millrace serve` under Node: OpenCode's own runtime has no SQLite of Node's. */
 function startProcess({ env }: GatewayHome): { why: string | undefined } {
   const ended: { why: string | undefined } = { why: undefined };
-  const own = fileURLToPath(import.meta.url);
-  const bin = join(own, own.endsWith(".ts") ? "../../cli/bin.ts" : "../bin.js"); // the bundle is one folder
-  const child = spawn("node", [bin, "serve"], { detached: true, stdio: "ignore", env: { ...env } });
+  const child = spawn("node", [...millrace(), "serve"], { detached: true, stdio: "ignore", env: { ...env } });
   child.once("error", (error) => (ended.why = error.message));
   child.once("exit", (code) => (ended.why = `it ended with code ${code}`));
   child.unref();
   return ended;
+}
+
+/** The script that starts Millrace, and its arguments. The bundle is one folder; a clone picks the Node that it needs. */
+function millrace(): readonly string[] {
+  const own = fileURLToPath(import.meta.url);
+  return own.endsWith(".ts") ? [join(own, "../../../scripts/run.mjs"), "src/cli/bin.ts"] : [join(own, "../bin.js")];
 }
 
 /** Asks the gateway for JSON. Throws `MillraceError` with the gateway's own words when it refuses. */

@@ -5,7 +5,7 @@ import type { Hooks, PluginInput } from "./hooks.ts";
 import { openPlugin } from "./open-plugin.ts";
 
 /**
- * The OpenCode plugin: `"plugin": ["millrace"]` in its configuration adds every model of the account. It runs inside
+ * The OpenCode plugin: named under `plugin` in its configuration, it adds every model of the account. It runs inside
  * OpenCode's process and speaks HTTP only. The default export is the only one: OpenCode calls every export of a module that
  * has no default export.
  */

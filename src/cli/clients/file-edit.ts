@@ -10,6 +10,8 @@ export interface SetValue {
   readonly value: unknown;
   /** `""`: the entry itself is the value (a list of strings). */
   readonly key?: string;
+  /** Endings of entries that an earlier setup wrote in its place, such as the path of a folder that has moved. */
+  readonly formerly?: readonly string[];
   /** Only where nothing stands there: a file of the user's own keeps its own. */
   readonly unlessThere?: true;
 }
@@ -46,12 +48,12 @@ export function applyFileEdit(text: string, edit: FileEdit): string {
 /** Takes a change back out of a file that was changed further since; `before` is what the file was at first. */
 export function revertFileEdit(text: string, edit: FileEdit, before: string): string {
   if (edit.kind === "block") return text.replace(ourBlock, "\n").replace(/^\n+/, "");
-  return edit.set.toReversed().reduce((current, { path, value, key, unlessThere }) => {
+  return edit.set.toReversed().reduce((current, { path, value, key, formerly, unlessThere }) => {
     const previous = valueAt(before, path, edit);
     if (unlessThere === true && previous !== undefined) return current; // never ours
     if (key === undefined) return withoutEmpty(writeValue(current, path, previous, edit), path, edit, before);
     const list = valueAt(current, path, edit);
-    const others = Array.isArray(list) ? list.filter((item) => !sameEntry(item, value, key)) : [];
+    const others = Array.isArray(list) ? list.filter((item) => !isEntry(item, { value, key, formerly })) : [];
     const rest = others.length === 0 && previous === undefined ? undefined : others;
     return withoutEmpty(writeValue(current, path, rest, edit), path, edit, before);
   }, text);
@@ -85,13 +87,13 @@ function valueAt(text: string, path: Path, { kind, file }: FileEdit): unknown {
   return value;
 }
 
-function setInJson(text: string, { path, value, key, unlessThere }: SetValue, file: string): string {
+function setInJson(text: string, { path, value, key, formerly, unlessThere }: SetValue, file: string): string {
   jsonOf(text, file);
   if (unlessThere === true && valueAt(text, path, { kind: "json", file, set: [] }) !== undefined) return text;
   if (key === undefined) return setJson(text, path, value);
   const list = valueAt(text, path, { kind: "json", file, set: [] });
   if (!Array.isArray(list)) return setJson(text, path, [value]);
-  const at = list.findIndex((item) => sameEntry(item, value, key));
+  const at = list.findIndex((item) => isEntry(item, { value, key, formerly }));
   if (at >= 0) return setJson(text, [...path, at], value);
   return applyEdits(text, modify(text, [...path, list.length], value, { ...formatting(text), isArrayInsertion: true }));
 }
@@ -111,21 +113,30 @@ function formatting(text: string) {
   };
 }
 
-function setInYaml(text: string, { path, value, key, unlessThere }: SetValue, file: string): string {
+function setInYaml(text: string, { path, value, key, formerly, unlessThere }: SetValue, file: string): string {
   const document = yamlOf(text, file);
   if (unlessThere === true && document.getIn(path) !== undefined) return text;
   const list: unknown = key === undefined ? undefined : valueAt(text, path, { kind: "yaml", file, set: [] });
   if (key === undefined) document.setIn(path, value);
   else if (Array.isArray(list)) {
-    const at = list.findIndex((item) => sameEntry(item, value, key));
+    const at = list.findIndex((item) => isEntry(item, { value, key, formerly }));
     document.setIn([...path, at >= 0 ? at : list.length], document.createNode(value));
   } else document.setIn(path, document.createNode([value]));
   return document.toString();
 }
 
-function sameEntry(item: unknown, value: unknown, key: string): boolean {
+interface Entry {
+  readonly value: unknown;
+  readonly key: string | undefined;
+  readonly formerly: readonly string[] | undefined;
+}
+
+function isEntry(item: unknown, { value, key, formerly = [] }: Entry): boolean {
+  if (typeof item === "string" && formerly.some((ending) => item.endsWith(ending))) return true;
   const of = (entry: unknown) =>
-    key === "" || typeof entry !== "object" || entry === null ? entry : (entry as Record<string, unknown>)[key];
+    key === undefined || key === "" || typeof entry !== "object" || entry === null
+      ? entry
+      : (entry as Record<string, unknown>)[key];
   return of(item) === of(value);
 }
 

@@ -1,5 +1,9 @@
 import { join } from "node:path";
+import { openCodePlugin } from "../package-files.ts";
 import { type Client, keyVariable, type Target } from "./client.ts";
+
+/** How the plugin's address ends: installed or built, and in a clone. */
+const pluginEndings = ["/dist/node/opencode.js", "/src/opencode/plugin.ts"];
 
 /** OpenCode: the plugin for good, a provider in the environment for one run. */
 export const openCode: Client = {
@@ -11,7 +15,7 @@ export const openCode: Client = {
       kind: "json",
       file: join(env["XDG_CONFIG_HOME"] || join(homeFolder, ".config"), "opencode", "opencode.json"),
       set: [
-        { path: ["plugin"], value: "millrace", key: "" },
+        { path: ["plugin"], value: openCodePlugin, key: "", formerly: pluginEndings },
         { path: ["model"], value: `millrace/${model}` },
       ],
     },

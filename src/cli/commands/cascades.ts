@@ -9,6 +9,7 @@ import { composeUpstream } from "../compose/compose-upstream.ts";
 import { overridesOf } from "../compose/ide-options.ts";
 import {
   type CascadesOnDisk,
+  lastUsedMs,
   type OwnCascade,
   type OwnSession,
   olderThan,
@@ -37,7 +38,7 @@ const listCommand = defineCommand({
     json: flag("print JSON"),
     ...ideOptions,
   },
-  examples: [["millrace cascades list", "oldest first"]],
+  examples: [["millrace cascades list", "the one that was used longest ago first"]],
   async run({ options }, context) {
     await withCascades(options, context, async ({ own, others, sessions }) => {
       const { out } = context;
@@ -174,27 +175,33 @@ function report(
 const columns: readonly Column[] = [
   { title: "CONVERSATION", whole: true },
   { title: "LAST USED", align: "right" },
-  { title: "SIZE", align: "right", drop: 1 },
-  { title: "KEPT BY", drop: 2 },
+  { title: "MODEL", drop: 1 },
+  { title: "CLIENT", drop: 2 },
+  { title: "SIZE", align: "right", drop: 3 },
+  { title: "KEPT BY", drop: 4 },
 ];
 
-/** Oldest first. */
+/** The one that was used longest ago first. */
 function printAll(
   cascades: readonly OwnCascade[],
   sessions: readonly OwnSession[],
   wide: boolean,
   { out, io }: CommandContext,
 ): void {
-  const ofIdes = cascades.map(({ cascadeId, bytes, startedAtMs, modifiedAtMs, ide }) => ({
-    atMs: Math.max(startedAtMs, modifiedAtMs),
-    cells: [cascadeId, spellBytes(bytes), ide === undefined ? "a file" : productName(ide.variant, ide.build)],
+  const ofIdes = cascades.map((cascade) => ({
+    ...cascade,
+    atMs: lastUsedMs(cascade),
+    size: spellBytes(cascade.bytes),
+    keeper: cascade.ide === undefined ? "a file" : productName(cascade.ide.variant, cascade.ide.build),
   }));
-  const ofAgents = sessions.map(({ cascadeId, atMs }) => ({ atMs, cells: [cascadeId, "", "an agent"] }));
+  const ofAgents = sessions.map((session) => ({ ...session, size: "", keeper: "an agent" }));
   const rows = [...ofIdes, ...ofAgents]
     .toSorted((a, b) => a.atMs - b.atMs)
-    .map(({ atMs, cells: [id = "", size = "", keeper = ""] }) => [
-      id,
+    .map(({ cascadeId, atMs, model = "", client = "", size, keeper }) => [
+      cascadeId,
       `${spellAge(io.clock.now() - atMs)} ago`,
+      model,
+      client,
       size,
       keeper,
     ]);
@@ -202,11 +209,12 @@ function printAll(
   printTable(columns, rows, out, wide);
 }
 
-function shownSession({ cascadeId, atMs }: OwnSession): object {
-  return { session_id: cascadeId, used_at: new Date(atMs).toISOString() };
+function shownSession({ cascadeId, atMs, model, client }: OwnSession): object {
+  const used_at = new Date(atMs).toISOString();
+  return { session_id: cascadeId, used_at, model: model ?? null, client: client ?? null };
 }
 
-function shown({ cascadeId, path, bytes, startedAtMs, modifiedAtMs, ide }: OwnCascade): object {
+function shown({ cascadeId, path, bytes, startedAtMs, modifiedAtMs, ide, model, client }: OwnCascade): object {
   return {
     cascade_id: cascadeId,
     file: path,
@@ -214,5 +222,7 @@ function shown({ cascadeId, path, bytes, startedAtMs, modifiedAtMs, ide }: OwnCa
     started_at: new Date(startedAtMs).toISOString(),
     modified_at: new Date(modifiedAtMs).toISOString(),
     open_in: ide?.id ?? null,
+    model: model ?? null,
+    client: client ?? null,
   };
 }

@@ -22,6 +22,7 @@ import { clients } from "../clients/clients.ts";
 import { millraceCommand } from "../clients/millrace-command.ts";
 import { shortList } from "../clients/target.ts";
 import { main } from "../main.ts";
+import { openCodePlugin } from "../package-files.ts";
 import { fakeIo } from "../terminal/io.fake.ts";
 import { runCommand } from "./run.ts";
 import { setupCommand } from "./setup.ts";
@@ -124,7 +125,7 @@ describe("millrace setup", () => {
   it("says what every client has to know", async () => {
     const { millrace, read, url } = await home();
     for (const client of Object.keys(files)) await millrace(["setup", client, "--yes", "--model", "model-b"]);
-    expect(parse(read(files["opencode"] ?? ""))).toEqual({ plugin: ["millrace"], model: "millrace/model-b" });
+    expect(parse(read(files["opencode"] ?? ""))).toEqual({ plugin: [openCodePlugin], model: "millrace/model-b" });
     expect(parseToml(read(files["codex"] ?? ""))).toEqual({
       model_provider: "millrace",
       model: "model-b",
@@ -165,9 +166,18 @@ describe("millrace setup", () => {
     await millrace(["setup", "opencode", "--yes"]);
     const after = read(files["opencode"] ?? "");
     expect(after).toContain("// mine");
-    expect(parse(after)).toMatchObject({ plugin: ["other", "millrace"], theme: "dark", model: "millrace/model-b" });
+    expect(parse(after)).toMatchObject({ plugin: ["other", openCodePlugin], theme: "dark", model: "millrace/model-b" });
     await millrace(["setup", "opencode", "--undo", "--yes"]);
     expect(read(files["opencode"] ?? "")).toBe(before);
+  });
+
+  it("names a plugin for OpenCode that is there, and replaces the address of one that has moved", async () => {
+    const { millrace, write, read } = await home();
+    write(files["opencode"] ?? "", '{ "plugin": ["other", "file:///gone/millrace/dist/node/opencode.js"] }\n');
+    await millrace(["setup", "opencode", "--yes"]);
+    expect(parse(read(files["opencode"] ?? ""))).toMatchObject({ plugin: ["other", openCodePlugin] });
+    const { default: plugin } = (await import(openCodePlugin)) as { readonly default: { readonly id: string } };
+    expect(plugin.id).toBe("millrace");
   });
 
   it("takes its own changes back out of a file that was changed since", async () => {

@@ -139,7 +139,7 @@ describe("millrace usage", () => {
     await gone.clock.advance(3 * 3_600_000);
     const shown = await run(gone.open);
     expect(shown.code).toBe(0);
-    expect(shown.stdout).toContain("read 3 h ago, stale");
+    expect(shown.stdout).toContain("read 3 h ago, may have changed since");
     expect(shown.stderr).toContain("No IDE runs.");
     expect(shown.stderr).toContain("does not answer: its limits were read 3 h ago, and may have changed since.");
     expect((await run(gone.open, "--json")).code).toBe(69);

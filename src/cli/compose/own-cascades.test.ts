@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import type { CascadeId } from "../../base/ids.ts";
 import { type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { FakeBackend, fakeCascade } from "../../turns/backend.fake.ts";
 import { asking, FakeReader, fakeTurns } from "../../turns/turns.fake.ts";
-import { trajectoryNotes } from "./own-cascades.ts";
+import { readCascades, trajectoryNotes } from "./own-cascades.ts";
 
 const signal = new AbortController().signal;
 const idleMs = 60_000;
@@ -59,4 +60,38 @@ test("what a process kept open when it died is archived by the next one, when it
   await later.advance(1);
   await until(async () => (await another.left()).length === 0);
   expect(backend.archived).toEqual([fakeCascade]);
+});
+
+test("the journal says which model a conversation asked and for which client, and another process reads it", async () => {
+  const [file, clock] = [journalFile(), new FakeClock()];
+  const journal = openCascadeJournal(file);
+  await journal.note({ cascadeId: fakeCascade, atMs: 1, owner: "one" });
+  await process("one", journal, clock).answer();
+  const { request, client } = asking();
+  await until(async () => (await openCascadeJournal(file).entries())[0]?.model !== undefined);
+  expect(await openCascadeJournal(file).entries()).toEqual([
+    { cascadeId: fakeCascade, atMs: 1, model: request.model, client },
+  ]);
+});
+
+test("conversations on disk are listed by their last use, with model and client", async () => {
+  const home = dirname(journalFile());
+  const folder = join(home, ".codeium/windsurf/cascade");
+  mkdirSync(folder, { recursive: true });
+  const journal = openCascadeJournal(join(home, "cascades.jsonl"));
+  const ids = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}` as CascadeId); // any UUIDs
+  for (const [at, cascadeId] of ids.entries()) {
+    const path = join(folder, `${cascadeId}.pb`);
+    writeFileSync(path, "x");
+    utimesSync(path, 100 - at, 100 - at); // the first one begun was used last
+    await journal.note({ cascadeId, atMs: at });
+    await journal.noteAsked(cascadeId, { model: "swe-2", client: at === 1 ? undefined : `client/${at}` });
+  }
+  await journal.noteAsked(ids[2] as CascadeId, { model: "gpt-5", client: "later/1" });
+  const { own } = await readCascades(journal, [], [home]);
+  expect(own.map(({ cascadeId, model, client }) => [cascadeId, model, client])).toEqual([
+    [ids[2], "gpt-5", "later/1"],
+    [ids[1], "swe-2", undefined],
+    [ids[0], "swe-2", "client/0"],
+  ]);
 });

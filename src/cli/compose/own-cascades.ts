@@ -3,13 +3,13 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
-import { type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import { type AskedFor, type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
 import type { TrajectoryNotes } from "../../turns/supervise/archive-orphaned-trajectories.ts";
 import type { Settings } from "./settings.ts";
 
 /** A conversation in an IDE that Millrace began. */
-export interface OwnCascade extends CascadeFile {
+export interface OwnCascade extends CascadeFile, Partial<AskedFor> {
   readonly startedAtMs: number;
   /** The IDE that has it open now. */
   readonly ide: Ide | undefined;
@@ -17,7 +17,7 @@ export interface OwnCascade extends CascadeFile {
 
 /** The conversations on disk: ours one by one, the IDE's own only counted. */
 export interface CascadesOnDisk {
-  /** Oldest first. */
+  /** The one that was used longest ago first. */
   readonly own: readonly OwnCascade[];
   readonly others: { readonly files: number; readonly bytes: number };
 }
@@ -39,6 +39,7 @@ export function trajectoryNotes(journal: CascadeJournal, owner: string, clock: C
   return {
     kept: (cascadeId, untilMs) => queue(() => journal.noteKept(cascadeId, untilMs)),
     taken: (cascadeId) => queue(() => journal.noteTaken({ cascadeId, atMs: clock.now(), owner })),
+    asked: (cascadeId, turn) => queue(() => journal.noteAsked(cascadeId, turn)),
     archived: (cascadeId) => queue(() => journal.noteArchived(cascadeId)),
     async left() {
       await writing;
@@ -53,7 +54,7 @@ export async function readCascades(
   ides: readonly Ide[],
   homes: readonly string[],
 ): Promise<CascadesOnDisk> {
-  const startedAtMs = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry.atMs]));
+  const noted = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry]));
   const ideOf = new Map(
     ides.flatMap((ide) => (ide.codeiumFolder === undefined ? [] : [[ide.codeiumFolder, ide] as const])),
   );
@@ -62,19 +63,21 @@ export async function readCascades(
   const others = { files: 0, bytes: 0 };
   for (const folder of folders) {
     for (const file of await listCascadeFiles(folder)) {
-      const atMs = startedAtMs.get(file.cascadeId);
-      if (atMs !== undefined) own.push({ ...file, startedAtMs: atMs, ide: ideOf.get(folder) });
-      else {
+      const entry = noted.get(file.cascadeId);
+      if (entry !== undefined) {
+        const { atMs: startedAtMs, ...asked } = entry;
+        own.push({ ...asked, ...file, startedAtMs, ide: ideOf.get(folder) });
+      } else {
         others.files++;
         others.bytes += file.bytes;
       }
     }
   }
-  return { own: own.sort((a, b) => a.startedAtMs - b.startedAtMs), others };
+  return { own: own.sort((a, b) => lastUsedMs(a) - lastUsedMs(b)), others };
 }
 
 /** A session of an agent program that Millrace began and that is not known to be archived. */
-export interface OwnSession {
+export interface OwnSession extends Partial<AskedFor> {
   readonly cascadeId: CascadeId;
   /** When it was begun or used last, epoch ms. */
   readonly atMs: number;
@@ -83,11 +86,19 @@ export interface OwnSession {
 /** The sessions of agents that are left, oldest first. What they take on disk only their agents know. */
 export async function readSessions(journal: CascadeJournal): Promise<readonly OwnSession[]> {
   const left = (await journal.left()).filter(({ cascadeId }) => cascadeId.startsWith("acp:"));
-  return left.map(({ cascadeId, atMs }) => ({ cascadeId, atMs })).sort((a, b) => a.atMs - b.atMs);
+  const noted = new Map((await journal.entries()).map((entry) => [entry.cascadeId, entry]));
+  return left
+    .map(({ cascadeId, atMs }) => ({ ...noted.get(cascadeId), cascadeId, atMs }))
+    .sort((a, b) => a.atMs - b.atMs);
+}
+
+/** When it was begun or written to last, epoch ms. */
+export function lastUsedMs({ startedAtMs, modifiedAtMs }: OwnCascade): number {
+  return Math.max(startedAtMs, modifiedAtMs);
 }
 
 /** Those that nobody has touched for that long: neither begun nor written to since. */
 export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
   const before = clock.now() - ageMs;
-  return cascades.filter(({ startedAtMs, modifiedAtMs }) => Math.max(startedAtMs, modifiedAtMs) < before);
+  return cascades.filter((cascade) => lastUsedMs(cascade) < before);
 }

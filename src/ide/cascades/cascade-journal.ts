@@ -11,6 +11,12 @@ export interface CascadeEntry {
   readonly atMs: number;
 }
 
+/** Which model the last turn of a conversation asked, and which client sent it. */
+export interface AskedFor {
+  readonly model: string;
+  readonly client: string | undefined;
+}
+
 /** One that is not known to be archived. */
 export interface LeftCascade extends CascadeEntry {
   /** The process that began it, or took it up last; undefined in lines of older builds. `atMs` is when it did. */
@@ -27,12 +33,14 @@ export interface CascadeJournal {
   /** `owner` names the process that looks after it. */
   note(entry: CascadeEntry & { readonly owner?: string }): Promise<void>;
   /** Oldest first, each once, without the forgotten ones. */
-  entries(): Promise<readonly CascadeEntry[]>;
+  entries(): Promise<readonly (CascadeEntry & Partial<AskedFor>)[]>;
   forget(cascadeIds: readonly CascadeId[]): Promise<void>;
   /** It is kept open for the next turn of its conversation until then (epoch ms), is in use again, or was archived. */
   noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
   noteTaken(entry: CascadeEntry & { readonly owner: string }): Promise<void>;
   noteArchived(cascadeId: CascadeId): Promise<void>;
+  /** A turn uses it: what `millrace cascades` shows beside its id. */
+  noteAsked(cascadeId: CascadeId, asked: AskedFor): Promise<void>;
   /**
    * Those that were neither archived nor forgotten since, as far as lines tell: older builds noted only what they kept open. Reads what
    * the file got since the last time.
@@ -46,6 +54,7 @@ const lineJson = z.union([
   z.object({ kept: z.string(), untilMs: z.number() }),
   z.object({ taken: z.string(), atMs: z.number().optional(), owner: z.string().optional() }),
   z.object({ archived: z.string() }),
+  z.object({ asked: z.string(), model: z.string(), client: z.string().optional() }),
 ]);
 type Line = z.output<typeof lineJson>;
 
@@ -107,6 +116,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
     noteKept: (kept, untilMs) => append([{ kept, untilMs }]),
     noteTaken: ({ cascadeId: taken, atMs, owner }) => append([{ taken, atMs, owner }]),
     noteArchived: (archived) => append([{ archived }]),
+    noteAsked: (asked, { model, client }) => append([{ asked, model, client }]),
 
     left() {
       const answer = reading.then(readOn); // one after the other: each goes on where the last one stopped
@@ -116,11 +126,13 @@ export function openCascadeJournal(file: string): CascadeJournal {
 
     async entries() {
       const known = new Map<string, number>();
+      const askedFor = new Map<string, AskedFor>();
       for (const entry of linesOf((await readFrom(file, undefined, maxBytes)).text)) {
         if ("forgotten" in entry) known.delete(entry.forgotten);
+        else if ("asked" in entry) askedFor.set(entry.asked, { model: entry.model, client: entry.client });
         else if ("cascadeId" in entry && !known.has(entry.cascadeId)) known.set(entry.cascadeId, entry.atMs);
       }
-      const entries = [...known].map(([id, atMs]) => ({ cascadeId: id as CascadeId, atMs })); // ids as servers gave them
+      const entries = [...known].map(([id, atMs]) => ({ cascadeId: id as CascadeId, atMs, ...askedFor.get(id) })); // ids as servers gave them
       return entries.sort((a, b) => a.atMs - b.atMs);
     },
   };
@@ -128,6 +140,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
 
 /** What a line changes in what is left. */
 function noteLeft(left: Map<string, LeftCascade>, line: Line): void {
+  if ("asked" in line) return; // that changes nothing in what is left
   if ("kept" in line) {
     const { owner, atMs = line.untilMs } = left.get(line.kept) ?? { owner: undefined };
     left.set(line.kept, { cascadeId: line.kept as CascadeId, owner, atMs, untilMs: line.untilMs }); // an id as a server gave it

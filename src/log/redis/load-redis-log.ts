@@ -20,7 +20,7 @@ export async function loadRedisLog(
       "invalid_request",
       "The package `redis`, which speaks to Redis servers, is not installed.",
       {
-        hint: "Type: npm install --global redis@6 (without --global where Millrace is installed in a project; with npx: npx -p millrace -p redis@6 millrace serve --store redis).",
+        hint: "Type: npm install --global redis@6. Leave out --global if Millrace is installed in a project.",
         cause,
       },
     );

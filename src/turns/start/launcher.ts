@@ -10,6 +10,7 @@ import { Runner } from "../run/runner.ts";
 import type { Step } from "../run/step.ts";
 import { newTurnExchange } from "../run/turn-exchange.ts";
 import { type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
+import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
 import type { StartedTurn, StartTurn } from "../turns.ts";
 import type { Admission } from "./admission.ts";
 import { newTurnOf } from "./new-turn.ts";
@@ -28,6 +29,7 @@ export interface LauncherOptions {
   /** Whether a turn may start at all; each may without it. */
   readonly admission?: Admission | undefined;
   readonly continuity: Continuity | undefined;
+  readonly trajectoryNotes?: Pick<TrajectoryNotes, "asked"> | undefined;
   readonly events: EventSink<TurnLifecycle>;
   readonly running: {
     runOptions(turnId: TurnId): RunOptions;
@@ -79,11 +81,22 @@ export class Launcher {
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
     const modelUid = turn.modelUid as ModelUid;
-    const steps = [refusals.watch(modelUid), ...watches, ...stepsOf(planning, turn)];
+    const steps = [refusals.watch(modelUid), this.#noting(turn), ...watches, ...stepsOf(planning, turn)];
     const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents tell no limits
     const gated = queue.gate(turn, watched);
     const open = async () => gated;
     return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };
+  }
+
+  /** Notes which conversation the turn uses. */
+  #noting({ request: { model }, client }: NewTurn): Step {
+    return {
+      push: (body) => {
+        if (body.type === "started" && body.cascadeId !== undefined)
+          this.#options.trajectoryNotes?.asked(body.cascadeId, { model, client });
+        return [body];
+      },
+    };
   }
 
   /** From here the turn is stored, and goes on even if the request fails. */

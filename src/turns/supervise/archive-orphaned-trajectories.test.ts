@@ -33,6 +33,7 @@ async function look(noted: readonly Partial<NotedTrajectory>[], openSinceMs: rea
       notes: {
         kept: () => {},
         taken: () => {},
+        asked: () => {},
         archived: (cascadeId) => left.delete(cascadeId),
         left: () => Promise.resolve([...left.values()]),
       },

@@ -21,6 +21,8 @@ export interface TrajectoryNotes {
   kept(cascadeId: CascadeId, untilMs: number): void;
   /** A turn of this process uses it again. */
   taken(cascadeId: CascadeId): void;
+  /** A turn uses it that asks this model for this client. */
+  asked(cascadeId: CascadeId, turn: { readonly model: string; readonly client: string | undefined }): void;
   /** There is nothing left to do for it. */
   archived(cascadeId: CascadeId): void;
   /** Those that are not archived, of this process and of others. Rejects with what reading them throws. */

@@ -4,7 +4,7 @@ import { claudeCode } from "../../../src/cli/clients/claude-code.ts";
 import { codex } from "../../../src/cli/clients/codex.ts";
 import { openCode } from "../../../src/cli/clients/opencode.ts";
 import { type Bench, prompts, type Ran, tripSchema } from "../bench.ts";
-import { prepareOpenCode, quietOpenCode } from "../journeys/opencode-home.ts";
+import { packedPlugin, prepareOpenCode, quietOpenCode } from "../journeys/opencode-home.ts";
 import type { ClientCase } from "./case.ts";
 import { launched } from "./launched.ts";
 
@@ -37,7 +37,7 @@ function openCodeRun(prompt: string, args: readonly string[] = []) {
 function openCodePlugin(prompt: string, args: readonly string[] = []) {
   return (bench: Bench, until?: Promise<unknown>) => {
     const model = `millrace/${bench.target.model}`;
-    prepareOpenCode(bench, bench.home, { plugin: ["millrace"], ...openCodeConfig, model, small_model: model });
+    prepareOpenCode(bench, bench.home, { plugin: [packedPlugin()], ...openCodeConfig, model, small_model: model });
     const env = { ...quietOpenCode, MILLRACE_HOME: join(bench.gatewayHome, ".millrace") };
     return bench.run(bench.bin("opencode"), ["run", prompt, ...args], {
       env,

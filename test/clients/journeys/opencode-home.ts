@@ -1,5 +1,6 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import type { Bench } from "../bench.ts";
 import { installPacked } from "../packed.ts";
 
@@ -10,10 +11,14 @@ export const quietOpenCode: Readonly<Record<string, string>> = {
   OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
 };
 
+/** The plugin of the packed Millrace, named as `millrace setup opencode` names it. */
+export function packedPlugin(): string {
+  return pathToFileURL(join(installPacked().folder, "node_modules/millrace/dist/node/opencode.js")).href;
+}
+
 /**
- * A home in which OpenCode has already fetched its own part for plugins and the package `millrace`, the packed one: what it
- * does by itself at its first start, from a registry. Answers the configuration's path. Source: OpenCode 1.18.33, `Npm.add`
- * takes `~/.cache/opencode/packages/<name>@latest/node_modules/<name>` where it is there.
+ * A home in which OpenCode has already fetched its own part for plugins: what it does by itself at its first start, from a
+ * registry. Answers the configuration's path.
  */
 export function prepareOpenCode(bench: Bench, home: string, config: object): string {
   const folder = join(home, ".config", "opencode");
@@ -26,15 +31,7 @@ export function prepareOpenCode(bench: Bench, home: string, config: object): str
   writeFileSync(join(folder, "package-lock.json"), JSON.stringify({ lockfileVersion: 3, packages: { "": declared } }));
   for (const name of ["@opencode-ai", "zod"])
     cpSync(join(bench.clients, "node_modules", name), join(folder, "node_modules", name), { recursive: true });
-  writePackages(home);
   const file = join(folder, "opencode.json");
   writeFileSync(file, JSON.stringify(config));
   return file;
-}
-
-function writePackages(home: string): void {
-  const packages = join(home, ".cache", "opencode", "packages");
-  mkdirSync(packages, { recursive: true });
-  const own = join(packages, "millrace@latest");
-  if (!existsSync(own)) symlinkSync(installPacked().folder, own, "dir");
 }

@@ -6,13 +6,13 @@ import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { modelConfigs } from "../../../src/opencode/model-config.ts";
 import type { Bench } from "../bench.ts";
 import { expect, type Journey } from "./journey.ts";
-import { prepareOpenCode, quietOpenCode } from "./opencode-home.ts";
+import { packedPlugin, prepareOpenCode, quietOpenCode } from "./opencode-home.ts";
 
 const client = "OpenCode, with the plugin";
 const packageName = "opencode-ai";
 
 /** The whole configuration: the plugin is named, nothing more. */
-const onlyPlugin = { plugin: ["millrace"] };
+const onlyPlugin = () => ({ plugin: [packedPlugin()] });
 
 function run(bench: Bench, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   return bench.run(bench.bin("opencode"), args, {
@@ -33,9 +33,9 @@ export const pluginJourneys: readonly Journey[] = [
     client,
     packageName,
     sentence:
-      'with nothing but `"plugin": ["millrace"]`, from the packed tarball, it lists the models and answers through the running gateway',
+      "with nothing but the plugin of the packed tarball, it lists the models and answers through the running gateway",
     async run(bench) {
-      prepareOpenCode(bench, bench.home, onlyPlugin);
+      prepareOpenCode(bench, bench.home, onlyPlugin());
       const { stdout, stderr } = await run(bench, ["models", "millrace"]);
       const listed = stdout.split("\n").filter((line) => line.startsWith("millrace/"));
       const answer = await fetch(`${bench.gateway.url}/v1/models`, {
@@ -54,7 +54,7 @@ export const pluginJourneys: readonly Journey[] = [
     sentence: "it starts the gateway where none runs; that one outlives it",
     async run(bench) {
       await bench.gateway.stop();
-      prepareOpenCode(bench, bench.gatewayHome, onlyPlugin); // whose user has the IDE
+      prepareOpenCode(bench, bench.gatewayHome, onlyPlugin()); // whose user has the IDE
       const ran = await run(bench, prompt("[[sim: text=milled-4711]] Say the word.", bench), {
         HOME: bench.gatewayHome,
         MILLRACE_IDE_ONLY_HOME: bench.gatewayHome,
@@ -74,7 +74,7 @@ export const pluginJourneys: readonly Journey[] = [
     sentence: "its tool `millrace_quota` tells the model what is left of the plan",
     bench: { plan: { shape: "percent", used: 40 } },
     async run(bench) {
-      prepareOpenCode(bench, bench.home, onlyPlugin);
+      prepareOpenCode(bench, bench.home, onlyPlugin());
       const script = "[[agent\ncall millrace_quota {}\n---\nsay tools said {results}\n]] What is left?";
       const { stdout, stderr } = await run(bench, prompt(script, bench));
       expect(/tools said[^]*Daily quota: 4\d % of 100 % used/i.test(stdout), "no plan", stdout + stderr);
@@ -86,7 +86,7 @@ export const pluginJourneys: readonly Journey[] = [
     sentence: "a toast says when the quota runs low",
     bench: { plan: { shape: "percent", used: 95, usedWeekly: 10 } },
     async run(bench) {
-      prepareOpenCode(bench, bench.home, onlyPlugin);
+      prepareOpenCode(bench, bench.home, onlyPlugin());
       const toast = await toastAfterAnAnswer(bench);
       expect(/is running low: 9\d(\.\d+)? % of 100 % used/.test(toast), "no toast of a low quota", toast);
     },

@@ -1,0 +1,68 @@
+import type { Command as Program } from "commander";
+import type { Command } from "../../src/cli/command.ts";
+import { loadAll } from "../../src/cli/commands.ts";
+import { buildProgram, kebab } from "../../src/cli/parser.ts";
+
+/** What the help says of one command. */
+export interface HelpEntry {
+  /** `millrace keys create`. */
+  readonly name: string;
+  readonly usage: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly arguments: readonly Described[];
+  readonly options: readonly Described[];
+  /** Options that another command's help explains, by that command. */
+  readonly elsewhere: ReadonlyMap<string, readonly string[]>;
+  readonly examples: Command["examples"];
+}
+
+/** A term and what it means. */
+type Described = readonly [term: string, meaning: string];
+
+/** The help of the program itself, then of each command and of its subcommands, in the order of the help. */
+export async function helpEntries(): Promise<readonly [HelpEntry, ...HelpEntry[]]> {
+  const commands = await loadAll();
+  const nothing = () => undefined;
+  const program = buildProgram(commands, {
+    env: {},
+    version: "",
+    write: nothing,
+    writeError: nothing,
+    found: () => Promise.resolve(),
+  });
+  return [entryOf(program, undefined, "millrace"), ...entriesBelow(program, commands, "millrace")];
+}
+
+function entriesBelow(program: Program, commands: readonly Command[], path: string): readonly HelpEntry[] {
+  return commands.flatMap((command) => {
+    const built = program.commands.find((each) => each.name() === command.name);
+    if (built === undefined) throw new Error(`the parser has no command ${command.name}`);
+    const name = `${path} ${command.name}`;
+    return [entryOf(built, command, name), ...entriesBelow(built, command.subcommands ?? [], name)];
+  });
+}
+
+function entryOf(program: Program, command: Command | undefined, name: string): HelpEntry {
+  const help = program.createHelp();
+  const options = help
+    .visibleOptions(program)
+    .filter(({ long }) => command === undefined || long !== "--help") // each command has it
+    .map((option): Described => [help.optionTerm(option), help.optionDescription(option)]);
+  const elsewhere = Map.groupBy(
+    Object.entries(command?.options ?? {}).filter(([, { explainedBy }]) => explainedBy !== undefined),
+    ([, { explainedBy = "" }]) => explainedBy,
+  );
+  return {
+    name,
+    usage: `${name} ${program.usage()}`.trim(),
+    summary: program.summary(),
+    description: program.description(),
+    arguments: help
+      .visibleArguments(program)
+      .map((argument): Described => [help.argumentTerm(argument), help.argumentDescription(argument)]),
+    options,
+    elsewhere: new Map([...elsewhere].map(([of, named]) => [of, named.map(([option]) => `--${kebab(option)}`)])),
+    examples: command?.examples ?? [],
+  };
+}
