@@ -60,6 +60,28 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
       ]),
     );
 
+    const told = async (path: string, init: RequestInit = {}) => {
+      const headers = { authorization: `Bearer ${served.key}`, "content-type": "application/json" };
+      return (await fetch(`${served.url}${path}`, { headers, ...init })).json();
+    };
+    const keys = await told("/v1/keys");
+    expect(keys).toMatchObject({
+      data: [{ name: "ci", state: "works", models: [model], running: 0, budget: { most: 2, used: 1 } }],
+    });
+    expect(JSON.stringify(keys)).not.toContain(key);
+    const { data: models } = (await told("/v1/dashboard/models")) as {
+      readonly data: readonly { readonly name: string; readonly last_used_at: string | null }[];
+    };
+    expect(models.find(({ name }) => name === model)?.last_used_at).toMatch(/^\d{4}-/);
+    const asked = (await ide.report()).messages.length;
+    const consent = JSON.stringify({ consent: true, once: "consent-1" });
+    for (let time = 0; time < 2; time++) {
+      const again = await told(`/v1/turns/${ownersTurn}/ask-again`, { method: "POST", body: consent });
+      expect(again).toMatchObject({ object: "turn", again_of: ownersTurn });
+    }
+    await untilRecorded(served.url, served.key, 3);
+    expect((await ide.report()).messages).toHaveLength(asked + 1);
+
     await served.stop();
     const again = await gateway({ home });
     await openai({ url: again.url, key }).chat.completions.create(ask("two"));
