@@ -33,7 +33,7 @@ const rooms = {
   handles: { share: 0.2, absolute: 10 },
   files: { share: 0.1, absolute: 3 },
   sockets: { share: 0.2, absolute: 20 },
-  openConversations: { share: 0.2, absolute: 20 },
+  openConversations: { share: 0.2, absolute: 50 },
 } as const satisfies Readonly<Record<string, Room>>;
 
 const mine = mkdtempSync(join(tmpdir(), "millrace-soak-"));
