@@ -31,7 +31,6 @@ const order = workerData as FuzzOrder; // from the parent
 const [begun, bytes] = [new Int32Array(order.now, 0, 2), new Uint8Array(order.now, 8)];
 const target = targets.find(({ name }) => name === order.target);
 if (target === undefined) throw new Error(`there is no target ${order.target}`);
-const { run, refuses } = target;
 const coverage = new Coverage();
 const random = generator(order.seed);
 const pool: Uint8Array[] = [];
@@ -46,9 +45,11 @@ async function tryOne(input: Uint8Array): Promise<string | undefined> {
   begun[1] = shown.length;
   Atomics.add(begun, 0, 1);
   try {
-    await run(input);
+    await target?.run(input);
   } catch (error) {
-    const isClear = isMillraceError(error) ? error.code !== "internal" && error.message !== "" : refuses?.(error);
+    const isClear = isMillraceError(error)
+      ? error.code !== "internal" && error.message !== ""
+      : target?.refuses?.(error);
     if (isClear !== true) return error instanceof Error ? (error.stack ?? error.message) : String(error);
   }
   const { external } = process.memoryUsage();
@@ -82,5 +83,6 @@ async function fuzz(): Promise<FuzzReport["finding"]> {
 
 const finding = await fuzz();
 const report: FuzzReport = { inputs, parts: coverage.size, found: found.sort((a, b) => a.length - b.length), finding };
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
 parentPort?.postMessage(report);
 process.exit(); // servers of a target may still listen

@@ -61,11 +61,11 @@ interface Sink {
 
 async function send(sink: Sink, { body, endless, isCut }: Lying): Promise<void> {
   const closed = new Promise<void>((go) => sink.once("close", go));
-  do {
+  for (let more = true; more; more = endless) {
     if (sink.destroyed) return;
     if (!sink.write(body.length === 0 ? Buffer.of(0) : body) && !sink.destroyed)
       await Promise.race([closed, new Promise<void>((go) => sink.once("drain", go))]);
-  } while (endless);
+  }
   if (isCut) sink.destroy();
   else sink.end();
 }
