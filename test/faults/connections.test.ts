@@ -31,8 +31,10 @@ function dialled(by: "strace" | "preload", under: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-dials-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const script = join(root, "connections/session.ts");
-  const [program = "", ...args] = [...under, process.execPath, script, "--by", by, "--folder", folder];
-  const { stdout, stderr, status } = spawnSync(program, args, {
+  const own = [script, "--by", by, "--folder", folder];
+  const [program, ...before] = under;
+  const args = program === undefined ? own : [...before, process.execPath, ...own];
+  const { stdout, stderr, status } = spawnSync(program ?? process.execPath, args, {
     encoding: "utf8",
     timeout: 4 * patienceMs,
     maxBuffer: 2 ** 28,

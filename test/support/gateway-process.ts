@@ -76,8 +76,9 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 /** Runs any command line of Millrace in a process of its own, in an environment without the developer's own settings. */
 export function spawnMillrace(args: readonly string[], options: Omit<GatewayProcessOptions, "args">) {
   const bin = options.bin ?? join(bundleFolder(), "bin.js");
-  const [program = process.execPath, ...more] = [...(options.under ?? []), process.execPath];
-  return spawn(program, [...more, bin, ...args], {
+  const [program, ...before] = options.under ?? [];
+  const own = [bin, ...args];
+  return spawn(program ?? process.execPath, program === undefined ? own : [...before, process.execPath, ...own], {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       PATH: process.env["PATH"] ?? "",

@@ -131,8 +131,10 @@ class GrpcAnswer {
   }
 
   #take(chunk: Uint8Array): void {
+    if (this.#done) return;
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
+    if (this.#bytes > prefixBytes + this.#readMaxBytes) this.#refuse(this.#bytes); // whatever it announced
     if (this.#bytes < prefixBytes || this.#headers?.[":status"] !== 200) return;
     const announced = this.#announced();
     if (announced > this.#readMaxBytes) this.#refuse(announced);

@@ -1,0 +1,122 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { create, createFileRegistry } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { parseConfig } from "../../../src/cli/config/read-config.ts";
+import { apiKeyOfJson } from "../../../src/ide/account/api-key.ts";
+import { keyOfCredentials } from "../../../src/ide/account/cli-credentials.ts";
+import { readStateOnce } from "../../../src/ide/account/state-db.ts";
+import { file_aiserver_v1_chat } from "../../../src/proto/aiserver/v1/chat_pb.ts";
+import { bundleStyles, writeBundle } from "../../../src/schema/bundle.fake.ts";
+import { readSchema } from "../../../src/schema/read-schema.ts";
+import { type Target, textOf, utf8 } from "../target.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "millrace-fuzz-"));
+process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+
+/** A database as an IDE leaves it, in this journal mode. */
+function database(journal: "wal" | "delete"): Uint8Array {
+  const file = join(folder, `seed-${journal}`);
+  const db = new DatabaseSync(file);
+  db.exec(
+    `PRAGMA page_size=512; PRAGMA journal_mode=${journal}; CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)`,
+  );
+  const insert = db.prepare("INSERT INTO ItemTable VALUES (?, ?)");
+  for (let i = 0; i < 20; i++) insert.run(`key.${i}`, `{"apiKey":"sk-ws-01-${i}"}`);
+  db.close();
+  return readFileSync(file);
+}
+
+export const fileTargets: readonly Target[] = [
+  {
+    name: "state.vscdb",
+    form: "bytes",
+    seeds: () => [database("delete"), database("wal")],
+    async run(input) {
+      const file = join(folder, "state.vscdb");
+      writeFileSync(file, input);
+      const read = await readStateOnce(file, ["key.3", "key.1*"]);
+      if (read.kind === "read") for (const value of read.values.values()) apiKeyOfJson(value);
+    },
+  },
+  {
+    name: "API key in JSON",
+    form: "json",
+    seeds: () =>
+      ['{"apiKey":"sk-ws-01-x","name":"n"}', '{"sessions":[{"accessToken":"t"}]}', '"sk-ws-01-abc"'].map(utf8),
+    run: (input) => apiKeyOfJson(textOf(input)),
+  },
+  {
+    name: "credentials.toml",
+    form: "text",
+    words: ["windsurf_api_key", "api_server_url", ' = "', "\n", "[[", "]]", '"""'],
+    seeds: () => ['windsurf_api_key = "sk-ws-01-x"\napi_server_url = "https://server.example"\n'].map(utf8),
+    run: (input) => keyOfCredentials(textOf(input)),
+  },
+  {
+    name: "extension.js",
+    form: "text",
+    words: [
+      "class ",
+      "static ",
+      "typeName=",
+      "fields",
+      "makeMessageType(",
+      "exports.",
+      "=>",
+      "{",
+      "}",
+      "(",
+      "[",
+      "`${",
+      "kind:",
+      "T:",
+      "()=>",
+    ],
+    seeds: () => {
+      const { file } = smallSchema();
+      return bundleStyles.map((style) => utf8(writeBundle(file, style)));
+    },
+    run: (input) => readSchema(textOf(input)),
+  },
+  {
+    name: "config.toml",
+    form: "text",
+    words: [
+      "[acp]",
+      "[[agents]]",
+      "[serve]",
+      "name",
+      "command",
+      "env",
+      " = ",
+      '"',
+      "'''",
+      "\n",
+      "[",
+      "]",
+      "{",
+      "}",
+      "true",
+      "1979-05-27T07:32:00Z",
+      "inf",
+      "nan",
+      "0x",
+    ],
+    seeds: () =>
+      [
+        '[acp]\ncommand = "devin acp"\n',
+        '[[agents]]\nname = "a"\ncommand = ["x", "y"]\nenv = ["HOME"]\n',
+        "[serve]\nport = 1\n",
+      ].map(utf8),
+    run: (input) => parseConfig(textOf(input), "config.toml"),
+  },
+];
+
+/** Types enough for every form of generated code. */
+function smallSchema() {
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [file_aiserver_v1_chat.proto] }));
+  return { file: [...registry.files] };
+}
