@@ -28,7 +28,7 @@ export function typedCommand(shell: Shell, from = started): string {
 }
 
 /** Without the folders that npm puts on the PATH of what it starts: the user's own shell does not have them. */
-function withoutNpm({ env, platform }: Shell): Shell {
+export function withoutNpm({ env, platform }: Shell): Shell {
   const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter);
   return {
     platform,
