@@ -1,3 +1,4 @@
+import { displayWidth } from "../../src/cli/terminal/display-width.ts";
 import type { Row, Run } from "./screen.ts";
 
 /** What a screen shows, and for how long, ms. */
@@ -68,7 +69,7 @@ function drawRow(row: Row): string {
   return row
     .map((run) => {
       const at = x;
-      x += [...run.text].length;
+      x += displayWidth(run.text);
       return run.text.trim() === "" ? "" : drawRun(run, at);
     })
     .join("");
@@ -81,7 +82,7 @@ function drawRun({ text, colour, bold, dim }: Run, at: number): string {
     ...(bold ? ["b"] : []),
     ...(dim ? ["d"] : []),
   ];
-  const length = [...text].length;
+  const length = displayWidth(text);
   const named = classes.length === 0 ? "" : ` class="${classes.join(" ")}"`;
   return `<tspan x="${(at * charWidth).toFixed(1)}" textLength="${(length * charWidth).toFixed(1)}"${named}>${escape(text)}</tspan>`;
 }

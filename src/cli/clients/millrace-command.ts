@@ -16,8 +16,24 @@ export function isOnPath(name: string, { env, platform }: Shell): boolean {
 
 /** A command line that starts Millrace from the user's shell: its name where the shell finds it, else where it stands. */
 export function millraceCommand(shell: Shell, { node, script } = started): string {
-  if (script === undefined || isOnPath("millrace", shell)) return "millrace";
+  if (script === undefined || isOnPath("millrace", withoutNpm(shell))) return "millrace";
   return `"${node}" "${script}"`;
+}
+
+/** What a person types where Millrace was started: in a clone, the script that picks its Node. */
+export function typedCommand(shell: Shell, from = started): string {
+  const command = millraceCommand(shell, from);
+  const isClone = from.script?.replaceAll("\\", "/").endsWith("/src/cli/bin.ts") === true;
+  return command !== "millrace" && isClone ? "npm run -s millrace --" : command;
+}
+
+/** Without the folders that npm puts on the PATH of what it starts: the user's own shell does not have them. */
+export function withoutNpm({ env, platform }: Shell): Shell {
+  const folders = (env["PATH"] ?? env["Path"] ?? "").split(delimiter);
+  return {
+    platform,
+    env: { ...env, PATH: folders.filter((folder) => !/node_modules[\\/]\.bin[\\/]?$/.test(folder)).join(delimiter) },
+  };
 }
 
 function isProgram(file: string): boolean {

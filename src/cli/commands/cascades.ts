@@ -174,7 +174,7 @@ function report(
 
 const columns: readonly Column[] = [
   { title: "CONVERSATION", whole: true },
-  { title: "LAST USED", align: "right" },
+  { title: "LAST USED", align: "right", drop: 0 },
   { title: "MODEL", drop: 1 },
   { title: "CLIENT", drop: 2 },
   { title: "SIZE", align: "right", drop: 3 },

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { MillraceError } from "../../base/errors.ts";
 import { commandRunner } from "../../ide/host/run-command.ts";
+import { withoutNpm } from "../clients/millrace-command.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { startedByVariable } from "../gateway-process/background.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
@@ -114,7 +115,8 @@ async function status(manager: ServiceManager, spec: ServiceSpec, context: Comma
 function specOf({ io, settings }: CommandContext): ServiceSpec {
   const script = process.argv[1];
   if (script === undefined) throw new MillraceError("internal", "The program does not know its own file.");
-  const env = kept.flatMap((name) => (io.env[name] ? [[name, io.env[name]] as const] : []));
+  const { env: own } = withoutNpm(io);
+  const env = kept.flatMap((name) => (own[name] ? [[name, own[name]] as const] : []));
   return {
     program: process.execPath,
     args: [realpathSync(script), "serve"],

@@ -19,7 +19,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { hasFileModes } from "../../../test/support/file-mode.ts";
 import { clients } from "../clients/clients.ts";
-import { millraceCommand } from "../clients/millrace-command.ts";
+import { millraceCommand, typedCommand } from "../clients/millrace-command.ts";
 import { shortList } from "../clients/target.ts";
 import { main } from "../main.ts";
 import { openCodePlugin } from "../package-files.ts";
@@ -261,6 +261,19 @@ describe("what setup writes", () => {
     expect(command()).toBe('"/opt/my node/bin/node" "/opt/millrace/bin.js"');
     program(folder, "millrace");
     expect(command()).toBe("millrace");
+  });
+
+  it("is not a program that only npm's own PATH has, and in a clone a person types its script", () => {
+    const folder = mkdtempSync(join(tmpdir(), "millrace-path-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const programs = join(folder, "node_modules/.bin");
+    mkdirSync(programs, { recursive: true });
+    writeFileSync(join(programs, "millrace"), "#!/bin/sh\n", { mode: 0o755 });
+    const shell = { env: { PATH: programs }, platform: "linux" } as const;
+    const clone = { node: "/opt/node", script: "/home/me/millrace/src/cli/bin.ts" };
+    expect(millraceCommand(shell, clone)).toBe('"/opt/node" "/home/me/millrace/src/cli/bin.ts"');
+    expect(typedCommand(shell, clone)).toBe("npm run -s millrace --");
+    expect(typedCommand(shell, { ...clone, script: "/opt/bin.js" })).toBe('"/opt/node" "/opt/bin.js"');
   });
 
   it("is the chosen model and the newest of each family, or all when asked", async () => {

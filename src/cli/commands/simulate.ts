@@ -4,6 +4,7 @@ import { planShapes } from "../../simulator/account/plan-options.ts";
 import { simulateOptionsOf } from "../../simulator/command-options.ts";
 import { profileNames } from "../../simulator/profile.ts";
 import { runSimulate, type SimulateReady } from "../../simulator/run-simulate.ts";
+import { typedCommand } from "../clients/millrace-command.ts";
 import type { CommandContext } from "../command.ts";
 import { defineCommand } from "../command.ts";
 import { choice, duration, flag, integer, text } from "../options.ts";
@@ -59,17 +60,20 @@ export const simulateCommand = defineCommand({
     ["millrace simulate --plan percent --plan-used 95", "one whose daily quota is nearly gone"],
     ["millrace simulate --model-url http://127.0.0.1:11434/v1 --model-name llama3.2", "with a local model behind it"],
   ],
-  async run({ options }, { out, signal }) {
+  async run({ options }, { io, out, signal }) {
     const { config, first, json, controlPort, ...flags } = options;
     const wanted = simulateOptionsOf(
       { ...flags, firstMs: first },
       config === undefined ? undefined : readConfig(config),
     );
-    await runSimulate(wanted, controlPort, (ready) => announce(ready, json, out), signal);
+    await runSimulate(wanted, controlPort, (ready) => announce(ready, { json, io, out }), signal);
   },
 });
 
-function announce({ simulator, description }: SimulateReady, json: boolean, out: CommandContext["out"]): void {
+function announce(
+  { simulator, description }: SimulateReady,
+  { json, io, out }: Pick<CommandContext, "json" | "io" | "out">,
+): void {
   if (json) {
     out.line(JSON.stringify(description));
     return;
@@ -81,7 +85,7 @@ function announce({ simulator, description }: SimulateReady, json: boolean, out:
   out.line(`  home     ${home}`);
   for (const path of [simulator.agentPath, simulator.cliPath])
     if (path !== undefined) out.line(`  agent    ${path} acp`);
-  out.line(`  try      HOME=${home} millrace serve`);
+  out.line(`  try      HOME=${home} ${typedCommand(io)} serve`);
   out.line(`  control  ${description.controlUrl} (docs/simulator.md)`);
   out.line("Ctrl-C stops it.");
 }

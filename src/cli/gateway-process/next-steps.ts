@@ -2,11 +2,11 @@ import type { CommandContext } from "../command.ts";
 
 /** What a person can type once the gateway serves, as lines of its start. */
 export async function nextSteps({ io, settings }: Pick<CommandContext, "io" | "settings">): Promise<readonly string[]> {
-  const [{ installedClients }, { millraceCommand }] = await Promise.all([
+  const [{ installedClients }, { typedCommand }] = await Promise.all([
     import("../clients/installed.ts"),
     import("../clients/millrace-command.ts"),
   ]);
-  const millrace = millraceCommand(io);
+  const millrace = typedCommand(io);
   const open = installedClients({ ...io, ownFolder: settings.folder }).filter(({ isSetUp }) => !isSetUp);
   return [
     `  ask               ${millrace} chat "Hello"`,
