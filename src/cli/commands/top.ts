@@ -14,9 +14,13 @@ import { watchScreen } from "../terminal/watch-screen.ts";
 const everyMs = 1_000;
 const mostListed = 30;
 
+const kinds: Readonly<Record<string, string>> = { cascade: "Cascade", raw_chat: "raw chat", none: "nothing yet" };
+
 const healthSchema = z.looseObject({
   paused: z.unknown().optional(),
-  details: z.looseObject({ backend: z.looseObject({ why: z.string(), product: z.string().optional() }) }).optional(),
+  details: z
+    .looseObject({ backend: z.looseObject({ kind: z.string(), why: z.string(), product: z.string().optional() }) })
+    .optional(),
 });
 
 /** `millrace top`: what the gateway does now. */
@@ -99,7 +103,8 @@ async function readNow({ io, settings, signal }: CommandContext): Promise<TopRea
     atMs: io.clock.now(),
     url: gateway.url,
     paused: (health.paused ?? undefined) !== undefined,
-    backend: backend === undefined ? "unknown" : [backend.product, backend.why].filter(Boolean).join(": "),
+    backend:
+      backend === undefined ? "unknown" : `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${backend.why}`,
     running: sum("millrace_turns_running"),
     waiting: sum("millrace_turns_waiting"),
     lagSeconds: sumOf(metrics, "millrace_event_loop_lag_seconds", 'quantile="0.99"'),
