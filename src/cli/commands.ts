@@ -15,6 +15,7 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   resume: async () => (await import("./commands/pause.ts")).resumeCommand,
   accept: async () => (await import("./commands/accept.ts")).acceptCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,
+  top: async () => (await import("./commands/top.ts")).topCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
   models: async () => (await import("./commands/models.ts")).modelsCommand(await openLimits()),

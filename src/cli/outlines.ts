@@ -66,6 +66,11 @@ export const outlines = {
     group: "Use",
     arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
   },
+  top: {
+    name: "top",
+    summary: "Show live what the gateway does",
+    group: "Look",
+  },
   tail: {
     name: "tail",
     summary: "Show the answer of a turn, and follow it while it runs",

@@ -107,6 +107,10 @@ export class ScriptedTurns implements Turns {
   /** Where each turn that waits stands. */
   readonly places = new Map<TurnId, Place>();
 
+  load() {
+    return { running: 0, waiting: 0 };
+  }
+
   placeInQueue(turnId: TurnId): Place | undefined {
     return this.places.get(turnId);
   }

@@ -82,6 +82,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     // A turn that waits here is known alive: nobody upstream has heard of it.
     lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : supervisor.lastAliveAtMs(turnId)),
     placeInQueue: (turnId) => queue.placeOf(turnId),
+    load: () => queue.load,
     noteAttached: (record, graceMs) => reading.noteReaderOf(record, graceMs),
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await supervisor.cancel(turnId, by)),

@@ -89,6 +89,8 @@ export interface Turns {
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /** Where the turn stands in the queue of those whose prompt is not sent yet; undefined for one that does not wait. */
   placeInQueue(turnId: TurnId): Place | undefined;
+  /** How many turns run in this process, and how many wait in its queue. */
+  load(): { readonly running: number; readonly waiting: number };
   /**
    * The client that asked is there again: the expiry moves on, and the grace time is as long as it asks for now, if that is longer.
    * Answers the turn as it is kept from now on; as it was where that cannot be noted.

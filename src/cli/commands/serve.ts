@@ -30,6 +30,7 @@ import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
+import { otlpEndpoint } from "../telemetry/otlp-traces.ts";
 import { describeDamage } from "../terminal/describe-damage.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellChosenIde } from "./servers.ts";
@@ -149,6 +150,11 @@ export const serveCommand = defineCommand({
     dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
       env: "MILLRACE_DASHBOARD_TEXT",
     }),
+    otlpEndpoint: text(
+      "send OpenTelemetry traces of turns, without their texts, to this receiver of OTLP over HTTP; `env` takes OTEL_EXPORTER_OTLP_ENDPOINT",
+      "<url>",
+      { env: "MILLRACE_OTLP_ENDPOINT" },
+    ),
     logFormat: choice("format of log lines", logFormats, undefined, {
       env: "MILLRACE_LOG_FORMAT",
       defaultText: "people on a terminal, json elsewhere",
@@ -188,6 +194,7 @@ export const serveCommand = defineCommand({
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
       log,
+      otlpEndpoint: otlpEndpoint(options.otlpEndpoint, io.env),
     });
     const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
@@ -316,6 +323,7 @@ export async function openComposed(
     readonly onlyHome?: string;
     readonly dashboardText?: boolean;
     readonly log?: GatewayLog;
+    readonly otlpEndpoint?: string | undefined;
   } = {},
 ): Promise<Composed> {
   const asked = overridesOf(io, options);
@@ -342,6 +350,7 @@ export async function openComposed(
     retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,
+    otlpEndpoint: extra.otlpEndpoint,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],

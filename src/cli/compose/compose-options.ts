@@ -34,6 +34,8 @@ export interface ComposeOptions extends AskingOptions {
   readonly pauseFile: string;
   /** Whether the user agreed beforehand that prompts go to the IDE. */
   readonly accept: boolean;
+  /** Where spans are sent; nowhere by default. */
+  readonly otlpEndpoint?: string | undefined;
   readonly retention: Retention;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */

@@ -15,6 +15,7 @@ import { ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
 import { version } from "../package-files.ts";
+import { sendTraces } from "../telemetry/otlp-traces.ts";
 import { composeGateway } from "./compose-gateway.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
@@ -61,6 +62,9 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   logLifecycle(events, log, { store: redis?.shown ?? storeFile, file: storeFile });
   const metrics = new GatewayMetrics(version());
   metrics.subscribe(events);
+
+  const { otlpEndpoint: endpoint } = options;
+  const traces = endpoint === undefined ? undefined : sendTraces({ endpoint, version: version(), clock, log, events });
 
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas, events });
@@ -128,6 +132,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       await listening?.close();
       await agents.close();
       await store.close();
+      await traces?.close();
       finder.close();
     },
   };

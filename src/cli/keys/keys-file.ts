@@ -1,7 +1,8 @@
 import { createHmac, randomBytes, randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { z } from "zod";
-import { MillraceError } from "../../base/errors.ts";
+import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { withFileLock } from "../../base/node/file-lock.ts";
 import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { Secret } from "../../base/secret.ts";
 
@@ -93,16 +94,17 @@ export function createKey(file: string, name: string, limits: KeyLimits, nowMs: 
     throw new MillraceError("invalid_request", `A key cannot be called ${JSON.stringify(name)}.`, {
       hint: "Use 1 to 64 letters, digits, dots, hyphens and underscores. `owner` and `dashboard` are taken.",
     });
-  const keys = readKeys(file);
-  if (keys.some((key) => key.name === name && key.revokedAtMs === undefined))
-    throw new MillraceError("invalid_request", `There is a key called ${name} already.`, {
-      hint: "`millrace keys rotate` gives it a new value; `millrace keys revoke` ends it.",
-    });
   const { key, hashed } = newKey();
-  write(file, [
-    ...keys.filter((other) => other.name !== name),
-    { ...limits, ...hashed, id: randomUUID(), name, createdAtMs: nowMs },
-  ]);
+  locked(file, (keys) => {
+    if (keys.some((other) => other.name === name && other.revokedAtMs === undefined))
+      throw new MillraceError("invalid_request", `There is a key called ${name} already.`, {
+        hint: "`millrace keys rotate` gives it a new value; `millrace keys revoke` ends it.",
+      });
+    return [
+      ...keys.filter((other) => other.name !== name),
+      { ...limits, ...hashed, id: randomUUID(), name, createdAtMs: nowMs },
+    ];
+  });
   return key;
 }
 
@@ -133,22 +135,25 @@ function newKey(): { readonly key: Secret; readonly hashed: Pick<KeyRecord, "sal
 }
 
 function change(file: string, name: string, to: (record: KeyRecord) => KeyRecord): void {
-  const keys = readKeys(file);
-  const found = keys.find((key) => key.name === name && key.revokedAtMs === undefined);
-  if (found === undefined)
-    throw new MillraceError("invalid_request", `There is no key called ${JSON.stringify(name)}.`, {
-      hint: "`millrace keys list` shows all keys.",
-    });
-  write(
-    file,
-    keys.map((key) => (key === found ? to(key) : key)),
-  );
+  locked(file, (keys) => {
+    const found = keys.find((key) => key.name === name && key.revokedAtMs === undefined);
+    if (found === undefined)
+      throw new MillraceError("invalid_request", `There is no key called ${JSON.stringify(name)}.`, {
+        hint: "`millrace keys list` shows all keys.",
+      });
+    return keys.map((key) => (key === found ? to(key) : key));
+  });
 }
 
-function write(file: string, keys: readonly KeyRecord[]): void {
+/** Replaces the keys by what `change` makes of them. No other process changes the file meanwhile: two commands at once lose no key. */
+function locked(file: string, change: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): void {
   try {
-    replaceFileSync(file, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`);
+    withFileLock(file, () => {
+      const keys = change(readKeys(file));
+      replaceFileSync(file, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`);
+    });
   } catch (error) {
+    if (isMillraceError(error)) throw error;
     throw unusable(file, "it cannot be written", error);
   }
 }

@@ -12,6 +12,7 @@ const turnSchema = z.looseObject({
   status: z.string(),
   model: z.string(),
   client: z.string().nullable(),
+  dialect: z.string().optional(),
   created_at: z.string(),
   last_event_id: z.string(),
   sealed: z.boolean().optional(),

@@ -8,7 +8,7 @@ import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { fakeGateway } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
 import { parseExposition, sampleOf } from "./metrics.fake.ts";
-import { GatewayMetrics, type MeasuredNow } from "./metrics.ts";
+import { GatewayMetrics, type IdesSeen, type MeasuredNow } from "./metrics.ts";
 
 const nothing: MeasuredNow = { limits: undefined, logBytes: undefined, degraded: undefined };
 const hour = 3_600_000;
@@ -40,22 +40,51 @@ describe("the metrics", () => {
 
   it("count an ended turn once, with its times and tokens by where they come from", async () => {
     const metrics = new GatewayMetrics("1.2.3");
-    const events = new Emitter<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended">>();
+    const events = new Emitter<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdesSeen>();
     metrics.subscribe(events);
     events.emit("turn_ended", turnFake({ turnId: "a", endedAtMs: 4000, startedAtMs: 1000, firstTokenMs: 6500 }));
     events.emit(
       "turn_ended",
       turnFake({ turnId: "b", endedAtMs: 4000, tokenSource: "estimated", firstTokenMs: undefined }),
     );
-    events.emit("turn_ended", turnFake({ turnId: "c", endedAtMs: 4000, tokenSource: "unknown", outcome: "failed" }));
+    events.emit(
+      "turn_ended",
+      turnFake({ turnId: "c", endedAtMs: 4000, tokenSource: "unknown", outcome: "failed", reason: "upstream_failed" }),
+    );
+    events.emit("ide_found", { variant: "windsurf" });
+    events.emit("ide_found", { variant: "windsurf-next" });
+    events.emit("ide_lost", { variant: "windsurf-next" });
     const all = await written(metrics);
-    expect(sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",outcome="finished"}')).toBe(2);
-    expect(sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",outcome="failed"}')).toBe(1);
+    expect(
+      sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",model="claude-opus-4-5",outcome="finished"}'),
+    ).toBe(2);
+    expect(
+      sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",model="claude-opus-4-5",outcome="failed"}'),
+    ).toBe(1);
+    expect(
+      sampleOf(
+        all,
+        'millrace_turn_errors_total{dialect="openai-chat",model="claude-opus-4-5",code="upstream_failed"}',
+      ),
+    ).toBe(1);
+    expect(sampleOf(all, 'millrace_ides{ide="windsurf"}')).toBe(1);
+    expect(sampleOf(all, 'millrace_ides{ide="windsurf-next"}')).toBe(0);
     expect(sampleOf(all, 'millrace_tokens_total{kind="prompt",source="measured"}')).toBe(100);
     expect(sampleOf(all, 'millrace_tokens_total{kind="completion",source="estimated"}')).toBe(20);
     // A first token that took longer than a stream waits to open counts as well.
-    expect(sampleOf(all, 'millrace_first_token_seconds_sum{dialect="openai-chat"}')).toBeCloseTo(6.8);
-    expect(sampleOf(all, 'millrace_turn_seconds_count{dialect="openai-chat"}')).toBe(3);
+    expect(
+      sampleOf(all, 'millrace_first_token_seconds_sum{dialect="openai-chat",model="claude-opus-4-5"}'),
+    ).toBeCloseTo(6.8);
+    expect(sampleOf(all, 'millrace_turn_seconds_count{dialect="openai-chat",model="claude-opus-4-5"}')).toBe(3);
+  });
+
+  it("tell how many turns run and wait, and whether prompts are paused", async () => {
+    const metrics = new GatewayMetrics("1.2.3");
+    const all = await written(metrics, { load: { running: 4, waiting: 2 }, paused: true });
+    expect(sampleOf(all, "millrace_turns_running")).toBe(4);
+    expect(sampleOf(all, "millrace_turns_waiting")).toBe(2);
+    expect(sampleOf(all, "millrace_paused")).toBe(1);
+    expect(sampleOf(await written(metrics), "millrace_paused")).toBe(0);
   });
 
   it("tell what is left of each limit, +Inf where there is none, and nothing of what is not known", async () => {

@@ -16,6 +16,12 @@ const firstTokenSeconds = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 120];
 const turnSeconds = [1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800];
 const lagSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 
+/** Which IDEs come and go. */
+export interface IdesSeen {
+  readonly ide_found: { readonly variant: string };
+  readonly ide_lost: { readonly variant: string };
+}
+
 /** What stands elsewhere and is read when it is asked for. */
 export interface MeasuredNow {
   /** Undefined where there is no meter. */
@@ -26,6 +32,9 @@ export interface MeasuredNow {
   readonly degraded: boolean | undefined;
   /** Whether the log was found damaged when it was opened. */
   readonly damaged?: boolean;
+  /** Turns whose prompt was sent or may be sent, and turns that wait for that. */
+  readonly load?: { readonly running: number; readonly waiting: number };
+  readonly paused?: boolean;
   /** Undefined where no agent program can be asked. */
   readonly agents?: readonly AgentStats[] | undefined;
 }
@@ -55,8 +64,18 @@ export class GatewayMetrics {
   ]);
   readonly #turnsEnded = this.#counter("millrace_turns_ended_total", "Turns that ended, by how.", [
     "dialect",
+    "model",
     "outcome",
   ]);
+  readonly #errors = this.#counter("millrace_turn_errors_total", "Turns that failed, by the code of their error.", [
+    "dialect",
+    "model",
+    "code",
+  ]);
+  readonly #running = this.#gauge("millrace_turns_running", "Turns that run now.");
+  readonly #waiting = this.#gauge("millrace_turns_waiting", "Turns in the queue, whose prompt is not sent yet.");
+  readonly #paused = this.#gauge("millrace_paused", "1 while `millrace pause` holds.");
+  readonly #ides = this.#gauge("millrace_ides", "IDEs that the last search found running.", ["ide"]);
   readonly #tokens = this.#counter(
     "millrace_tokens_total",
     "Tokens of turns that ended; `estimated`: counted here, because the IDE told none.",
@@ -65,10 +84,10 @@ export class GatewayMetrics {
   readonly #firstToken = this.#histogram(
     "millrace_first_token_seconds",
     "Time from a turn's request to its first text, thinking or tool call, of turns that ended.",
-    { labelNames: ["dialect"], buckets: firstTokenSeconds },
+    { labelNames: ["dialect", "model"], buckets: firstTokenSeconds },
   );
   readonly #turnSeconds = this.#histogram("millrace_turn_seconds", "Time from a turn's request to its end.", {
-    labelNames: ["dialect"],
+    labelNames: ["dialect", "model"],
     buckets: turnSeconds,
   });
   readonly #deltaLag = this.#histogram(
@@ -100,16 +119,22 @@ export class GatewayMetrics {
   }
 
   /** Counts polls, and each turn once, when the history has it. */
-  subscribe(events: EventSource<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended">>): void {
+  subscribe(
+    events: EventSource<Pick<TurnLifecycle, "turn_polled"> & Pick<UsageLifecycle, "turn_ended"> & IdesSeen>,
+  ): void {
+    events.on("ide_found", ({ variant: ide }) => this.#ides.inc({ ide }));
+    events.on("ide_lost", ({ variant: ide }) => this.#ides.dec({ ide }));
     events.on("turn_polled", () => this.#polls.inc());
     events.on("turn_ended", (turn) => this.#turnEnded(turn));
   }
 
   #turnEnded(turn: FinishedTurn): void {
     const { dialect, outcome, tokenSource: source, firstTokenMs } = turn;
-    this.#turnsEnded.inc({ dialect, outcome });
-    this.#turnSeconds.observe({ dialect }, Math.max(0, turn.endedAtMs - turn.startedAtMs) / 1000);
-    if (firstTokenMs !== undefined) this.#firstToken.observe({ dialect }, firstTokenMs / 1000);
+    const model = turn.modelName ?? turn.model;
+    this.#turnsEnded.inc({ dialect, model, outcome });
+    if (outcome === "failed") this.#errors.inc({ dialect, model, code: turn.reason });
+    this.#turnSeconds.observe({ dialect, model }, Math.max(0, turn.endedAtMs - turn.startedAtMs) / 1000);
+    if (firstTokenMs !== undefined) this.#firstToken.observe({ dialect, model }, firstTokenMs / 1000);
     if (source === "unknown") return;
     this.#tokens.inc({ kind: "prompt", source }, turn.promptTokens);
     this.#tokens.inc({ kind: "completion", source }, turn.completionTokens);
@@ -139,6 +164,8 @@ export class GatewayMetrics {
     logBytes,
     degraded,
     damaged = false,
+    load = { running: 0, waiting: 0 },
+    paused = false,
     agents = [],
   }: MeasuredNow): Promise<{ readonly text: string; readonly contentType: string }> {
     this.#limits.set(limits);
@@ -147,6 +174,9 @@ export class GatewayMetrics {
     if (logBytes === undefined) this.#logBytes.remove();
     else this.#logBytes.set(logBytes);
     if (degraded !== undefined) this.#degraded.set(degraded ? 1 : 0);
+    this.#running.set(load.running);
+    this.#waiting.set(load.waiting);
+    this.#paused.set(paused ? 1 : 0);
     this.#damaged.set(damaged ? 1 : 0);
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }

@@ -17,6 +17,8 @@ export const plainRoutes = [
         logBytes: gateway.logBytes?.(),
         degraded: gateway.storeState?.().degraded,
         damaged: (gateway.storeState?.().damaged ?? undefined) !== undefined,
+        load: gateway.turns.load(),
+        paused: (gateway.pauseState?.() ?? undefined) !== undefined,
         agents: await gateway.agents?.(),
       });
       return new Response(text, { headers: { "content-type": contentType, "cache-control": "no-store" } });

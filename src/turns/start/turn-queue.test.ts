@@ -55,6 +55,7 @@ describe("with at most so many turns at once", () => {
     expect(prompts(fake)).toBe(2);
     expect(fake.turns.placeInQueue(third.turnId)).toEqual({ position: 1, of: 2 });
     expect(fake.turns.placeInQueue(fourth.turnId)).toEqual({ position: 2, of: 2 });
+    expect(fake.turns.load()).toEqual({ running: 2, waiting: 2 });
     expect(fake.turns.lastAliveAtMs(fourth.turnId)).toBe(fake.clock.now());
     await finish(fake, 0);
     expect(prompts(fake)).toBe(3);

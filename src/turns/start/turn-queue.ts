@@ -85,6 +85,10 @@ export class TurnQueue {
     return index < 0 ? undefined : { position: index + 1, of: this.#waiting.size };
   }
 
+  get load(): { readonly running: number; readonly waiting: number } {
+    return { running: this.#running.size, waiting: this.#waiting.size };
+  }
+
   /** Lets run who may, now that somebody came or left. */
   pump(): void {
     if (this.#waiting.size === 0) return;

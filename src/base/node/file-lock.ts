@@ -1,0 +1,67 @@
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { processExists } from "./process-exists.ts";
+
+/** How long a lock of another process is waited for, and how often it is tried; ms. */
+const waitMs = 5_000;
+const againMs = 20;
+
+/**
+ * What `work` answers, done while no other process works under the lock of this file. For short work on small files: it blocks the process.
+ * A lock whose process is gone is taken over.
+ *
+ * @throws Error when another process keeps the lock for five seconds, and what the file system or `work` throws.
+ */
+export function withFileLock<T>(file: string, work: () => T): T {
+  const lock = `${file}.lock`;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const mine = `${process.pid} ${crypto.randomUUID()}`;
+  const untilMs = performance.now() + waitMs;
+  while (!taken(lock, mine)) {
+    const holder = textOf(lock);
+    if (holder !== undefined && !processExists(Number.parseInt(holder, 10))) takeAway(lock, holder);
+    else if (performance.now() > untilMs) throw new Error(`another process keeps ${lock}`);
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, againMs);
+  }
+  try {
+    return work();
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+/** The lock appears with its content, so that nobody takes it for one that is left behind. */
+function taken(lock: string, mine: string): boolean {
+  const draft = `${lock}.${crypto.randomUUID()}`;
+  writeFileSync(draft, mine, { mode: 0o600, flag: "wx" });
+  try {
+    linkSync(draft, lock);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false; // fs throws nothing else
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Removes the lock of a process that is gone. If another process was faster and has its own lock there, that one is put back. */
+function takeAway(lock: string, holder: string): void {
+  const aside = `${lock}.${crypto.randomUUID()}`;
+  try {
+    renameSync(lock, aside);
+    if (textOf(aside) !== holder) linkSync(aside, lock);
+  } catch {
+    // it is gone, or a third process has taken it: the next try shows
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { MillraceError } from "../../base/errors.ts";
+import { limitsSchema } from "../../usage/envelope.ts";
+import { type CommandContext, defineCommand } from "../command.ts";
+import { callGateway, findGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { pause, readPause, resume } from "../gateway-process/pause-file.ts";
+import { flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { canAsk } from "../terminal/ask-yes.ts";
+import { type TopReading, topPicture } from "../terminal/top-picture.ts";
+import { newestTurns } from "../terminal/turn-list.ts";
+import { watchScreen } from "../terminal/watch-screen.ts";
+
+const everyMs = 1_000;
+const mostListed = 30;
+
+const kinds: Readonly<Record<string, string>> = { cascade: "Cascade", raw_chat: "raw chat", none: "nothing yet" };
+
+const healthSchema = z.looseObject({
+  paused: z.unknown().optional(),
+  details: z
+    .looseObject({ backend: z.looseObject({ kind: z.string(), why: z.string(), product: z.string().optional() }) })
+    .optional(),
+});
+
+/** `millrace top`: what the gateway does now. */
+export const topCommand = defineCommand({
+  ...outlines.top,
+  description:
+    "Shows the running gateway: turns that run and wait, rates, where prompts go, what is left of the plan, and the newest turns. It draws anew every second. Keys: q leaves, p pauses all prompts and resumes them. In a pipe it prints one picture.",
+  options: { once: flag("print one picture and leave"), json: flag("print one reading as JSON") },
+  examples: [
+    ["millrace top", "until q"],
+    ["millrace top --json", "one reading, for a script"],
+  ],
+  async run({ options }, context) {
+    const { io, out, settings, signal } = context;
+    if (options.json) return out.json(await readNow(context));
+    if (options.once || !out.canRedraw) {
+      for (const line of topPicture(await readNow(context), undefined, out)) out.line(line);
+      return;
+    }
+    const leave = new AbortController();
+    const either = AbortSignal.any([signal, leave.signal]);
+    let last: TopReading | undefined;
+    let before: TopReading | undefined;
+    const read = async () => {
+      const now = await readNow({ ...context, signal: either });
+      [before, last] = [last, now];
+      return now;
+    };
+    const release = onKeys(context, {
+      q: () => leave.abort(),
+      "\u0003": () => leave.abort(), // Ctrl-C, which is a key here
+      p: () =>
+        void (readPause(settings.pauseFile) ? resume(settings.pauseFile) : pause(settings.pauseFile, io.clock.now())),
+    });
+    try {
+      const keys = canAsk(context) ? ["", out.style("dim", "q leaves · p pauses or resumes")] : [];
+      await watchScreen(
+        { read, draw: (now) => [...topPicture(now, before, out), ...keys], everyMs },
+        { ...context, signal: either },
+      );
+    } finally {
+      release();
+    }
+  },
+});
+
+/** Calls what belongs to each key that is pressed; answers how to stop that. */
+function onKeys({ io: { stdin } }: CommandContext, keys: Readonly<Record<string, () => void>>): () => void {
+  const setRaw = (isRaw: boolean) => {
+    if ("setRawMode" in stdin && typeof stdin.setRawMode === "function") stdin.setRawMode(isRaw);
+  };
+  if (stdin.isTTY !== true) return () => {};
+  const pressed = (chunk: Buffer | string) => {
+    for (const key of chunk.toString()) keys[key]?.();
+  };
+  setRaw(true);
+  stdin.on("data", pressed);
+  stdin.resume();
+  return () => {
+    stdin.off("data", pressed);
+    setRaw(false);
+    stdin.pause();
+  };
+}
+
+async function readNow({ io, settings, signal }: CommandContext): Promise<TopReading> {
+  const gateway = await findGateway(settings, signal);
+  if (gateway === undefined)
+    throw new MillraceError("unavailable", "No gateway runs.", { hint: "Start one with `millrace serve`." });
+  const get = (path: string) => callGateway(gateway, path, { signal });
+  const [health, metrics, limits, turns] = await Promise.all([
+    get("/health").then(async (response) => healthSchema.parse(await response.json())),
+    get("/metrics").then((response) => response.text()),
+    limitsOf(gateway, signal).catch(() => undefined), // the rest is worth showing without them
+    newestTurns(gateway, mostListed, signal),
+  ]);
+  const backend = health.details?.backend;
+  const sum = (name: string, labels = "") => sumOf(metrics, name, labels) ?? 0;
+  return {
+    atMs: io.clock.now(),
+    url: gateway.url,
+    paused: (health.paused ?? undefined) !== undefined,
+    backend:
+      backend === undefined ? "unknown" : `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${backend.why}`,
+    running: sum("millrace_turns_running"),
+    waiting: sum("millrace_turns_waiting"),
+    lagSeconds: sumOf(metrics, "millrace_event_loop_lag_seconds", 'quantile="0.99"'),
+    ended: sum("millrace_turns_ended_total"),
+    failed: sum("millrace_turns_ended_total", 'outcome="failed"'),
+    tokens: sum("millrace_tokens_total"),
+    limits,
+    turns,
+  };
+}
+
+async function limitsOf(gateway: GatewayClient, signal: AbortSignal) {
+  const response = await callGateway(gateway, "/v1/limits?wait=0", { signal });
+  const limits = limitsSchema.parse(await response.json());
+  return limits.data.length === 0 ? undefined : limits;
+}
+
+/** The sum of a metric's series that have the label; undefined where there is none. */
+function sumOf(text: string, name: string, label: string): number | undefined {
+  const values = text
+    .split("\n")
+    .filter((line) => line.startsWith(`${name} `) || (line.startsWith(`${name}{`) && line.includes(label)))
+    .map((line) => Number(line.slice(line.lastIndexOf(" ") + 1)));
+  return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0);
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { parseExposition } from "./metrics.fake.ts";
+import { GatewayMetrics } from "./metrics.ts";
+
+const docs = join(import.meta.dirname, "../../../docs");
+const dashboard = z
+  .object({ panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })) })) })
+  .parse(JSON.parse(readFileSync(join(docs, "grafana/millrace.json"), "utf8")));
+const exprs = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+
+async function familiesNow() {
+  const nothing = { limits: undefined, logBytes: undefined, degraded: undefined };
+  return parseExposition((await new GatewayMetrics("1.0.0").write(nothing)).text).families;
+}
+
+/** The metrics of docs/http-api.md, with their labels. */
+function page(): ReadonlyMap<string, readonly string[]> {
+  const rows = readFileSync(join(docs, "http-api.md"), "utf8").matchAll(
+    /^\| (`millrace_[^|]+) \| [^|]+ \|([^|]*)\|/gm,
+  );
+  return new Map(
+    [...rows].flatMap(([, names = "", labels = ""]) =>
+      [...names.matchAll(/`(\w+)`/g)].map(
+        ([, name = ""]) => [name, labels.split(",").map((label) => label.trim())] as const,
+      ),
+    ),
+  );
+}
+
+test("the Grafana dashboard asks only for metrics that exist, in the form that they have", async () => {
+  const types = new Map((await familiesNow()).map(({ name, type }) => [name, type]));
+  const asked = exprs.flatMap((expr) => [...expr.matchAll(/millrace_\w+/g)].map(([name]) => name));
+  expect(asked.length).toBeGreaterThan(12);
+  for (const name of asked) {
+    const base = name.replace(/_bucket$/, "");
+    expect([base, types.get(base)]).toEqual([
+      base,
+      name === base ? expect.stringMatching(/counter|gauge/) : "histogram",
+    ]);
+  }
+});
+
+test("it groups by labels that the metrics have, and docs/http-api.md lists every metric", async () => {
+  const labels = page();
+  for (const expr of exprs) {
+    const [name = ""] = /millrace_\w+/.exec(expr) ?? [];
+    const known = [...(labels.get(name.replace(/_bucket$/, "")) ?? []), "le"];
+    const [, by = ""] = /by \(([^)]+)\)/.exec(expr) ?? [];
+    for (const label of by.split(", ").filter((each) => each !== "")) expect(known, expr).toContain(label);
+  }
+  const names = (await familiesNow()).map(({ name }) => name);
+  expect(names.filter((name) => !labels.has(name))).toEqual([]);
+});
