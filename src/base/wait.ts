@@ -25,7 +25,7 @@ export function waitFor<T>(
       },
       (error) => {
         over();
-        reject(error as Error);
+        reject(error);
       },
     );
   });
