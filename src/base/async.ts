@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { waitFor } from "./wait.ts";
 
 /** Why a wait is given up that nobody needs any more; one for all, since a reason made anew each time captures a stack. */
 export const notNeeded = new Error("nobody needs it any more");
@@ -29,11 +30,9 @@ export async function within<T>(work: Promise<T>, ms: number, clock: Clock): Pro
 }
 
 /** What `work` gives, unless the signal aborts before; then its reason is thrown and the work is left alone. */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  return await new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason as Error); // as the aborter gave it
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return waitFor(signal, (resolve, reject) => {
+    work.then(resolve, reject);
+    return () => undefined;
   });
 }

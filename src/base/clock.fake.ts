@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { waitFor } from "./wait.ts";
 
 interface Sleeper {
   readonly wakesAt: number;
@@ -36,24 +37,10 @@ export class FakeClock implements Clock {
   }
 
   sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason as Error); // passed on as the aborter gave it
-        return;
-      }
-      const onAbort = () => {
-        this.#sleepers.delete(sleeper);
-        reject(signal.reason as Error); // as above
-      };
-      const sleeper: Sleeper = {
-        wakesAt: this.#now + ms,
-        wake: () => {
-          signal.removeEventListener("abort", onAbort);
-          resolve();
-        },
-      };
+    return waitFor(signal, (wake) => {
+      const sleeper: Sleeper = { wakesAt: this.#now + ms, wake };
       this.#sleepers.add(sleeper);
-      signal.addEventListener("abort", onAbort, { once: true });
+      return () => this.#sleepers.delete(sleeper);
     });
   }
 

@@ -1,3 +1,5 @@
+import { waitFor } from "./wait.ts";
+
 /** The only way any layer learns the time or waits, so that tests can move it. */
 export interface Clock {
   /** Wall clock, epoch ms. */
@@ -12,19 +14,8 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason as Error); // the reason is passed on as the aborter gave it
-        return;
-      }
-      const timer = setTimeout(() => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      }, ms);
-      const onAbort = () => {
-        clearTimeout(timer);
-        reject(signal.reason as Error); // as above
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
+    waitFor(signal, (wake) => {
+      const timer = setTimeout(wake, ms);
+      return () => clearTimeout(timer);
     }),
 };

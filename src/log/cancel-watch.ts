@@ -1,5 +1,6 @@
 import { bestEffort } from "../base/async.ts";
 import type { TurnId } from "../base/ids.ts";
+import { waitFor } from "../base/wait.ts";
 import type { CancelledBy } from "./event.ts";
 import type { LogMedium } from "./medium.ts";
 
@@ -20,24 +21,7 @@ export class CancelWatch {
 
   /** Resolves once somebody asks. Rejects with the signal's reason, and with what the medium throws. Registers before it returns. */
   wait(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason as Error); // passed on as the aborter gave it
-        return;
-      }
-      const leave = () => {
-        signal.removeEventListener("abort", onAbort);
-        const set = this.#waiting.get(turnId);
-        set?.delete(waiting);
-        if (set?.size === 0) this.#waiting.delete(turnId);
-        if (this.#waiting.size > 0) return;
-        this.#stop?.abort(nobodyWaits);
-        this.#stop = undefined;
-      };
-      const onAbort = () => {
-        leave();
-        reject(signal.reason as Error); // as above
-      };
+    return waitFor(signal, (resolve, reject) => {
       const waiting: Waiting = {
         resolve: (by) => {
           leave();
@@ -48,11 +32,20 @@ export class CancelWatch {
           reject(error);
         },
       };
-      signal.addEventListener("abort", onAbort, { once: true });
+      const leave = () => {
+        const set = this.#waiting.get(turnId);
+        set?.delete(waiting);
+        if (set?.size === 0) this.#waiting.delete(turnId);
+        if (this.#waiting.size > 0) return;
+        this.#stop?.abort(nobodyWaits);
+        this.#stop = undefined;
+      };
       this.#waiting.set(turnId, (this.#waiting.get(turnId) ?? new Set()).add(waiting));
-      if (this.#stop !== undefined) return;
-      this.#stop = new AbortController();
-      void this.#look(this.#stop.signal);
+      if (this.#stop === undefined) {
+        this.#stop = new AbortController();
+        void this.#look(this.#stop.signal);
+      }
+      return leave;
     });
   }
 

@@ -1,3 +1,5 @@
+import { waitFor } from "../base/wait.ts";
+
 /** Wakes all who wait for the next change of one thing. */
 export class Notifier {
   #waiting = new Set<() => void>();
@@ -8,21 +10,9 @@ export class Notifier {
 
   /** Resolves at the next `wake`; rejects with the signal's reason. Registers before it returns. */
   wait(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason as Error); // passed on as the aborter gave it
-        return;
-      }
-      const onAbort = () => {
-        this.#waiting.delete(wake);
-        reject(signal.reason as Error); // as above
-      };
-      const wake = () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
+    return waitFor(signal, (wake) => {
       this.#waiting.add(wake);
-      signal.addEventListener("abort", onAbort, { once: true });
+      return () => this.#waiting.delete(wake);
     });
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
+import { waitFor } from "../../base/wait.ts";
 
 /** When a turn wants its next poll. Monotonic ms. */
 export interface NextPoll {
@@ -71,25 +72,13 @@ export class PollPacer {
 
   /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
   untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(signal.reason as Error); // passed on as the aborter gave it
-        return;
-      }
+    return waitFor(signal, (wake) => {
       const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
       const dueMs = Math.max(next.notBeforeMs, next.askedAtMs + intervalMs, this.#clock.monotonic());
       const slot = this.#slotAt(dueMs, dueMs + intervalMs * spread);
-      const onAbort = () => {
-        slot.wakes.delete(wake);
-        reject(signal.reason as Error); // as above
-      };
-      const wake = () => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      };
       slot.wakes.add(wake);
-      signal.addEventListener("abort", onAbort, { once: true });
       this.#arm();
+      return () => slot.wakes.delete(wake);
     });
   }
 

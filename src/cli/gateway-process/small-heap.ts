@@ -9,13 +9,15 @@ const lookEveryMs = 1_000;
 const mostYoungBytes = 16 * 2 ** 20;
 /** From this share of the time on the collector works for speed, below it for size. */
 const busyShare = 0.1;
-/** It works for size again after so many quiet looks. */
-const quietLooks = 5;
+/** So many turns that start between two looks are a burst, which would be over before the next one. */
+const burstTurns = 16;
+const forSize = "--optimize-for-size";
+const forSpeed = "--no-optimize-for-size";
 
 /**
  * Keeps the heap small, which V8 does not by itself: it takes room for bursts and gives it back after minutes. The collector reads
- * these two flags each time it decides something, so they can change while the process runs. A turn that starts is work to come:
- * a burst is over before the next look, and would cost a third more. Source: docs/performance.md, "Memory".
+ * these two flags each time it decides something, so they can change while the process runs. A burst of turns
+ * would cost a third more while the collector works for size. Source: docs/performance.md, "Memory".
  */
 export function keepHeapSmall(
   events: EventSource<Pick<TurnLifecycle, "turn_started">>,
@@ -24,15 +26,11 @@ export function keepHeapSmall(
 ): void {
   if (process.versions["bun"] !== undefined) return; // it has another engine
   let before: EventLoopUtilization = performance.eventLoopUtilization();
-  let quietFor = quietLooks;
+  let started = 0;
   const flags = new Map<string, string>();
   const set = (name: string, flag: string) => {
     if (flags.get(name) !== flag) setFlagsFromString(flag);
     flags.set(name, flag);
-  };
-  const forSpeed = () => {
-    quietFor = 0;
-    set("size", "--no-optimize-for-size");
   };
   const look = () => {
     const now = performance.eventLoopUtilization();
@@ -40,13 +38,15 @@ export function keepHeapSmall(
     before = now;
     const young = getHeapSpaceStatistics().find((space) => space.space_name === "new_space")?.space_size ?? 0;
     set("young", `--semi-space-growth-factor=${young < mostYoungBytes ? 2 : 1}`);
-    if (utilization >= busyShare) forSpeed();
-    else if (++quietFor >= quietLooks) set("size", "--optimize-for-size");
+    set("size", utilization < busyShare ? forSize : forSpeed);
+    started = 0;
   };
   look();
   const timer = setInterval(look, everyMs);
   timer.unref();
-  const deafen = events.on("turn_started", forSpeed);
+  const deafen = events.on("turn_started", () => {
+    if (++started === burstTurns) set("size", forSpeed);
+  });
   signal.addEventListener(
     "abort",
     () => {

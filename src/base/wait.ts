@@ -1,0 +1,32 @@
+/**
+ * Waits for `resolve` or `reject`, or for the signal: then it rejects with the signal's reason, as the aborter gave it. `begin` registers
+ * the wait before this returns, and answers what takes that back. It is not called where the signal has aborted already.
+ */
+export function waitFor<T>(
+  signal: AbortSignal,
+  begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => unknown,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason as Error);
+      return;
+    }
+    let takeBack = (): unknown => undefined;
+    const onAbort = () => {
+      takeBack();
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    const over = () => signal.removeEventListener("abort", onAbort);
+    takeBack = begin(
+      (value) => {
+        over();
+        resolve(value);
+      },
+      (error) => {
+        over();
+        reject(error);
+      },
+    );
+  });
+}
