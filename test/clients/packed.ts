@@ -26,7 +26,8 @@ export function installPacked(): Packed {
   npm(["pack", "--pack-destination", folder], root);
   const [tarball] = readdirSync(folder).filter((name) => name.endsWith(".tgz"));
   if (tarball === undefined) throw new Error("npm packed nothing");
-  npm(["install", join(folder, tarball), "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"], folder);
+  const options = ["--prefix", folder, "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]; // npm may prefer a folder above
+  npm(["install", join(folder, tarball), ...options], folder);
   const binFolder = join(folder, "node_modules/.bin");
   packed = { folder, bin: join(binFolder, "millrace"), binFolder };
   return packed;
