@@ -62,10 +62,7 @@ describe("the metrics", () => {
       sampleOf(all, 'millrace_turns_ended_total{dialect="openai-chat",model="claude-opus-4-5",outcome="failed"}'),
     ).toBe(1);
     expect(
-      sampleOf(
-        all,
-        'millrace_turn_errors_total{dialect="openai-chat",model="claude-opus-4-5",code="upstream_failed"}',
-      ),
+      sampleOf(all, 'millrace_turn_errors_total{dialect="openai-chat",model="claude-opus-4-5",code="upstream_failed"}'),
     ).toBe(1);
     expect(sampleOf(all, 'millrace_ides{ide="windsurf"}')).toBe(1);
     expect(sampleOf(all, 'millrace_ides{ide="windsurf-next"}')).toBe(0);
