@@ -18,10 +18,8 @@ interface Told {
 
 type Ask = (served: GatewayProcess, content: string) => Promise<Told>;
 
-const told = (text: string | null, ...calls: readonly (readonly [string, unknown])[]): Told => ({
-  text: text ?? "",
-  calls: calls.map(([name, args]) => `${name} ${typeof args === "string" ? args : JSON.stringify(args)}`),
-});
+const told = (text: string | null, ...calls: string[]): Told => ({ text: text ?? "", calls });
+const callOf = (call: { readonly name: string; readonly arguments: string }) => `${call.name} ${call.arguments}`;
 
 const chat = (content: string) => ({
   model,
@@ -45,12 +43,7 @@ const apis: Readonly<Record<string, Ask>> = {
   async "Chat Completions"(served, content) {
     const { choices } = await openai(served).chat.completions.create(chat(content));
     const { content: text, tool_calls: calls = [] } = choices[0]?.message ?? { content: "" };
-    return told(
-      text,
-      ...calls.map(
-        (call) => (call.type === "function" ? [call.function.name, call.function.arguments] : ["", ""]) as const,
-      ),
-    );
+    return told(text, ...calls.flatMap((one) => (one.type === "function" ? [callOf(one.function)] : [])));
   },
   async "Chat Completions, streamed"(served, content) {
     const all: Told = { text: "", calls: [] };
@@ -65,10 +58,7 @@ const apis: Readonly<Record<string, Ask>> = {
   },
   async Responses(served, content) {
     const { output, output_text: text } = await openai(served).responses.create(response(content));
-    return told(
-      text,
-      ...output.flatMap((item) => (item.type === "function_call" ? [[item.name, item.arguments] as const] : [])),
-    );
+    return told(text, ...output.flatMap((item) => (item.type === "function_call" ? [callOf(item)] : [])));
   },
   async "Responses, streamed"(served, content) {
     const all: Told = { text: "", calls: [] };
@@ -83,7 +73,7 @@ const apis: Readonly<Record<string, Ask>> = {
     const { content: blocks } = await anthropic(served).messages.create(message(content));
     return told(
       blocks.map((block) => (block.type === "text" ? block.text : "")).join(""),
-      ...blocks.flatMap((block) => (block.type === "tool_use" ? [[block.name, block.input] as const] : [])),
+      ...blocks.flatMap((block) => (block.type === "tool_use" ? [`${block.name} ${JSON.stringify(block.input)}`] : [])),
     );
   },
   async "Messages, streamed"(served, content) {
