@@ -71,6 +71,11 @@ export function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Id
   return real.length > 0 ? real : candidates;
 }
 
+/** What a person calls a product here: a stand-in says that it is one. */
+export function nameWithKind({ product, standIn }: Pick<Ide, "product" | "standIn">): string {
+  return standIn === true ? `${product}, a stand-in` : product;
+}
+
 /** Which IDE prompts to a language server go to and why, as a line for a person; undefined where none can be asked. */
 export function spellChosenIde(result: DiscoveryResult): string | undefined {
   const candidates = promptable(result);
@@ -82,8 +87,7 @@ export function spellChosenIde(result: DiscoveryResult): string | undefined {
   const stopped = left === 0 ? "" : `; ${left} stand-in${left === 1 ? "" : "s"} left out`;
   const why =
     others === 0 ? "the only one that runs" : `the first of ${all.length}: by product, then the newest${stopped}`;
-  const what = chosen.standIn === true ? `${chosen.product}, a stand-in` : chosen.product;
-  return `${what} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
+  return `${nameWithKind(chosen)} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
 }
 
 /**
