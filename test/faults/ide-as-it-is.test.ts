@@ -11,8 +11,11 @@ const ways = [
 ] as const;
 
 describe.each(ways)("over %s, a build that ignores the planner mode and reads", (_, missing) => {
-  it("answers with all its texts, and the header, the page and the stream name what it read", async () => {
-    const { client, served } = await world({ simulator: { missing: [...missing], turn: look } });
+  it("answers with all its texts, and the header, the page, the stream and the log name what it read", async () => {
+    const { client, served } = await world({
+      simulator: { missing: [...missing], turn: look },
+      args: ["--log-level", "info"],
+    });
     const whole = client.chat.completions.create(ask("echo: done"));
     const { data, response } = await whole.withResponse();
     const text = "Let me look.\n\nLet me look.\n\ndone";
@@ -34,6 +37,7 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
     }
     expect(streamed).toBe("Let me look.\n\nLet me look.\n\nagain");
     expect(named).toEqual([{ ide_tools: ["LIST_DIRECTORY"] }]);
+    expect(served.log().match(/"LIST_DIRECTORY"\],"event":"the IDE's agent read"/g)).toHaveLength(2); // once for each turn
   });
 
   it("gives an empty answer where it only reads", async () => {
