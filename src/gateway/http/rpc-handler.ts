@@ -5,7 +5,6 @@ import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Meter } from "../../usage/meter.ts";
 import type { GatewayMetrics } from "../metrics/metrics.ts";
-import type { GatewayOptions } from "../options.ts";
 import { corsHeaders } from "./cors.ts";
 import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
@@ -51,7 +50,7 @@ export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolea
 export function guarded(
   policy: GuardPolicy,
   rpc: RpcHandler,
-  ideOf: GatewayOptions["ideOf"],
+  ideOf?: (modelUid: string | undefined) => string | undefined,
 ): (request: RpcRequest, response: RpcResponse) => void {
   return (request, response) => {
     const headers = headersOf(request);
