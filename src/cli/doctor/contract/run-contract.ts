@@ -52,7 +52,8 @@ export async function runContract(
   for (const ide of ides) parts.push(await ofServer(finder, ide, personal, signal));
   if (ides.length === 0) missing.push("No language server was found.");
   const left = found.ides.filter((ide) => ide.standIn === true && !ides.includes(ide)).length;
-  if (left > 0) missing.push(`Stand-ins are left out beside a real IDE: ${left}. \`--pid\` or \`--home\` names one.`);
+  if (left > 0)
+    missing.push(`Stand-ins are left out beside a real IDE: ${left}. To look at one, name its process with \`--pid\`.`);
   const agent = await programOf(options, finder, context, missing);
   if (agent !== undefined) parts.push(await ofAgent(agent, context));
   const prompts = options.spend ? await spend({ agent, ides, model: options.model }, finder, context) : null;
