@@ -53,6 +53,9 @@ interface Round {
   readonly failures: number;
   readonly slowestHealthMs: number;
   readonly connections: number;
+  /** Polls that the gateway made, and in which time; none of the bare poller. */
+  readonly polls: number;
+  readonly ms: number;
 }
 
 interface Row {
@@ -93,17 +96,22 @@ async function measure(way: Way): Promise<Row[]> {
         const before = costOf(gateway.pid);
         const seen = await told<ServerReport>(server, "report");
         const read: ReadOrder = { url: gateway.url, key: gateway.key, model, growth, streams, round };
+        const startedAt = performance.now();
         const { lags, failures, slowestHealthMs } = await asked<ReadReport>("sse-reader.ts", read);
+        const ms = performance.now() - startedAt;
         if (failures[0] !== undefined)
           console.error(`  ${failures.length} answers failed: ${failures[0].slice(0, 300)}`);
         const after = costOf(gateway.pid);
+        const now = await told<ServerReport>(server, "report");
         return {
           lags,
           failures: failures.length,
           slowestHealthMs,
           cpuMs: (after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN),
           residentBytes: after?.residentBytes ?? Number.NaN,
-          connections: (await told<ServerReport>(server, "report")).connections - seen.connections,
+          connections: now.connections - seen.connections,
+          polls: now.polls - seen.polls,
+          ms,
         };
       };
       await through(1, "warm-up"); // finds the server, compiles, makes the log
@@ -137,7 +145,16 @@ async function pollBare(port: number, streams: number): Promise<Round> {
   const pollMs = streams < bare.manyFrom ? bare.pollMs : bare.pollMsMany;
   const order: PollOrder = { port, growth, pollMs, streams };
   const { lags, cpuMs, residentBytes } = await asked<PollReport>("bare-poller.ts", order);
-  return { lags, cpuMs, residentBytes, failures: 0, slowestHealthMs: Number.NaN, connections: 1 };
+  return {
+    lags,
+    cpuMs,
+    residentBytes,
+    failures: 0,
+    slowestHealthMs: Number.NaN,
+    connections: 1,
+    polls: Number.NaN,
+    ms: Number.NaN,
+  };
 }
 
 function lagsIn(row: Row, of: (lags: Lags) => readonly number[]): readonly number[] {
@@ -165,6 +182,8 @@ function figuresOf(row: Row) {
     residentMiB: spread(row.rounds.map(({ residentBytes }) => residentBytes / 2 ** 20)),
     slowestHealthMs: Math.max(...row.rounds.map(({ slowestHealthMs }) => slowestHealthMs)),
     connections: median(row.rounds.map(({ connections }) => connections)),
+    cpuMicrosecondsAPoll: median(row.rounds.map(({ cpuMs, polls }) => (cpuMs * 1000) / polls)),
+    pollsASecond: median(row.rounds.map(({ polls, ms }) => (polls * 1000) / ms)),
     failures: row.rounds.reduce((sum, { failures }) => sum + failures, 0),
   };
 }
@@ -189,6 +208,8 @@ function show(row: Row): void {
             `starvation ${f.starvation.toFixed(1)}`,
             `health ${f.slowestHealthMs.toFixed(0)}`,
             `conns ${f.connections}`,
+            `${f.cpuMicrosecondsAPoll.toFixed(0)} µs a poll`,
+            `${f.pollsASecond.toFixed(0)} polls a second`,
           ]),
       ...(f.failures === 0 ? [] : [`${f.failures} FAILED`]),
     ].join("  "),

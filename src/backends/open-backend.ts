@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { isMillraceError, MillraceError } from "../base/errors.ts";
 import type { ModelUid } from "../base/ids.ts";
 import type { Capabilities } from "../language-server/language-server.ts";
+import type { IdeVariant } from "../language-server/transport/endpoint.ts";
 import type { AcpModel } from "./acp/process/agent.ts";
 import {
   agentOfConversation,
@@ -56,6 +57,8 @@ export interface Chosen extends Choice {
 export interface OpenBackends extends Backends {
   /** Sends no prompt and starts no agent. Throws what `choose` throws. */
   chosen(signal: AbortSignal): Promise<Chosen>;
+  /** The IDE that the last look found for prompts; undefined before the first look, and where it found none. */
+  readonly ide: IdeVariant | undefined;
 }
 
 const defaultSilenceMs = 10 * 60_000;
@@ -86,6 +89,7 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   };
   const retired = new Set<string>();
   const moved = new Set<string>();
+  let ide: IdeVariant | undefined;
 
   /** What the user named by hand needs no consent: naming it is one. */
   function consent(ide: PromptedIde | undefined): void {
@@ -109,7 +113,11 @@ export function openBackends(options: BackendsOptions): OpenBackends {
       mode === "auto" || mode === "acp" ? vendor(signal) : notAsked,
     ]);
     const offer = isMillraceError(found) ? found : { ...found, retired: retired.has(found.key) };
-    return { found, agent, choice: chooseBackend(mode, { server: offer, agent }) };
+    ide = undefined;
+    const choice = chooseBackend(mode, { server: offer, agent });
+    if (choice.kind !== "acp" && !isMillraceError(found)) ide = found.current.server.endpoint.variant;
+    if (choice.kind === "acp" && !isMillraceError(agent)) ide = agent.program?.variant ?? "windsurf";
+    return { found, agent, choice };
   }
 
   async function ofServer({ current, capabilities, key }: Server, kind: "cascade" | "raw_chat"): Promise<Backend> {
@@ -137,6 +145,9 @@ export function openBackends(options: BackendsOptions): OpenBackends {
   }
 
   return {
+    get ide() {
+      return ide;
+    },
     async chosen(signal) {
       const { found, choice, agent } = await look(signal);
       const vendors = isMillraceError(agent) ? undefined : agent;

@@ -22,7 +22,7 @@ export function openApp(gateway: Gateway, policy: GuardPolicy): Hono<GatewayEnv>
     const refused = guard(gateway, policy, c);
     if (refused === undefined) await next();
     else c.res = refused;
-    finish(c, requestId);
+    finish(gateway, c, requestId);
     const ms = gateway.clock.monotonic() - startedAt;
     gateway.metrics.request(
       knownMethods.has(c.req.method) ? c.req.method : "other",
@@ -68,9 +68,16 @@ function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Respon
   return response;
 }
 
-/** What every response carries: the id that is also in the log, and CORS for an allowed origin (the guard stopped the others). */
-function finish(c: GatewayContext, requestId: string): void {
+/**
+ * What every response carries: the id that is also in the log, the IDE for who has a key, and CORS for an allowed origin (the guard
+ * stopped the others). Where no prompt was sent, the IDE is the one that it goes to now.
+ */
+function finish(gateway: Gateway, c: GatewayContext, requestId: string): void {
   const { headers } = c.res;
+  if (c.var.caller !== undefined && !headers.has("x-millrace-ide")) {
+    const ide = gateway.ideOf?.(c.var.logFields.model);
+    if (ide !== undefined) headers.set("x-millrace-ide", headerSafe(ide));
+  }
   headers.set("x-request-id", requestId);
   headers.set("request-id", requestId);
   headers.set("x-content-type-options", "nosniff");

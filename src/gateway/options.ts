@@ -82,6 +82,8 @@ export interface GatewayOptions {
   readonly pauseState?: () => PauseState | null;
   /** Whether the dashboard may show the texts of prompts and answers; not by default. */
   readonly dashboardText?: boolean;
+  /** The product that a prompt to this model goes to now, for `x-millrace-ide`; undefined where none is known. */
+  readonly ideOf?: (modelUid: string | undefined) => string | undefined;
   /** The IDEs found with doctor's verdicts, for the dashboard: plain JSON without secrets. */
   readonly ides?: () => Promise<unknown>;
   /** Where the dashboard's sessions outlive the gateway; they end with it otherwise. */

@@ -1,4 +1,5 @@
 import type { TurnId } from "../base/ids.ts";
+import type { IdeToolNames } from "../log/event.ts";
 import type { NewTurn, TurnRecord } from "../log/store.ts";
 import type { CallOutcome } from "./tools/call-desk.ts";
 
@@ -22,5 +23,7 @@ export interface TurnLifecycle {
     readonly turn: Pick<NewTurn, "turnId" | "modelUid">;
     readonly outcomes: readonly CallOutcome[];
   };
+  /** At the end of a turn in which the IDE's agent looked something up. */
+  readonly ide_read: { readonly turnId: TurnId; readonly ideTools: IdeToolNames };
   readonly turn_problem: TurnProblem;
 }

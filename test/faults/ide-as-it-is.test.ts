@@ -11,8 +11,11 @@ const ways = [
 ] as const;
 
 describe.each(ways)("over %s, a build that ignores the planner mode and reads", (_, missing) => {
-  it("answers with all its texts, and the header, the page and the stream name what it read", async () => {
-    const { client, served } = await world({ simulator: { missing: [...missing], turn: look } });
+  it("answers with all its texts, and the header, the page, the stream and the log name what it read", async () => {
+    const { client, served } = await world({
+      simulator: { missing: [...missing], turn: look },
+      args: ["--log-level", "info"],
+    });
     const whole = client.chat.completions.create(ask("echo: done"));
     const { data, response } = await whole.withResponse();
     const text = "Let me look.\n\nLet me look.\n\ndone";
@@ -34,6 +37,7 @@ describe.each(ways)("over %s, a build that ignores the planner mode and reads", 
     }
     expect(streamed).toBe("Let me look.\n\nLet me look.\n\nagain");
     expect(named).toEqual([{ ide_tools: ["LIST_DIRECTORY"] }]);
+    expect(served.log().match(/"LIST_DIRECTORY"\],"event":"the IDE's agent read"/g)).toHaveLength(2); // once for each turn
   });
 
   it("gives an empty answer where it only reads", async () => {
@@ -128,6 +132,41 @@ describe("64 turns at once", () => {
       expect(requestIds.notRising).toBe(0);
     },
   );
+});
+
+it("every answer to a key names the IDE: of each API, of a list, of a refusal, of a failure before the prompt", async () => {
+  const { served, ide } = await world();
+  const messages = [{ role: "user", content: "echo: hi" }];
+  const named = async (path: string, body?: object, key = served.key) => {
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const init = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+    const answer = await fetch(`${served.url}${path}`, init);
+    await answer.text();
+    return [path, answer.status, answer.headers.get("x-millrace-ide")];
+  };
+  const chat = "/v1/chat/completions";
+  const { model } = ask("");
+  expect(await named(chat, { model: "no-such-model", messages })).toEqual([chat, 404, "windsurf"]);
+  expect(await named(chat, { model })).toEqual([chat, 400, "windsurf"]);
+  expect(await named("/v1/models")).toEqual(["/v1/models", 200, "windsurf"]);
+  expect(await named("/nothing")).toEqual(["/nothing", 404, "windsurf"]);
+  for (const [path, body] of [
+    [chat, { model, messages }],
+    [chat, { model, messages, stream: true }],
+    ["/v1/completions", { model, prompt: "echo: hi" }],
+    ["/v1/responses", { model, input: "echo: hi" }],
+    ["/v1/messages", { model, max_tokens: 99, messages }],
+  ] as const)
+    expect(await named(path, body)).toEqual([path, 200, "windsurf"]);
+  await ide.setFaults([{ rpc: "StartCascade", error: { code: "internal", message: "no" } }]);
+  expect(await named(chat, { model, messages: [{ role: "user", content: "echo: fails" }] })).toEqual([
+    chat,
+    502,
+    "windsurf",
+  ]);
+  const attach = "/aiserver.v1.ChatService/StreamUnifiedChatWithToolsIdempotentSSE";
+  expect(await named(attach, {})).toEqual([attach, expect.any(Number), "windsurf"]);
+  expect(await named(chat, { model, messages }, "wrong")).toEqual([chat, 401, null]);
 });
 
 it("a conversation stays with its IDE when a newer one runs too", async () => {

@@ -11,6 +11,10 @@ import { parseStatus } from "../../usage/saved-plan.ts";
 export interface AccountEntry {
   readonly product: string;
   readonly what: "editor" | "agent program";
+  /** Of `millrace simulate`. */
+  readonly stand_in: boolean;
+  /** The process of an editor's server; null where it does not run. */
+  readonly pid: number | null;
   readonly signed_in: boolean;
   /** `own`: credentials of the program's own; `editor`: the key of the app; null where no account is signed in. */
   readonly signed_in_by: "own" | "editor" | null;
@@ -50,6 +54,8 @@ async function ofRunning(
   const entry = {
     product,
     what: "editor",
+    stand_in: ide.standIn === true,
+    pid: ide.pid ?? null,
     signed_in: signedIn,
     signed_in_by: signedIn ? "editor" : null,
     server: ide.apiServer ?? null,
@@ -82,7 +88,7 @@ async function ofApps(found: DiscoveryResult, signal: AbortSignal): Promise<read
 }
 
 async function ofApp(
-  { variant, product }: InstalledApp,
+  { variant, product, standIn }: InstalledApp,
   agents: readonly AgentProgram[],
   saved: readonly SavedPlan[],
   signal: AbortSignal,
@@ -94,6 +100,8 @@ async function ofApp(
   return {
     product,
     what: "editor",
+    stand_in: standIn === true,
+    pid: null,
     signed_in: signedIn,
     signed_in_by: signedIn ? "editor" : null,
     ...nobody,
@@ -117,6 +125,8 @@ async function ofAgent(
   return {
     product,
     what: "agent program",
+    stand_in: agent.standIn === true,
+    pid: null,
     signed_in: isIn,
     signed_in_by: isIn ? signedIn : null,
     name: same?.name ?? null,

@@ -29,8 +29,10 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
   it("shows the account of an editor and its agent, with a key of the oldest form and what to do", async () => {
     const { simulator, account, entries } = await machine({ profile: "devin-3", apiKey: oldest });
     const { code, stdout, stderr } = await account();
-    expect(stdout).toMatch(/^Devin Desktop .*, editor: .+, plan Pro, server \S+, a key of the oldest form \(UUID\)$/m);
-    expect(stdout).toMatch(/, agent program: .+, plan Pro, .*, by the editor's key$/m);
+    expect(stdout).toMatch(
+      /^Devin Desktop .*, editor of a stand-in: .+, plan Pro, server \S+, a key of the oldest form \(UUID\)$/m,
+    );
+    expect(stdout).toMatch(/, agent program of a stand-in: .+, plan Pro, .*, by the editor's key$/m);
     expect(stdout).toContain("to do: This key has the oldest form. Sign out and in again inside Devin Desktop");
     expect(stderr).toContain("no sign-in of its own");
     expect(code).toBe(0);
@@ -39,6 +41,20 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
       "agent program uuid",
     ]);
     expect(simulator.agentReport().calls).toEqual({});
+  });
+
+  it("tells two windows by their processes, and a stand-in from a real editor", async () => {
+    const { simulator, account } = await machine({ profile: "windsurf-2", unmarked: true });
+    expect((await account()).stdout).toMatch(/^Windsurf .*, editor: /);
+    const window = await startSimulator({
+      profile: "windsurf-2",
+      home: simulator.home,
+      apiKey: simulator.apiKey.reveal(),
+    });
+    onTestFinished(() => window.stop());
+    const { stdout } = await account();
+    expect(stdout).toContain(`, editor (pid ${simulator.pid}): `);
+    expect(stdout).toContain(`, editor of a stand-in (pid ${window.pid}): `);
   });
 
   it("shows the CLI's own credentials, without a name that nobody tells", async () => {

@@ -25,7 +25,8 @@ export const accountCommand = defineCommand({
       const accounts = await readAccounts(finder, signal);
       if (options.json) out.json({ data: accounts });
       else {
-        for (const account of accounts) for (const line of linesOf(account)) out.line(line);
+        const several = accounts.filter(({ pid }) => pid !== null).length > 1;
+        for (const account of accounts) for (const line of linesOf(account, several)) out.line(line);
         if (accounts.length === 0) out.line("No editor and no agent program was found.");
         out.note("Millrace has no sign-in of its own. It uses what is signed in here.");
       }
@@ -45,7 +46,8 @@ const kinds: Readonly<Record<KeyForm, string>> = {
   unknown: "a key of a form that Millrace does not know",
 };
 
-function linesOf(account: AccountEntry): readonly string[] {
+/** `several`: more than one editor runs, so each is told by its process. */
+function linesOf(account: AccountEntry, several: boolean): readonly string[] {
   const { product, what, signed_in: signedIn, signed_in_by: by, key_form: form, key_refused: refused } = account;
   const who = signedIn
     ? [
@@ -56,8 +58,10 @@ function linesOf(account: AccountEntry): readonly string[] {
         ...(what === "agent program" ? [by === "own" ? "by credentials of its own" : "by the editor's key"] : []),
       ].join(", ")
     : "no account is signed in";
+  const kind = account.stand_in ? `${what} of a stand-in` : what;
+  const process = several && account.pid !== null ? ` (pid ${account.pid})` : "";
   return [
-    `${product}, ${what}: ${who}`,
+    `${product}, ${kind}${process}: ${who}`,
     ...(refused === null ? [] : [`  refused: ${refused}`]),
     ...(account.todo === null ? [] : [`  to do: ${account.todo}`]),
   ];

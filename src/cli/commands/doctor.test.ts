@@ -42,7 +42,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
 
   it("shows the IDE, what it answers and who is signed in, on one screen", async () => {
     const { code, stdout } = await millrace(["doctor"], { MILLRACE_IDE_ONLY_HOME: simulator.home });
-    expect(stdout).toContain(`Windsurf 2.2  build ${simulator.ideVersion}, pid ${simulator.pid}, up `);
+    expect(stdout).toContain(`Windsurf 2.2, a stand-in  build ${simulator.ideVersion}, pid ${simulator.pid}, up `);
     expect(stdout).toContain(`Windsurf 2.2, running: ${simulator.home}`);
     expect(stdout).toMatch(/data folder taken: .*state\.vscdb: holds an API key/);
     expect(stdout).toMatch(/credentials of the CLI: no/);

@@ -75,16 +75,18 @@ export const doctorCommand = defineCommand({
     const { report, known } = await examine(options, context);
     if (options.bundle !== undefined) await bundle(options.bundle, report, known, context);
     if (options.json) out.json(report);
-    else {
-      const width = out.isTerminal ? out.columns : Number.POSITIVE_INFINITY; // a pipe searches whole lines
-      for (const line of render(report, (style, text) => out.style(style, text), width)) out.line(line);
-    }
+    else for (const line of render(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.bundle !== undefined)
       out.note(`Written to ${join(options.bundle)}. Look through it before you send it.`);
     io.signal.throwIfAborted();
     return exitCodeOfFindings(report.findings);
   },
 });
+
+/** A pipe searches whole lines. */
+function widthOf({ isTerminal, columns }: CommandContext["out"]): number {
+  return isTerminal ? columns : Number.POSITIVE_INFINITY;
+}
 
 /** Exits 0 where nothing differs, 1 where something does, 69 where nothing could be looked at. */
 async function contract(
@@ -100,7 +102,8 @@ async function contract(
     const report = withoutSecrets(seen, redactor({ ...known, secrets: [...known.secrets, ...personal] }));
     if (options.report !== undefined) await writeContract(options.report, `${JSON.stringify(report, null, 2)}\n`);
     if (options.json) out.json(report);
-    else for (const line of renderContract(report, (style, text) => out.style(style, text))) out.line(line);
+    else
+      for (const line of renderContract(report, (style, text) => out.style(style, text), widthOf(out))) out.line(line);
     if (options.report !== undefined) {
       out.note(`Written to ${join(options.report)}. Look through it before you attach it to an issue.`);
     }

@@ -237,7 +237,7 @@ export const serveCommand = defineCommand({
       out.line(`  OpenAI base URL   ${base}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
-      const ide = spellChosenIde(await composed.finder.find(signal));
+      const ide = spellChosenIde(await composed.finder.find(signal), options);
       if (ide !== undefined) out.line(`  IDE               ${ide}`);
       if (readPause(settings.pauseFile) !== undefined)
         out.line("  PAUSED            no prompt is sent until `millrace resume`");

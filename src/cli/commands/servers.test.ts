@@ -98,6 +98,7 @@ describe("a stand-in", () => {
     expect(choosePrompted(alone).pid).toBe(12);
     expect(spellChosenIde(alone)).toMatch(/a stand-in \(pid 12\): the only one that runs/);
     const named = await found([fakeWindsurf(10, 4010), standIn(12)], answers, "sk-ws-01-abc", { pid: 12 });
+    expect(spellChosenIde(named, { pid: 12 })).toMatch(/a stand-in \(pid 12\): the one that --pid names/);
     expect(named.ides.map(({ pid }) => pid)).toEqual([12]);
   });
 });

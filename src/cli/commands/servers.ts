@@ -71,8 +71,19 @@ export function promptable({ ides }: Pick<DiscoveryResult, "ides">): readonly Id
   return real.length > 0 ? real : candidates;
 }
 
-/** Which IDE prompts to a language server go to and why, as a line for a person; undefined where none can be asked. */
-export function spellChosenIde(result: DiscoveryResult): string | undefined {
+/** What a person calls a product here: a stand-in says that it is one. */
+export function nameWithKind({ product, standIn }: Pick<Ide, "product" | "standIn">): string {
+  return standIn === true ? `${product}, a stand-in` : product;
+}
+
+/**
+ * Which IDE prompts to a language server go to and why, as a line for a person; undefined where none can be asked. `named`: how the
+ * user named an IDE.
+ */
+export function spellChosenIde(
+  result: DiscoveryResult,
+  named: { readonly pid?: unknown; readonly home?: unknown } = {},
+): string | undefined {
   const candidates = promptable(result);
   const chosen = candidates.find(({ signedIn }) => signedIn);
   if (chosen === undefined) return undefined;
@@ -80,10 +91,14 @@ export function spellChosenIde(result: DiscoveryResult): string | undefined {
   const others = all.length - 1;
   const left = all.length - candidates.length;
   const stopped = left === 0 ? "" : `; ${left} stand-in${left === 1 ? "" : "s"} left out`;
-  const why =
-    others === 0 ? "the only one that runs" : `the first of ${all.length}: by product, then the newest${stopped}`;
-  const what = chosen.standIn === true ? `${chosen.product}, a stand-in` : chosen.product;
-  return `${what} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
+  const alone =
+    named.pid !== undefined
+      ? "the one that --pid names"
+      : named.home === undefined
+        ? "the only one that runs"
+        : "the only one in the home that --home names";
+  const why = others === 0 ? alone : `the first of ${all.length}: by product, then the newest${stopped}`;
+  return `${nameWithKind(chosen)} (${chosen.pid === undefined ? "set by hand" : `pid ${chosen.pid}`}): ${why}`;
 }
 
 /**

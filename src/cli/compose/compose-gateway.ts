@@ -1,5 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { agentOfModel } from "../../backends/agent-backend.ts";
 import type { OpenBackends } from "../../backends/open-backend.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { readDashboard } from "../../gateway/dashboard/dashboard-files.ts";
@@ -64,6 +65,7 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     ides: ideVerdicts(finder, schemas, clock),
     agents: () => agentStats(agents),
     healthDetails: healthDetails(finder, backends, clock),
+    ideOf: (modelUid = "") => agentOfModel(modelUid) ?? backends.ide,
     models: parts.models,
     contextTokens: parts.contextTokens,
     clock,

@@ -21,6 +21,7 @@ test("what happens in a gateway's life becomes log lines, without a stack but fo
   events.emit("history_failed", { error });
   events.emit("history_recovered", {});
   events.emit("turn_problem", { event: "turn_adopt_failed", turnId: "turn_1" as TurnId, error: "odd" });
+  events.emit("ide_read", { turnId: "turn_1" as TurnId, ideTools: ["VIEW_FILE"] });
   expect(lines).toEqual([
     ["error", "store_degraded", { store: "redis", why: "The disk is full.", hint: "Make room." }],
     ["info", "store_healed", { store: "redis" }],
@@ -28,5 +29,6 @@ test("what happens in a gateway's life becomes log lines, without a stack but fo
     ["error", "usage_degraded", { file: "turns.db", why: "The disk is full.", hint: "Make room." }],
     ["info", "usage_healed", { file: "turns.db" }],
     ["warn", "turn_adopt_failed", { turnId: "turn_1", error: "odd" }],
+    ["info", "the IDE's agent read", { turnId: "turn_1", ideTools: ["VIEW_FILE"] }],
   ]);
 });

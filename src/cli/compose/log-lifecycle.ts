@@ -11,6 +11,7 @@ export function logLifecycle(
   { store, file }: { readonly store: string | undefined; readonly file: string | undefined },
 ): void {
   events.on("turn_problem", ({ event, turnId, error }) => log.write("warn", event, { turnId, error: describe(error) }));
+  events.on("ide_read", ({ turnId, ideTools }) => log.write("info", "the IDE's agent read", { turnId, ideTools }));
   events.on("turn_ended", (turn) => log.write("info", "turn", counted(turn)));
   events.on("store_failed", ({ error: { message: why, hint } }) =>
     log.write("error", "store_degraded", { store, why, hint }),

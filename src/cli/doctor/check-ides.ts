@@ -16,6 +16,8 @@ export interface IdeReport {
   readonly variant: Ide["variant"];
   /** What a person calls it. */
   readonly product: string;
+  /** Of `millrace simulate`. */
+  readonly stand_in: boolean;
   readonly build: string;
   readonly pid: number | null;
   readonly uptime_ms: number | null;
@@ -79,6 +81,7 @@ async function report(
   const known = {
     variant: ide.variant,
     product: ide.product,
+    stand_in: ide.standIn === true,
     build: ide.build,
     pid: ide.pid ?? null,
     uptime_ms: ide.startedAtMs === undefined ? null : nowMs - ide.startedAtMs,

@@ -98,7 +98,7 @@ function linesOf(ide: IdeReport): readonly string[] {
   const age = ide.uptime_ms === null ? "" : `, up ${spellAge(ide.uptime_ms)}`;
   const process = ide.pid === null ? "set by hand" : `pid ${ide.pid}${age}`;
   const lines = [
-    `  ${ide.product}  build ${ide.build || "unknown"}, ${process}`,
+    `  ${ide.product}${ide.stand_in ? ", a stand-in" : ""}  build ${ide.build || "unknown"}, ${process}`,
     `    ${ide.endpoint}, ${ide.protocol} ${ide.tls ? "over TLS" : "without TLS"}; ${who}`,
   ];
   if (ide.capabilities !== undefined) {

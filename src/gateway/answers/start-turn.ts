@@ -100,6 +100,7 @@ async function turnOf(
   if (there !== undefined) return opened(there);
   const { model, reasoningEffort } = parsed.request;
   const resolution = await gateway.models.resolve(model, reasoningEffort, signal);
+  c.var.logFields.model = resolution.model.uid;
   const started = await gateway.turns.start(
     {
       ...asked,

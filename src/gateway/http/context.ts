@@ -18,7 +18,7 @@ export interface GatewayVariables {
   readonly requestId: string;
   readonly caller: Caller | undefined;
   /** More for this request's log line. */
-  readonly logFields: Record<string, unknown>;
+  readonly logFields: Record<string, unknown> & { model?: string };
 }
 
 // biome-ignore lint: the shape that Hono asks for

@@ -8,6 +8,7 @@ import type { GatewayMetrics } from "../metrics/metrics.ts";
 import { corsHeaders } from "./cors.ts";
 import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
+import { headerSafe } from "./request-headers.ts";
 import type { Timing } from "./timing.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -46,7 +47,11 @@ export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolea
 }
 
 /** The handler behind the guard: the same hosts, origins and keys as every other route. */
-export function guarded(policy: GuardPolicy, rpc: RpcHandler): (request: RpcRequest, response: RpcResponse) => void {
+export function guarded(
+  policy: GuardPolicy,
+  rpc: RpcHandler,
+  ideOf?: (modelUid: string | undefined) => string | undefined,
+): (request: RpcRequest, response: RpcResponse) => void {
   return (request, response) => {
     const headers = headersOf(request);
     const foreign = refuseForeign(policy, headers);
@@ -54,8 +59,10 @@ export function guarded(policy: GuardPolicy, rpc: RpcHandler): (request: RpcRequ
     if (foreign === undefined) {
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
-    if (caller === undefined) rpc.refuse(request, response, foreign ?? unauthenticated());
-    else rpc.handle(request, response, caller);
+    if (caller === undefined) return rpc.refuse(request, response, foreign ?? unauthenticated());
+    const ide = ideOf?.(undefined); // no message was read yet, so nobody knows the model
+    if (ide !== undefined) response.setHeader("x-millrace-ide", headerSafe(ide));
+    rpc.handle(request, response, caller);
   };
 }
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { JsonObject } from "../../base/json.ts";
 import { type Route } from "./route.ts";
-import { answerInfos, type HeaderInfo, refusalHeaderInfos, requestIdInfo, startingHeaders } from "./route-headers.ts";
+import { answerInfos, everyAnswer, type HeaderInfo, refusalHeaderInfos, startingHeaders } from "./route-headers.ts";
 
 const contentTypes = { "event-stream": "text/event-stream", html: "text/html", text: "text/plain" } as const;
 
@@ -41,7 +41,7 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
       responses: {
         Error: {
           description: "An error.",
-          headers: headersOf([requestIdInfo, ...refusalHeaderInfos]),
+          headers: headersOf([...everyAnswer, ...refusalHeaderInfos]),
           content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
         },
       },
@@ -105,7 +105,7 @@ function headerParameters({ headers }: Route): JsonObject[] {
 
 /** The headers of our own that an answer of the route carries, beside those that every HTTP answer may have. */
 export function answerHeaders({ headers }: Pick<Route, "headers">): readonly HeaderInfo[] {
-  return [requestIdInfo, ...(headers?.answered ?? [])];
+  return [...everyAnswer, ...(headers?.answered ?? [])];
 }
 
 function headersOf(infos: readonly HeaderInfo[]): JsonObject {

@@ -48,11 +48,6 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
     description: "What the prompt went through: `acp`, `cascade` or `raw_chat`, once it is known.",
     sometimes: true,
   },
-  {
-    name: "x-millrace-ide",
-    description: "The product that the prompt went to, such as `windsurf`, once it is known.",
-    sometimes: true,
-  },
   { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
   {
     name: "x-millrace-ide-tools",
@@ -76,7 +71,18 @@ export const refusalHeaderInfos: readonly HeaderInfo[] = [
 ];
 
 /** The id that is also in error bodies and in the log; on every answer. */
-export const requestIdInfo: HeaderInfo = { name: "x-request-id", description: "The request's id." };
+const requestIdInfo: HeaderInfo = { name: "x-request-id", description: "The request's id." };
+
+/** On every answer to a caller with a key, once an IDE was found. */
+const ideInfo: HeaderInfo = {
+  name: "x-millrace-ide",
+  description:
+    "The product that the prompt went to, such as `windsurf`. Where none was sent, the one that prompts go to now.",
+  sometimes: true,
+};
+
+/** On the answers of every route. */
+export const everyAnswer: readonly HeaderInfo[] = [requestIdInfo, ideInfo];
 
 /** A route that starts or joins a turn. */
 export const startsTurn: RouteHeaders = {
@@ -91,4 +97,4 @@ export const tellsOfTurn: RouteHeaders = { answered: keptHeaderInfos };
 export const resumesTurn: RouteHeaders = { asked: [lastEventIdInfo], answered: keptHeaderInfos };
 
 /** Every header of our own that some answer carries. */
-export const answerInfos = [requestIdInfo, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos];
+export const answerInfos = [...everyAnswer, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos];

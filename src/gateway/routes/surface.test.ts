@@ -11,9 +11,9 @@ import type { GatewayMeter } from "../options.ts";
 import { routes } from "./all-routes.ts";
 import { answerHeaders, openApiDocument } from "./openapi.ts";
 import {
+  everyAnswer,
   keptHeaderInfos,
   refusalHeaderInfos,
-  requestIdInfo,
   startedHeaderInfos,
   startingHeaders,
   startsTurn,
@@ -61,7 +61,7 @@ describe("the list of routes", () => {
     }
   });
 
-  it.each([...startingHeaders, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos, requestIdInfo])(
+  it.each([...startingHeaders, ...keptHeaderInfos, ...startedHeaderInfos, ...refusalHeaderInfos, ...everyAnswer])(
     "has the header $name in the guide",
     ({ name }) => expect(guide).toContain(`\`${name}\``),
   );

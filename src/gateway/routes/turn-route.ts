@@ -99,15 +99,11 @@ async function streamedAnswer(
   return new Response(pulledBody(texts, controller), { headers });
 }
 
-/** The events of a turn. The log names what the IDE's agent read, at the end of the turn; a failure says that its key is spent. */
-async function* readTurn(gateway: Gateway, turn: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
+/** The events of a turn. A failure says that its key is spent. */
+function readTurn(gateway: Gateway, turn: OpenTurn, signal: AbortSignal): AsyncGenerator<TurnEvent, void> {
   const { turnId, record, joined } = turn;
   const key = { isGiven: record?.idempotencyKey !== undefined, isRepeat: joined === "key" };
-  for await (const event of tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), key)) {
-    const ideTools = ideToolsOf(event);
-    if (ideTools !== undefined) gateway.log.write("info", "the IDE's agent read", { turnId, ideTools });
-    yield event;
-  }
+  return tellingSpentKey(gateway.turns.read(turnId, startOfLog, signal), key);
 }
 
 /** Events up to the first that says how the turn goes, within `commitMs`. */

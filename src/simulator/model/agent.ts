@@ -8,6 +8,7 @@ import {
   pickTool,
   type Spoiling,
 } from "./agent-script.ts";
+import { type callForms, inForm } from "./call-form.ts";
 import { conversationOf, type SeenMessage, toolResultsIn } from "./conversation.ts";
 import { instanceOf } from "./instance.ts";
 import type { ModelDelta, ModelPrompt } from "./model.ts";
@@ -27,7 +28,8 @@ export function agentAnswer(prompt: ModelPrompt, offer: Offer): ModelDelta[] | u
     ...conversationOf(prompt.text),
   ];
   const found = findScript(seen, prompt);
-  if (found === undefined) return demanded(offer, seen);
+  const form = prompt.plan.callForm ?? "taught";
+  if (found === undefined) return demanded(offer, seen, form);
   const { script, place, retries } = whereIn(fitted(found.script, offer), seen.slice(found.at + 1));
   const answer = script[place];
   const onlyText = answer === undefined || answer.every((action) => action.kind !== "call");
@@ -37,6 +39,7 @@ export function agentAnswer(prompt: ModelPrompt, offer: Offer): ModelDelta[] | u
     results: seen.flatMap(toolResultsIn),
     retries,
     callsBefore: callsBefore(script, place),
+    form,
   });
 }
 
@@ -81,11 +84,11 @@ function callsBefore(script: AgentScript, place: number): number {
 }
 
 /** A call that the offer demands although nobody wrote a script; none once a result is there. */
-function demanded(offer: Offer, seen: readonly SeenMessage[]): ModelDelta[] | undefined {
+function demanded(offer: Offer, seen: readonly SeenMessage[], form: Performance["form"]): ModelDelta[] | undefined {
   const lastIsResult = seen.at(-1)?.toolResult === true;
   if (offer.mustCall === false || lastIsResult) return undefined;
   const action: Action = { kind: "call", tool: "*", body: undefined, spoiling: undefined, stubborn: false };
-  return perform([action], { offer, results: [], retries: 0, callsBefore: 0 });
+  return perform([action], { offer, results: [], retries: 0, callsBefore: 0, form });
 }
 
 interface Performance {
@@ -93,29 +96,41 @@ interface Performance {
   readonly results: readonly string[];
   readonly retries: number;
   readonly callsBefore: number;
+  readonly form: (typeof callForms)[number];
 }
 
 function perform(answer: readonly Action[], performance: Performance): ModelDelta[] {
   const thoughts: ModelDelta[] = [];
   const pieces: string[] = [];
+  const calls: { name: string; arguments: unknown }[] = [];
+  const { form } = performance;
   let nth = performance.callsBefore;
   for (const action of answer) {
     if (action.kind === "think") thoughts.push({ kind: "thinking", text: action.text });
     else if (action.kind === "say") pieces.push(action.text.replaceAll("{results}", performance.results.join(" | ")));
-    else pieces.push(writeCall(action, performance, ++nth));
+    else if (form === "taught" || action.spoiling !== undefined) pieces.push(writeCall(action, performance, ++nth));
+    else {
+      const { name, body } = fitting(action, performance.offer, ++nth);
+      calls.push({ name, arguments: parseOr(body) });
+    }
   }
-  const text = pieces.join("\n\n");
+  const text = form === "taught" ? pieces.join("\n\n") : inForm(form, pieces, calls);
   return text === "" ? thoughts : [...thoughts, { kind: "text", text }];
 }
 
-function writeCall(action: Extract<Action, { kind: "call" }>, performance: Performance, nth: number): string {
-  const { offer, retries } = performance;
-  const tool = pickTool(action.tool, offer);
-  const name = tool?.name ?? action.tool;
-  const body = action.body ?? argumentsFor(tool?.schema, nth);
+type CallAction = Extract<Action, { kind: "call" }>;
+
+function writeCall(action: CallAction, { offer, retries }: Performance, nth: number): string {
+  const { name, body } = fitting(action, offer, nth);
   const spoiling = retries === 0 || action.stubborn ? action.spoiling : undefined;
   const block = (called: string, text: string) => `<${offer.callTag} name="${called}">\n${text}\n</${offer.callTag}>`;
   return spoiling === undefined ? block(name, body) : spoil(spoiling, { tag: offer.callTag, name, body, block });
+}
+
+/** The tool's name and the text of its arguments. */
+function fitting(action: CallAction, offer: Offer, nth: number): { readonly name: string; readonly body: string } {
+  const tool = pickTool(action.tool, offer);
+  return { name: tool?.name ?? action.tool, body: action.body ?? argumentsFor(tool?.schema, nth) };
 }
 
 function argumentsFor(schema: Readonly<Record<string, unknown>> | undefined, nth: number): string {

@@ -1,6 +1,6 @@
 import type { Prompt } from "../../backends/backend.ts";
 import type { EventSink } from "../../base/emitter.ts";
-import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import type { CascadeId, ModelUid, TurnId } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { NewTurn } from "../../log/store.ts";
 import { heldPart } from "../continuity/visible-history.ts";
@@ -43,11 +43,21 @@ export function continuedPromptOf(
 }
 
 /** What every answer passes on its way to the log, once its plan has read it. */
-export function stepsOf(planning: Planning, { request }: Pick<NewTurn, "request">): readonly Step[] {
+export function stepsOf(planning: Planning, { turnId, request }: Pick<NewTurn, "turnId" | "request">): readonly Step[] {
   const limit = limitOutput({
     stop: request.stop,
     maxOutputTokens: request.maxOutputTokens,
     countTokens: planning.countTokens,
   });
-  return limit === undefined ? [] : [limit];
+  return [...(limit === undefined ? [] : [limit]), tellRead(planning, turnId)];
+}
+
+function tellRead({ events }: Planning, turnId: TurnId): Step {
+  return {
+    push(body) {
+      const isEnd = body.type === "finished" || body.type === "failed";
+      if (isEnd && body.ideTools !== undefined) events?.emit("ide_read", { turnId, ideTools: body.ideTools });
+      return [body];
+    },
+  };
 }

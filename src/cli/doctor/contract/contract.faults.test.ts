@@ -56,6 +56,17 @@ describe.runIf(process.platform === "linux")("millrace doctor --contract", () =>
     expect((await simulator.report()).startedCascades).toBe(0);
   });
 
+  it("looks at no stand-in beside a real editor, asks it nothing, and says so", async () => {
+    const { simulator, contract } = await machine({ profile: "windsurf-2", unmarked: true });
+    const standIn = await startSimulator({ profile: "windsurf-2", apiKey, home: simulator.home });
+    onTestFinished(() => standIn.stop());
+    const report = JSON.parse((await contract("--contract", "--spend", "--json")).stdout) as ContractReport;
+    expect(report.parts.map(({ product }) => product.includes("stand-in"))).toEqual([false]);
+    expect(report.missing[0]).toContain("Stand-ins are left out beside a real IDE: 1.");
+    expect((await simulator.report()).messages).toHaveLength(3);
+    expect((await standIn.report()).messages).toEqual([]);
+  });
+
   it("compares the agent of the CLI, deletes its sessions, and writes a report without secrets", async () => {
     const { simulator, homeFolder, contract } = await machine({ profile: "devin-cli" });
     const file = join(homeFolder, "contract.json");

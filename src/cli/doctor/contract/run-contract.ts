@@ -11,6 +11,7 @@ import { namedVendorSpec, type SpecParts, vendorSpec } from "../../agents/agent-
 import { journalled } from "../../agents/journalled.ts";
 import { vendorProgram } from "../../agents/vendor-program.ts";
 import type { CommandContext } from "../../command.ts";
+import { nameWithKind, promptable } from "../../commands/servers.ts";
 import { openOwnJournal } from "../../compose/own-cascades.ts";
 import { readConfig } from "../../config/read-config.ts";
 import { ownerName } from "../../gateway-process/owner.ts";
@@ -47,9 +48,12 @@ export async function runContract(
   const missing: string[] = [];
   const personal = found.agents.map(({ home }) => home).filter((home) => home !== io.homeFolder);
   const parts: ContractPart[] = [];
-  const ides = found.ides.filter(({ variant }) => variant !== "antigravity");
+  const ides = promptable(found);
   for (const ide of ides) parts.push(await ofServer(finder, ide, personal, signal));
   if (ides.length === 0) missing.push("No language server was found.");
+  const left = found.ides.filter((ide) => ide.standIn === true && !ides.includes(ide)).length;
+  if (left > 0)
+    missing.push(`Stand-ins are left out beside a real IDE: ${left}. To look at one, name its process with \`--pid\`.`);
   const agent = await programOf(options, finder, context, missing);
   if (agent !== undefined) parts.push(await ofAgent(agent, context));
   const prompts = options.spend ? await spend({ agent, ides, model: options.model }, finder, context) : null;
@@ -64,7 +68,7 @@ async function ofServer(finder: IdeFinder, ide: Ide, personal: string[], signal:
     personal.push(...[name, email].filter((text) => text !== ""));
   }
   return {
-    product: ide.product,
+    product: nameWithKind(ide),
     what: "language server",
     version: ide.build || null,
     checks: checkAll(serverAssumptions, seen),
@@ -92,7 +96,7 @@ async function programOf(
   }
   try {
     const program = vendorProgram(await finder.find(signal));
-    return { product: program.product, version: program.version ?? null, spec: vendorSpec(program, parts) };
+    return { product: nameWithKind(program), version: program.version ?? null, spec: vendorSpec(program, parts) };
   } catch (error) {
     if (!isMillraceError(error)) throw error;
     missing.push(`${error.message} ${error.hint}`);
