@@ -101,7 +101,7 @@ describe("a stream", () => {
     expect(live.map(({ data }) => data)).toEqual(await told());
     const entries = live.map(({ data }) => JSON.parse(data) as Record<string, unknown>);
     expect(entries.map(({ type, characters, detail }) => [type, characters, detail])).toEqual([
-      ["started", null, "uid-test-model, cascade"],
+      ["started", null, "a conversation over Cascade"],
       ["text", 11, null],
       ["tool_call", 19, null],
       ["usage", null, "9 in, 3 out"],
