@@ -34,7 +34,7 @@ export interface NewTurn {
   readonly client: string | undefined;
   /** What the client says it works on (`X-Millrace-Project`); usage is told apart by it. */
   readonly project?: string | undefined;
-  /** How long the turn goes on with nobody reading; `Infinity`: to its end. Of a record: the longest that any reader asked for. */
+  /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
   /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
@@ -146,7 +146,7 @@ export interface ReadLimit {
 
 /** How a turn is created. */
 export interface CreateOptions {
-  /** Seals the turn: without this key nobody reads it. */
+  /** Seals the turn: it can be read only with this key. */
   readonly clientKey?: Secret | undefined;
   /**
    * False: a power cut may still lose the turn, until its first event is durable or a grace time is noted; a crash may not.

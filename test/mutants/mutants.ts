@@ -20,7 +20,7 @@ const turns = ["src/turns/open-turns.test.ts", "src/turns/attach/attachment.test
 const client = ["src/client/stream/stream.test.ts", "src/client/stream/decide.test.ts"];
 const sealing = ["src/log/sealing/sealing.test.ts"];
 
-/** What nobody must be able to do to Millrace without a test that says so. */
+/** Each change must make a test fail. */
 export const mutants: readonly Mutant[] = [
   {
     name: "G8: an older attach may send (memory)",
@@ -44,7 +44,7 @@ export const mutants: readonly Mutant[] = [
     tests: [orders],
   },
   {
-    name: "G8: nobody is told that he was superseded",
+    name: "G8: an attach does not learn that it was superseded",
     file: "src/gateway/idempotent/attach/serve-attach.ts",
     from: "if (attachment.superseded.aborted) throw superseded();",
     to: "",

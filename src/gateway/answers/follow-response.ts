@@ -13,7 +13,7 @@ import { PatientReader } from "./patient-reader.ts";
 import { contextOf, sizeOf } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
 
-/** Where a reader of a response's events stands, and what it is told first because it has to know it there. */
+/** A reader's position in a response's events, and the snapshot that it needs first at that position. */
 interface Place {
   readonly cursor: WireCursor;
   readonly snapshot?: WireEvent;

@@ -197,7 +197,7 @@ export function contextOf(
   };
 }
 
-/** Which model answers, what was asked for, and by which rule one became the other: as the request that began the turn was told. */
+/** The model that answers, the requested name, and the rule between them: the same as for the request that began the turn. */
 function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Record<string, string>> {
   return {
     "x-millrace-model": headerSafe(modelUid),

@@ -344,7 +344,7 @@ export class SqliteMedium implements LogMedium {
     return row["epoch"] === epoch && row["outcome"] !== null ? "ended" : "fenced";
   }
 
-  /** Nobody knows whether the prompt of such a turn was sent: it is not sent again. */
+  /** It is unknown whether the prompt of such a turn was sent, so it is not sent again. */
   #refuseLost(digest: string | undefined): void {
     if (digest === undefined) return;
     const row = this.#one("SELECT turn_id FROM lost_keys WHERE digest = ?", digest);

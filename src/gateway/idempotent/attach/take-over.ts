@@ -12,10 +12,10 @@ type Name = AttachAsk["name"];
 const never = new AbortController().signal;
 
 /**
- * Whether an attach takes its stream over, once it is known who of the others is there. One whose client has left (`signal`) does so
- * only for what it brought that is not stored yet, and only where nobody else is: elsewhere an abort ends what runs and takes
- * nothing over, or ends the stream itself where nothing runs, and all the rest is nothing. Once a later attach has the stream, what
- * this one brought is overtaken.
+ * Decides whether an attach takes its stream over, once the other attaches are known. An attach whose client has left (`signal`) takes
+ * it over only to store its unstored messages, and only if no other client is attached. If another client is attached, an abort ends
+ * the running turn, or the stream if no turn runs; all its other messages are dropped. Once a later attach has the stream, the
+ * messages of this one are overtaken.
  *
  * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Who leaves at once".
  */
