@@ -205,7 +205,7 @@ export interface TurnReading {
   /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
-  noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
+  noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
 }

@@ -127,9 +127,9 @@ describe("a turn", () => {
         const held: typeof writer.append = (...events) => append.promise.then(() => writer.append(...events));
         return { ...created, writer: { turnId: writer.turnId, epoch: writer.epoch, append: held } };
       },
-      noteAttached: async (turnId, atMs, graceMs) => {
+      noteReader: async (turnId, atMs, graceMs) => {
         noted.push(graceMs);
-        await memory.noteAttached(turnId, atMs, graceMs);
+        await memory.noteReader(turnId, atMs, graceMs);
       },
     };
     const { turns, clock } = begin({ store });

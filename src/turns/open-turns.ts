@@ -82,7 +82,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     // A turn that waits here counts as alive: its prompt was not sent yet.
     lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : supervisor.lastAliveAtMs(turnId)),
     placeInQueue: (turnId) => queue.placeOf(turnId),
-    noteAttached: (record, graceMs) => reading.noteReaderOf(record, graceMs),
+    noteReader: (record, graceMs) => reading.noteReaderOf(record, graceMs),
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await supervisor.cancel(turnId, by)),
     get: (turnId, caller) => store.get(turnId, { caller }),

@@ -93,7 +93,7 @@ export interface Turns {
    * The client that asked is there again: the expiry moves on, and the grace time is as long as it asks for now, if that is longer.
    * Answers the turn as it is kept from now on; as it was where that cannot be noted.
    */
-  noteAttached(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
+  noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
   /**
    * The client that asked has all that it asked for, by another way than `read`: no repetition of its request joins the turn.
    * Throws what the store throws.

@@ -76,7 +76,7 @@ async function turnOf(
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
     noteResumption(gateway, headers, found.turnId, "last_event_id", cursor.eventId);
-    const record = await gateway.turns.noteAttached(found, graceMs);
+    const record = await gateway.turns.noteReader(found, graceMs);
     const started = resumedFrom(record);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     return openTurn(gateway, c, parsed, started, cursor);

@@ -44,7 +44,7 @@ export const responsesRoutes = [
     answers: "event-stream",
     headers: resumesTurn,
     handle: withStored(async (gateway, c, stored) => {
-      const record = await gateway.turns.noteAttached(stored, graceMsAsked(c.req.raw));
+      const record = await gateway.turns.noteReader(stored, graceMsAsked(c.req.raw));
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
       if (record.ended) return wholeResponse(gateway, c, record);
       const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));

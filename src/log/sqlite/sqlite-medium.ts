@@ -64,6 +64,7 @@ const keepEveryMs = 100;
  * Rows in one SQLite file, which several processes may share. A transaction that admits something (a claim, a cancel, `started`, the
  * end, a new turn unless its caller flushes later) is on the disk before it resolves; deltas between survive the process's death, not a power
  * cut, after which the chain of what is left still holds.
+ * Longer than 300 lines: it has one method for each of the medium's calls, over one connection and its prepared statements.
  */
 export class SqliteMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };

@@ -97,7 +97,7 @@ describe("the grace time of a turn", () => {
     const { turnId, leave } = await come(turns, { graceMs: 5_000 });
     const record = await turns.get(turnId);
     if (record === undefined) throw new Error("no turn");
-    expect(await turns.noteAttached(record, 30_000)).toMatchObject({ graceMs: 30_000 });
+    expect(await turns.noteReader(record, 30_000)).toMatchObject({ graceMs: 30_000 });
     await leave();
     await expectEndAfter(30_000, clock, turns, turnId);
 

@@ -12,7 +12,7 @@ export interface OrderTiming {
 export const defaultOrder: OrderTiming = { waitMs: 250, looks: 5 };
 
 /** One attach among those of its stream. */
-export interface Place {
+export interface AttachPlace {
   /**
    * Resolves once this attach may take the stream over: true when all earlier attaches have left, false when the total wait is
    * over. It does not wait for attaches of its own life (named by a client that counts its attaches): the log decides between those. Rejects with the signal's reason.
@@ -61,7 +61,7 @@ export class AttachOrder {
   }
 
   /** The attach is there now: all that came earlier and have not left are before it. `life`: of a client that counts its attaches. */
-  come(name: StreamName, life: string | undefined): Place {
+  come(name: StreamName, life: string | undefined): AttachPlace {
     const key = streamKeyOf(name);
     const stream = this.#streams.get(key) ?? { here: new Set(), came: 0, taken: 0 };
     this.#streams.set(key, stream);

@@ -4,7 +4,7 @@ import type { Attachment, StreamTurns } from "../../../turns/attach/attachment.t
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { Incoming } from "../rpc/incoming.ts";
 import { StreamProgress } from "../stream/stream-progress.ts";
-import type { Place } from "./attach-order.ts";
+import type { AttachPlace } from "./attach-order.ts";
 
 type Streams = Pick<StreamTurns, "attach">;
 type Name = AttachAsk["name"];
@@ -22,7 +22,7 @@ const never = new AbortController().signal;
 export async function takesOver(
   streams: Streams,
   { name }: Pick<AttachAsk, "name">,
-  place: Place,
+  place: AttachPlace,
   incoming: Incoming<ClientMessage>,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -38,7 +38,7 @@ export async function takesOver(
   return (await isNews(streams, name, said)) && !place.isOvertaken;
 }
 
-async function livesUntilFree(place: Place, signal: AbortSignal): Promise<boolean> {
+async function livesUntilFree(place: AttachPlace, signal: AbortSignal): Promise<boolean> {
   try {
     await place.untilFree(signal);
     return true;
@@ -68,7 +68,7 @@ async function observed(streams: Streams, name: Name): Promise<Attachment | unde
 }
 
 /** Ends the turn for the attach that has the stream now. False if no turn of it runs. */
-async function endsWhatRuns(streams: Streams, name: Name, place: Place): Promise<boolean> {
+async function endsWhatRuns(streams: Streams, name: Name, place: AttachPlace): Promise<boolean> {
   const there = await observed(streams, name);
   const last = there?.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;
   const turn = last === undefined ? undefined : await there?.get(last);
