@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Client, Place, Target } from "../../src/cli/clients/client.ts";
+import type { Client, Machine, Target } from "../../src/cli/clients/client.ts";
 import { clients } from "../../src/cli/clients/clients.ts";
 import { applyFileEdit } from "../../src/cli/clients/file-edit.ts";
 import { openCodePlugin } from "../../src/cli/package-files.ts";
@@ -15,7 +15,7 @@ const target: Target = {
   ],
   keyCommand: "millrace key --value",
 };
-const place: Place = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
+const place: Machine = { homeFolder: "~", env: {}, platform: "linux", ownFolder: "~/.millrace" };
 
 /** `docs/guides/<client>.md` for each client of `millrace setup`, from what `setup` writes and `npm run test:clients` saw. */
 export function guidePages(root: string): Readonly<Record<string, string>> {

@@ -44,7 +44,7 @@ export interface ResumePoint {
   readonly answered?: boolean;
 }
 
-/** Why a running turn was told to stop, as the reason of its signal. `detach` leaves everything upstream as it is. */
+/** Why a running turn was stopped: the reason of its signal. `detach` leaves everything upstream as it is. */
 export type StopReason = "cancel" | "detach";
 
 /**

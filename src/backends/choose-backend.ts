@@ -83,7 +83,7 @@ function byHand(mode: "cascade" | "raw", server: Offered["server"]): Choice {
   throw noWay(`The IDE's server does not offer ${mode === "raw" ? "raw chat" : "Cascade"}.`);
 }
 
-/** Nothing can be asked: what a sign-in alone would mend is told before what is not installed or does not run. */
+/** No backend can be used. A missing sign-in is reported before a program that is not installed or does not run. */
 function worse(server: MillraceError, agent: MillraceError): MillraceError {
   return agent.code === "not_signed_in" && server.code !== "not_signed_in" ? agent : server;
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "./clock.ts";
 import { waitFor } from "./wait.ts";
 
-/** Why a wait is given up that nobody needs any more; one for all, since a reason made anew each time captures a stack. */
+/** The reason for aborting a wait that is no longer needed. It is shared, because each new error would capture a stack. */
 export const notNeeded = new Error("nobody needs it any more");
 
 /** Clean-up that may fail: the failure is handed to `onError` (nowhere by default) and the caller goes on. */

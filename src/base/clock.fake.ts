@@ -1,4 +1,5 @@
 import type { Clock } from "./clock.ts";
+import { idle } from "./wait.fake.ts";
 import { waitFor } from "./wait.ts";
 
 interface Sleeper {
@@ -47,7 +48,7 @@ export class FakeClock implements Clock {
   /** Moves time on, waking who is due, and lets promise callbacks run between two wakings. */
   async advance(ms: number): Promise<void> {
     const target = this.#now + ms;
-    await settle();
+    await idle();
     for (;;) {
       let due: Sleeper | undefined;
       for (const sleeper of this.#sleepers)
@@ -56,13 +57,9 @@ export class FakeClock implements Clock {
       this.#sleepers.delete(due);
       this.#now = Math.max(this.#now, due.wakesAt);
       due.wake();
-      await settle();
+      await idle();
     }
     this.#now = target;
-    await settle();
+    await idle();
   }
-}
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await Promise.resolve();
 }

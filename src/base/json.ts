@@ -1,4 +1,4 @@
-/** An object as JSON has it, with members that nobody checked yet. */
+/** A JSON object whose members are not checked yet. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Any value as JSON has it. */

@@ -34,7 +34,7 @@ export class SharedCall<T> {
     const forget = () => {
       if (this.#running === running) this.#running = undefined;
     };
-    running.promise.then(forget, forget); // also keeps a failure that nobody waits for any more from being unhandled
+    running.promise.then(forget, forget); // also handles a failure that no caller waits for
     return running;
   }
 }

@@ -23,7 +23,7 @@ export interface OpenGateway {
   listen(options: ListenOptions): Promise<Listening>;
 }
 
-/** @throws MillraceError `invalid_request` without a proper key: a gateway that nobody guards does not open. */
+/** @throws MillraceError `invalid_request` without a proper key: a gateway never opens without a key. */
 export function openGateway(options: GatewayOptions): OpenGateway {
   const origins = new Set(options.allowedOrigins);
   const { keyInFile, callerOf } = options;

@@ -62,7 +62,7 @@ export interface GatewayOptions {
   readonly callerOf?: (key: Secret) => Caller | undefined;
   /** The keys that the owner made for others; none where this gateway has no file of them. */
   readonly issuedKeys?: () => readonly IssuedKey[];
-  /** What the key of a caller is called, for the dashboard; undefined where nobody knows it. */
+  /** The name of a caller's key, for the dashboard; undefined if unknown. */
   readonly keyNameOf?: (caller: string) => string | undefined;
   /** Millrace's own version, for `/health` and the `server` header. */
   readonly version: string;

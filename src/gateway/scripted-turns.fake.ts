@@ -73,7 +73,7 @@ export class ScriptedTurns implements Turns {
   async join(turn: JoinTurn, signal: AbortSignal): Promise<StartedTurn | undefined> {
     signal.throwIfAborted();
     const earlier = this.#joins(turn);
-    if (earlier !== undefined) await this.noteAttached(earlier.record, turn.graceMs);
+    if (earlier !== undefined) await this.noteReader(earlier.record, turn.graceMs);
     return earlier && this.#answer(earlier.record, turn.idempotencyKey ? "key" : "implicit");
   }
 
@@ -166,7 +166,7 @@ export class ScriptedTurns implements Turns {
     return this.#turns.get(turnId)?.aliveAtMs;
   }
 
-  async noteAttached({ turnId }: TurnRecord, graceMs = 0): Promise<TurnRecord> {
+  async noteReader({ turnId }: TurnRecord, graceMs = 0): Promise<TurnRecord> {
     const turn = this.#turns.get(turnId);
     if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
     const now = this.#clock.now();

@@ -7,7 +7,7 @@ import type { SendMessage } from "./language-server.ts";
  * The `cascade_config` of one message: a planner without tools, the model by every selector there is, and the
  * instructions in the one section that is rendered in every planner mode.
  *
- * The section is overridden, not appended to: what the model is told is then what the caller wrote and nothing else.
+ * The section is overridden, not appended to: the model then gets exactly what the caller wrote.
  * Besides the mode, every built-in tool with a side effect is switched off by name: no IDE tool ever runs.
  *
  * Source: docs/wire/cascade.md, "Planner configuration".

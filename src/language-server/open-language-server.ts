@@ -60,6 +60,7 @@ export function openLanguageServer(
   return new RpcLanguageServer(endpoint, identity, options);
 }
 
+/** One method for each call of the server. Longer than 300 lines because all share one connection, one schema and one panel state. */
 class RpcLanguageServer implements LanguageServer {
   readonly endpoint: Endpoint;
   readonly #identity: IdeIdentity;

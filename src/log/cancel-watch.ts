@@ -49,7 +49,7 @@ export class CancelWatch {
     });
   }
 
-  /** Until nobody waits. What the medium throws, all who wait are told. */
+  /** Runs until no caller waits. An error of the medium rejects all waiting callers. */
   async #look(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) {

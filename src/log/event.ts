@@ -63,7 +63,7 @@ export type TurnEventBody =
 /** The tools with which the IDE's agent looked something up in a turn: `VIEW_FILE`, each once. Absent where it used none. */
 export type IdeToolNames = readonly string[];
 
-/** Who ended a turn early: the client's explicit cancel, nobody reading for the grace time, the gateway stopping, or the IDE. */
+/** What ended a turn early: the client's cancel, a grace time without a reader, the stop of the gateway, or the IDE. */
 export type CancelledBy = "client" | "abandoned" | "superseded" | "shutdown" | "ide";
 
 /** An event as the log holds it. `atMs` is epoch ms. */

@@ -60,6 +60,7 @@ export function openLog(options: LogOptions): LogStore {
   return new Log(options);
 }
 
+/** One method for each call of the store. Longer than 300 lines because every call needs the codec, the clock and the retention. */
 class Log implements LogStore {
   readonly capabilities: StoreCapabilities;
   readonly #medium: LogMedium;
@@ -179,7 +180,7 @@ class Log implements LogStore {
     }
   }
 
-  async noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
+  async noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
     const { endedAtMs } = await this.#rowOf(turnId);
     const expiry = endedAtMs === undefined ? {} : { expiresAtMs: expiryOf(endedAtMs, atMs, this.#retention) };
     const grace = graceMs === undefined ? {} : { longerGraceMs: Math.min(graceMs, endlessGraceMs) };

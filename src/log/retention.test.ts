@@ -27,7 +27,7 @@ test("expiry slides with each attach and stops at the cap, whatever the order of
 const deeds: Readonly<Record<string, (store: LogStore, turnId: TurnId, clock: SettableClock) => Promise<unknown>>> = {
   get: (store, turnId) => store.get(turnId),
   read: (store, turnId) => store.readAfter(turnId, startOfLog, { limit: 9 }),
-  attach: (store, turnId, clock) => store.noteAttached(turnId, clock.now()),
+  attach: (store, turnId, clock) => store.noteReader(turnId, clock.now()),
   cancel: (store, turnId) => store.requestCancel(turnId, "client"),
   again: (store) => store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o"),
 };

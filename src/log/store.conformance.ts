@@ -350,7 +350,7 @@ export function describeLogStore(
           [undefined, Infinity],
           [1, Infinity],
         ] as const) {
-          await store.noteAttached(turnId, clock.now(), asked);
+          await store.noteReader(turnId, clock.now(), asked);
           expect(await graceMs()).toBe(longest);
         }
         expect(await store.listRunning()).toMatchObject([{ turnId, graceMs: Infinity }]);
@@ -485,7 +485,7 @@ export function describeLogStore(
         await expect(store.get(turn.turnId)).rejects.toMatchObject(expired);
         await expect(store.readAfter(turn.turnId, startOfLog, { limit: 1 })).rejects.toMatchObject(expired);
         await expect(store.untilPast(turn.turnId, startOfLog, never)).rejects.toMatchObject(expired);
-        await expect(store.noteAttached(turn.turnId, clock.now())).rejects.toMatchObject(expired);
+        await expect(store.noteReader(turn.turnId, clock.now())).rejects.toMatchObject(expired);
         await expect(store.create(newTurn({ idempotencyKey: "k" }), "o")).rejects.toMatchObject(expired);
         expect(await store.list({ limit: 10 })).toEqual([]);
       });
@@ -550,7 +550,7 @@ export function describeLogStore(
       const { turnId, writer } = await begin({ idempotencyKey: "k" });
       await writer.append([text("a"), text("b")], 1);
       await store.requestCancel(turnId, "client");
-      await store.noteAttached(turnId, clock.now(), Infinity);
+      await store.noteReader(turnId, clock.now(), Infinity);
       await store.close();
       store = await harness.open(clock);
       const kept = { lastEventId: "a2", cancelRequested: "client", graceMs: Infinity };

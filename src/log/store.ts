@@ -34,7 +34,7 @@ export interface NewTurn {
   readonly client: string | undefined;
   /** What the client says it works on (`X-Millrace-Project`); usage is told apart by it. */
   readonly project?: string | undefined;
-  /** How long the turn goes on with nobody reading; `Infinity`: to its end. Of a record: the longest that any reader asked for. */
+  /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
   /** What the dialect needs to show the turn again after a restart: plain JSON, opaque to every other layer. */
   readonly wire?: unknown;
@@ -146,7 +146,7 @@ export interface ReadLimit {
 
 /** How a turn is created. */
 export interface CreateOptions {
-  /** Seals the turn: without this key nobody reads it. */
+  /** Seals the turn: it can be read only with this key. */
   readonly clientKey?: Secret | undefined;
   /**
    * False: a power cut may still lose the turn, until its first event is durable or a grace time is noted; a crash may not.
@@ -205,7 +205,7 @@ export interface TurnReading {
   /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
   /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
-  noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
+  noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
 }

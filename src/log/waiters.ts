@@ -1,6 +1,6 @@
 import { Notifier } from "./notifier.ts";
 
-/** Wakes those who wait for something to happen under a name. Holds nothing for names that nobody waits for. */
+/** Wakes the callers that wait for a name. Keeps nothing for a name without waiting callers. */
 export class Waiters<Name> {
   readonly #notifiers = new Map<Name, Notifier>();
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
 import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
+import { idle } from "../base/wait.fake.ts";
 import { fakeModels, fakeStatus } from "./account.fake.ts";
 import type { AgentModel } from "./agent-models.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
@@ -129,7 +130,7 @@ describe("the agent beside", () => {
     expect(await agents()).toEqual([]);
     answer.resolve();
     await answer.promise;
-    await new Promise(setImmediate);
+    await idle();
     expect(await agents()).toHaveLength(3);
     expect(state.asked).toBe(1);
   });

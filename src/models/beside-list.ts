@@ -23,8 +23,8 @@ const askMs = 60_000;
 const pauseMs = 60_000;
 
 /**
- * The models of an agent beside the account's own list. Nobody waits long for it: the question goes on in the background, and the
- * next reader has the answer. A row of docs/retries.md.
+ * The models of an agent beside the account's own list. A caller waits a limited time: the request continues in the background, and the
+ * next caller gets its answer. A row of docs/retries.md.
  */
 export class BesideList {
   readonly #clock: Clock;

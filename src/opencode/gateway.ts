@@ -51,8 +51,8 @@ async function findGateway(home: GatewayHome): Promise<RunningGateway | "silent"
 }
 
 /**
- * The running gateway, or a new one in a process of its own that outlives OpenCode. One that is slow to answer is waited for:
- * a second one beside it would help nobody.
+ * The running gateway, or a new one in a process of its own that outlives OpenCode. A gateway that is slow to answer is waited for:
+ * a second gateway would not help.
  *
  * @throws MillraceError `upstream_failed` when none comes up in 20 s.
  */

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FakeClock } from "../base/clock.fake.ts";
+import { until } from "../base/wait.fake.ts";
 import type { OpenCodeConfig, PluginInput, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
 import { openPlugin } from "./open-plugin.ts";
@@ -140,7 +141,7 @@ describe("the OpenCode plugin", () => {
     const { hooks, clock, toasts } = plugged(folder);
     const done = hooks.config(config);
     await untilAsked(asked);
-    while (clock.sleeping === 0) await new Promise((resolve) => setImmediate(resolve));
+    await until(() => clock.sleeping !== 0);
     await clock.advance(30_000);
     await done;
     expect(asked.every(({ path, key }) => path === "/health" && key === undefined)).toBe(true);
@@ -254,5 +255,5 @@ describe("the quota in words", () => {
 });
 
 async function untilAsked(asked: readonly unknown[]): Promise<void> {
-  while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => asked.length !== 0);
 }

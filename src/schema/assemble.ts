@@ -154,7 +154,7 @@ function typesOfFile(encoded: string, problems: SchemaProblem[]): readonly Named
       ...file.service.map(named("service")),
     ];
   } catch {
-    problems.push({ where: `${encoded.slice(0, 24)}…`, what: "an embedded file descriptor cannot be read" }); // whatever ails it
+    problems.push({ where: `${encoded.slice(0, 24)}…`, what: "an embedded file descriptor cannot be read" });
     return [];
   }
 }

@@ -79,6 +79,7 @@ export function parseBundle(source: string): RawBundle {
 }
 
 // acorn's plugins are subclasses: the one place where we inherit.
+/** One class of hooks, longer than 300 lines in all because the hooks of acorn's parser share the state of one parse. */
 function collecting(Base: InternalParser, raw: RawBundle, skipper: Skipper): InternalParser {
   return class extends Base {
     readonly #classes: { readonly message: RawMessage; readonly depth: number }[] = [];

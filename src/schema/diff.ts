@@ -11,7 +11,7 @@ export interface SchemaChange {
   readonly after?: string;
 }
 
-/** A name and what is told of it: its number, and the rest. */
+/** A name with its number and its other properties. */
 interface Entry {
   readonly what: SchemaChange["what"];
   readonly number: number | undefined;

@@ -83,6 +83,7 @@ interface EditorParts {
   readonly extensionServer: ExtensionServer;
 }
 
+/** Longer than 300 lines: it is the whole stand-in editor, whose parts start and stop in one order. */
 class Editor implements Simulator {
   readonly #parts: EditorParts;
   readonly apiKey: Secret;

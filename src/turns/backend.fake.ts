@@ -1,5 +1,6 @@
 import type { Backend, Backends, Batch, Prompt, ResumePoint, RunOptions } from "../backends/backend.ts";
 import type { CascadeId } from "../base/ids.ts";
+import { until } from "../base/wait.fake.ts";
 import type { BackendKind, TurnEventBody } from "../log/event.ts";
 
 export const fakeCascade = "cascade-1" as CascadeId; // any text will do for the fake
@@ -101,6 +102,11 @@ export class FakeBackend implements Backend, Backends {
     const answer = this.answers.at(-1);
     if (answer === undefined) throw new Error("no answer was begun");
     return answer;
+  }
+
+  /** Waits until an answer was begun, and the one that was begun last has its prompt. */
+  async prompted(): Promise<void> {
+    await until(() => this.answers.at(-1)?.promptSent === true);
   }
 
   #answer(answer: FakeAnswer, signal: AbortSignal): AsyncIterable<Batch> {

@@ -4,6 +4,7 @@ import { FakeClock } from "../base/clock.fake.ts";
 import { Emitter } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { startOfLog, type TurnId } from "../base/ids.ts";
+import { idle, until } from "../base/wait.fake.ts";
 import { clearCodec } from "../log/codec.ts";
 import { FailingMedium } from "../log/failing-medium.fake.ts";
 import type { LogMedium } from "../log/medium.ts";
@@ -19,7 +20,7 @@ import { plainRequest } from "../log/turn.fake.ts";
 import { FakeBackend, fakeCascade } from "./backend.fake.ts";
 import type { TurnLifecycle } from "./lifecycle.ts";
 import type { TurnsOptions } from "./open-turns.ts";
-import { asking, bound, durable, FakeReader, type FakeTurns, fakeTurns, settle } from "./turns.fake.ts";
+import { asking, bound, durable, FakeReader, type FakeTurns, fakeTurns } from "./turns.fake.ts";
 import type { Turns } from "./turns.ts";
 
 const never = new AbortController().signal;
@@ -51,9 +52,9 @@ describe("a turn", () => {
     const { turns, backend } = begin();
     const { turnId, joined, degraded } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await backend.prompted();
     backend.last.text("Hel", "lo");
-    await settle();
+    await reader.seen("text");
     expect(reader.types).toEqual(["started", "text"]);
     backend.last.finish("Hello");
     await reader.done;
@@ -66,42 +67,36 @@ describe("a turn", () => {
   test("sends the prompt only once `started` is stored", async () => {
     const clock = new FakeClock();
     const store = openMemoryLog({ clock });
-    let release: () => void = () => {};
+    const stored = Promise.withResolvers<void>();
     const held: LogStore = {
       ...bound(store),
       create: async (turn, owner) => {
         const created = await store.create(turn, owner);
         const { writer } = created;
         if (writer === undefined) return created;
-        const append: typeof writer.append = async (bodies, atMs) => {
-          await new Promise<void>((resolve) => (release = resolve));
-          return writer.append(bodies, atMs);
-        };
+        const append: typeof writer.append = (bodies, atMs) => stored.promise.then(() => writer.append(bodies, atMs));
         return { ...created, writer: { turnId: writer.turnId, epoch: writer.epoch, append } };
       },
     };
     const { turns, backend } = begin({ store: held });
     const starting = turns.start(asking(), never);
-    await settle();
+    await idle();
     expect(backend.last.promptSent).toBe(false);
-    release();
-    await settle();
+    stored.resolve();
+    await backend.prompted();
     expect(backend.last.promptSent).toBe(true);
     await starting;
-    void turns.stop();
-    await settle();
-    release();
   });
 
   test("has its conversation started while it is stored, and gets its prompt only after that", async () => {
     const { store, creating } = withHeldCreate();
     const { turns, backend } = begin({ store });
     const starting = turns.start(asking(), never);
-    await settle();
+    await idle();
     expect(backend.last.promptSent).toBe(false);
     creating.resolve();
     await starting;
-    await settle();
+    await backend.prompted();
     expect(backend.last.promptSent).toBe(true);
   });
 
@@ -110,10 +105,10 @@ describe("a turn", () => {
     const { turns, backend } = begin({ store });
     const starting = turns.start(asking(), never);
     const refused = starting.catch((error: unknown) => error);
-    await settle();
+    await until(() => backend.answers.length === 1);
     creating.reject(new MillraceError("internal", "the log is damaged"));
     expect(await refused).toMatchObject({ code: "internal" });
-    await settle();
+    await until(() => backend.last.closed);
     expect(backend.answers.map(({ closed, promptSent }) => ({ closed, promptSent }))).toEqual([
       { closed: true, promptSent: false },
     ]);
@@ -132,32 +127,30 @@ describe("a turn", () => {
         const held: typeof writer.append = (...events) => append.promise.then(() => writer.append(...events));
         return { ...created, writer: { turnId: writer.turnId, epoch: writer.epoch, append: held } };
       },
-      noteAttached: async (turnId, atMs, graceMs) => {
+      noteReader: async (turnId, atMs, graceMs) => {
         noted.push(graceMs);
-        await memory.noteAttached(turnId, atMs, graceMs);
+        await memory.noteReader(turnId, atMs, graceMs);
       },
     };
     const { turns, clock } = begin({ store });
     let told = false;
     const starting = turns.start(asking({ graceMs: 7_000 }), never).then(() => (told = true));
-    await settle();
+    await idle();
     expect({ told, noted }).toEqual({ told: false, noted: [] });
     await clock.advance(250);
     await starting;
     expect(noted).toEqual([7_000]); // a grace time is durable, and with it the turn
     append.resolve();
-    await settle();
   });
 
   test("gives late readers and slow readers the same events, from any cursor", async () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
-    await settle();
+    await backend.prompted();
     const slow = turns.read(turnId, startOfLog, never);
     const first = await slow.next();
     for (let i = 0; i < 50; i++) {
       backend.last.text(String(i));
-      await settle();
     }
     backend.last.finish("");
     const late = new FakeReader(turns, turnId);
@@ -175,7 +168,7 @@ describe("a turn", () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await backend.prompted();
     backend.last.text("half");
     backend.last.end();
     await reader.done;
@@ -194,7 +187,7 @@ describe("a turn", () => {
     const { turns, backend, clock } = begin();
     const { turnId } = await turns.start(asking(), never);
     expect(turns.lastAliveAtMs(turnId)).toBeUndefined();
-    await settle();
+    await backend.prompted();
     await clock.advance(500);
     backend.last.text("a");
     expect(turns.lastAliveAtMs(turnId)).toBe(clock.now());
@@ -214,13 +207,13 @@ describe("a stop sequence", () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking({ request: { ...plainRequest, stop: ["END"] } }), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await backend.prompted();
     backend.last.text("one E");
-    await settle();
+    await reader.seen("text");
     expect(reader.text).toBe("one ");
     backend.last.text("ND two");
     await reader.done;
-    await settle();
+    await until(() => backend.last.closed);
     expect(reader.events.at(-1)).toMatchObject({ type: "finished", reason: { unified: "stop" }, text: "one " });
     expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
   });
@@ -231,9 +224,9 @@ describe("cancel", () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await backend.prompted();
     backend.last.text("a");
-    await settle();
+    await reader.seen("text");
     await turns.cancel(turnId, "client");
     await turns.cancel(turnId, "superseded");
     await reader.done;
@@ -245,9 +238,9 @@ describe("cancel", () => {
   test("after the end changes nothing", async () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
-    await settle();
+    await backend.prompted();
     backend.last.finish("");
-    await settle();
+    await turns.untilEnded(turnId, never);
     await turns.cancel(turnId, "client");
     expect(await turns.get(turnId)).toMatchObject({ outcome: "finished" });
     expect(backend.last.stoppedBy).toBeUndefined();
@@ -256,9 +249,9 @@ describe("cancel", () => {
   test("comes through the store too, from another process", async () => {
     const { turns, store, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
-    await settle();
+    await backend.prompted();
     await store.requestCancel(turnId, "client");
-    await settle();
+    await turns.untilEnded(turnId, never);
     expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
     expect(backend.last.stoppedBy).toBe("cancel");
   });
@@ -269,7 +262,7 @@ describe("a disconnect", () => {
     const { turns, backend, clock } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     await clock.advance(119_999);
     expect(await turns.get(turnId)).toMatchObject({ ended: false });
@@ -282,9 +275,9 @@ describe("a disconnect", () => {
     const { turns, backend, clock } = begin();
     const { turnId } = await turns.start(asking(), never);
     const first = new FakeReader(turns, turnId);
-    await settle();
+    await backend.prompted();
     backend.last.text("a");
-    await settle();
+    await first.seen("text");
     await first.leave();
     await clock.advance(100_000);
     backend.last.text("b");
@@ -301,9 +294,9 @@ describe("a disconnect", () => {
     await clock.advance(1_000);
     expect(await turns.get(turnId)).toMatchObject({ ended: false });
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
-    await settle();
+    await turns.untilEnded(turnId, never);
     expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
   });
 
@@ -323,7 +316,7 @@ describe("a disconnect", () => {
     const { turnId } = await turns.start(asking({ graceMs: Infinity }), never);
     await clock.advance(100_000_000);
     backend.last.finish("done");
-    await settle();
+    await turns.untilEnded(turnId, never);
     expect(await turns.get(turnId)).toMatchObject({ outcome: "finished", delivered: false });
   });
 
@@ -331,7 +324,7 @@ describe("a disconnect", () => {
     const { turns, clock } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     await clock.advance(60_000);
     clock.jump(hours * 3_600_000);
@@ -348,7 +341,7 @@ describe("a disconnect", () => {
     const { turns, backend } = begin({ store, clock });
     const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     failing.fault = "gone";
     await clock.advance(1_000);
@@ -361,7 +354,7 @@ describe("a disconnect", () => {
     const reader = new FakeReader(turns, turnId);
     const onlooker = turns.follow(turnId, startOfLog, never);
     await onlooker.next();
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     await clock.advance(1_000);
     const types: string[] = [];
@@ -378,7 +371,7 @@ describe("an idempotency key", () => {
     const first = await turns.start(keyed, never);
     const second = await turns.start(keyed, never);
     expect(second).toMatchObject({ turnId: first.turnId, joined: "key" });
-    await settle();
+    await backend.prompted();
     backend.last.finish("x");
     await new FakeReader(turns, first.turnId).done;
     backend.missing = new MillraceError("ide_not_running", "No IDE runs.");
@@ -392,7 +385,7 @@ describe("an idempotency key", () => {
     const [a, b] = await Promise.all([turns.start(keyed, never), turns.start(keyed, never)]);
     expect(a.turnId).toBe(b.turnId);
     expect([a.joined, b.joined].sort()).toEqual(["key", "no"]);
-    await settle();
+    await idle();
     expect(backend.answers.filter(({ promptSent }) => promptSent)).toHaveLength(1);
     // the conversation that was started for the other one is closed before it gets a prompt
     expect(backend.answers.filter(({ stoppedBy, closed }) => closed && stoppedBy === "cancel")).toHaveLength(1);
@@ -419,7 +412,7 @@ describe("the same request again without a key", () => {
     const { turns } = begin();
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     expect(await turns.start(asking(), never)).toMatchObject({ turnId: first.turnId, joined: "implicit" });
   });
@@ -439,11 +432,11 @@ describe("the same request again without a key", () => {
     const { turns, backend } = begin();
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     backend.last.text("answer");
     backend.last.finish("answer");
-    await settle();
+    await turns.untilEnded(first.turnId, never);
     const again = await turns.start(asking(), never);
     expect(again).toMatchObject({ turnId: first.turnId, joined: "implicit" });
     const replay = new FakeReader(turns, again.turnId);
@@ -460,11 +453,11 @@ describe("the same request again without a key", () => {
     const { turns, backend } = begin({ store, clock });
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     backend.last.text("answer");
     backend.last.finish("answer");
-    await settle();
+    await turns.untilEnded(first.turnId, never);
     const next = begin({ store, clock, owner: "owner-2", ownerIsGone: () => gone });
     expect(await next.turns.start(asking(), never)).toMatchObject({ joined });
   });
@@ -472,20 +465,20 @@ describe("the same request again without a key", () => {
   test("is a new turn where the answer was delivered whole, failed, or is being read", async () => {
     const { turns, backend, clock } = begin();
     const delivered = await turns.start(asking(), never);
-    await settle();
+    await backend.prompted();
     backend.last.finish("x");
     await new FakeReader(turns, delivered.turnId).done;
     await clock.advance(1); // turns of one millisecond have no order
     const failed = await turns.start(asking(), never);
     expect(failed.joined).toBe("no");
-    await settle();
+    await backend.prompted();
     backend.last.end();
-    await settle();
+    await turns.untilEnded(failed.turnId, never);
     await clock.advance(1);
     expect((await turns.start(asking(), never)).joined).toBe("no");
     const read = await turns.start(asking({ fingerprint: "read" }), never);
     const reader = new FakeReader(turns, read.turnId);
-    await settle();
+    await reader.seen("started");
     const again = turns.start(asking({ fingerprint: "read" }), never);
     await clock.advance(250);
     expect((await again).joined).toBe("no");
@@ -496,7 +489,7 @@ describe("the same request again without a key", () => {
     const { turns, clock, backend } = begin();
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     const again = turns.start(asking(), never);
     await clock.advance(249);
     expect(await turns.list({ limit: 5 })).toHaveLength(1);
@@ -516,7 +509,6 @@ describe("the same request again without a key", () => {
     const again = turns.start(asking(), never);
     await clock.advance(100);
     client.abort();
-    await settle();
     expect(await again).toMatchObject({ turnId: left.turnId, joined: "implicit" });
     expect(backend.answers).toHaveLength(2);
   });
@@ -529,15 +521,15 @@ describe("the same request again without a key", () => {
     });
     const client = new AbortController();
     const first = turns.start(asking(), client.signal);
-    await settle();
+    await idle();
     const again = turns.start(asking(), never);
-    await settle();
+    await idle();
     client.abort();
-    await settle();
+    await idle();
     expect(await turns.list({ limit: 5 })).toHaveLength(0);
     found.resolve();
     expect(await again).toMatchObject({ turnId: (await first).turnId, joined: "implicit" });
-    await settle();
+    await idle();
     expect(backend.answers).toHaveLength(1);
   });
 
@@ -552,9 +544,9 @@ describe("the same request again without a key", () => {
       },
     });
     const first = turns.start(asking(), never);
-    await settle();
+    await until(() => looks === 1);
     const again = turns.start(asking(), never);
-    await settle();
+    await idle();
     expect(looks).toBe(1);
     found.reject(new MillraceError("ide_not_running", "No IDE runs."));
     await expect(first).rejects.toMatchObject({ code: "ide_not_running" });
@@ -568,7 +560,7 @@ describe("the same request again without a key", () => {
       backends: { choose: () => found.promise.then(() => backend), holding: () => found.promise.then(() => backend) },
     });
     const first = turns.start(asking(), never);
-    await settle();
+    await idle();
     const again = turns.start(asking({ retry: true }), never);
     await clock.advance(10_000);
     found.resolve();
@@ -620,7 +612,7 @@ describe("the same request again without a key", () => {
     const started = await starting;
     expect(new Set(started.map(({ turnId }) => turnId)).size).toBe(1);
     expect(started.map(({ joined }) => joined).toSorted()).toEqual(["implicit", "no"]);
-    await settle();
+    await idle();
     const prompts = gateways.flatMap(({ backend }) => backend.answers).filter(({ promptSent }) => promptSent);
     expect(prompts).toHaveLength(1);
     expect(await store.list({ limit: 9 })).toHaveLength(1);
@@ -633,7 +625,7 @@ describe("the same request again without a key", () => {
     const first = await one.turns.start(asking(), never);
     const two = begin({ store, clock, owner: "two" });
     const reader = new FakeReader(two.turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     expect((await two.turns.start(asking(), never)).joined).toBe("no");
     await reader.leave();
   });
@@ -642,7 +634,7 @@ describe("the same request again without a key", () => {
     const { turns } = begin();
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     expect(await turns.start(asking({ retry: true }), never)).toMatchObject({
       turnId: first.turnId,
       joined: "implicit",
@@ -658,7 +650,7 @@ describe("the same request again without a key", () => {
     const { turns } = begin();
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     expect((await turns.start(other, never)).joined).toBe("no");
   });
@@ -667,7 +659,7 @@ describe("the same request again without a key", () => {
     const { turns } = begin({ implicitJoins: false });
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     expect((await turns.start(asking(), never)).joined).toBe("no");
   });
@@ -682,7 +674,7 @@ describe("a new request of the same session", () => {
     const other = new FakeReader(turns, read.turnId);
     const background = await turns.start(asking({ session: "s", fingerprint: "bg", graceMs: Infinity }), never);
     const gone = new FakeReader(turns, background.turnId);
-    await settle();
+    await Promise.all([reader, other, gone].map((present) => present.seen("started")));
     await gone.leave();
     await reader.leave();
     await turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
@@ -698,7 +690,7 @@ describe("a stop of the gateway", () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await reader.seen("started");
     await turns.stop();
     await reader.done;
     expect(reader.events.at(-1)).toMatchObject({ type: "cancelled", by: "shutdown" });
@@ -712,9 +704,9 @@ describe("a stop of the gateway", () => {
     const first = begin({ store, clock, backends: backend, owner: "owner-1" });
     const { turnId } = await first.turns.start(asking(), never);
     const reader = new FakeReader(first.turns, turnId);
-    await settle();
+    await backend.prompted();
     backend.last.text("Hello ");
-    await settle();
+    await reader.seen("text");
     await first.turns.stop();
     await expect(reader.done).rejects.toMatchObject({ code: "unavailable" });
     expect(backend.last).toMatchObject({ stoppedBy: "detach" });
@@ -724,12 +716,12 @@ describe("a stop of the gateway", () => {
     const events = new Emitter<TurnLifecycle>();
     events.on("turn_adopted", (record) => adopted.push([record.turnId, record.lastEventId]));
     const second = begin({ store, clock, backends: backend, owner: "owner-2", events });
-    await settle();
+    await until(() => backend.answers.length === 2);
     expect(backend.last.resumedFrom).toEqual({ cascadeId: fakeCascade, text: "", thinking: "", answered: true });
     expect(adopted).toEqual([[turnId, reader.events.at(-1)?.eventId]]);
     const resumed = new FakeReader(second.turns, turnId, reader.events.at(-1)?.eventId);
     backend.last.text("Hel", "lo wor");
-    await settle();
+    await resumed.seen("text");
     backend.last.text("ld");
     backend.last.finish("Hello world");
     await resumed.done;
@@ -743,10 +735,10 @@ describe("a stop of the gateway", () => {
     const store = durable(openMemoryLog({ clock }));
     const crashed = await store.create({ ...record(clock), request: plainRequest }, "gone");
     const { backend, turns } = begin({ store, clock });
-    await settle();
+    await backend.prompted();
     expect(backend.last.resumedFrom).toBeUndefined();
     backend.last.finish("x");
-    await settle();
+    await turns.untilEnded(crashed.record.turnId, never);
     expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
   });
 
@@ -762,7 +754,6 @@ describe("a stop of the gateway", () => {
       if (n % 3 === 2) await writer?.append([{ type: "text", delta: "half " }], clock.now());
     }
     const { backend, turns } = begin({ store, clock });
-    await settle();
     await expect.poll(() => backend.answers.length).toBe(1_000);
     expect(backend.answers.filter(({ resumedFrom }) => resumedFrom === undefined)).toHaveLength(334);
     for (const [n, answer] of backend.answers.entries()) {
@@ -789,7 +780,7 @@ describe("a stop of the gateway", () => {
     await writer.append([started], clock.now());
     await store.requestCancel(writer.turnId, "client");
     const { backend, turns } = begin({ store, clock });
-    await settle();
+    await turns.untilEnded(writer.turnId, never);
     expect(await turns.get(writer.turnId)).toMatchObject({ outcome: "cancelled" });
     expect(backend.answers).toHaveLength(1);
     expect(backend.last).toMatchObject({ resumedFrom: { cascadeId: fakeCascade }, stoppedBy: "cancel", closed: true });
@@ -828,10 +819,10 @@ describe("a stop of the gateway", () => {
       const client = new AbortController();
       const { turnId } = await turns.start(asking({ session: "s", graceMs: 10_000 }), client.signal);
       client.abort();
-      await settle();
+      await inner.prompted();
       if (by === "client") void turns.cancel(turnId, by);
       if (by === "superseded") void turns.start(asking({ session: "s", fingerprint: "body-2" }), never);
-      await settle();
+      await idle();
       if (by === "abandoned") await clock.advance(10_000);
       await clock.advance(Math.min(cleanUpMs, 1_000) - 1);
       expect(inner.answers[0]?.stoppedBy).toBe("cancel");
@@ -850,7 +841,7 @@ describe("a stop of the gateway", () => {
     const { turns, backend } = begin({ store, clock });
     const { turnId } = await turns.start(asking({ graceMs: 1_000 }), never);
     const reader = new FakeReader(turns, turnId);
-    await settle();
+    await reader.seen("started");
     await reader.leave();
     await store.claim(turnId, "owner-2");
     await clock.advance(1_000);
@@ -897,7 +888,7 @@ describe("a stop of the gateway", () => {
     const body = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
     await writer?.append([{ ...body, fromStep: 7 }], clock.now());
     const { backend } = begin({ store, clock });
-    await settle();
+    await backend.prompted();
     expect(backend.last.resumedFrom).toMatchObject({ cascadeId: fakeCascade, fromStep: 7, answered: false });
   });
 
@@ -964,7 +955,7 @@ describe("a stop of the gateway", () => {
     expect(backend.answers).toHaveLength(1);
     backend.last.text("half and whole");
     backend.last.finish("half and whole");
-    await settle();
+    await turns.untilEnded("turn_left" as TurnId, never);
     expect(await turns.get("turn_left" as TurnId)).toMatchObject({ outcome: "finished" });
   });
 

@@ -23,7 +23,7 @@ export interface TurnsOptions extends Planning {
   readonly store: LogStore;
   readonly backends: Backends;
   readonly clock: Clock;
-  /** How long a turn goes on with nobody reading, where the request does not say; ms. */
+  /** How long a turn continues without a reader, if the request does not say; ms. */
   readonly graceMs: number;
   /** Whether a repeated request without a key may join its twin. */
   readonly implicitJoins: boolean;
@@ -40,7 +40,7 @@ export interface TurnsOptions extends Planning {
   readonly limits?: TurnLimits;
   /** Whether a turn may start; each may without it. */
   readonly admission?: Admission;
-  /** Where trajectories are noted. Those that nobody archived are archived from there. */
+  /** Where trajectories are recorded, so that orphaned ones can be archived later. */
   readonly trajectoryNotes?: TrajectoryNotes;
 }
 
@@ -79,11 +79,11 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     follow: (turnId, after, signal) => reading.follow(turnId, after, signal),
     outline: (turnId, after, signal) => reading.outline(turnId, after, signal),
     untilEnded: (turnId, signal) => store.untilEnded(turnId, signal),
-    // A turn that waits here is known alive: nobody upstream has heard of it.
+    // A turn that waits here counts as alive: its prompt was not sent yet.
     lastAliveAtMs: (turnId) => (queue.placeOf(turnId) ? clock.now() : supervisor.lastAliveAtMs(turnId)),
     placeInQueue: (turnId) => queue.placeOf(turnId),
     load: () => queue.load,
-    noteAttached: (record, graceMs) => reading.noteReaderOf(record, graceMs),
+    noteReader: (record, graceMs) => reading.noteReaderOf(record, graceMs),
     noteDelivered: (turnId) => store.noteDelivered(turnId),
     cancel: async (turnId, by) => void (await supervisor.cancel(turnId, by)),
     get: (turnId, caller) => store.get(turnId, { caller }),

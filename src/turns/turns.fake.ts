@@ -1,6 +1,7 @@
 import type { Prompt } from "../backends/backend.ts";
 import { FakeClock } from "../base/clock.fake.ts";
 import { type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
+import { until } from "../base/wait.fake.ts";
 import type { TurnEvent } from "../log/event.ts";
 import { openMemoryLog } from "../log/memory/open-memory-log.ts";
 import type { TurnRequest } from "../log/request.ts";
@@ -103,15 +104,15 @@ export class FakeReader {
     return this.events.map(({ type }) => type);
   }
 
+  /** Waits for the first event of this type. */
+  async seen(type: TurnEvent["type"]): Promise<void> {
+    await until(() => this.types.includes(type));
+  }
+
   async leave(): Promise<void> {
     this.#signal.abort();
     await this.done;
   }
-}
-
-/** Lets everything that is ready happen. */
-export async function settle(): Promise<void> {
-  for (let i = 0; i < 200; i++) await Promise.resolve();
 }
 
 /** A memory log that says it outlives the process: what a test needs of a restart, or of two processes, without a disk. */

@@ -27,8 +27,8 @@ export interface StartTurn {
   /** Stored with the turn as it is (`TurnRecord.wire`): plain JSON, opaque to every layer but the dialect. */
   readonly wire?: unknown;
   /**
-   * How long the turn goes on with nobody reading; a new one the configured time otherwise. `Infinity`: to its end. A turn that is
-   * joined keeps what it has where that is longer.
+   * How long the turn continues without a reader; the configured time if undefined. `Infinity`: to its end. A joined turn keeps
+   * its own time if that is longer.
    */
   readonly graceMs: number | undefined;
   /**
@@ -40,7 +40,7 @@ export interface StartTurn {
   readonly settle?: () => Promise<void>;
 }
 
-/** What tells whether the turn of a request is there already: who asks for what, under which key; and how long it is to go on then. */
+/** What finds the turn that a request repeats (its caller, body, key and session), and the grace time that this reader asks for. */
 export type JoinTurn = Pick<
   StartTurn,
   "caller" | "fingerprint" | "idempotencyKey" | "session" | "retry" | "graceMs" | "settle"
@@ -95,7 +95,7 @@ export interface Turns {
    * The client that asked is there again: the expiry moves on, and the grace time is as long as it asks for now, if that is longer.
    * Answers the turn as it is kept from now on; as it was where that cannot be noted.
    */
-  noteAttached(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
+  noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
   /**
    * The client that asked has all that it asked for, by another way than `read`: no repetition of its request joins the turn.
    * Throws what the store throws.

@@ -203,7 +203,7 @@ export function openMeter(options: MeterOptions): Meter {
       try {
         return history.resumptions(turnId);
       } catch {
-        return undefined; // that the store is broken is told where it is written
+        return undefined; // the writer reports that the store is broken
       }
     },
     recordToolCalls: (calls) => remember(() => history.addToolCalls(calls)),

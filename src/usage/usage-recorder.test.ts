@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Emitter } from "../base/emitter.ts";
 import type { TurnId } from "../base/ids.ts";
+import { until } from "../base/wait.fake.ts";
 import { asking, type FakeTurns, fakeTurns } from "../turns/turns.fake.ts";
 import type { UsageHistory } from "./history/history.ts";
 import { openHistory } from "./history/sqlite-history.ts";
@@ -34,10 +35,6 @@ afterEach(async () => {
 function open(): UsageRecorder {
   recorder = openUsageRecorder({ turns: fake.turns, meter, events });
   return recorder;
-}
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise(setImmediate); // one that waits for ever has failed
 }
 
 describe("the usage recorder", () => {

@@ -37,7 +37,7 @@ export function openUsageRecorder(options: {
   readonly events: EventSink<UsageLifecycle>;
   /** What a model's UID is called now. */
   readonly nameOf?: (uid: string) => string;
-  /** What the key of a caller is called; undefined where nobody knows it. */
+  /** The name of a caller's key; undefined if unknown. */
   readonly keyOf?: (caller: string) => string | undefined;
 }): UsageRecorder {
   const { turns, meter, events, nameOf, keyOf } = options;

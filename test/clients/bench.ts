@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
-import type { Place, Target } from "../../src/cli/clients/client.ts";
+import type { Machine, Target } from "../../src/cli/clients/client.ts";
 import type { SimulatorOptions } from "../../src/simulator/options.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/start.ts";
 import { type GatewayProcess, startGatewayProcess } from "../support/gateway-process.ts";
@@ -141,7 +141,7 @@ export class Bench {
   }
 
   /** The client's own user. */
-  get place(): Place {
+  get place(): Machine {
     const ownFolder = join(this.home, ".millrace");
     return { homeFolder: this.home, env: {}, platform: process.platform, ownFolder };
   }

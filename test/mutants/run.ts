@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { part, say, table } from "../support/long-suite.ts";
+import { applied } from "./apply.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 
 /**
@@ -34,15 +35,11 @@ try {
   await rm(copy, { recursive: true, force: true });
 }
 
-/** The first test that fails with the mutant; undefined when none does, and when what it replaces does not stand once in its file. */
-async function caught({ file, from, to, tests }: Mutant): Promise<string | undefined> {
+/** The first test that fails with the mutant; undefined when none does. Throws when the mutant's code does not stand once in its function. */
+async function caught({ file, becomes, tests, ...place }: Mutant): Promise<string | undefined> {
   const path = join(copy, file);
   const source = await readFile(path, "utf8");
-  if (source.split(from).length !== 2) return undefined; // the code has moved on, and this mutant has to
-  await writeFile(
-    path,
-    source.replace(from, () => to),
-  );
+  await writeFile(path, applied(source, place, becomes));
   try {
     const vitest = join(copy, "node_modules/vitest/vitest.mjs");
     const report = join(copy, "report.json");

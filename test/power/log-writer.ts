@@ -58,7 +58,7 @@ async function plain() {
   if (writer === undefined) throw new Error("the turn was there");
   // as turns are: told of once `started` is stored, or before that where a grace time was noted
   if (random() < 0.5) {
-    await store.noteAttached(record.turnId, systemClock.now(), record.graceMs);
+    await store.noteReader(record.turnId, systemClock.now(), record.graceMs);
     say("created", record.turnId);
   }
   return { turnId: record.turnId, writer };

@@ -15,7 +15,7 @@ export type PromptEnd =
 
 /**
  * A prompt that an agent works on. The pipe's reader hands updates in, the turn takes events out: all that one read of the
- * pipe held are taken together. Nothing is lost while nobody takes.
+ * pipe held are taken together. Nothing is lost while no caller reads.
  */
 export class RunningPrompt {
   readonly reader = new UpdateReader();
@@ -83,7 +83,7 @@ export class RunningPrompt {
     return taken;
   }
 
-  /** Forgets what nobody took: the reader of a resumed turn compares the whole answer instead. */
+  /** Drops unread updates: the reader of a resumed turn compares the whole answer instead. */
   skip(): void {
     this.#pending = [];
   }

@@ -19,7 +19,7 @@ function isLook(tool: Tool): tool is Tool & { readonly kind: string } {
   return isName && !effects.has(kind) && !inner.has(kind) && !asksUser.test(title);
 }
 
-/** A question to the agent's own user, whom nobody plays here: the agent would wait for ever. */
+/** A question to the agent's own user. There is none here, so the agent would wait for ever. */
 const asksUser = /\bask[_ ](?:the[_ ])?user/i;
 
 interface Tool {

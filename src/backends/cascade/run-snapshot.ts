@@ -9,7 +9,7 @@ export interface RunSnapshot {
   readonly status: CascadeRunStatus | undefined;
   /** The executions of this turn that ended, oldest first. */
   readonly executors: readonly ExecutorMetadata[];
-  /** The server restarted while the turn ran: what is idle now has nobody left to go on with it. */
+  /** The server restarted while the turn ran, so a turn that is idle now never continues. */
   readonly restarted: boolean;
 }
 

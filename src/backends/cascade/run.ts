@@ -39,8 +39,8 @@ const usageMs = 2_000;
 
 /**
  * One turn: the contract of `Backend.run`, and of `Backend.resume` where `from` says how far another process came. Gives each poll as
- * one batch. Errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up in every case. What the turn
- * used comes with its terminal event, after the clean-up: once the log has that event, nobody comes back to this turn.
+ * one batch. Errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up in every case. The usage
+ * comes with the terminal event, after the clean-up: a turn whose log has that event is never resumed.
  */
 export async function* runCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
@@ -165,7 +165,7 @@ async function begin(
     held.cascadeId = continues;
     return { cascadeId: continues, fromStep: totalSteps };
   }
-  const whole = new AbortController().signal; // a call that is cut leaves a trajectory behind whose id nobody got
+  const whole = new AbortController().signal; // a call that is cut would leave a trajectory whose id is unknown
   const start = async (server: LanguageServer) => {
     signal.throwIfAborted();
     await server.ensurePanelState({ force: false }, signal);

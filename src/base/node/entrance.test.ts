@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { idle } from "../wait.fake.ts";
 import { Entrance } from "./entrance.ts";
 
 let nowMs: number;
@@ -30,7 +31,7 @@ async function look(tookMs: number): Promise<string> {
   const due = soon;
   soon = [];
   for (const work of due) work();
-  for (let i = 0; i < 5; i++) await Promise.resolve();
+  await idle();
   return begun.join("");
 }
 

@@ -1,7 +1,7 @@
 export interface EntranceOptions {
   /** As many may be inside without looking how busy the event loop is. */
   readonly few?: number;
-  /** Nobody waits longer than this; ms. */
+  /** The maximum wait; ms. */
   readonly longestMs?: number;
   /** Monotonic ms. */
   readonly now?: () => number;

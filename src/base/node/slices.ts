@@ -2,8 +2,8 @@
 const usualMs = 10;
 
 /**
- * Work that comes in bursts, in order, a slice for each turn of the event loop: whoever else waits for the loop, a health check as
- * well, gets its turn in between. A piece counts with all that it sets going before the next one begins.
+ * Runs bursts of work in order, one slice in each turn of the event loop, so that other work (a health check) runs in between.
+ * The time of a piece includes all that it starts before the next piece begins.
  */
 export class Slices {
   readonly #sliceMs: number;

@@ -21,7 +21,7 @@ export interface Target {
 }
 
 /** The user's folders and variables. */
-export interface Place {
+export interface Machine {
   readonly homeFolder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
@@ -45,13 +45,13 @@ export interface Client {
   /** Its programs by the names that a shell finds them by: where one is on the PATH, it is installed. */
   readonly programs: readonly string[];
   /** A folder that is there once it was used, for clients that no shell starts. */
-  readonly folder?: (place: Place) => string;
+  readonly folder?: (machine: Machine) => string;
   /** The changes that point it at the gateway for good; undefined where a person has to type them. */
-  readonly edits?: (target: Target, place: Place) => readonly FileEdit[];
+  readonly edits?: (target: Target, machine: Machine) => readonly FileEdit[];
   /** What is left to do or to know after the changes, or all of it where there are none. */
   readonly notes: (target: Target) => readonly string[];
   /** How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. */
-  readonly launch?: (target: Target, key: string, args: readonly string[], place: Place) => Launch;
+  readonly launch?: (target: Target, key: string, args: readonly string[], machine: Machine) => Launch;
 }
 
 /** The variable that clients read the gateway's key from, where their configuration names one. */

@@ -1,8 +1,8 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import type { Place } from "./client.ts";
+import type { Machine } from "./client.ts";
 
-type Shell = Pick<Place, "env" | "platform">;
+type Shell = Pick<Machine, "env" | "platform">;
 
 /** This program as it was started: the Node that runs it, and its script. */
 const started = { node: process.execPath, script: process.argv[1] };

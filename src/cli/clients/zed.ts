@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Client, exportKey, type Place } from "./client.ts";
+import { type Client, exportKey, type Machine } from "./client.ts";
 
 /** Zed wants a number where the account's list says none. */
 const wantedTokens = 128_000;
@@ -10,11 +10,11 @@ export const zed: Client = {
   title: "Zed",
   programs: ["zed", "zeditor"],
   folder: configFolder,
-  edits: ({ url, models }, place) => {
+  edits: ({ url, models }, machine) => {
     return [
       {
         kind: "json",
-        file: join(configFolder(place), "settings.json"),
+        file: join(configFolder(machine), "settings.json"),
         set: [
           {
             path: ["language_models", "openai_compatible", "Millrace"],
@@ -36,7 +36,7 @@ export const zed: Client = {
   notes: (target) => [`Start Zed from a shell with: ${exportKey(target)}`],
 };
 
-function configFolder({ homeFolder, env, platform }: Place): string {
+function configFolder({ homeFolder, env, platform }: Machine): string {
   if (platform !== "win32") return join(homeFolder, ".config", "zed");
   return join(env["APPDATA"] ?? join(homeFolder, "AppData", "Roaming"), "Zed");
 }

@@ -13,7 +13,7 @@ const createCommand = defineCommand({
   name: "create",
   summary: "Make a key for somebody else, and print it this once",
   description:
-    "Only a hash of the key is kept, so it can never be shown again. A gateway that runs knows the key at once. Whoever has it starts turns within its limits, and sees only those.",
+    "Only a hash of the key is kept, so it can never be shown again. A gateway that runs knows the key at once. A client with this key can start turns within the key's limits, and sees only its own turns.",
   group: "Set up",
   arguments: [nameArgument],
   options: {

@@ -128,6 +128,7 @@ export const gatewayOptions = {
 const { port: _port, ...unlistened } = gatewayOptions;
 export const ownGatewayOptions = explainedBy("serve", unlistened);
 
+/** Longer than 300 lines: a third of it is the table of options, which other commands share. */
 export const serveCommand = defineCommand({
   ...outlines.serve,
   description:

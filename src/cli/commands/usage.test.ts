@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
+import { until } from "../../base/wait.fake.ts";
 import { limitsSchema, usageSchema } from "../../usage/envelope.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
@@ -202,7 +203,7 @@ describe("millrace usage", () => {
       signal: stop.signal,
     });
     const drawn = async () => {
-      while (source.clock.sleeping === 0) await new Promise(setImmediate);
+      await until(() => source.clock.sleeping !== 0);
       return screen.lines();
     };
     const first = await drawn();
@@ -217,12 +218,11 @@ describe("millrace usage", () => {
     expect(second.slice(0, 3)).toEqual(first.slice(0, 3));
     expect(second).toHaveLength(first.length);
     screen.resize(20, 6);
-    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    await until(async () => (await drawn()).length === 6);
     const small = await drawn();
-    expect(small).toHaveLength(6);
     expect(small.at(-1)).toMatch(/^… \d+ more$/);
     screen.resize(120, 12);
-    for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+    await until(async () => (await drawn())[1]?.includes("Daily quota") === true);
     expect((await drawn())[1]).toMatch(/Daily quota .* 38 % used {2}resets in .* more left/);
     fails = true;
     await source.clock.advance(5_000);

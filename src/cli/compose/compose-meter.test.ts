@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Emitter } from "../../base/emitter.ts";
+import { until } from "../../base/wait.fake.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
@@ -52,9 +53,9 @@ describe("the meter of a gateway", () => {
       nameOf: (uid) => uid,
     });
     const { turnId } = await fake.turns.start(asking({ client: "codex/2" }), never);
-    while (fake.backend.answers.length === 0) await new Promise(setImmediate);
+    await until(() => fake.backend.answers.length !== 0);
     fake.backend.last.finish("Hi");
-    while (meter.meter.history.turn(turnId) === undefined) await new Promise(setImmediate);
+    await until(() => meter.meter.history.turn(turnId) !== undefined);
     expect(meter.meter.history.turn(turnId)).toMatchObject({ client: "codex", outcome: "finished" });
     expect(ended).toEqual([turnId]);
     await meter.meter.limits({ wait: true }, never);

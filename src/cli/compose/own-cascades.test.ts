@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { CascadeId } from "../../base/ids.ts";
+import { until } from "../../base/wait.fake.ts";
 import { type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import { FakeBackend, fakeCascade } from "../../turns/backend.fake.ts";
 import { asking, FakeReader, fakeTurns } from "../../turns/turns.fake.ts";
@@ -36,11 +37,6 @@ function process(owner: string, journal: CascadeJournal, clock: FakeClock, backe
     await new FakeReader(fake.turns, turnId).done;
   };
   return { ...fake, backend, answer };
-}
-
-/** Lets files be read and written until it holds. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await new Promise((resolve) => setImmediate(resolve));
 }
 
 test("what a process kept open when it died is archived by the next one, when its time has passed", async () => {

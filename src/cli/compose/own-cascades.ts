@@ -97,7 +97,7 @@ export function lastUsedMs({ startedAtMs, modifiedAtMs }: OwnCascade): number {
   return Math.max(startedAtMs, modifiedAtMs);
 }
 
-/** Those that nobody has touched for that long: neither begun nor written to since. */
+/** Cascades without a start or a write for that long. */
 export function olderThan(cascades: readonly OwnCascade[], ageMs: number, clock: Clock): readonly OwnCascade[] {
   const before = clock.now() - ageMs;
   return cascades.filter((cascade) => lastUsedMs(cascade) < before);

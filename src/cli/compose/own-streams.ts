@@ -17,7 +17,7 @@ export interface OwnStream {
 /** The streams whose keys are at hand, newest first, including those that another process continues. Unreadable records are skipped. */
 export async function listOwnStreams({ settings, io }: CommandContext): Promise<readonly OwnStream[]> {
   const folder = settings.streamsFolder;
-  if (!existsSync(folder)) return []; // nobody ever chatted
+  if (!existsSync(folder)) return []; // there was no chat yet
   const store = await openFileRecordStore({ folder, clock: io.clock });
   const found: OwnStream[] = [];
   for (const streamKey of await store.list()) {

@@ -88,8 +88,8 @@ function writeKey(file: string, key: Secret): boolean {
 const keepEveryMs = 1_000;
 
 /**
- * Keeps the key's file there as long as the gateway runs, until the signal aborts: a folder that was deleted must not leave a
- * gateway whose key nobody can look up. A file that is there is left as it is. Never rejects.
+ * Restores a deleted key file while the gateway runs, until the signal aborts. Otherwise a deleted folder would leave a gateway
+ * whose key cannot be looked up. An existing file is not changed. Never rejects.
  */
 export async function keepKeyFile(file: string, key: Secret, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {

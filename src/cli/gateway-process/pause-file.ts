@@ -36,8 +36,8 @@ export function resume(file: string): boolean {
 }
 
 /**
- * The same admission, which admits nothing while `isPaused`. A request is refused and does not wait: nobody knows how long a pause
- * lasts, and a client that hears nothing cannot tell its user why.
+ * The same admission, which admits nothing while `isPaused`. A request is refused at once: the length of a pause is unknown,
+ * and a client that waits silently cannot tell its user why.
  */
 export function pausable(isPaused: () => boolean, admission: Admission): Admission {
   return {

@@ -6,7 +6,7 @@ import type { PortHolder } from "./port-holder.ts";
 /** Why another port may not take the place of the one that is in use. */
 export type PortReason = { readonly kind: "option" } | { readonly kind: "clients"; readonly names: readonly string[] };
 
-/** Why the port may not change: the user set it, or clients were told of it. */
+/** Why the port may not change: the user set it, or clients were configured with it. */
 export function portReason(given: ReadonlySet<string>, folder: string): PortReason | undefined {
   if (given.has("port")) return { kind: "option" };
   const names = setUpClients(folder);

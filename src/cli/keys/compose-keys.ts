@@ -15,7 +15,7 @@ import { type KeyRecord, stateOf } from "./keys-file.ts";
 /** The keys of a gateway: who has them, what they are called, and what their turns may. */
 export interface ComposedKeys extends IssuedKeys {
   readonly admission: Admission;
-  /** What the key of a caller is called; undefined where nobody knows it. */
+  /** The name of a caller's key; undefined if unknown. */
   nameOf(caller: string): string | undefined;
   /** Every key as the dashboard shows it. */
   shown(): readonly IssuedKey[];

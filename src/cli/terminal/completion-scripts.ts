@@ -4,7 +4,7 @@ import { kebab } from "../parser.ts";
 export type Shell = "bash" | "zsh" | "fish" | "powershell";
 
 /** What can follow the words of one command. */
-interface Place {
+interface Level {
   /** `config set`; empty for the program itself. */
   readonly path: string;
   readonly words: readonly { readonly word: string; readonly summary: string }[];
@@ -24,9 +24,9 @@ export const completionScripts: Readonly<Record<Shell, (commands: readonly Comma
   powershell: (commands) => powershell(placesOf(commands)),
 };
 
-function placesOf(commands: readonly Command[]): readonly Place[] {
+function placesOf(commands: readonly Command[]): readonly Level[] {
   const words = (list: readonly Command[]) => list.map(({ name, summary }) => ({ word: name, summary }));
-  const within = (command: Command, path: string): readonly Place[] => [
+  const within = (command: Command, path: string): readonly Level[] => [
     {
       path,
       words: words(command.subcommands ?? []),
@@ -46,7 +46,7 @@ function placesOf(commands: readonly Command[]): readonly Place[] {
 }
 
 /** Cases on the path of commands that was typed, and on the option before the cursor. Works in bash 3.2, which macOS has. */
-function bash(places: readonly Place[]): string {
+function bash(places: readonly Level[]): string {
   const paths = places.filter(({ path }) => path !== "").map(({ path }) => `"${path}"`);
   const values = places.flatMap(({ path, options }) =>
     options.flatMap(({ word, takesValue, choices }) =>
@@ -84,7 +84,7 @@ complete -F _millrace millrace
 `;
 }
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly Level[]): string {
   const lines = places.flatMap(({ path, words, options }) => {
     const steps = path === "" ? [] : path.split(" ");
     const others = words.map(({ word }) => word).join(" ");
@@ -111,7 +111,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }
 
-function powershell(places: readonly Place[]): string {
+function powershell(places: readonly Level[]): string {
   const string = (text: string) => `'${text.replaceAll("'", "''")}'`;
   const list = (words: readonly string[]) => `@(${words.map(string).join(", ")})`;
   const follow = places.map(

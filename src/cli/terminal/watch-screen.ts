@@ -18,7 +18,7 @@ export interface Watched<T> {
 
 /**
  * Draws what is read, again and again in the same place and at once when the terminal's size changes, until the signal
- * aborts; the last picture stays. Once there is a picture, a reading that fails is said below it and tried again.
+ * aborts; the last picture stays. After the first picture, a failed reading is reported below it and retried.
  * Throws what the first reading throws.
  */
 export async function watchScreen<T>(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { idle } from "../../base/wait.fake.ts";
 import { Circuit } from "./circuit.ts";
 
 const never = new AbortController().signal;
@@ -12,9 +13,9 @@ function brokenCircuit() {
   return { clock, circuit };
 }
 
-/** What became of a promise by now. */
+/** What became of a promise by the time that nothing else is left to run. */
 async function settled<T>(promise: Promise<T>): Promise<T | "waits"> {
-  for (let i = 0; i < 20; i++) await Promise.resolve();
+  await idle();
   return Promise.race([promise, Promise.resolve("waits" as const)]);
 }
 

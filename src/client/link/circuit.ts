@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 
 /** When a gateway is taken for gone, and how often it is tried then, for all streams to it together. */
 export interface CircuitPolicy {
-  /** Attaches in a row, of whichever streams, that found nobody. */
+  /** Failed attaches in a row, over all streams, after which the circuit opens. */
   readonly threshold: number;
   /** Between two trials while it is gone, ms; spread by half of it both ways. */
   readonly coolDownMs: number;
@@ -60,7 +60,7 @@ export class Circuit {
     return "go";
   }
 
-  /** What an attach found: somebody who welcomed it, or nobody. */
+  /** Reports whether an attach was welcomed. */
   report(reached: boolean): void {
     this.#failures = reached ? 0 : this.#failures + 1;
     const { coolDownMs } = this.#policy;

@@ -53,7 +53,7 @@ export class Connections {
   readonly #signal: AbortSignal;
   /** What the last loss was, and what it asked for; undefined for a call that merely ended. */
   #loss: Lost | undefined;
-  /** Since when nobody was found over a link that never found anybody, by the clock that never jumps; ms. */
+  /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
   #aloneSinceMs: number | undefined;
 
   constructor(connected: Connected, ports: Ports, signal: AbortSignal) {
@@ -147,7 +147,7 @@ export class Connections {
     await clock.sleep(waitMs, this.#signal);
   }
 
-  /** Throws once nobody was found for as long as that is borne, if this link never found anybody. */
+  /** Throws when a link that never reached a gateway has tried for its maximum time. */
   #stopAtNobody(): void {
     const { gateway, clock, patience, backoff } = this.#ports;
     const isAlone = this.#loss !== undefined && isUnreachable(this.#loss.error) && !gateway.tiers.hasWorked;

@@ -48,8 +48,8 @@ export type StreamInput =
   | { readonly type: "tool_result"; readonly callId: string; readonly result: ToolResult };
 
 /**
- * What reads a stream: whoever has it, and the key of the gateway that the stream was started with. To send takes the ticket of
- * the last welcome as well, which stays in the owner's record.
+ * Lets its holder read the stream, together with the gateway key that the stream was started with. Sending also needs the ticket
+ * of the last welcome, which stays in the owner's record.
  */
 export interface StreamPass {
   readonly streamKey: string;

@@ -97,8 +97,8 @@ export async function autoResume(
 }
 
 /**
- * Whether nobody can be waiting for it: nothing was ever given, or the gateway never welcomed it (so it was never sent) and
- * that is long ago. Only there this machine's clock counts, because no other one was ever heard.
+ * Whether the record belongs to no stream: it has no message, or the gateway never welcomed it (so nothing was sent) and it is old.
+ * Its age is measured by this machine's clock, because the gateway's clock is unknown here.
  */
 function isOrphan(record: StreamRecord, beforeMs: number): boolean {
   return record.nextSeqno === 0 || (!record.created && record.createdAtMs < beforeMs);

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { systemClock } from "../../base/clock.ts";
+import { idle, until } from "../../base/wait.fake.ts";
 import {
   type StreamUnifiedChatResponseWithTools as ServerChunk,
   StreamUnifiedChatResponseWithToolsSchema as ServerChunkSchema,
@@ -331,7 +332,7 @@ describe("a gateway that is away", () => {
     const pass = async (seconds: number) => {
       for (let i = 0; i < seconds; i++) {
         await clock.advance(1000);
-        await settle();
+        await until(() => clock.sleeping > 0 || failure !== undefined);
       }
     };
     await pass(29);
@@ -377,12 +378,12 @@ describe("a gateway that is away", () => {
       onConnection: (change: ConnectionChange) => change.state === "reconnecting" && words.push(change.why),
     };
     const read = readAll(await startReliableStream(request, options, never)).catch((error: unknown) => error);
-    await settle();
+    await until(() => clock.sleeping > 0);
     await clock.advance(6999);
-    await settle();
+    await idle();
     expect(tier.attached).toHaveLength(1);
     await clock.advance(1);
-    await settle();
+    await until(() => tier.attached.length === 2);
     expect(tier.attached).toHaveLength(2);
     expect(words).toEqual(["slow down"]);
     expect(await read).toMatchObject({ code: "upstream_failed" });
@@ -789,13 +790,4 @@ describe("an application", () => {
 /** Other bytes that decode: the rewritten text says something else. */
 function forge(bytes: Uint8Array): Uint8Array {
   return Uint8Array.from(Buffer.from(Buffer.from(bytes).toString("latin1").replace("you", "YOU"), "latin1"));
-}
-
-/** Waits for what must come; a test that waits for ever has failed. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
-}
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -11,7 +11,7 @@ import type { StreamSettings } from "./stream-options.ts";
 import type { Input, StreamState } from "./stream-state.ts";
 import { StreamSteps } from "./stream-steps.ts";
 
-/** What the model is told of a call that may or may not have run. */
+/** The result that the model gets for a call that may or may not have run. */
 const unknownOutcome =
   "The outcome of this call is unknown: the program that ran the tool ended while it ran. It was not run again.";
 

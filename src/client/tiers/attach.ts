@@ -15,8 +15,8 @@ export interface Patience {
   /** Between two messages; the gateway sends one at least every 15 s. */
   readonly stallMs: number;
   /**
-   * Until anybody is found at the gateway's address, over a link that never found one: most likely nobody will be. Node and Bun only:
-   * in browsers a refused connection looks like any other.
+   * The maximum time to reach a gateway over a link that never reached one: most likely none runs there. Node and Bun only, because
+   * a browser does not say that a connection was refused.
    */
   readonly reachMs: number;
 }

@@ -2,7 +2,7 @@ import { MillraceError } from "../../base/errors.ts";
 import type { Tier } from "./tier.ts";
 
 /**
- * What an attach showed of its tier. `unreachable`: nobody was there, which says nothing of the tier. `failed`: it ended
+ * What an attach showed of its tier. `unreachable`: no gateway answered, which says nothing about the tier. `failed`: it ended
  * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: the other side does not
  * know it. `silent`: welcomed, and then nothing more came, not even a sign of life.
  */
@@ -44,8 +44,8 @@ export class TierChoice {
   }
 
   /**
-   * Whether nobody who answered knew any tier. As long as nothing ever worked, a tier that only failed counts too where another
-   * one is missing: what speaks no HTTP/2 cannot say that it does not know a call over it.
+   * Whether a server answered that knows no tier. Until a tier has worked, a failed tier counts as missing if another one is
+   * missing: a server without HTTP/2 cannot say that it does not know a call over HTTP/2.
    */
   get allMissing(): boolean {
     const isUnknown = (tier: Tier) => this.#missing.has(tier) || (!this.#hasWorked && this.#failed.has(tier));

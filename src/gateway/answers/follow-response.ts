@@ -13,8 +13,8 @@ import { PatientReader } from "./patient-reader.ts";
 import { contextOf, sizeOf } from "./start-turn.ts";
 import { streamTurn } from "./stream-turn.ts";
 
-/** Where a reader of a response's events stands, and what it is told first because it has to know it there. */
-interface Place {
+/** A reader's position in a response's events, and the snapshot that it needs first at that position. */
+interface ReadFrom {
   readonly cursor: WireCursor;
   readonly snapshot?: WireEvent;
 }
@@ -61,7 +61,7 @@ export async function followResponse(gateway: Gateway, c: GatewayContext, record
 }
 
 /** @throws MillraceError `invalid_request` for a `Last-Event-ID` that is none of this response's. */
-function resumedAt(c: GatewayContext, record: TurnRecord): Place | undefined {
+function resumedAt(c: GatewayContext, record: TurnRecord): ReadFrom | undefined {
   const text = c.req.header("last-event-id")?.trim();
   if (!text) return undefined;
   const cursor = parseCursor(text);
@@ -86,7 +86,7 @@ async function startedAfter(
   context: EncodeContext,
   record: TurnRecord,
   signal: AbortSignal,
-): Promise<Place | undefined> {
+): Promise<ReadFrom | undefined> {
   const after = c.req.query("starting_after");
   if (after === undefined || after === "") return undefined;
   if (!/^\d{1,9}$/.test(after)) {

@@ -24,8 +24,8 @@ export class PatientReader {
   #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
 
   /**
-   * Closes itself when the signal aborts: also if nobody ever asks it for anything again. `handOver`: finds out whether what the
-   * operating system has taken was read; what it takes is delivered otherwise.
+   * Closes itself when the signal aborts, also without a further call. `handOver` finds out whether the client has read what the
+   * operating system took. Without it, what the operating system took counts as delivered.
    */
   constructor(
     events: AsyncGenerator<TurnEvent, void>,

@@ -76,7 +76,7 @@ async function turnOf(
   if (resumed !== undefined) {
     const { found, cursor } = resumed;
     noteResumption(gateway, headers, found.turnId, "last_event_id", cursor.eventId);
-    const record = await gateway.turns.noteAttached(found, graceMs);
+    const record = await gateway.turns.noteReader(found, graceMs);
     const started = resumedFrom(record);
     gateway.metrics.turn(dialect.name, started.joined, started.degraded);
     return openTurn(gateway, c, parsed, started, cursor);
@@ -198,7 +198,7 @@ export function contextOf(
   };
 }
 
-/** Which model answers, what was asked for, and by which rule one became the other: as the request that began the turn was told. */
+/** The model that answers, the requested name, and the rule between them: the same as for the request that began the turn. */
 function modelHeaders({ modelUid, request, modelRule }: TurnRecord): Readonly<Record<string, string>> {
   return {
     "x-millrace-model": headerSafe(modelUid),

@@ -22,7 +22,7 @@ export interface TurnFeedOptions {
 const shownAtFirst = 40;
 /** Changes of one turn are told at most this often. */
 const quietMs = 250;
-/** Turns that another process began are looked for this often: nobody announces them here. */
+/** How often the feed looks for turns of other processes. No event announces them. */
 const lookAgainMs = 10_000;
 const heartbeatMs = 15_000;
 
@@ -69,7 +69,7 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   async function watch(record: TurnRecord): Promise<void> {
     if (summaries.has(record.turnId)) return;
     tell({ ...unreadSummary(record, names), returns: returnsTo(record.turnId) });
-    await follow(record).catch(() => undefined); // forgotten meanwhile, or the gateway stops: what was told of it stays
+    await follow(record).catch(() => undefined); // the turn was removed, or the gateway stops: the page keeps its last state
   }
 
   const unsubscribe = [

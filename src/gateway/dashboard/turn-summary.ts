@@ -169,7 +169,7 @@ export function promptTexts({ messages }: TurnRequest): readonly { readonly role
   });
 }
 
-/** The end of an answer's text as it grows, for who watches many turns at once. */
+/** The end of an answer's text as it grows, for the list of turns on the dashboard. */
 const tailLength = 240;
 
 export function tailAfter(tail: string, event: TurnEvent): string {

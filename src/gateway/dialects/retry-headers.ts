@@ -31,7 +31,7 @@ const notWorthRepeating: Readonly<Record<ErrorCode, boolean>> = {
 };
 
 /**
- * The status of a failure that is told again without a prompt. The first quota refusal is 429, as the vendors send it.
+ * The status of a failure that is repeated without a prompt. The first quota refusal is 429, as the vendors send it.
  * Some clients (OpenCode, the Vercel AI SDK) repeat every 429 and every 5xx and ignore `x-should-retry`; they stop at
  * these. Source: docs/clients.md, "After a failure".
  */

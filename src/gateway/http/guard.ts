@@ -103,7 +103,7 @@ export function ownerOf(policy: GuardPolicy, name = "dashboard"): Caller | undef
   return owner === undefined ? undefined : { name, digest: callerDigest(owner.key), owner: true };
 }
 
-/** What a request without a good key is told; the same whether there was none or a wrong one. */
+/** The error for a request without a valid key; the same for a missing and a wrong key. */
 export function unauthenticated(): Refusal {
   const error = new MillraceError("unauthenticated", "The request has no valid key for this gateway.");
   return { status: 401, error: error.toRecord() };

@@ -78,7 +78,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   const sockets = new Set<Socket>();
   const server = createNetServer({ noDelay: true }, (socket) => {
     const { began } = limitFirstByte(socket, limits);
-    socket.on("error", () => socket.destroy()); // a reset while nobody reads is an ordinary end
+    socket.on("error", () => socket.destroy()); // a reset between requests is an ordinary end
     const connection = secured(socket, options);
     sockets.add(connection);
     connection.once("close", () => sockets.delete(connection));

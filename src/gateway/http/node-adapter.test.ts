@@ -3,6 +3,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { expect, it } from "vitest";
+import { idle } from "../../base/wait.fake.ts";
 import { serveNode } from "./node-adapter.ts";
 import { pulledBody } from "./sse-body.ts";
 
@@ -25,7 +26,7 @@ class HeldSocket extends Duplex {
   async accept(): Promise<void> {
     for (let held = this.#held.shift(); held !== undefined; held = this.#held.shift()) {
       held();
-      await new Promise((resolve) => setImmediate(resolve));
+      await idle();
     }
   }
 }
@@ -58,7 +59,7 @@ function exchange() {
 it("asks for more only once the connection has taken what was written", async () => {
   const { socket, served, seen } = exchange();
   await once(socket, "held");
-  await new Promise((resolve) => setImmediate(resolve));
+  await idle();
   expect(seen.delivered).toBe(false);
   await socket.accept();
   await served;

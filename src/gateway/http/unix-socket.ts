@@ -23,7 +23,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   }
 }
 
-/** Whether a socket stands there that nobody listens on. */
+/** Whether the path has a socket without a listener. */
 async function isLeftBehind(path: string): Promise<boolean> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return false;
   return new Promise((resolve) => {

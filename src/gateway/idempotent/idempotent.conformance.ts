@@ -3,6 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
+import { until } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import {
   type StreamUnifiedChatResponseWithTools as ServerChunk,
@@ -33,7 +34,7 @@ const bytesOf = (chunk: ServerChunk) => Buffer.from(toBinary(ServerChunkSchema, 
 
 /** Until the model was asked for the n-th time (from 1). */
 async function asked({ backend }: StreamWorld, times: number): Promise<void> {
-  while (backend.answers.length < times) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => backend.answers.length >= times);
 }
 
 /** A stream that asked one question and whose answer is still going on. */

@@ -3,7 +3,7 @@ import { Gauge, type Registry } from "prom-client";
 
 /** How often the loop is looked at; ms. What it takes longer than that is lag. */
 const everyMs = 20;
-/** Lag is told of at least this long, however often it is asked for: a second scraper does not empty it for the first; ms. */
+/** Each reading covers at least this time, so that two scrapers do not take each other's samples; ms. */
 const windowMs = 10_000;
 const quantiles = [0.5, 0.99, 1] as const;
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Emitter } from "../../base/emitter.ts";
+import { until } from "../../base/wait.fake.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
@@ -120,7 +121,7 @@ describe("the metrics", () => {
     const { request, turns, clock } = fakeGateway();
     const body = { model: "test-model", stream: true, messages: [{ role: "user", content: "x" }] };
     const asked = request("/v1/chat/completions?detach=1", { json: body });
-    while (turns.started.length === 0) await new Promise(setImmediate);
+    await until(() => turns.started.length !== 0);
     const id = turns.turnId(0);
     turns.emit(id, { type: "text", delta: "old" });
     const reader = new SseReader(await asked);

@@ -28,7 +28,7 @@ export interface MeasuredNow {
   readonly limits: Limits | undefined;
   /** Bytes on disk; undefined where the log has no file. */
   readonly logBytes: number | undefined;
-  /** Whether the log cannot be written; undefined where nobody knows but the turns that met it. */
+  /** Whether the log cannot be written; undefined if only the affected turns know. */
   readonly degraded: boolean | undefined;
   /** Whether the log was found damaged when it was opened. */
   readonly damaged?: boolean;

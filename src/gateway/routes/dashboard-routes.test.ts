@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Emitter } from "../../base/emitter.ts";
+import { until } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
@@ -161,7 +162,7 @@ describe("turns for an onlooker", () => {
   ): Promise<string> {
     const count = fake.turns.started.length + 1;
     void fake.request("/v1/chat/completions?detach=1", { json: ask(text), headers });
-    while (fake.turns.started.length < count) await new Promise(setImmediate);
+    await until(() => fake.turns.started.length >= count);
     return fake.turns.turnId(count - 1);
   }
 
@@ -245,7 +246,7 @@ describe("turns for an onlooker", () => {
       headers: cursor,
     });
     const again = fake.request("/v1/chat/completions", { json: ask("a question"), headers: key });
-    while (kept.length < 3) await new Promise(setImmediate);
+    await until(() => kept.length >= 3);
     fake.turns.emit(turnId, { type: "text", delta: "b" }, end);
     await (await stream).body?.cancel();
     expect((await again).headers.get("x-millrace-joined")).toBe("key");
@@ -298,7 +299,7 @@ describe("turns for an onlooker", () => {
     for (const dashboardText of [false, true]) {
       const fake = fakeGateway({ dashboardText });
       void fake.request("/v1/chat/completions?detach=1", { json: body });
-      while (fake.turns.started.length === 0) await new Promise(setImmediate);
+      await until(() => fake.turns.started.length !== 0);
       const turnId = fake.turns.turnId(0);
       const end: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "secret" };
       fake.turns.emit(turnId, { type: "thinking", delta: "secret" }, { type: "text", delta: "secret" }, end);

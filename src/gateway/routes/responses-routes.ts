@@ -44,7 +44,7 @@ export const responsesRoutes = [
     answers: "event-stream",
     headers: resumesTurn,
     handle: withStored(async (gateway, c, stored) => {
-      const record = await gateway.turns.noteAttached(stored, graceMsAsked(c.req.raw));
+      const record = await gateway.turns.noteReader(stored, graceMsAsked(c.req.raw));
       if (c.req.query("stream") === "true") return followResponse(gateway, c, record);
       if (record.ended) return wholeResponse(gateway, c, record);
       const body = responseNow(gateway, c, record, await answerNow(gateway, c, record));
@@ -139,7 +139,7 @@ function responseNow(gateway: Gateway, c: GatewayContext, record: TurnRecord, an
   );
 }
 
-/** The answer as far as the log goes now; nobody waits for more. */
+/** The answer as far as the log has it now. */
 async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Answer> {
   const fold = new AnswerFold(record.request);
   if (record.lastEventId === startOfLog) return fold.answer;
@@ -150,7 +150,7 @@ async function answerNow(gateway: Gateway, c: GatewayContext, record: TurnRecord
   return fold.answer;
 }
 
-/** An ended response as one body, read as its stream is: who took it whole has its answer. */
+/** An ended response as one body. It is read like a stream, so that a client that took all of it counts as answered. */
 async function wholeResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
   const controller = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, controller.signal]);

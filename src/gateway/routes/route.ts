@@ -32,11 +32,11 @@ export interface Asked<Name extends string = string> {
   readonly json: unknown;
 }
 
-type Place = `${Route["method"]} /${string}`;
+type MethodAndPath = `${Route["method"]} /${string}`;
 type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
 
 /** Declares a route, `GET /v1/turns/{id}`; its handler knows the parameters that the path names. */
-export function defineRoute<const At extends Place>(
+export function defineRoute<const At extends MethodAndPath>(
   at: At,
   route: Omit<Route, "method" | "path" | "handle"> & {
     handle(gateway: Gateway, c: GatewayContext, asked: Asked<NamesIn<At>>): Response | Promise<Response>;

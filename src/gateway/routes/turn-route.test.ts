@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
+import { idle } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
@@ -45,14 +46,14 @@ async function whileTimePasses<T>(fake: FakeGateway, work: Promise<T>, eachStep 
   return watched;
 }
 
-/** Whether a promise has settled after the event loop turned a few times. */
+/** Whether a promise has settled by the time that nothing else is left to run. */
 async function settled(promise: Promise<unknown>): Promise<boolean> {
   let done = false;
   const mark = () => {
     done = true;
   };
   promise.then(mark, mark);
-  for (let i = 0; i < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+  await idle();
   return done;
 }
 

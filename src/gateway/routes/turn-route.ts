@@ -167,8 +167,8 @@ function startedOf(events: readonly TurnEvent[]): Started | undefined {
 type Started = Extract<TurnEvent, { readonly type: "started" }>;
 
 /**
- * A failed turn as a status. Once the conversation existed upstream the prompt may have been paid for: the SDKs are told
- * not to send it again by themselves. Source: docs/wire/clients.md, "HTTP and model lists".
+ * A failed turn as a status. Once the conversation existed upstream, the prompt may have cost credits, so a header tells
+ * the SDKs not to retry. Source: docs/wire/clients.md, "HTTP and model lists".
  */
 async function failedAnswer(
   c: GatewayContext,
@@ -209,7 +209,7 @@ async function headersOf(
   };
 }
 
-/** A promise's value if it has one by now; nobody waits for it. */
+/** A promise's value if it has one by now; does not wait. */
 async function settledValue(promise: Promise<string>): Promise<string | undefined> {
   const value = promise.then(
     (text) => text,

@@ -38,7 +38,7 @@ export const turnsRoutes = [
     handle: withTurn(async (gateway, c, turn) => {
       if (turn.sealed === true) return turnSealed(c);
       if (c.req.query("attach") !== "1") return turnResponse(gateway, c, turn, false);
-      return turnResponse(gateway, c, await gateway.turns.noteAttached(turn, graceMsAsked(c.req.raw)), true);
+      return turnResponse(gateway, c, await gateway.turns.noteReader(turn, graceMsAsked(c.req.raw)), true);
     }),
   }),
   defineRoute("POST /v1/turns/{id}/cancel", {

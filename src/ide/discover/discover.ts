@@ -158,7 +158,7 @@ async function examine(
     trace.rejected("classify", subject, "owner", `${kind.variant}: ${owner.why}`);
     return undefined;
   }
-  // With a home asked for too, that is looked at first: other homes' IDEs are nobody's business.
+  // If a home is given, it is checked first: IDEs of other homes are not looked at.
   if (options.overrides.onlyHome === undefined && !isAskedFor(options.overrides, subject, kind.variant, trace))
     return undefined;
   trace.kept("classify", subject, kind.rule, kind.variant);

@@ -21,7 +21,7 @@ import {
 } from "@connectrpc/connect";
 import { standardHeaders, type UnaryWire, type WireHeaders } from "./unary-wire.ts";
 
-/** The server is told this much more, so that it is our own clock that ends a call and the server learns of it by the cancel. */
+/** Added to the deadline that the server gets, so that our own clock ends a call first and then cancels it. */
 const serverGraceMs = 1_000;
 
 export interface LeanOptions {

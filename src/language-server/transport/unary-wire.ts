@@ -20,7 +20,7 @@ export interface UnaryExchange {
 /** Headers as Node gives them, in lower case. */
 export type WireHeaders = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
-/** Tells the server that nobody waits for the answer any more; nothing is called back after it. */
+/** Tells the server that the answer is no longer needed. No callback runs after this. */
 export type CancelExchange = () => void;
 
 /** One way to put unary calls on the wire, over connections that it keeps. */

@@ -41,11 +41,6 @@ describeLogStore("live over a store that takes no turns", alone, async () => ({
   dispose: async () => {},
 }));
 
-/** Lets everything that is ready happen. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 300; i++) await Promise.resolve();
-}
-
 async function begin() {
   const clock = new FakeClock();
   const failing = new FailingMedium(new MemoryMedium());
@@ -120,7 +115,6 @@ describe("a store that fails", () => {
     expect(rest).toEqual(["a2", "a3"]);
     failing.fault = "none";
     await clock.advance(2_000);
-    await settle();
     expect((await readAll(primary, turnId)).map(({ eventId }) => eventId)).toEqual(["a1", "a2", "a3"]);
     await log.noteDelivered(turnId);
     failing.fault = "gone";
@@ -141,7 +135,6 @@ describe("a store that fails", () => {
     await clock.advance(5_000);
     failing.fault = "none";
     await clock.advance(2_000);
-    await settle();
     expect(said).toEqual(["degraded", undefined]);
     expect((await log.get(before.turnId))?.degraded).toBe(false);
     await before.writer.append([text("c"), finished], now);
@@ -166,7 +159,6 @@ describe("a store that fails", () => {
     failing.fault = "none";
     expect(await log.get(stored.turnId)).toMatchObject({ delivered: true }); // not told yet
     await clock.advance(2_000);
-    await settle();
     expect(log.degradedBy).toBeUndefined();
     for (const { turnId } of [stored, kept]) expect(await primary.get(turnId)).toMatchObject({ delivered: true });
     await log.close().catch(() => undefined);
@@ -254,7 +246,6 @@ describe("a running turn", () => {
     const other = await primary.claim(turnId, "owner-2");
     await other?.writer.append([text("b"), finished], now);
     await clock.advance(2_000);
-    await settle();
     expect(await writer.append([text("late")], now)).toEqual({ outcome: "fenced" });
     const events = await readAll(log, turnId);
     expect(events.map((event) => (event.type === "text" ? event.delta : event.type))).toEqual(["a", "b", "finished"]);

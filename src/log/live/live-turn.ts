@@ -122,7 +122,7 @@ export class LiveTurn {
     return this.#changes.wait(signal);
   }
 
-  /** Another process writes it now, or it was removed: its writer is told, its readers go to the store. */
+  /** Another process writes the turn now, or the turn was removed. Its writer is refused, and its readers read from the store. */
   lose(how: "fenced" | "removed"): void {
     this.#lost ??= how;
     this.#options.onLost();
@@ -223,7 +223,7 @@ export class LiveTurn {
     if (this.#outcome !== undefined && this.isStored) this.#options.onEnded();
   }
 
-  /** A new right to write, since nobody knows how far the last write of the old one came; undefined where there is nothing to write. */
+  /** Claims the turn again, because it is unknown how much the last write stored. Undefined if nothing is left to write. */
   async #writerAgain(store: LogStore): Promise<LogWriter | undefined> {
     const { turn, owner, clientKey } = this.record;
     const held = await store.get(turn.turnId, { clientKey });

@@ -88,7 +88,7 @@ export class LiveTurns {
     if (this.#endedAtMs.has(turnId)) this.letGo(turnId);
   }
 
-  /** Lets go of what nobody is likely to read still, and of tombstones past their time. */
+  /** Drops turns that are probably no longer read, and tombstones past their time. */
   sweep(nowMs: number): void {
     const { clock, retention } = this.#options;
     for (const [turnId, endedAtMs] of this.#endedAtMs) if (endedAtMs < clock.monotonic() - keptMs) this.letGo(turnId);

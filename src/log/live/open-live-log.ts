@@ -76,6 +76,7 @@ export async function openLiveLog(options: LiveLogOptions): Promise<LiveLog> {
 /** Of a running turn it is stored this often at most that it is read; ms. */
 const attachedAgainMs = 1_000;
 
+/** One method for each call of the store. Longer than 300 lines because each call chooses between memory and the store. */
 class Live implements LiveLog {
   readonly capabilities: StoreCapabilities;
   readonly #turns: LiveTurns;
@@ -217,13 +218,13 @@ class Live implements LiveLog {
     }
   }
 
-  async noteAttached(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
+  async noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void> {
     const live = this.#turns.unexpired(turnId);
     if (live?.outcome === undefined && live?.record.wasAttachedSince(atMs - attachedAgainMs) && graceMs === undefined)
       return; // as it is of a turn that its client has just started
     live?.record.attached(atMs, graceMs);
     if (live === undefined || live.isKnown)
-      await this.#health.orDegraded(() => this.#store.noteAttached(turnId, atMs, graceMs));
+      await this.#health.orDegraded(() => this.#store.noteReader(turnId, atMs, graceMs));
   }
 
   async keepTogether(turnIds: readonly TurnId[]): Promise<void> {

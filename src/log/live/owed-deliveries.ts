@@ -1,7 +1,7 @@
 import type { TurnId } from "../../base/ids.ts";
 import type { LogStore } from "../store.ts";
 
-/** How many are remembered; of older ones it is forgotten, and who asks the same again gets the answer once more. */
+/** How many are remembered. Older ones are forgotten: the same request then gets the answer once more. */
 const most = 10_000;
 
 /** Answers that were delivered while the store could not be told so: a repeated request must not be given them again. */

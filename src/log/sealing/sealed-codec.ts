@@ -85,10 +85,10 @@ function outlineCodec(turnId: TurnId, key: KeyObject): OutlineCodec {
   };
 }
 
-type Place = Omit<ClearRecord, "text">;
+type RecordPlace = Omit<ClearRecord, "text">;
 
 /** What a record is bound to: it opens nowhere else. */
-function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: Place): string {
+function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: RecordPlace): string {
   return `record ${turnId} ${seq} ${epoch} ${kind} ${atMs}`;
 }
 

@@ -2,8 +2,8 @@
 const mostKnown = 4_096;
 
 /**
- * Bodies that no stored turn has, so that a request asks the file for its like once and not three times. Known only as long as no other
- * connection has written; what this connection adds is told to `added`.
+ * Remembers which bodies no stored turn has, so that a request looks its body up once and not three times. Valid until another
+ * connection writes. Writes of this connection must be reported with `added`.
  */
 export class Absences {
   readonly #owners = new Map<string, Set<string>>();

@@ -34,9 +34,9 @@ export function removeNote(path: string): void {
 }
 
 /**
- * Writes down how far a log was committed, beside it. The log can be compared with it when it is opened: SQLite ends its WAL at the
- * first frame that makes no sense, without a word. Written after the commit was flushed, so never ahead of it, whatever a power
- * cut leaves. A note that cannot be written is left out: it is then older than the log, which is no damage.
+ * Stores beside the log how far it was committed. When the log is opened, it is compared with this note, because SQLite silently
+ * ends its WAL at the first invalid frame. The note is written after the commit was flushed, so a power cut never leaves it ahead
+ * of the log. A note that cannot be written is skipped: an old note does no harm.
  */
 export class NoteWriter {
   readonly #path: string;

@@ -137,7 +137,7 @@ export class GroupCommit {
     }
   }
 
-  /** A write that fails takes back what it did, and nobody else's. Throws when the whole transaction is lost. */
+  /** A write that fails undoes only its own changes. Throws when the whole transaction is lost. */
   #apart(work: () => void): void {
     this.#options.statement("SAVEPOINT one").run();
     try {

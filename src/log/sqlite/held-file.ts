@@ -35,8 +35,8 @@ export interface HeldFileOptions {
 }
 
 /**
- * A database whose file somebody may take away while it is open. The system keeps what is open until it is closed, so writes
- * would go on without an error, to where nobody finds them again. Looked for before each write, it is put back whole instead.
+ * A database whose file another program may delete or replace while it is open. Writes would then succeed and be lost, because
+ * the system keeps an open file until it is closed. So the file is checked before each write, and restored whole if it is gone.
  */
 export class HeldFile implements KeptFile {
   readonly #options: HeldFileOptions;

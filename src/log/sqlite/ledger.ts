@@ -75,7 +75,7 @@ export function beginJournal(journal: KeyJournal, database: DatabaseSync): void 
   ]);
 }
 
-/** What a request under a key is told whose turn may have been in the part that was lost. */
+/** The error for a request whose key may belong to a turn in the lost part of the log. */
 export function logDamaged(): MillraceError {
   return new MillraceError("log_damaged", "The log was damaged, and the turn of this idempotency key is lost.");
 }

@@ -73,7 +73,7 @@ function attempt(way: () => DatabaseSync): DatabaseSync | undefined {
   }
 }
 
-/** With the index of the WAL in this process's memory. Nobody else can use the file meanwhile. */
+/** Keeps the index of the WAL in this process's memory. No other process can use the file at the same time. */
 function alone(database: DatabaseSync): DatabaseSync {
   database.exec("PRAGMA locking_mode = EXCLUSIVE");
   return usable(database);

@@ -64,6 +64,7 @@ const keepEveryMs = 100;
  * Rows in one SQLite file, which several processes may share. A transaction that admits something (a claim, a cancel, `started`, the
  * end, a new turn unless its caller flushes later) is on the disk before it resolves; deltas between survive the process's death, not a power
  * cut, after which the chain of what is left still holds.
+ * Longer than 300 lines: it has one method for each of the medium's calls, over one connection and its prepared statements.
  */
 export class SqliteMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
@@ -344,7 +345,7 @@ export class SqliteMedium implements LogMedium {
     return row["epoch"] === epoch && row["outcome"] !== null ? "ended" : "fenced";
   }
 
-  /** Nobody knows whether the prompt of such a turn was sent: it is not sent again. */
+  /** It is unknown whether the prompt of such a turn was sent, so it is not sent again. */
   #refuseLost(digest: string | undefined): void {
     if (digest === undefined) return;
     const row = this.#one("SELECT turn_id FROM lost_keys WHERE digest = ?", digest);

@@ -30,7 +30,7 @@ export async function sweepTurns(sweeping: Sweeping, nowMs: number, tombstonesUp
   });
 }
 
-/** Nobody can read the turn from here on: its key and its request are gone. Inside a transaction. */
+/** Deletes the turn's key and request, so that it can no longer be read. Call inside a transaction. */
 export function entomb(statements: Statements, turnId: string, atMs: number): void {
   statements.run("DELETE FROM headers WHERE turn_id = ?", turnId);
   const sql = `UPDATE turns SET label = x'', wrapped_key = x'', erased_at_ms = ?, version = version + 1

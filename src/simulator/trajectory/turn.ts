@@ -72,6 +72,7 @@ export async function runTurn(
   await new TurnRun(trajectory, input, services, signal).run();
 }
 
+/** Longer than 300 lines: the phases of a turn in order, over one trajectory. */
 class TurnRun {
   readonly #trajectory: Trajectory;
   readonly #input: TurnInput;

@@ -3,12 +3,13 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
+import { idle, until } from "../../base/wait.fake.ts";
 import { MemoryMedium } from "../../log/memory/memory-medium.ts";
 import { openLog } from "../../log/open-log.ts";
 import { defaultRetention } from "../../log/retention.ts";
 import { encodeKey } from "../../log/sealing/keys.ts";
 import { sealedCodec } from "../../log/sealing/sealed-codec.ts";
-import { asking, fakeTurns, settle } from "../turns.fake.ts";
+import { asking, fakeTurns } from "../turns.fake.ts";
 
 const never = new AbortController().signal;
 const clientKey = new Secret(Buffer.alloc(32, 9).toString("base64url"));
@@ -40,7 +41,7 @@ describe("a message on a client's stream", () => {
     const { turns, backend } = begin();
     const older = await turns.attach(name, "create");
     const newer = await turns.attach(name, "resume");
-    await settle();
+    await until(() => older.superseded.aborted);
     expect(older.superseded.reason).toMatchObject({ code: "cancelled", details: { reason: "superseded" } });
     expect(newer.superseded.aborted).toBe(false);
     expect(await older.send(ask, asking(), never)).toMatchObject({ outcome: "fenced" });
@@ -57,7 +58,7 @@ describe("a message on a client's stream", () => {
     const { turn } = await newer.send(ask, asking({ session: "a conversation" }), left.signal);
     if (turn === undefined) throw new Error("no turn was started");
     left.abort(); // nobody reads it now
-    await settle();
+    await idle();
     expect(await older.send(ask, asking({ session: "a conversation" }), never)).toMatchObject({ outcome: "fenced" });
     expect(await older.cancel(turn.turnId, "client")).toBe(false);
     expect(backend.last.closed).toBe(false);
@@ -89,7 +90,7 @@ test("the turn of a sealed stream is read with the stream's key, and is unknown 
   const stream = await turns.attach(name, "create");
   const { turn } = await stream.send(ask, asking(), never);
   if (turn === undefined) throw new Error("no turn was started");
-  await settle();
+  await backend.prompted();
   backend.last.text("for your eyes only");
   backend.last.finish("for your eyes only");
   const types: string[] = [];
@@ -105,10 +106,10 @@ test("what a stream began with can be read as long as the stream goes on, and no
   const stream = await turns.attach(name, "create");
   const answer = async (seqno: number) => {
     const { turn } = await stream.send({ ...ask, seqno }, asking(), never);
-    await settle();
-    backend.last.finish("done");
-    await settle();
     if (turn === undefined) throw new Error("no turn was started");
+    await backend.prompted();
+    backend.last.finish("done");
+    await until(async () => (await stream.get(turn.turnId))?.ended === true);
     return turn.turnId;
   };
   const first = await answer(0);
@@ -128,10 +129,10 @@ test("an attach moves on when the stream and its last answer expire, up to the c
   const { turns, backend, clock } = begin({ ...defaultRetention, windowMs: 30 * minute, capMs: 50 * minute });
   const stream = await turns.attach(name, "create");
   const { turn } = await stream.send(ask, asking(), never);
-  await settle();
-  backend.last.finish("done");
-  await settle();
   if (turn === undefined) throw new Error("no turn was started");
+  await backend.prompted();
+  backend.last.finish("done");
+  await until(async () => (await stream.get(turn.turnId))?.ended === true);
   const endedAtMs = clock.now();
   const expiresIn = async () => ((await stream.get(turn.turnId))?.expiresAtMs ?? 0) - endedAtMs;
   expect(await expiresIn()).toBe(30 * minute);

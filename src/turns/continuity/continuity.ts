@@ -12,7 +12,7 @@ export interface ContinuityOptions {
   readonly idleMs: number;
   /** How many are kept at most. */
   readonly limit?: number;
-  /** Cleans up a trajectory that nobody will continue. */
+  /** Cleans up a trajectory that will not be continued. */
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
   /** Told of every trajectory that is kept, and what becomes of it. */
   readonly notes?: TrajectoryNotes | undefined;

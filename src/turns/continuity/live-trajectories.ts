@@ -1,7 +1,7 @@
 import type { CascadeId } from "../../base/ids.ts";
 import type { VisibleHistory } from "./visible-history.ts";
 
-/** A trajectory that nobody uses now and that holds exactly `history`. */
+/** A trajectory that is not in use and holds exactly `history`. */
 export interface LiveTrajectory {
   readonly cascadeId: CascadeId;
   readonly history: VisibleHistory;

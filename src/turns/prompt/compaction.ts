@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../base/json.ts";
 import type { ShownTool } from "../tools/names.ts";
 
 /** What may be shortened in the tools' texts, in this order; the names are those of the `x-millrace-compacted` header. */
@@ -35,8 +36,7 @@ function firstSentences(description: string): string {
   return end > 40 ? cut.slice(0, end + 1) : `${cut.slice(0, cut.lastIndexOf(" ")).trimEnd()} …`;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json =>
+const isObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Keys whose value maps names to schemas, so that a *property* called `description` is not taken for prose. */
@@ -44,7 +44,7 @@ const mapsOfSchemas = new Set(["properties", "patternProperties", "$defs", "defi
 /** Keys whose value is data, not a schema. */
 const data = new Set(["const", "enum", "default", "required"]);
 
-function compactSchema(schema: Json, steps: ReadonlySet<CompactionStep>, optional = false): Json {
+function compactSchema(schema: JsonObject, steps: ReadonlySet<CompactionStep>, optional = false): JsonObject {
   const result: Record<string, unknown> = {};
   const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
   const dropProse = steps.has("field-prose") || (optional && steps.has("optional-field-prose"));

@@ -48,7 +48,7 @@ export function layoutPrompt(request: TurnRequest, model: LayoutModel, options: 
   return { ...laidOut, prompt: { ...laidOut.prompt, modelUid: uid, modelNumber: number } };
 }
 
-/** A turn is laid out, and then its size is told: from one request, for one window. A long history is not worked on twice. */
+/** Caches the last layout of each request, because a turn's layout and its size are asked for one after the other. */
 const whole = new WeakMap<TurnRequest, { readonly contextTokens: number | undefined; readonly laidOut: LaidOut }>();
 
 function layOut(request: TurnRequest, model: LayoutModel, options: LayoutOptions): LaidOut {

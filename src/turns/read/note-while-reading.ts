@@ -8,7 +8,7 @@ export const noteEveryMs = 5_000;
 
 /** Says that a reader is there until the signal aborts. Never rejects: a store that fails costs the turn its grace only. */
 export async function noteWhileReading(
-  store: Pick<TurnReading, "noteAttached">,
+  store: Pick<TurnReading, "noteReader">,
   turnId: TurnId,
   clock: Clock,
   signal: AbortSignal,
@@ -19,6 +19,6 @@ export async function noteWhileReading(
     } catch {
       return; // the reader left
     }
-    await bestEffort(store.noteAttached(turnId, clock.now()));
+    await bestEffort(store.noteReader(turnId, clock.now()));
   }
 }

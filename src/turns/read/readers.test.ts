@@ -1,9 +1,10 @@
 import { afterEach, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { startOfLog, type TurnId } from "../../base/ids.ts";
+import { idle, until } from "../../base/wait.fake.ts";
 import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
 import type { TurnsOptions } from "../open-turns.ts";
-import { asking, durable, FakeReader, type FakeTurns, fakeTurns, settle } from "../turns.fake.ts";
+import { asking, durable, FakeReader, type FakeTurns, fakeTurns } from "../turns.fake.ts";
 import type { Turns } from "../turns.ts";
 
 const never = new AbortController().signal;
@@ -19,7 +20,7 @@ function begin(overrides: Partial<TurnsOptions> = {}): FakeTurns {
 async function leftBehind(turns: Turns, asked: Parameters<typeof asking>[0] = {}): Promise<TurnId> {
   const { turnId } = await turns.start(asking(asked), never);
   const reader = new FakeReader(turns, turnId);
-  await settle();
+  await reader.seen("started");
   await reader.leave();
   return turnId;
 }
@@ -69,7 +70,7 @@ test.each([
   const left = await leftBehind(turns, { session: "s" });
   const nameless = await leftBehind(turns, { fingerprint: "body-2" });
   await turns.start(asking({ ...other, fingerprint: "body-3" }), never);
-  await settle();
+  await idle();
   for (const turnId of [left, nameless]) expect(await turns.get(turnId)).toMatchObject({ ended: false });
 });
 
@@ -92,10 +93,10 @@ test("a request ends neither itself nor what was asked after it in its session",
   await clock.advance(1);
   const second = await turns.start(asking({ session: "s", fingerprint: "body-2" }), clients[1].signal);
   for (const client of clients) client.abort();
-  await settle();
+  await idle();
   later.resolve();
   const { turnId } = await first;
-  await settle();
+  await idle();
   expect(await turns.get(second.turnId)).toMatchObject({ ended: false });
   expect(await turns.get(turnId)).toMatchObject({ ended: false });
 });
@@ -104,7 +105,7 @@ test("a turn that is removed is stopped, and unknown from then on", async () => 
   const { turns, backend } = begin();
   const turnId = await leftBehind(turns);
   await turns.remove(turnId);
-  await settle();
+  await until(() => backend.last.closed);
   expect(backend.last).toMatchObject({ stoppedBy: "cancel", closed: true });
   expect(await turns.get(turnId)).toBeUndefined();
   await expect(turns.read(turnId, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });

@@ -55,7 +55,7 @@ export class Reading {
     const reading = new AbortController();
     let noting: Promise<void> | undefined;
     try {
-      await this.#store.noteAttached(turnId, this.#clock.now());
+      await this.#store.noteReader(turnId, this.#clock.now());
       if (!this.#running.isRunning(turnId)) noting = noteWhileReading(this.#store, turnId, this.#clock, reading.signal);
       yield* this.follow(turnId, after, signal, opening);
       await this.#store.noteDelivered(turnId);
@@ -90,13 +90,13 @@ export class Reading {
     return record.attachedAtMs + noteEveryMs * 2 > this.#clock.now();
   }
 
-  /** As `Turns.noteAttached`. Rejects with what the store throws, but extends the grace of a turn that runs here first. */
+  /** As `Turns.noteReader`. Rejects with what the store throws, but extends the grace of a turn that runs here first. */
   async noteReader(turnId: TurnId, graceMs: number | undefined): Promise<void> {
     if (graceMs !== undefined) this.#running.extendGrace(turnId, graceMs);
-    await this.#store.noteAttached(turnId, this.#clock.now(), graceMs);
+    await this.#store.noteReader(turnId, this.#clock.now(), graceMs);
   }
 
-  /** As `Turns.noteAttached`. */
+  /** As `Turns.noteReader`. */
   async noteReaderOf(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord> {
     try {
       await this.noteReader(record.turnId, graceMs);

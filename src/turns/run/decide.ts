@@ -102,7 +102,7 @@ export function decide(state: TurnState, input: TurnInput): Decision {
   }
 }
 
-/** What the backend is told once the turn stands there; nothing while it goes on, or when the backend ended by itself. */
+/** How the backend is stopped in this state; undefined while the turn runs, or when the backend ended by itself. */
 export function stopFor(state: TurnState, upstreamEnded: boolean): StopReason | undefined {
   if (state === "handed_over") return "detach";
   return isOver(state) && !upstreamEnded ? "cancel" : undefined;

@@ -36,8 +36,8 @@ const archiveMs = 10_000;
 
 /**
  * What a turn says to a backend, in order: its prompt, into the trajectory that holds its history or else a fresh one; and, where
- * `judge` says so, one more prompt after the answer. A trajectory that is not kept is archived before the terminal event: once
- * the log has that event, nobody comes back to the turn, not even after a crash.
+ * `judge` says so, one more prompt after the answer. A trajectory that is not kept is archived before the terminal event: a turn
+ * whose log has that event is never resumed, not even after a crash.
  */
 export function exchange(options: ExchangeOptions): Exchange {
   return async (deliver, signal) => {

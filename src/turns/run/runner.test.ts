@@ -3,9 +3,9 @@ import type { Backend, Batch, Prompt } from "../../backends/backend.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { ModelUid, TurnId } from "../../base/ids.ts";
+import { idle, until } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { Appended, LogWriter } from "../../log/store.ts";
-import { settle } from "../turns.fake.ts";
 import { exchange } from "./exchange.ts";
 import { Runner } from "./runner.ts";
 
@@ -89,7 +89,7 @@ async function streaming(): Promise<{ readonly world: RunnerWorld; readonly run:
   run.catch(() => undefined); // a test that expects a failure awaits it itself
   world.opens();
   world.emit(started);
-  await settle();
+  await until(() => world.happened.includes("stored started"));
   world.happened.length = 0;
   return { world, run };
 }
@@ -186,7 +186,7 @@ describe("a runner in the middle of an answer", () => {
     await world.runner.over;
     expect(world.happened).toEqual(["stored finished"]);
     world.emit(text); // what it says on its way out is dropped
-    await settle();
+    await idle();
     world.ends();
     expect(await run).toBe("finished");
     expect(world.happened).toEqual(["stored finished", "closed"]);

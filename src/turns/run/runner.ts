@@ -101,7 +101,7 @@ export class Runner {
       if (!isOver(this.#state)) this.#tell("cancel"); // the log failed for good
       if (this.#opened) await this.#working;
     }
-    if (input.type !== "detach") await this.#working; // a backend that is found late is told as well
+    if (input.type !== "detach") await this.#working; // a backend that is found late is stopped as well
     return this.#state;
   }
 
@@ -123,8 +123,8 @@ export class Runner {
   }
 
   /**
-   * Before the terminal event, for as long as that may take: once the log has it nobody comes back to this turn, not even after a
-   * crash. Another process that takes the turn over meanwhile finds the request to cancel, and does the same.
+   * Runs before the terminal event is stored, because a turn with that event is never resumed, not even after a crash.
+   * A process that takes the turn over in the meantime finds the cancel request and does the same.
    */
   async #cancelUpstream(): Promise<void> {
     const { clock } = this.#options;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import type { TurnId } from "../../base/ids.ts";
 import type { StreamName } from "../../log/client-stream.ts";
 import type { FakeBackend } from "../backend.fake.ts";
-import { asking, durable, FakeReader, fakeTurns, settle } from "../turns.fake.ts";
+import { asking, durable, FakeReader, fakeTurns } from "../turns.fake.ts";
 import type { StartTurn, Turns } from "../turns.ts";
 
 const soon = new AbortController().signal;
@@ -17,7 +18,7 @@ async function failing(
   }: Partial<StartTurn> & { readonly code?: ErrorCode; readonly text?: string },
 ) {
   const { turnId } = await turns.start(asking(asked), soon);
-  await settle();
+  await backend.prompted();
   if (text !== "") backend.last.text(text);
   backend.last.emit({ type: "failed", error: new MillraceError(code, "It broke.", { hint: "Look." }).toRecord() });
   const reader = new FakeReader(turns, turnId);
@@ -82,7 +83,7 @@ describe("a body that failed, sent again without a key", () => {
     await failing(fake, {});
     const { turnId } = await fake.turns.start(asking(), soon);
     const reader = new FakeReader(fake.turns, turnId);
-    await settle();
+    await reader.seen("started");
     const third = fake.turns.start(asking(), soon);
     third.catch(() => undefined); // looked at below
     await fake.clock.advance(1_000);
@@ -113,7 +114,7 @@ describe("a body that failed, sent again without a key", () => {
     expect(fake.backend.answers).toHaveLength(5);
     await fake.clock.advance(60_000);
     const { turnId } = await fake.turns.start(asking(), soon);
-    await settle();
+    await fake.backend.prompted();
     fake.backend.last.finish("");
     await new FakeReader(fake.turns, turnId).done;
     await failing(fake, {});
@@ -141,9 +142,9 @@ test("streams of different names with the same body count together", async () =>
       asking({ fingerprint: name, body: "the same" }),
       soon,
     );
-    await settle();
+    await backend.prompted();
     backend.last.emit({ type: "failed", error: new MillraceError("internal", "It broke.").toRecord() });
-    await settle();
+    await turns.untilEnded(sent.turn?.turnId ?? ("" as TurnId), soon);
     return sent;
   };
   await send("one");

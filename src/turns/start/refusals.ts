@@ -6,7 +6,7 @@ import type { ModelUid } from "../../base/ids.ts";
 import type { Exchange } from "../run/exchange.ts";
 import type { Step } from "../run/step.ts";
 
-/** How long a refusal is told again instead of asking anew, where nobody tells when its limit ends. */
+/** How long a refusal is repeated without a new prompt, if the end of its limit is unknown. */
 const rememberMs = 60_000;
 /** The wait after a rate limit or high demand that names none; ms. */
 const unnamedWaitMs = 30_000;

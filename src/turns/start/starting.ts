@@ -163,7 +163,7 @@ export class Starting {
         startsSoonMs,
         this.#clock,
       );
-      if (isStored === undefined) await bestEffort(this.#store.noteAttached(turnId, this.#clock.now(), graceMs));
+      if (isStored === undefined) await bestEffort(this.#store.noteReader(turnId, this.#clock.now(), graceMs));
     })();
     this.#unflushed.set(turnId, durable);
     return durable.finally(() => this.#unflushed.delete(turnId));

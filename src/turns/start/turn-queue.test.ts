@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import type { ModelUid, TurnId } from "../../base/ids.ts";
+import { idle, until } from "../../base/wait.fake.ts";
 import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
 import type { LogStore } from "../../log/store.ts";
-import { asking, bound, FakeReader, type FakeTurns, fakeTurns, settle } from "../turns.fake.ts";
+import { asking, bound, FakeReader, type FakeTurns, fakeTurns } from "../turns.fake.ts";
 import type { StartTurn, Turns } from "../turns.ts";
 import type { TurnLimits } from "./turn-queue.ts";
 
@@ -26,15 +27,14 @@ function limited(
   const come = async (part: Partial<StartTurn> = {}) => {
     const left = new AbortController();
     const starting = fake.turns.start(asking({ fingerprint: `body-${++asked}`, ...part }), left.signal);
-    await settle();
     await fake.clock.advance(250); // a turn that waits is stored by then
     const { turnId } = await starting;
     const reader = new FakeReader(fake.turns, turnId);
-    await settle();
+    await idle();
     const leave = async () => {
       left.abort();
       await reader.leave();
-      await settle();
+      await idle();
     };
     return { turnId, reader, leave };
   };
@@ -43,7 +43,7 @@ function limited(
 
 async function finish({ backend }: Pick<FakeTurns, "backend">, index: number): Promise<void> {
   backend.answers[index]?.finish("done");
-  await settle();
+  await idle();
 }
 
 const prompts = ({ backend }: Pick<FakeTurns, "backend">) => backend.answers.length;
@@ -120,10 +120,9 @@ describe("with at most so many turns at once", () => {
     const cancelled = await fake.come();
     await gone.leave();
     await fake.clock.advance(5_000);
-    await settle();
     expect(await fake.turns.get(gone.turnId)).toMatchObject({ outcome: "cancelled" });
     await fake.turns.cancel(cancelled.turnId, "client");
-    await settle();
+    await fake.turns.untilEnded(cancelled.turnId, never);
     expect(await fake.turns.get(cancelled.turnId)).toMatchObject({ outcome: "cancelled" });
     await finish(fake, 0);
     expect(fake.backend.answers.filter(({ promptSent }) => promptSent)).toHaveLength(1);
@@ -152,7 +151,6 @@ describe("with at most so many turns at once", () => {
     await stopping;
     const after = limited({ mostTurns: () => 1 }, { store: survives, clock, owner: "owner-2" });
     await clock.advance(3_000);
-    await settle();
     expect(after.backend.answers.map(({ resumedFrom }) => resumedFrom !== undefined)).toEqual([true]);
     expect(after.turns.placeInQueue(waiting.turnId)).toEqual({ position: 1, of: 1 });
     const reader = new FakeReader(after.turns, waiting.turnId);
@@ -171,7 +169,7 @@ test("a limit that is raised lets in at once those that wait, and one that is lo
   expect(prompts(fake)).toBe(1);
   most = 3;
   changed();
-  await settle();
+  await until(() => prompts(fake) === 3);
   expect(prompts(fake)).toBe(3);
   most = 1;
   changed();
@@ -198,7 +196,6 @@ describe("while it is paused", () => {
     expect(fake.turns.placeInQueue(waiting.turnId)).toEqual({ position: 1, of: 1 });
     isPaused = false;
     await fake.clock.advance(1_000);
-    await settle();
     expect(prompts(fake)).toBe(2);
   });
 });
@@ -206,7 +203,6 @@ describe("while it is paused", () => {
 test("who comes at the same moment does not share a place", async () => {
   const fake = limited({ mostTurns: () => 1 });
   const asked = [1, 2, 3].map((n) => fake.turns.start(asking({ fingerprint: `b-${n}` }), never));
-  await settle();
   await fake.clock.advance(250);
   const turnIds: TurnId[] = (await Promise.all(asked)).map(({ turnId }) => turnId);
   expect(prompts(fake)).toBe(1);

@@ -26,7 +26,7 @@ export interface TurnLimits {
 
 export interface TurnQueueOptions extends TurnLimits {
   readonly clock: Clock;
-  /** Whether somebody reads the turn: a turn that nobody reads keeps its place, and lets others pass. */
+  /** Whether the turn has a reader. A turn without one keeps its place, and others may pass it. */
   readonly isRead: (turnId: TurnId) => boolean;
 }
 
@@ -47,8 +47,8 @@ interface Waiter {
 
 /**
  * Lets as many turns run as the limits say; the others wait before their prompt is sent. A free place goes to the caller with the
- * fewest running turns, then to the one that was served longest ago, then to who came first: one caller with many turns holds
- * nobody up.
+ * fewest running turns, then to the one that was served longest ago, then to the first that came. So one caller with
+ * many turns does not delay the others.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;

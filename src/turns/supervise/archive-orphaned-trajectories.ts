@@ -60,9 +60,9 @@ interface Tried {
 }
 
 /**
- * Archives the trajectories that nobody looks after, until the signal aborts: what a process that is gone had begun or kept open,
- * and what an IDE did not archive when its turn ended. One that a running turn may use is left alone. One that its IDE refuses to
- * archive is given up after a few tries; while no IDE runs, it is looked for less and less often.
+ * Archives orphaned trajectories until the signal aborts: those that an ended process had begun or kept open, and those that an IDE
+ * did not archive when their turn ended. A trajectory that a running turn may use is not touched. One that the IDE refuses to archive
+ * is given up after a few tries. While no IDE runs, the tries become rarer.
  *
  * Source: docs/reliability.md, "Where it ends".
  */

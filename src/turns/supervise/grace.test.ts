@@ -8,7 +8,7 @@ import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
 import { openLog } from "../../log/open-log.ts";
 import { defaultRetention } from "../../log/retention.ts";
 import type { LogStore } from "../../log/store.ts";
-import { asking, FakeReader, fakeTurns, settle } from "../turns.fake.ts";
+import { asking, FakeReader, fakeTurns } from "../turns.fake.ts";
 import type { Turns } from "../turns.ts";
 
 const never = new AbortController().signal;
@@ -31,10 +31,9 @@ function begin() {
 async function come(turns: Turns, overrides: Parameters<typeof asking>[0]) {
   const { turnId, joined } = await turns.start(asking(overrides), never);
   const reader = new FakeReader(turns, turnId);
-  await settle();
+  await reader.seen("started");
   const leave = async () => {
     await reader.leave();
-    await settle();
   };
   return { turnId, joined, leave };
 }
@@ -42,10 +41,8 @@ async function come(turns: Turns, overrides: Parameters<typeof asking>[0]) {
 /** Looks whether a turn that nobody reads any more is ended after so long, and not before. */
 async function expectEndAfter(ms: number, clock: FakeClock, turns: Turns, turnId: TurnId): Promise<void> {
   await clock.advance(Math.min(ms, 86_400_000) - 1);
-  await settle();
   expect(await turns.get(turnId)).toMatchObject({ ended: false });
   await clock.advance(1);
-  await settle();
   expect(await turns.get(turnId)).toMatchObject(ms === Infinity ? { ended: false } : { outcome: "cancelled" });
 }
 
@@ -100,7 +97,7 @@ describe("the grace time of a turn", () => {
     const { turnId, leave } = await come(turns, { graceMs: 5_000 });
     const record = await turns.get(turnId);
     if (record === undefined) throw new Error("no turn");
-    expect(await turns.noteAttached(record, 30_000)).toMatchObject({ graceMs: 30_000 });
+    expect(await turns.noteReader(record, 30_000)).toMatchObject({ graceMs: 30_000 });
     await leave();
     await expectEndAfter(30_000, clock, turns, turnId);
 
@@ -115,7 +112,6 @@ describe("the grace time of a turn", () => {
     first.close();
     (await turns.attach(name, "resume", { graceMs: 30_000 })).close();
     gone.abort();
-    await settle();
     await expectEndAfter(30_000, clock, turns, sent.turn?.turnId ?? ("" as TurnId));
   });
 

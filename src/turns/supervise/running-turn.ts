@@ -17,7 +17,7 @@ export interface RunningTurnOptions {
   readonly owner: string;
 }
 
-/** A turn that this process runs: its runner, and what may end it early (a cancel request, nobody reading). */
+/** A turn that this process runs: its runner, and what may end it early (a cancel request, a grace time without a reader). */
 export class RunningTurn {
   /** Resolves when the runner is done and the backend has cleaned up. Rejects with what the log throws. */
   readonly done: Promise<void>;
@@ -37,16 +37,16 @@ export class RunningTurn {
         if (record !== undefined && record.sealed !== true) readers.extendGrace(record.graceMs);
         return record?.attachedAtMs ?? clock.now();
       } catch {
-        return 0; // a store that cannot be asked knows of nobody
+        return 0; // a store that fails knows of no reader
       }
     };
     const cancel = (by: CancelledBy) => runner.stop({ type: "cancel", by });
     const abandon = async () => {
-      if (isElsewhere) return runner.stop({ type: "detach" }); // who runs it now knows who reads it
+      if (isElsewhere) return runner.stop({ type: "detach" }); // the process that runs it now knows its readers
       await bestEffort(store.requestCancel(turnId, "abandoned")); // stored first: a crash from here on does not undo it
       cancel("abandoned");
     };
-    // both end with the run; a store that cannot be asked only costs what other processes would have told
+    // both end with the run; if the store fails, only news from other processes is missed
     const watches = [
       bestEffort(store.untilCancelRequested(turnId, watching.signal).then(cancel)),
       bestEffort(readers.untilAbandoned(seenElsewhere, watching.signal).then(abandon)),

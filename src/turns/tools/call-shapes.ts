@@ -1,7 +1,6 @@
+import type { JsonObject } from "../../base/json.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 import { isObject } from "./schema-check.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A call as read from an answer, before its arguments are checked. `tool` undefined: nothing of that name is offered. */
 export interface CallAttempt {
@@ -80,7 +79,7 @@ export function callsFromJson(value: unknown, names: ToolNames, depth = 0): read
   return keyed === undefined ? undefined : [keyed];
 }
 
-function directCall(value: Json, names: ToolNames): CallAttempt | undefined {
+function directCall(value: JsonObject, names: ToolNames): CallAttempt | undefined {
   const nameKey = nameKeys.find((key) => typeof value[key] === "string");
   const name = nameKey === undefined ? undefined : value[nameKey];
   if (nameKey === undefined || typeof name !== "string") return undefined;
@@ -99,7 +98,7 @@ function directCall(value: Json, names: ToolNames): CallAttempt | undefined {
 }
 
 /** `{"bash": {"command": "ls"}}`: the tool's name is the only key. */
-function keyedCall(value: Json, names: ToolNames): CallAttempt | undefined {
+function keyedCall(value: JsonObject, names: ToolNames): CallAttempt | undefined {
   const [entry, ...more] = Object.entries(value);
   if (entry === undefined || more.length > 0 || !isObject(entry[1])) return undefined;
   const tool = findTool(entry[0], names);

@@ -1,13 +1,12 @@
+import type { JsonObject } from "../../base/json.ts";
 import { equalJson } from "./equal-json.ts";
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * What has to follow `sent`, so that both together are JSON of `value`. `sent` is "" or the beginning of an object that
  * stops inside a top-level string (never inside an escape) or after a whole member. Undefined when nothing that could
  * follow gives `value`.
  */
-export function continueJson(sent: string, value: Json): string | undefined {
+export function continueJson(sent: string, value: JsonObject): string | undefined {
   if (sent === "") return JSON.stringify(value);
   const whole = parsed(`${sent}}`);
   if (whole !== undefined) return checked(sent, membersAfter(Object.keys(whole), value), value);
@@ -20,20 +19,20 @@ export function continueJson(sent: string, value: Json): string | undefined {
   return checked(sent, rest + membersAfter(Object.keys(begun), value), value);
 }
 
-function membersAfter(keys: readonly string[], value: Json): string {
+function membersAfter(keys: readonly string[], value: JsonObject): string {
   const rest = Object.entries(value).filter(([key]) => !keys.includes(key));
   const written = rest.map(([key, member]) => `${JSON.stringify(key)}:${JSON.stringify(member)}`);
   return `${keys.length > 0 && written.length > 0 ? "," : ""}${written.join(",")}}`;
 }
 
-function checked(sent: string, rest: string, value: Json): string | undefined {
+function checked(sent: string, rest: string, value: JsonObject): string | undefined {
   const both = parsed(sent + rest);
   return both !== undefined && equalJson(both, value) ? rest : undefined;
 }
 
-function parsed(text: string): Json | undefined {
+function parsed(text: string): JsonObject | undefined {
   try {
-    return JSON.parse(text) as Json; // begins with a brace, as `sent` does
+    return JSON.parse(text) as JsonObject; // begins with a brace, as `sent` does
   } catch {
     return undefined; // not where an object could end
   }

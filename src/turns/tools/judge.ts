@@ -35,8 +35,8 @@ export interface Arrived {
  * Decides what is asked again and what passes; the only place that does. An answer that cannot be used is asked for again,
  * once; the turn fails with `upstream_failed` where the second cannot be used either. A turn whose readers have a whole call
  * never fails for another call: it ends with what they have, and a call that is not whole is never marked done. One that only announces a call is asked
- * for that call as well, but stands if none comes. A turn that was taken over is not asked for again (`mayAskAgain`), since
- * nobody knows whether that was done before. Pure.
+ * for that call as well, but stands if none comes. An adopted turn is not asked again (`mayAskAgain`), because
+ * it may have been asked again before. Pure.
  */
 export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): Verdict {
   const { reask } = first.answer.result ?? {};

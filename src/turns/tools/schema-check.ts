@@ -1,8 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formatsPlugin from "ajv-formats";
-
-type Json = Readonly<Record<string, unknown>>;
+import type { JsonObject } from "../../base/json.ts";
 
 /**
  * One way in which a value does not fit. `path` is a JSON pointer; `expected` the types wanted, for a type error; `byDefault`
@@ -22,7 +21,7 @@ export interface SchemaCheck {
   /** Everything that does not fit; empty when the value is valid. */
   misfits(value: unknown): readonly Misfit[];
   /** Whether an object that is still being written is valid so far: everything but missing members counts. */
-  fitsSoFar(value: Json): boolean;
+  fitsSoFar(value: JsonObject): boolean;
   /** Whether the named member is a string without any constraint, so that its text can pass before it is whole. */
   isFreeText(key: string): boolean;
   readonly required: readonly string[];
@@ -44,12 +43,12 @@ const options = {
  * what is not there, or is no schema) checks nothing but its own list of required members: the client will judge. `what` is
  * checked, in the words of what does not fit.
  */
-export function compileSchema(schema: Json, what = "the arguments"): SchemaCheck {
+export function compileSchema(schema: JsonObject, what = "the arguments"): SchemaCheck {
   const required = Array.isArray(schema["required"]) ? schema["required"].filter((key) => typeof key === "string") : [];
   const whole = compiled(schema) ?? compiled({ type: "object", required });
   const { required: _, ...open } = schema;
   const soFar = hasCrossRules(schema) ? undefined : compiled(open);
-  const properties: Json = isObject(schema["properties"]) ? schema["properties"] : {};
+  const properties: JsonObject = isObject(schema["properties"]) ? schema["properties"] : {};
   return {
     required,
     misfits(value) {
@@ -62,7 +61,7 @@ export function compileSchema(schema: Json, what = "the arguments"): SchemaCheck
   };
 }
 
-function compiled(schema: Json): ValidateFunction | undefined {
+function compiled(schema: JsonObject): ValidateFunction | undefined {
   const dialect = typeof schema["$schema"] === "string" ? schema["$schema"] : "";
   const { $schema: _, $id: __, ...body } = schema;
   const validator = /draft-0[4-7]/.test(dialect) ? new Ajv(options) : new Ajv2020(options);
@@ -75,7 +74,7 @@ function compiled(schema: Json): ValidateFunction | undefined {
 }
 
 /** Rules at the top that look at several members at once: an object half written cannot be judged by them. */
-function hasCrossRules(schema: Json): boolean {
+function hasCrossRules(schema: JsonObject): boolean {
   const cross = [
     "$ref",
     "$dynamicRef",
@@ -157,6 +156,6 @@ function defaultOf(schema: unknown, key: unknown): Misfit["byDefault"] {
     : undefined;
 }
 
-export function isObject(value: unknown): value is Json {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

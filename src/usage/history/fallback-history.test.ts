@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeClock } from "../../base/clock.fake.ts";
 import { Emitter } from "../../base/emitter.ts";
 import type { MillraceError } from "../../base/errors.ts";
+import { until } from "../../base/wait.fake.ts";
 import type { UsageLifecycle } from "../lifecycle.ts";
 import { snapshotOf } from "../snapshot.fake.ts";
 import { type FallbackHistory, openFallbackHistory } from "./fallback-history.ts";
@@ -51,7 +52,7 @@ function open(setAside?: () => void): FallbackHistory {
 
 async function tryAgain(): Promise<void> {
   await clock.advance(5_000);
-  for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+  await until(() => clock.sleeping > 0 || history?.degradedBy === undefined);
 }
 
 const now = 1_750_000_000_000;

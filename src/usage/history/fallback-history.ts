@@ -28,8 +28,8 @@ export interface FallbackHistory extends UsageHistory {
 
 /**
  * The history that `open` opens, or memory while that fails. What is added then is put into it once it is well: each turn and
- * reading counts once. What was there before cannot be told meanwhile: asking for it throws why, so that nobody takes a part
- * for the whole. Throws what `open` throws beside `degraded`.
+ * reading counts once. Earlier entries cannot be read in the meantime: reading them throws the reason, so that no partial
+ * result looks complete. Throws what `open` throws beside `degraded`.
  */
 export function openFallbackHistory({ open, clock, events }: FallbackHistoryOptions): FallbackHistory {
   const memory = openHistory({ file: ":memory:", keepDays: 400 });

@@ -117,7 +117,7 @@ async function question(peer: RpcPeer, names: readonly string[], cwd: string, si
   }
 }
 
-/** An error tells the id of the session, which is nobody's business. */
+/** Removes the session's id from an error. */
 function withoutId(answer: Answered, id: string | undefined): Answered {
   return answer.ok || id === undefined ? answer : { ...answer, why: answer.why.replaceAll(id, "(session)") };
 }

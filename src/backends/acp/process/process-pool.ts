@@ -45,7 +45,7 @@ interface Failure {
 
 const most = 4;
 const endGraceMs = 3_000;
-/** Waits of up to this long are waited out; past it a request is told at once. */
+/** Requests wait up to this long. A longer wait is refused at once. */
 const patienceMs = 5_000;
 
 /**

@@ -86,7 +86,7 @@ class SpawnedChild implements AgentChild {
     stderr.on("data", (text: string) => {
       this.#errorTail = (this.#errorTail + text).slice(-errorTailChars);
     });
-    // What the process wrote last is read before its end is told, unless something that it started keeps the pipe open.
+    // The last output is read before the end is reported, unless a child of the process keeps the pipe open.
     const drained = new Promise<void>((resolve) => child.once("close", () => resolve()));
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {

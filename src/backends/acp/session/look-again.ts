@@ -30,7 +30,7 @@ const lockedPollMs = 1_000;
 
 /**
  * Opens the session of a begun turn again and reads what became of it. A prompt counts as accepted when its user message is
- * in the session. Throws when nobody can tell, and when the session is lost: then nothing is sent. Source: docs/wire/acp-measured.md,
+ * in the session. Throws if this cannot be determined, or the session is lost: then nothing is sent. Source: docs/wire/acp-measured.md,
  * "After a crash".
  */
 export async function lookAgain(

@@ -19,7 +19,7 @@ export type OnChunk = (chunk: ServerChunk, chain: Uint8Array) => void;
 
 export interface StreamEncoderOptions {
   readonly digest: Digest;
-  /** What the stream's request says and nobody reads; asked once the model has the prompt. */
+  /** The fields of the stream's request that this gateway does not read; called once the model has the prompt. */
   readonly unread: () => readonly string[];
   /** The failure that ended the stream, as its client reads it. Pure. */
   readonly told: (error: ErrorRecord) => ErrorRecord;

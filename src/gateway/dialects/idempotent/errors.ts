@@ -22,7 +22,7 @@ export type Reason =
 
 /**
  * When another attach may help. Such an error carries no details, and details are the only sign on which an original client
- * stops. `begun`: another attach helps once the stream's request was accepted; before that the client is told at once.
+ * stops. `begun`: another attach helps once the stream's request was accepted; before that the error is final.
  * Source: docs/wire/idempotent-streams.md, "Client algorithm".
  */
 type Passes = "always" | "begun" | "never";

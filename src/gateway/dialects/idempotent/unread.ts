@@ -46,8 +46,8 @@ const attachments = 50;
 const mostNames = 64;
 
 /**
- * What a request says that this gateway does not read, by name, in the order of the fields: the client is told at the start of
- * the stream, since it may have counted on it. The same for equal requests.
+ * The names of the request's fields that this gateway does not read, in the order of the fields. The start of the stream reports
+ * them, because the client may rely on them. Equal requests give equal names.
  */
 export function unreadFields(chat: StreamUnifiedChatRequest): readonly string[] {
   const names = [
@@ -63,7 +63,7 @@ export function unreadFields(chat: StreamUnifiedChatRequest): readonly string[] 
 }
 
 /**
- * Refuses pictures: without them the question is another one, and nobody outside knows how they are laid out.
+ * Refuses pictures: their layout is unknown, and without them the question would be another one.
  *
  * @throws MillraceError `invalid_request` with the message at fault.
  */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import type { StreamName } from "../../../log/client-stream.ts";
-import { AttachOrder, type Place } from "./attach-order.ts";
+import { AttachOrder, type AttachPlace } from "./attach-order.ts";
 
 const name: StreamName = { caller: "caller", name: "stream", clientKey: undefined };
 const never = new AbortController().signal;
@@ -14,7 +14,7 @@ function open() {
 }
 
 /** What became of an attach that may wait. */
-function watched(place: Place, signal = never) {
+function watched(place: AttachPlace, signal = never) {
   const seen: { state: "waits" | "alone" | "not alone" | "out"; why?: unknown } = { state: "waits" };
   place.untilFree(signal).then(
     (isAlone) => Object.assign(seen, { state: isAlone ? "alone" : "not alone" }),

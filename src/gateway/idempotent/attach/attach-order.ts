@@ -12,18 +12,17 @@ export interface OrderTiming {
 export const defaultOrder: OrderTiming = { waitMs: 250, looks: 5 };
 
 /** One attach among those of its stream. */
-export interface Place {
+export interface AttachPlace {
   /**
-   * Resolves once this attach may take the stream over: true when everybody who was there before it has left, false when it
-   * has waited for that long enough, over all calls. It waits for nobody of its own life, which a client that counts its attaches names: that is the
-   * log's to decide. Rejects with the signal's reason.
+   * Resolves once this attach may take the stream over: true when all earlier attaches have left, false when the total wait is
+   * over. It does not wait for attaches of its own life (named by a client that counts its attaches): the log decides between those. Rejects with the signal's reason.
    */
   untilFree(signal: AbortSignal): Promise<boolean>;
   /** It takes the stream over now. Earlier attaches that have not taken it are overtaken. */
   take(): void;
   /** Whether one that came later has taken the stream over. */
   readonly isOvertaken: boolean;
-  /** Nobody waits for it any more: its client has left, or it is over. */
+  /** Lets later attaches pass: its client has left, or it is over. */
   letPass(): void;
   /** It is over. */
   close(): void;
@@ -32,7 +31,7 @@ export interface Place {
 interface Waiting {
   readonly number: number;
   readonly life: string | undefined;
-  /** Aborts when nobody has to wait for it any more. */
+  /** Aborts when no other attach has to wait for it. */
   readonly passed: AbortController;
   /** How often it has looked whether those before it have left. */
   looked: number;
@@ -62,7 +61,7 @@ export class AttachOrder {
   }
 
   /** The attach is there now: all that came earlier and have not left are before it. `life`: of a client that counts its attaches. */
-  come(name: StreamName, life: string | undefined): Place {
+  come(name: StreamName, life: string | undefined): AttachPlace {
     const key = streamKeyOf(name);
     const stream = this.#streams.get(key) ?? { here: new Set(), came: 0, taken: 0 };
     this.#streams.set(key, stream);

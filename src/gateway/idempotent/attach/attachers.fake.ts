@@ -43,7 +43,7 @@ const passing = [
   "owners",
   "sweep",
   "renewOwner",
-  "noteAttached",
+  "noteReader",
   "noteDelivered",
   "keepTogether",
 ];

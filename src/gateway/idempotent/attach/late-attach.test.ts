@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
+import { until } from "../../../base/wait.fake.ts";
 import { detailsOf, say, tierNames } from "../raw-client.fake.ts";
 import { attach, newNames, streamWorld } from "../stream-world.fake.ts";
 
 /** Until as many of the gateway's parts wait for the clock. */
 async function sleeping(clock: FakeClock, many: (count: number) => boolean): Promise<void> {
-  while (!many(clock.sleeping)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => many(clock.sleeping));
 }
 
 describe.each(tierNames)("over %s, an attach that is worked on after the one that followed it", (tier) => {

@@ -4,7 +4,7 @@ import { readPayload } from "../../dialects/idempotent/client-message.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { StreamProgress } from "../stream/stream-progress.ts";
 
-/** How often an observer looks for what the writing client sent: nobody tells him. A row of docs/retries.md; ms. */
+/** How often an observer looks for new messages of the writing client. No event announces them. A row of docs/retries.md; ms. */
 const lookEveryMs = 1_000;
 
 /** Keeps an observer's state up with the stream until the signal aborts; `onChange` after each change. Throws `expired`. */

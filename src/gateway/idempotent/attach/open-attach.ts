@@ -60,7 +60,7 @@ export async function openAttach(
   const place = ask.intent === "observe" ? undefined : order.come(ask.name, ask.number?.life);
   let attachment: Attachment | undefined;
   const left = () => {
-    place?.letPass(); // nobody waits for a client that is not there
+    place?.letPass(); // later attaches need not wait for a client that left
     leaveQuota();
   };
   const close = () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { FakeClock } from "../../../base/clock.fake.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { TurnId } from "../../../base/ids.ts";
+import { idle } from "../../../base/wait.fake.ts";
 import type { StreamName } from "../../../log/client-stream.ts";
 import type { TurnRecord } from "../../../log/store.ts";
 import {
@@ -17,7 +18,6 @@ import { AttachOrder } from "./attach-order.ts";
 import { takesOver } from "./take-over.ts";
 
 const name: StreamName = { caller: "caller", name: "stream", clientKey: undefined };
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A stream whose request was accepted, with a turn that runs, and the attaches to it in the order in which they came. */
 function stream() {
@@ -99,7 +99,7 @@ describe("an attach whose client has left", () => {
     const late = come(say.abort());
     const takes = late.begin();
     late.leave();
-    await settled();
+    await idle();
     before.leave();
     expect(await takes).toBe(true);
   });
@@ -115,7 +115,7 @@ describe("an attach whose client has left", () => {
     const late = come(...said);
     const takes = late.begin();
     late.leave();
-    await settled();
+    await idle();
     await clock.advance(249);
     expect(cancelled).toEqual([]);
     await clock.advance(1);
@@ -132,7 +132,7 @@ describe("an attach whose client has left", () => {
       const late = come(abort);
       const takes = late.begin();
       late.leave();
-      await settled();
+      await idle();
       await clock.advance(250);
       expect(await takes).toBe(true);
       expect(cancelled).toEqual([]);
@@ -147,7 +147,7 @@ describe("an attach whose client has left", () => {
       const later = come();
       const takes = late.begin();
       late.leave();
-      await settled();
+      await idle();
       if (isSeen) onLook(() => later.place.take());
       else later.place.take();
       await clock.advance(1_000);

@@ -4,7 +4,7 @@ import type { Attachment, StreamTurns } from "../../../turns/attach/attachment.t
 import type { AttachAsk } from "../rpc/attach-headers.ts";
 import type { Incoming } from "../rpc/incoming.ts";
 import { StreamProgress } from "../stream/stream-progress.ts";
-import type { Place } from "./attach-order.ts";
+import type { AttachPlace } from "./attach-order.ts";
 
 type Streams = Pick<StreamTurns, "attach">;
 type Name = AttachAsk["name"];
@@ -12,17 +12,17 @@ type Name = AttachAsk["name"];
 const never = new AbortController().signal;
 
 /**
- * Whether an attach takes its stream over, once it is known who of the others is there. One whose client has left (`signal`) does so
- * only for what it brought that is not stored yet, and only where nobody else is: elsewhere an abort ends what runs and takes
- * nothing over, or ends the stream itself where nothing runs, and all the rest is nothing. Once a later attach has the stream, what
- * this one brought is overtaken.
+ * Decides whether an attach takes its stream over, once the other attaches are known. An attach whose client has left (`signal`) takes
+ * it over only to store its unstored messages, and only if no other client is attached. If another client is attached, an abort ends
+ * the running turn, or the stream if no turn runs; all its other messages are dropped. Once a later attach has the stream, the
+ * messages of this one are overtaken.
  *
  * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Who leaves at once".
  */
 export async function takesOver(
   streams: Streams,
   { name }: Pick<AttachAsk, "name">,
-  place: Place,
+  place: AttachPlace,
   incoming: Incoming<ClientMessage>,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -38,7 +38,7 @@ export async function takesOver(
   return (await isNews(streams, name, said)) && !place.isOvertaken;
 }
 
-async function livesUntilFree(place: Place, signal: AbortSignal): Promise<boolean> {
+async function livesUntilFree(place: AttachPlace, signal: AbortSignal): Promise<boolean> {
   try {
     await place.untilFree(signal);
     return true;
@@ -68,7 +68,7 @@ async function observed(streams: Streams, name: Name): Promise<Attachment | unde
 }
 
 /** Ends the turn for the attach that has the stream now. False if no turn of it runs. */
-async function endsWhatRuns(streams: Streams, name: Name, place: Place): Promise<boolean> {
+async function endsWhatRuns(streams: Streams, name: Name, place: AttachPlace): Promise<boolean> {
   const there = await observed(streams, name);
   const last = there?.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;
   const turn = last === undefined ? undefined : await there?.get(last);

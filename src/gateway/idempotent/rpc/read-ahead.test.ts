@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { idle } from "../../../base/wait.fake.ts";
 import { readAhead } from "./read-ahead.ts";
 
 /** A body as a connection brings it: what nobody has taken when it breaks is gone. */
@@ -39,9 +40,6 @@ class Body {
   }
 }
 
-/** Until everything that can go on has. */
-const settled = () => new Promise((resolve) => setImmediate(resolve));
-
 async function readAll(chunks: AsyncIterable<Uint8Array>): Promise<{ text: string; error?: unknown }> {
   let text = "";
   try {
@@ -56,11 +54,11 @@ test("what came before a connection broke is read, however late, and then that i
   const body = new Body();
   body.bring("all of it");
   const ahead = readAhead(body.chunks(), 1_000);
-  await settled();
+  await idle();
   body.bring(" and more");
-  await settled();
+  await idle();
   body.break();
-  await settled();
+  await idle();
   expect(await readAll(ahead)).toEqual({ text: "all of it and more", error: new Error("broken") });
 });
 
@@ -76,7 +74,7 @@ test("no more is held than the limit and one chunk, and the rest comes as that i
   body.bring(...Array.from({ length: 10 }, () => "12345"));
   body.end();
   const ahead = readAhead(body.chunks(), 12);
-  await settled();
+  await idle();
   expect(body.taken).toBe(15);
   expect((await readAll(ahead)).text).toBe("12345".repeat(10));
 });
@@ -87,10 +85,10 @@ test("a reader that stops has nothing more read", async () => {
   const ahead = readAhead(body.chunks(), 1);
   await ahead.next();
   await ahead.return();
-  await settled();
+  await idle();
   const { taken } = body;
   body.bring("4", "5");
-  await settled();
+  await idle();
   expect(body.taken - taken).toBeLessThanOrEqual(1);
 });
 

@@ -1,9 +1,9 @@
 import { Bell } from "../stream/bell.ts";
 
 /**
- * A body that is read before it is asked for, at most so many bytes ahead: a connection that ends takes with it what nobody has read
- * yet, and what arrived whole before has to count (docs/stream-protocol.md, "Who leaves at once"). Begins at once, so it is to be
- * called in the moment in which the request is there. Throws what the chunks threw, after all that came before.
+ * Reads a body ahead of its consumer, at most `mostBytes`. Unread bytes are lost when the connection ends, and a message that arrived
+ * whole before that must count (docs/stream-protocol.md, "Who leaves at once"). Reading starts at once, so call it as soon as the
+ * request arrives. Throws an error of the chunks after everything that came before it.
  */
 export function readAhead(chunks: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array, void> {
   const ahead = new Ahead(mostBytes);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { until } from "../../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../../log/event.ts";
 import { SettableClock } from "../../../log/turn.fake.ts";
 import { StreamEnd_Outcome } from "../../../proto/aiserver/v1/chat_pb.ts";
@@ -18,7 +19,7 @@ type Play = (world: StreamWorld, client: RawAttach) => Promise<unknown>;
 
 /** Until the model was asked for the n-th time. */
 async function asked({ backend }: StreamWorld, times: number): Promise<void> {
-  while (backend.answers.length < times) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => backend.answers.length >= times);
 }
 
 const isCall = ({ chunks }: RawAttach) =>

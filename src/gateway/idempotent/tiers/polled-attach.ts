@@ -12,7 +12,7 @@ export interface PollTiming {
   readonly waitMs: number;
   /** How long it then waits for one more, ms. */
   readonly lingerMs: number;
-  /** How long an attach lives that nobody polls, ms. */
+  /** How long an attach lives without a poll, ms. */
   readonly idleMs: number;
 }
 
@@ -72,7 +72,7 @@ export class PolledAttach {
     }
   }
 
-  /** Ends the way down: it is over, nobody polls it, or a poll was cut, and nobody knows what of it arrived. */
+  /** Ends the way down: it is over, its client stopped polling, or a poll was cut and it is unknown what arrived. */
   end(): void {
     this.#idle.abort();
     this.#stop();
