@@ -54,8 +54,8 @@ describe.each(readdirSync(folder))("%s", (file) => {
   test("may write only where a step needs it, and keeps no credentials in the checkout", () => {
     for (const [name, { permissions }] of Object.entries(jobs))
       expect(permissions === undefined || name === "publish").toBe(true);
-    for (const { uses, with: given } of steps)
-      if (uses?.startsWith("actions/checkout@") === true) expect(given?.["persist-credentials"]).toBe(false);
+    for (const { with: given } of steps.filter(({ uses }) => uses?.startsWith("actions/checkout@")))
+      expect(given?.["persist-credentials"]).toBe(false);
   });
 });
 

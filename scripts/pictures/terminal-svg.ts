@@ -68,7 +68,7 @@ function drawRow(row: Row): string {
   return row
     .map((run) => {
       const at = x;
-      x += [...run.text].length;
+      x += Array.from(run.text).length;
       return run.text.trim() === "" ? "" : drawRun(run, at);
     })
     .join("");
@@ -81,7 +81,7 @@ function drawRun({ text, colour, bold, dim }: Run, at: number): string {
     ...(bold ? ["b"] : []),
     ...(dim ? ["d"] : []),
   ];
-  const length = [...text].length;
+  const length = Array.from(text).length;
   const named = classes.length === 0 ? "" : ` class="${classes.join(" ")}"`;
   return `<tspan x="${(at * charWidth).toFixed(1)}" textLength="${(length * charWidth).toFixed(1)}"${named}>${escape(text)}</tspan>`;
 }

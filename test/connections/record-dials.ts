@@ -36,6 +36,6 @@ if (file !== undefined) {
       note("udp", parameters.slice(name === "send" ? 1 : 0).join(" ")),
     );
   wrap(dns, "lookup", ([name]) => note("name", name));
-  for (const name of Object.keys(dns).filter((each) => /^resolve/.test(each)))
+  for (const name of Object.keys(dns).filter((each) => each.startsWith("resolve")))
     wrap(dns, name, ([asked]) => note("name", asked));
 }

@@ -31,7 +31,7 @@ function dialled(by: "strace" | "preload", under: readonly string[]) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-dials-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const script = join(root, "connections/session.ts");
-  const [program = "", ...args] = [...under, process.execPath, script, "--by", by, "--folder", folder];
+  const [program, ...args] = [...under, process.execPath, script, "--by", by, "--folder", folder];
   const { stdout, stderr, status } = spawnSync(program, args, {
     encoding: "utf8",
     timeout: 4 * patienceMs,

@@ -76,7 +76,7 @@ export async function startGatewayProcess(options: GatewayProcessOptions): Promi
 /** Runs any command line of Millrace in a process of its own, in an environment without the developer's own settings. */
 export function spawnMillrace(args: readonly string[], options: Omit<GatewayProcessOptions, "args">) {
   const bin = options.bin ?? join(bundleFolder(), "bin.js");
-  const [program = process.execPath, ...more] = [...(options.under ?? []), process.execPath];
+  const [program, ...more] = [...(options.under ?? []), process.execPath];
   return spawn(program, [...more, bin, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: {

@@ -95,7 +95,7 @@ async function streamedAnswer(
     signal,
   );
   const headers = { ...sseHeaders, ...(await headersOf(turn, startedOf(early), ideToolsOf(last))) };
-  if (turn.resumeAfter !== undefined && turn.record.ended === true) return restOfStream(texts, controller, headers);
+  if (turn.resumeAfter !== undefined && turn.record.ended) return restOfStream(texts, controller, headers);
   return new Response(pulledBody(texts, controller), { headers });
 }
 
