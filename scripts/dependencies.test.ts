@@ -25,7 +25,7 @@ test("the page, the layer rules and the manifest agree on what a user gets", () 
   const [, list = ""] = /const bundled = \[([^\]]+)\]/.exec(read(".dependency-cruiser.cjs")) ?? [];
   const bundled = [...list.matchAll(/"(\S+)"/g)].map(([, name = ""]) => name);
   const ofTheDashboard = ["preact", "uplot"];
-  expect(of("in the package").toSorted()).toEqual([...bundled, ...ofTheDashboard].toSorted());
+  expect(new Set(of("in the package"))).toEqual(new Set([...bundled, ...ofTheDashboard]));
   expect(of("optional, by the user").toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
 });
 

@@ -74,6 +74,9 @@ export const limitsSchema = z.object({
   errors: z.array(errorSchema),
 });
 
+/** One IDE's limits alone, with the time and its own errors. */
+export const limitsOfIdeNowSchema = limitsOfIdeSchema.extend({ now: instant, errors: z.array(errorSchema) });
+
 export const spendSchema = z.object({
   key: z.string().nullable(),
   name: z.string().nullable(),

@@ -1,16 +1,21 @@
+import { z } from "zod";
 import type { LimitsSnapshot } from "./limits.ts";
 
 /** How each limit was used over time, as JSON for a chart: points of epoch seconds and the share used, null if unknown. */
-export interface LimitsHistoryEnvelope {
-  readonly object: "limits.history";
-  readonly since: string;
-  readonly data: readonly {
-    readonly ide: string;
-    readonly window: string;
-    readonly label: string;
-    readonly points: readonly (readonly [atSeconds: number, utilization: number | null])[];
-  }[];
-}
+export const limitsHistorySchema = z.object({
+  object: z.literal("limits.history"),
+  since: z.string(),
+  data: z.array(
+    z.object({
+      ide: z.string(),
+      window: z.string(),
+      label: z.string(),
+      points: z.array(z.tuple([z.number(), z.number().nullable()])),
+    }),
+  ),
+});
+
+export type LimitsHistoryEnvelope = z.infer<typeof limitsHistorySchema>;
 
 /** More points than this make a line no finer. */
 const mostPoints = 1000;
@@ -33,7 +38,7 @@ export function encodeLimitsHistory(readings: readonly LimitsSnapshot[], sinceMs
 }
 
 /** At most so many points; of each stretch the last one, and always the very last. */
-function thinned<T>(points: readonly T[]): readonly T[] {
+function thinned<T>(points: readonly T[]): T[] {
   const step = Math.ceil(points.length / mostPoints);
   return points.filter((_, index) => (points.length - 1 - index) % step === 0);
 }

@@ -3,6 +3,7 @@ import { chatBody } from "../dialects/openai-chat/request.ts";
 import { openAiCompletions } from "../dialects/openai-completions/dialect.ts";
 import { completionBody } from "../dialects/openai-completions/request.ts";
 import { jsonResponse } from "../http/context.ts";
+import { chatCompletionSchema, completionSchema, openApiSchema } from "./answer-schemas.ts";
 import { askAgainRoute } from "./ask-again-route.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
 import { inventoryRoutes } from "./inventory-routes.ts";
@@ -23,6 +24,7 @@ export const routes: readonly Route[] = [
   defineRoute("POST /v1/chat/completions", {
     summary: "OpenAI Chat Completions.",
     body: chatBody,
+    answer: chatCompletionSchema,
     answers: "event-stream",
     headers: startsTurn,
     handle: turnRoute(openAiChat),
@@ -30,6 +32,7 @@ export const routes: readonly Route[] = [
   defineRoute("POST /v1/completions", {
     summary: "OpenAI's legacy completions.",
     body: completionBody,
+    answer: completionSchema,
     answers: "event-stream",
     headers: startsTurn,
     handle: turnRoute(openAiCompletions),
@@ -47,6 +50,7 @@ export const routes: readonly Route[] = [
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {
     summary: "This list, as OpenAPI.",
+    answer: openApiSchema,
     handle: ({ version }) => jsonResponse(documentOf(version)),
   }),
 ];

@@ -3,6 +3,7 @@ import { MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { callerOf, type Gateway, type GatewayContext, jsonResponse, respondError } from "../http/context.ts";
+import { askedAgainSchema } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
 import { turnSealed, withTurn } from "./turns-routes.ts";
 
@@ -21,6 +22,7 @@ export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
   guard: "owner",
   dashboard: true,
   body: consent,
+  answer: askedAgainSchema,
   handle(gateway, c, asked) {
     const { data } = consent.safeParse(asked.json);
     if (data !== undefined) return withTurn((_, __, turn) => askAgain(gateway, c, turn, data.once))(gateway, c, asked);

@@ -18,6 +18,7 @@ import type { WireEvent } from "../dialects/dialect.ts";
 import { type Gateway, type GatewayContext, type GatewayEnv, jsonResponse, notServed } from "../http/context.ts";
 import { keptHeaders } from "../http/kept-headers.ts";
 import { pulledBody, sseHeaders, writeSse } from "../http/sse-body.ts";
+import { idesSchema, turnSummarySchema } from "./answer-schemas.ts";
 import { defineRoute } from "./route.ts";
 import { tellsOfTurn } from "./route-headers.ts";
 import { withTurn } from "./turns-routes.ts";
@@ -65,6 +66,7 @@ export const onlookerRoutes = [
   defineRoute("GET /v1/turns/{id}/summary", {
     summary: "One turn with its times, tokens and end; null is what is not known.",
     dashboard: true,
+    answer: turnSummarySchema,
     headers: tellsOfTurn,
     handle: withTurn(async (gateway, c, turn) => {
       const summary = await summaryOf(gateway, turn, c.req.raw.signal);
@@ -95,6 +97,7 @@ export const dashboardRoutes = [
     summary: "The IDEs found, with doctor's verdicts; the owner only.",
     guard: "owner",
     dashboard: true,
+    answer: idesSchema,
     async handle(gateway, c) {
       if (gateway.ides === undefined)
         return notServed(c, 501, "This gateway does not look for IDEs.", "Start it with `millrace serve`.");

@@ -5,6 +5,7 @@ import { anthropicMessages } from "../dialects/anthropic-messages/dialect.ts";
 import { answerQuotaProbe } from "../dialects/anthropic-messages/quota-probe.ts";
 import { messagesBody } from "../dialects/anthropic-messages/request.ts";
 import { type Gateway, jsonResponse } from "../http/context.ts";
+import { messageSchema } from "./answer-schemas.ts";
 import { sizeOfPrompt } from "./count-tokens.ts";
 import { defineRoute } from "./route.ts";
 import { startsTurn } from "./route-headers.ts";
@@ -15,6 +16,7 @@ export const messagesRoutes = [
   defineRoute("POST /v1/messages", {
     summary: "Anthropic Messages.",
     body: messagesBody,
+    answer: messageSchema,
     answers: "event-stream",
     headers: startsTurn,
     handle(gateway, c, { json }) {

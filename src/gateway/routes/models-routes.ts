@@ -1,5 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { asksInAnthropic, type GatewayContext, jsonResponse } from "../http/context.ts";
+import { modelAnswerSchema, modelListSchema } from "./answer-schemas.ts";
 import { anthropicModel, anthropicModelList, fromAnthropicId, openAiModel, openAiModelList } from "./model-list.ts";
 import { defineRoute } from "./route.ts";
 
@@ -15,6 +16,7 @@ export const modelsRoutes = [
       after_id: "Anthropic only",
       before_id: "Anthropic only",
     },
+    answer: modelListSchema,
     async handle(gateway, c) {
       const query = new URL(c.req.url).searchParams;
       const models = await gateway.models.list({ refresh: query.get("refresh") === "1" }, c.req.raw.signal);
@@ -24,6 +26,7 @@ export const modelsRoutes = [
   defineRoute("GET /v1/models/{id}", {
     takesSlashes: true,
     summary: "One model, by any name that resolves.",
+    answer: modelAnswerSchema,
     async handle(gateway, c) {
       const id = idOf(c.req.path);
       const { model } = await gateway.models.resolve(fromAnthropicId(id), undefined, c.req.raw.signal);

@@ -24,6 +24,7 @@ import { type Gateway, type GatewayContext, jsonHeaders, jsonResponse, respondEr
 import { keptHeaders } from "../http/kept-headers.ts";
 import { graceMsAsked } from "../http/request-headers.ts";
 import { pulledBody } from "../http/sse-body.ts";
+import { inputItemsSchema, responseSchema } from "./answer-schemas.ts";
 import { type Asked, defineRoute } from "./route.ts";
 import { resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
 import { answerOpenTurn } from "./turn-route.ts";
@@ -34,6 +35,7 @@ export const responsesRoutes = [
   defineRoute("POST /v1/responses", {
     summary: "OpenAI Responses: create.",
     body: responsesBody,
+    answer: responseSchema,
     answers: "event-stream",
     headers: startsTurn,
     handle: (gateway, c, { json }) => createResponse(gateway, c, json),
@@ -41,6 +43,7 @@ export const responsesRoutes = [
   defineRoute("GET /v1/responses/{id}", {
     summary: "A response as it stands, or its events.",
     query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
+    answer: responseSchema,
     answers: "event-stream",
     headers: resumesTurn,
     handle: withStored(async (gateway, c, stored) => {
@@ -61,6 +64,7 @@ export const responsesRoutes = [
   }),
   defineRoute("POST /v1/responses/{id}/cancel", {
     summary: "Ends a response.",
+    answer: responseSchema,
     headers: tellsOfTurn,
     handle: withStored(async (gateway, c, record) => {
       await gateway.turns.cancel(record.turnId, "client");
@@ -72,6 +76,7 @@ export const responsesRoutes = [
   defineRoute("GET /v1/responses/{id}/input_items", {
     summary: "What a response was asked.",
     query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
+    answer: inputItemsSchema,
     headers: tellsOfTurn,
     handle: withStored((_gateway, c, record) => jsonResponse(listInput(c, record), 200, keptHeaders(record))),
   }),

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
+import { snapshotOf } from "../../usage/snapshot.fake.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
@@ -24,6 +25,40 @@ const answer: TurnEventBody[] = [
   { type: "text", delta: "Hi" },
   { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
 ];
+
+const meter: GatewayMeter = {
+  limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
+  usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
+  turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
+  usageDays: (query) => ({ query, days: [], names: new Map() }),
+  lastUses: () => new Map(),
+  readings: () => [],
+  toolCalls: () => [],
+  recordResumption: () => {},
+  resumptions: () => [],
+};
+
+/** A gateway with all that a route may need, and a reading of one IDE. */
+function wholeGateway() {
+  const snapshot = snapshotOf({ readAtMs: 1000, usedFraction: 0.5, resetsAtMs: undefined });
+  const reading = { snapshot, paces: [], expiresAtMs: 2000, stale: false };
+  const fake = fakeGateway({
+    meter: {
+      ...meter,
+      limits: async () => ({ nowMs: 1000, readings: [reading], errors: [] }),
+      readings: () => [snapshot],
+    },
+    ides: async () => ({
+      object: "ides",
+      looked_at: "2025-06-01T00:00:00.000Z",
+      data: [{ variant: "windsurf", product: "Windsurf", build: "2.3", pid: null, state: "ready" }],
+      findings: [],
+      rejected: [],
+    }),
+  });
+  fake.turns.script = () => answer;
+  return fake;
+}
 
 describe("the list of routes", () => {
   it("is the OpenAPI file", async () => {
@@ -79,20 +114,47 @@ describe("the list of routes", () => {
     expect(rows.sort()).toEqual(routes.map(({ method, path }) => `${method} ${path}`).sort());
   });
 
+  it("declares the answer of every route that answers JSON", () => {
+    const undeclared = routes.filter((route) => route.answer === undefined && route.answers === undefined);
+    expect(undeclared.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+  });
+
   it.each(routes.filter(({ answer }) => answer !== undefined))(
     "answers $method $path as it declares",
     async ({ method, path, body, answer: declared }) => {
-      const fake = fakeGateway();
-      fake.turns.script = () => answer;
+      const fake = wholeGateway();
       const made = await fake.request("/v1/responses", { json: { model: "test-model", input: "x" } });
       const { id } = (await made.json()) as { readonly id: string };
-      const json = { model: "test-model", messages: [{ role: "user", content: "x" }], max_tokens: 9 };
+      const turn = made.headers.get("x-millrace-turn") ?? "";
+      const json = {
+        model: "test-model",
+        messages: [{ role: "user", content: "x" }],
+        ...(path === "/v1/completions" ? { prompt: "x" } : {}),
+        input: "x",
+        max_tokens: 9,
+        consent: true,
+        once: "12345678",
+      };
       const init = { method, ...(body === undefined ? {} : { json }) };
-      const response = await fake.request(path.replace("{id}", id), init);
-      expect(response.status).toBe(200);
-      expect(declared?.safeParse(await response.json())).toMatchObject({ success: true });
+      const ids = { "/v1/models": "test-model", "/v1/turns": turn, "/v1/responses": id };
+      const [, of = id] = Object.entries(ids).find(([prefix]) => path.startsWith(prefix)) ?? [];
+      const response = await fake.request(path.replace("{id}", of).replace("{ide}", "windsurf"), init);
+      const said: unknown = await response.json();
+      expect([response.status, said]).toEqual([200, said]);
+      expect(declared?.safeParse(said)).toMatchObject({ success: true });
     },
   );
+
+  it("answers the models in Anthropic's shape as it declares", async () => {
+    const { request } = wholeGateway();
+    for (const path of ["/v1/models", "/v1/models/test-model"]) {
+      const response = await request(path, { headers: { "anthropic-version": "2023-06-01" } });
+      const said: unknown = await response.json();
+      expect(said).not.toHaveProperty("object");
+      const declared = routes.find((route) => route.path === path.replace("test-model", "{id}"))?.answer;
+      expect(declared?.safeParse(said)).toMatchObject({ success: true });
+    }
+  });
 
   it("names in the guide every header of our own that a request can have or an answer has", async () => {
     const { request, turns } = fakeGateway();
@@ -153,18 +215,6 @@ describe("GET /metrics", () => {
 });
 
 describe("limits and usage", () => {
-  const meter: GatewayMeter = {
-    limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
-    usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
-    turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
-    usageDays: (query) => ({ query, days: [], names: new Map() }),
-    lastUses: () => new Map(),
-    readings: () => [],
-    toolCalls: () => [],
-    recordResumption: () => {},
-    resumptions: () => [],
-  };
-
   it("come from the meter", async () => {
     const { request } = fakeGateway({ meter });
     expect(await (await request("/v1/limits")).json()).toEqual({

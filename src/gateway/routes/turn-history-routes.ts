@@ -1,7 +1,7 @@
 import { MillraceError } from "../../base/errors.ts";
 import { turnOrders } from "../../usage/history/turn-page-query.ts";
 import { parseSince } from "../../usage/since.ts";
-import { encodeTurnPage } from "../../usage/turn-page-envelope.ts";
+import { encodeTurnPage, turnPageSchema } from "../../usage/turn-page-envelope.ts";
 import { type GatewayContext, jsonResponse } from "../http/context.ts";
 import { defineRoute } from "./route.ts";
 import { metered } from "./usage-routes.ts";
@@ -32,6 +32,7 @@ export const turnHistoryRoutes = [
       limit: `0 to ${mostListed}`,
       totals: "`0`: none, which is faster",
     },
+    answer: turnPageSchema,
     handle: metered((meter, { clock, models }, c) => {
       const now = clock.now();
       const text = (name: string) => c.req.query(name) || undefined;

@@ -11,6 +11,7 @@ import { callerOf, type Gateway, type GatewayContext, jsonResponse, notServed, r
 import { keptHeaders } from "../http/kept-headers.ts";
 import { graceMsAsked } from "../http/request-headers.ts";
 import { pulledBody, sseHeaders } from "../http/sse-body.ts";
+import { turnListSchema, turnSchema } from "./answer-schemas.ts";
 import { type Asked, defineRoute } from "./route.ts";
 import { resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
@@ -22,11 +23,13 @@ export const turnsRoutes = [
     summary: "Turns, newest first, without their prompts.",
     dashboard: true,
     query: { open: "`true`: running ones only", limit: "1 to 1000" },
+    answer: turnListSchema,
     handle: async (gateway, c) => jsonResponse(await listTurns(gateway, c)),
   }),
   defineRoute("GET /v1/turns/{id}", {
     summary: "One turn.",
     dashboard: true,
+    answer: turnSchema,
     headers: tellsOfTurn,
     handle: withTurn((gateway, _c, turn) => describeNow(gateway, turn)),
   }),
@@ -44,6 +47,7 @@ export const turnsRoutes = [
   defineRoute("POST /v1/turns/{id}/cancel", {
     summary: "Ends a turn.",
     dashboard: true,
+    answer: turnSchema,
     headers: tellsOfTurn,
     handle: withTurn(async (gateway, _c, turn) => {
       await gateway.turns.cancel(turn.turnId, "client");

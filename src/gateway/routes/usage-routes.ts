@@ -1,9 +1,17 @@
 import { MillraceError } from "../../base/errors.ts";
-import { encodeLimits, encodeToolCalls, encodeUsage } from "../../usage/envelope.ts";
+import {
+  encodeLimits,
+  encodeToolCalls,
+  encodeUsage,
+  limitsOfIdeNowSchema,
+  limitsSchema,
+  toolCallsSchema,
+  usageSchema,
+} from "../../usage/envelope.ts";
 import { spendDimensions } from "../../usage/history/history.ts";
-import { encodeLimitsHistory } from "../../usage/limits-history.ts";
+import { encodeLimitsHistory, limitsHistorySchema } from "../../usage/limits-history.ts";
 import { parseSince } from "../../usage/since.ts";
-import { encodeUsageDays } from "../../usage/usage-days-envelope.ts";
+import { encodeUsageDays, usageDaysSchema } from "../../usage/usage-days-envelope.ts";
 import { type Gateway, type GatewayContext, jsonResponse, notServed, respondError } from "../http/context.ts";
 import type { GatewayMeter } from "../options.ts";
 import { defineRoute, type Route } from "./route.ts";
@@ -21,12 +29,14 @@ export const usageRoutes = [
     summary: "What is left of the plans.",
     dashboard: true,
     query: wait,
+    answer: limitsSchema,
     handle: metered(async (meter, _gateway, c) => jsonResponse(await limitsOf(meter, c))),
   }),
   defineRoute("GET /v1/limits/history", {
     summary: "How much of each limit was used, over time.",
     dashboard: true,
     query: { since: "`7d`, a day or an instant" },
+    answer: limitsHistorySchema,
     handle: metered((meter, { clock }, c) => {
       const sinceMs = parseSince(c.req.query("since") ?? defaultSince, clock.now(), "since");
       return jsonResponse(encodeLimitsHistory(meter.readings(sinceMs, clock.now() + 1), sinceMs));
@@ -36,6 +46,7 @@ export const usageRoutes = [
     summary: "What is left of one IDE's plan.",
     dashboard: true,
     query: wait,
+    answer: limitsOfIdeNowSchema,
     handle: metered(async (meter, _gateway, c) => {
       const ide = ides.find((known) => known === c.req.param("ide"));
       if (ide === undefined) return notServed(c, 404, "There is no such IDE.", `There are: ${ides.join(", ")}.`);
@@ -52,6 +63,7 @@ export const usageRoutes = [
     guard: "owner",
     dashboard: true,
     query: { since: "`7d`, a day or an instant", until: "the same", by: "what to sum by", time_zone: "for days" },
+    answer: usageSchema,
     handle: metered((meter, { clock, models }, c) => {
       const now = clock.now();
       const until = c.req.query("until");
@@ -69,6 +81,7 @@ export const usageRoutes = [
     guard: "owner",
     dashboard: true,
     query: { since: "`30d`, a day or an instant; 400 days at most", time_zone: "whose days" },
+    answer: usageDaysSchema,
     handle: metered((meter, { clock, models }, c) => {
       const now = clock.now();
       const sinceMs = parseSince(c.req.query("since") ?? defaultDaysSince, now, "since");
@@ -84,6 +97,7 @@ export const usageRoutes = [
     summary: "How each model fared at calling tools: calls right at once, repaired, right when asked again, failed.",
     guard: "owner",
     query: { since: "`30d`, a day or an instant" },
+    answer: toolCallsSchema,
     handle: metered((meter, { clock, models }, c) => {
       const sinceMs = parseSince(c.req.query("since") ?? defaultToolsSince, clock.now(), "since");
       const untilMs = clock.now() + 1;

@@ -1,0 +1,177 @@
+import { z } from "zod";
+
+/*
+ * The JSON that routes answer, as they declare it. Members that every answer has are listed. The dialects' answers have more members,
+ * which their vendors define. Source: docs/wire/clients.md.
+ */
+
+const instant = z.iso.datetime();
+const maybe = <T extends z.ZodType>(type: T) => type.nullable();
+
+const openAiUsage = z.looseObject({
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+});
+
+export const chatCompletionSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal("chat.completion"),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(
+    z.looseObject({
+      index: z.int(),
+      message: z.looseObject({ role: z.literal("assistant"), content: maybe(z.string()) }),
+      finish_reason: z.string(),
+    }),
+  ),
+  usage: openAiUsage,
+});
+
+export const completionSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal("text_completion"),
+  created: z.int(),
+  model: z.string(),
+  choices: z.array(z.looseObject({ index: z.int(), text: z.string(), finish_reason: z.string() })),
+  usage: openAiUsage,
+});
+
+export const responseSchema = z.looseObject({
+  id: z.string(),
+  object: z.literal("response"),
+  created_at: z.int(),
+  status: z.enum(["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]),
+  model: z.string(),
+  output: z.array(z.looseObject({ id: z.string(), type: z.string() })),
+  previous_response_id: maybe(z.string()),
+  usage: maybe(z.looseObject({ input_tokens: z.int(), output_tokens: z.int(), total_tokens: z.int() })),
+});
+
+export const inputItemsSchema = z.looseObject({
+  object: z.literal("list"),
+  data: z.array(z.looseObject({ type: z.string() })),
+  has_more: z.boolean(),
+});
+
+export const messageSchema = z.looseObject({
+  id: z.string(),
+  type: z.literal("message"),
+  role: z.literal("assistant"),
+  model: z.string(),
+  content: z.array(z.looseObject({ type: z.string() })),
+  stop_reason: maybe(z.string()),
+  usage: z.looseObject({ input_tokens: z.int(), output_tokens: z.int() }),
+});
+
+const openAiModel = z.looseObject({
+  id: z.string(),
+  object: z.literal("model"),
+  created: z.int(),
+  owned_by: z.string(),
+});
+
+const anthropicModel = z.looseObject({
+  id: z.string(),
+  type: z.literal("model"),
+  display_name: z.string(),
+  created_at: instant,
+});
+
+export const modelAnswerSchema = z.union([openAiModel, anthropicModel]);
+
+export const modelListSchema = z.union([
+  z.object({ object: z.literal("list"), data: z.array(openAiModel) }),
+  z.object({
+    data: z.array(anthropicModel),
+    has_more: z.boolean(),
+    first_id: maybe(z.string()),
+    last_id: maybe(z.string()),
+  }),
+]);
+
+const turnMembers = {
+  object: z.literal("turn"),
+  id: z.string(),
+  created_at: instant,
+  status: z.enum(["running", "finished", "failed", "cancelled"]),
+  dialect: z.string(),
+  delivered: z.boolean(),
+  degraded: z.boolean(),
+  expires_at: instant,
+  last_event_id: z.string(),
+  /** Null: to its end. Absent for a sealed turn. */
+  grace_ms: maybe(z.number()).optional(),
+  model: z.string(),
+  model_uid: z.string(),
+  client: maybe(z.string()),
+  sealed: z.literal(true).optional(),
+  session: maybe(z.string()),
+  idempotency_key: maybe(z.string()),
+};
+
+export const turnListSchema = z.object({
+  object: z.literal("list"),
+  data: z.array(z.object(turnMembers)),
+  server_now: instant,
+});
+
+/** One turn; `queue` while it waits for its place. */
+export const turnSchema = z.object({
+  ...turnMembers,
+  queue: z.object({ position: z.int(), of: z.int() }).optional(),
+  server_now: instant,
+});
+
+export const askedAgainSchema = z.object({ object: z.literal("turn"), id: z.string(), again_of: z.string() });
+
+export const turnSummarySchema = z.object({
+  object: z.literal("turn.summary"),
+  id: z.string(),
+  status: z.enum(["running", "ended"]),
+  created_at: instant,
+  ended_at: maybe(instant),
+  dialect: z.string(),
+  model: z.string(),
+  model_name: z.string(),
+  model_uid: z.string(),
+  client: maybe(z.string()),
+  project: maybe(z.string()),
+  key: maybe(z.string()),
+  phase: z.enum(["waiting", "opened", "thinking", "text", "tool_call", "ended"]),
+  first_token_ms: maybe(z.number()),
+  characters: maybe(z.int()),
+  tokens: maybe(z.object({ prompt: z.number(), completion: z.number(), thinking: z.number(), estimated: z.boolean() })),
+  outcome: maybe(z.enum(["finished", "failed", "cancelled"])),
+  reason: maybe(z.string()),
+  degraded: z.boolean(),
+  ide: maybe(z.string()),
+  ide_tools: maybe(z.array(z.string())),
+  sealed: z.boolean(),
+  returns: maybe(z.int()),
+  tail: z.string().optional(),
+  resumptions: maybe(
+    z.array(z.object({ at: instant, how: z.string(), after: maybe(z.string()), client: maybe(z.string()) })),
+  ),
+  shows_text: z.boolean(),
+  prompt: maybe(z.array(z.object({ role: z.string(), text: z.string() }))),
+});
+
+export const idesSchema = z.object({
+  object: z.literal("ides"),
+  looked_at: instant,
+  data: z.array(
+    z.object({
+      variant: z.string(),
+      product: z.string(),
+      build: z.string(),
+      pid: maybe(z.int()),
+      state: z.enum(["ready", "not signed in", "metered only", "not answering"]),
+    }),
+  ),
+  findings: z.array(z.looseObject({ level: z.string() })),
+  rejected: z.array(z.object({ subject: z.string(), why: z.string() })),
+});
+
+export const openApiSchema = z.looseObject({ openapi: z.literal("3.1.0"), paths: z.record(z.string(), z.unknown()) });
