@@ -64,7 +64,7 @@ test("a key is held to its models, by name, UID or the name that was asked for, 
   expect(() => other.admit(other.turn({ caller: "the owner" }))).not.toThrow();
 });
 
-test("a budget of turns counts those that ended and those that run, and a refusal names the reset", () => {
+test("a budget of turns counts those that ended and those that run, and a refusal names the reset", async () => {
   const { admit, turn, end } = admission({ budget: { most: 3, unit: "turns", period: "day" } });
   end("turn_before");
   admit(turn());
@@ -78,7 +78,7 @@ test("a budget of turns counts those that ended and those that run, and a refusa
       resetsAtMs: midnight,
     }),
   );
-  withdraw();
+  (await withdraw)();
   expect(() => admit(turn())).not.toThrow();
 });
 

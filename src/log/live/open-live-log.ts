@@ -124,6 +124,7 @@ class Live implements LiveLog {
         ? await this.#health.orDegraded(() => this.#store.create(turn, owner, options))
         : undefined;
     if (created !== undefined && created.writer === undefined) return created;
+    if (created === undefined) this.#refuseBesideOthers(); // if the store has the turn after all, its owner finds it there
     const held = created === undefined ? await this.#heldUnderKeyOf(turn) : undefined;
     if (held !== undefined) return { record: held, writer: undefined };
     return this.#begin({ turn, owner, clientKey }, created?.writer, created?.record);

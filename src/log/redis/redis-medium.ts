@@ -20,6 +20,7 @@ import type { PageLimit } from "../page-limit.ts";
 import { passes } from "../row-filter.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
+import type { RedisConnection } from "./redis-connection.ts";
 import { translateRedisError } from "./redis-errors.ts";
 import { Replicas } from "./replicas.ts";
 import { argument, eventRowOf, fieldsOf, messageRowOf, streamRowOf, turnRowOf } from "./rows.ts";
@@ -28,15 +29,6 @@ import { scripts } from "./scripts.ts";
 type Argument = string | number | Uint8Array;
 type Flat = readonly Buffer[];
 type Entries = readonly (readonly [Buffer, Flat])[];
-
-/** What the medium needs of a connection. */
-export interface RedisConnection {
-  sendCommand(
-    words: readonly (string | Buffer)[],
-    options: { readonly typeMapping?: { readonly [RESP_TYPES.BLOB_STRING]: typeof Buffer } },
-  ): Promise<unknown>;
-  close(): Promise<void>;
-}
 
 const asBuffers = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } } as const;
 /** What a client or a prompt rests on: a failover must not lose it. */

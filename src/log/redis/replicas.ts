@@ -1,4 +1,4 @@
-import type { RedisConnection } from "./redis-medium.ts";
+import type { RedisConnection } from "./redis-connection.ts";
 
 /** How long a write waits for the replicas; ms. One that takes longer is not waited for until it is counted again. */
 const waitMs = 500;
