@@ -72,7 +72,7 @@ export async function redisServerOnPort(): Promise<number> {
     child.kill("SIGKILL");
     await exited;
   });
-  for await (const chunk of child.stdout) if (String(chunk).includes("ready to accept connections")) break;
+  for await (const chunk of child.stdout) if (String(chunk).includes("eady to accept connections")) break;
   child.stdout.resume();
   return port;
 }
