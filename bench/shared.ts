@@ -40,10 +40,11 @@ try {
     await withGateways(3, (all) => show(`Redis, 3 gateways, ${readers} readers a turn`, all, readers));
   await withGateways(3, async (all) => {
     const retained = 20_000;
-    for (let i = 0; i < retained; i += 200)
-      await Promise.all(
-        Array.from({ length: 200 }, () => all[i % 3]?.create(newTurn({ createdAtMs: clock.now() }), "kept")),
-      );
+    for (let i = 0; i < retained; i += 200) {
+      const store = all[(i / 200) % 3];
+      if (store === undefined) continue;
+      await Promise.all(Array.from({ length: 200 }, () => store.create(newTurn({ createdAtMs: clock.now() }), "kept")));
+    }
     await show(`Redis, 3 gateways, ${retained} retained turns`, all, 1);
   });
 } finally {

@@ -11,10 +11,22 @@ const startTakesMs = 18_000;
 
 type World = { readonly first: GatewayProcess; readonly link: Balancer };
 
+/** A gateway that knows of others starts no turn that its store does not know. */
+async function refusesNewTurns(first: GatewayProcess): Promise<void> {
+  const refused = openai(first).chat.completions.create(ask("another"), { headers: { "idempotency-key": "new" } });
+  await expect(refused).rejects.toMatchObject({ status: 503, code: "unavailable" });
+}
+
 const misfortunes = [
-  { what: "is cut off from the store", begin: ({ link }: World) => link.cut(), end: ({ link }: World) => link.mend() },
+  {
+    what: "is cut off from the store",
+    begin: ({ link }: World) => link.cut(),
+    whileAway: refusesNewTurns,
+    end: ({ link }: World) => link.mend(),
+  },
   {
     what: "stands still",
+    whileAway: async () => {},
     begin: ({ first }: World) => process.kill(first.pid, "SIGSTOP"),
     end: ({ first }: World) => process.kill(first.pid, "SIGCONT"),
   },
@@ -22,7 +34,7 @@ const misfortunes = [
 
 test.skipIf(!redisInstalled).each(misfortunes)(
   "a gateway that $what before its prompt is sent sends none after another one took its turn over",
-  async ({ what, begin, end }) => {
+  async ({ begin, whileAway, end }) => {
     const home = temporaryHome();
     const port = await redisServerOnPort();
     const link = await Balancer.open([port]);
@@ -55,10 +67,7 @@ test.skipIf(!redisInstalled).each(misfortunes)(
     const openTurns = async () => (await turnsOf(second)).filter(({ status }) => status === "running").length;
     await expect.poll(openTurns, { timeout: patienceMs }).toBe(1);
     begin({ first, link });
-    if (what === "is cut off from the store") {
-      const refused = openai(first).chat.completions.create(ask("another"), { headers: { "idempotency-key": "new" } });
-      await expect(refused).rejects.toMatchObject({ status: 503, code: "unavailable" });
-    }
+    await whileAway(first);
     const answer = await openai(second).chat.completions.create(ask("write"), { headers });
     expect(answer.choices[0]?.message.content).toBeTruthy();
     await ide.until(({ cascades }) => cascades.length === 2, patience()); // the late one has its conversation

@@ -36,10 +36,10 @@ export async function ask(url: string, key: string, question: Question, signal: 
   let text = "";
   let connections = 0;
   let failure: string | undefined;
-  let isOver = false;
+  const end = { reached: false };
   const take = ({ id, data }: { readonly id?: string | undefined; readonly data: string }) => {
     if (data === "[DONE]") {
-      isOver = true;
+      end.reached = true;
       return;
     }
     const { choices, error } = JSON.parse(data) as Chunk; // the gateway's own wire
@@ -47,7 +47,7 @@ export async function ask(url: string, key: string, question: Question, signal: 
     text += choices?.[0]?.delta?.content ?? "";
     if (id !== undefined && id !== ids.at(-1)) ids.push(id);
   };
-  while (!isOver && failure === undefined) {
+  while (!end.reached && failure === undefined) {
     signal.throwIfAborted();
     connections++;
     const silence = new AbortController();
@@ -88,7 +88,7 @@ export async function ask(url: string, key: string, question: Question, signal: 
     } finally {
       clearTimeout(timer);
     }
-    if (!isOver && failure === undefined) await sleep(betweenTriesMs, undefined, { signal });
+    if (!end.reached && failure === undefined) await sleep(betweenTriesMs, undefined, { signal });
   }
   return { name: question.name, text, turns: [...turns], ids, connections, failure };
 }

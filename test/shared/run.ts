@@ -10,12 +10,12 @@ import { SharedWorld } from "./shared-world.ts";
 /**
  * `npm run test:shared`: three gateways behind a TCP balancer share one Redis server, while they are killed, stand still, lose the
  * server, and the server fails over to its replica. Exits 1 if an answer is lost or wrong, or a prompt was sent twice. Runs again with
- * `valkey-server` where that is installed. `--short` (each misfortune once; CI), `--rounds` (10), `--seed`, `--only kill,pause,...`.
+ * `valkey-server` where that is installed. `--short` (each misfortune once; so does CI), `--rounds` (10), `--seed`, `--only kill,pause,...`.
  */
 const { values: options } = parseArgs({
   options: {
     rounds: { type: "string", default: "10" },
-    short: { type: "boolean", default: false },
+    short: { type: "boolean", default: process.env["CI"] !== undefined },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     only: { type: "string", default: "kill,pause,partition,failover" },
     verbose: { type: "boolean", default: false },
@@ -43,9 +43,9 @@ async function suffer(program: string, folder: string): Promise<void> {
   const answers: Asked[] = [];
   const lost: string[] = [];
   const names: string[] = [];
-  let isOver = false;
+  const end = { reached: false };
   const worker = async () => {
-    while (!isOver) {
+    while (!end.reached) {
       const name = `shared-${names.length}-end`;
       names.push(name);
       const text = answerOf(name);
@@ -71,7 +71,7 @@ async function suffer(program: string, folder: string): Promise<void> {
       else await world.failOver();
     }
   }
-  isOver = true;
+  end.reached = true;
   await Promise.all(workers);
   const prompts = await world.prompts(names);
   const twice = [...prompts].filter(([, count]) => count > 1).map(([name, count]) => `${name}: ${count} prompts`);

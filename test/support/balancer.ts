@@ -11,7 +11,7 @@ export class Balancer implements AsyncDisposable {
 
   private constructor(targets: readonly number[]) {
     this.#targets = targets;
-    this.#server = createServer((client) => this.#carry(this.#watched(client)));
+    this.#server = createServer((client) => void this.#carry(this.#watched(client)));
   }
 
   static async open(targets: readonly number[]): Promise<Balancer> {
