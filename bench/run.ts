@@ -13,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   frames: () => import("./frames.ts"),
   streams: () => import("./streams.ts"),
   startup: () => import("./startup.ts"),
+  shared: () => import("./shared.ts"),
   "wrong-key": () => import("./wrong-key.ts"),
   acp: () => import("./acp.ts"),
 };

@@ -247,6 +247,11 @@ class Log implements LogStore {
     return this.#medium.renewOwner(owner, aliveUntilMs);
   }
 
+  async holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean> {
+    await this.#medium.renewOwner(owner, aliveUntilMs);
+    return (await this.#medium.get(turnId))?.owner === owner;
+  }
+
   owners(): Promise<ReadonlyMap<string, number>> {
     return this.#medium.owners();
   }

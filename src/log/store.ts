@@ -67,6 +67,8 @@ export interface TurnRecord extends NewTurn {
 export interface StoreCapabilities {
   readonly survivesRestart: boolean;
   readonly sharedBetweenProcesses: boolean;
+  /** Other machines may write it: one of them can be cut off from it while the others go on. */
+  readonly sharedBetweenMachines?: true;
 }
 
 /** Events that are stored now; or why nothing was: another writer took the turn over, it has ended, it was removed. */
@@ -238,6 +240,11 @@ export interface StoreHousekeeping {
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;
   /** Says that this owner's process lives until then at least; turns of owners that are overdue may be claimed. */
   renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
+  /**
+   * Whether this owner may act on the turn now: the turn is stored as its own. Renews the owner's time first, so that nobody claims
+   * the turn until then. False where the store cannot say it and another owner may have claimed the turn.
+   */
+  holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean>;
   /** Every owner that ever renewed and has not been forgotten, with its time. */
   owners(): Promise<ReadonlyMap<string, number>>;
   /** Erases what has expired, and tombstones past their time. */

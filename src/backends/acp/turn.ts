@@ -43,6 +43,7 @@ export function runTurn(
     yield [{ type: "started", modelUid, backend: "acp", cascadeId, ide: parts.spec.ide, ...place }];
     signal.throwIfAborted();
     const begun = { sessionId: session.id, fromStep, sent: emptyAnswer, answered: false, deaths: 0 };
+    await options.beforePrompt?.(signal);
     yield* follow(turn, begun, send(turn, process, session, blocks));
   });
 }
@@ -191,6 +192,7 @@ async function* recover(turn: Turn, begun: BegunTurn, how?: string): AsyncGenera
   if (found.type === "absent") {
     const { process, session } = found;
     const { style } = launchOf(parts, prompt);
+    await options.beforePrompt?.(signal);
     const running = send(turn, process, session, blocksOf(style, process, session, prompt));
     yield* follow(turn, { ...begun, sessionId: session.id }, running);
     return;

@@ -125,6 +125,7 @@ async function send<State extends FollowerState, Snapshot>(
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  await options.beforePrompt?.(signal);
   if ((await sendPrompt(current, cascadeId, prompt, signal)) === "accepted") return;
   const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
   if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);

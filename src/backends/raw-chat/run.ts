@@ -11,7 +11,7 @@ import { followStream, startStream } from "./stream-follower.ts";
 export async function* runRawChat(
   server: LanguageServer,
   prompt: Prompt,
-  { onAlive }: RunOptions,
+  { onAlive, beforePrompt }: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   if (signal.aborted) return;
@@ -26,6 +26,7 @@ export async function* runRawChat(
   if (signal.aborted) return;
   let state = startStream;
   try {
+    await beforePrompt?.(signal);
     for await (const message of server.rawChat({ instructions, messages, modelNumber, modelName: modelUid }, signal)) {
       onAlive();
       const followed = followStream(state, message);

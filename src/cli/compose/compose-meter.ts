@@ -10,6 +10,8 @@ import { type FallbackHistory, openFallbackHistory } from "../../usage/history/f
 import type { UsageHistory } from "../../usage/history/history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
+import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
+import { sharingHistory } from "../../usage/shared/sharing-history.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
 import type { Io } from "../terminal/io.ts";
 import { lastAsked, writeLimitsFile } from "./limits-file.ts";
@@ -30,6 +32,8 @@ export interface OwnMeterParts extends MeterParts {
   /** Whether nothing else is in the file, so that a damaged one may be moved away. */
   readonly ownsFile: boolean;
   readonly events: Emitter<UsageLifecycle & StoreLifecycle>;
+  /** Where gateways tell each other of their turns. */
+  readonly shared?: SharedUsage | undefined;
 }
 
 /** A lock of another program is waited for this long in a gateway, where everything waits with it; ms. */
@@ -41,11 +45,12 @@ const openTimeoutMs = 250;
  * @throws MillraceError `invalid_request` for settings that cannot be.
  */
 export function composeMeter(parts: OwnMeterParts): { readonly meter: Meter; readonly history: FallbackHistory } {
-  const { io, storeFile, ownsFile, events } = parts;
+  const { io, storeFile, ownsFile, events, shared } = parts;
   const { clock } = io;
   const ownFile = ownsFile && storeFile !== undefined ? { ownFile: { clock, events } } : {};
   const open = () => openOwnHistory(io.env, storeFile, { openTimeoutMs, ...ownFile });
-  const history = openFallbackHistory({ open, clock, events });
+  const own = openFallbackHistory({ open, clock, events });
+  const history = shared === undefined ? own : sharingHistory({ history: own, shared, clock });
   events.on("store_restored", () => history.reopen()); // it is in the same file as the log
   return { meter: meterOver(history, parts), history };
 }

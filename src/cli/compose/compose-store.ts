@@ -88,7 +88,8 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
       unreadableTurns,
       degradedBy: () => undefined,
     };
-  const capabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+  const shared = redis === undefined ? {} : { sharedBetweenMachines: true as const };
+  const capabilities = { survivesRestart: true, sharedBetweenProcesses: true, ...shared };
   const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, events });
   return { store, damage: () => damage, unreadableTurns, degradedBy: () => store.degradedBy };
 }

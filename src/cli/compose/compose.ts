@@ -20,6 +20,7 @@ import { composeGateway } from "./compose-gateway.ts";
 import { composeIdeFinder, composeSchemas } from "./compose-ide.ts";
 import { composeMeter, startMeter } from "./compose-meter.ts";
 import type { ComposeOptions } from "./compose-options.ts";
+import { composeSharedUsage } from "./compose-shared-usage.ts";
 import { openStore } from "./compose-store.ts";
 import { composeTurns, type TurnParts } from "./compose-turns.ts";
 import { composeUpstream } from "./compose-upstream.ts";
@@ -78,9 +79,10 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
 
   const opened = await openStore({ ...options, redis, clock, events });
   const { store } = opened;
-  const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events });
+  const shared = await composeSharedUsage(io, redis);
+  const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events, shared });
   const nameOf = (uid: string) => models.nameOf(uid);
-  const keys = composeKeys({ ...options, clock, events, history: usage.history, nameOf });
+  const keys = composeKeys({ ...options, clock, events, history: usage.history, shared, nameOf });
   const isPaused = () => readPause(options.pauseFile) !== undefined;
   const prompted = starting.backends(backends);
   let { mostTurns } = options;

@@ -40,7 +40,7 @@ export function openOwnHistory(
 }
 
 /** Days that the usage history is kept. */
-function keepDaysOf(text: string | undefined): number {
+export function keepDaysOf(text: string | undefined): number {
   if (text === undefined || text === "") return defaultKeepDays;
   const days = Number(text);
   if (Number.isInteger(days) && days >= 1 && days <= 36_500) return days;

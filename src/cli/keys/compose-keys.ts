@@ -7,6 +7,7 @@ import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Admission } from "../../turns/start/admission.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
+import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
 import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
 import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets } from "./key-budget.ts";
@@ -28,14 +29,16 @@ export interface KeyParts {
   readonly log: GatewayLog;
   readonly events: EventSource<TurnLifecycle>;
   readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
+  /** Where several gateways share the budgets. */
+  readonly shared?: SharedUsage | undefined;
   /** What a model's UID is called. */
   readonly nameOf: (uid: string) => string;
 }
 
-export function composeKeys({ key, keysFile, clock, log, events, history, nameOf }: KeyParts): ComposedKeys {
+export function composeKeys({ key, keysFile, clock, log, events, history, shared, nameOf }: KeyParts): ComposedKeys {
   const onProblem = ({ message }: Error) => log.write("error", "keys_unusable", { why: message });
   const keys = openIssuedKeys({ file: keysFile, clock, onProblem });
-  const budgets = new KeyBudgets({ history, clock });
+  const budgets = new KeyBudgets({ history, clock, shared });
   events.on("turn_adopted", ({ caller, turnId }) => {
     const adopted = keys.keyOf(caller);
     if (adopted !== undefined) budgets.count(adopted, turnId);

@@ -64,10 +64,10 @@ test("a key is held to its models, by name, UID or the name that was asked for, 
   expect(() => other.admit(other.turn({ caller: "the owner" }))).not.toThrow();
 });
 
-test("a budget of turns counts those that ended and those that run, and a refusal names the reset", () => {
+test("a budget of turns counts those that ended and those that run, and a refusal names the reset", async () => {
   const { admit, turn, end } = admission({ budget: { most: 3, unit: "turns", period: "day" } });
   end("turn_before");
-  admit(turn());
+  void admit(turn());
   const withdraw = admit(turn());
   const midnight = new Date(2026, 10, 23).getTime();
   expect(() => admit(turn())).toThrow(
@@ -78,14 +78,14 @@ test("a budget of turns counts those that ended and those that run, and a refusa
       resetsAtMs: midnight,
     }),
   );
-  withdraw();
+  (await withdraw)();
   expect(() => admit(turn())).not.toThrow();
 });
 
 test("a turn that ended is counted once, and another key's not at all", () => {
   const { admit, turn, end } = admission({ budget: { most: 2, unit: "turns", period: "day" } });
   const first = turn();
-  admit(first);
+  void admit(first);
   end(first.turnId);
   end("turn_of_another", { key: "ada" });
   end("turn_of_the_owner", { key: "owner" });
@@ -160,7 +160,7 @@ test("what a key has used of its budget can be shown, with what runs, and as unk
   const { admit, turn, end, fail, budgets, key } = admission({ budget: { most: 3, unit: "turns", period: "day" } });
   const resetsAtMs = new Date(2026, 10, 23).getTime();
   end("turn_before");
-  admit(turn());
+  void admit(turn());
   expect(budgets.standing(key)).toEqual({ used: 2, resetsAtMs });
   fail(new MillraceError("degraded", "The file is locked."));
   expect(budgets.standing(key)).toEqual({ used: undefined, resetsAtMs });

@@ -1,7 +1,9 @@
+import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { isMillraceError, MillraceError } from "../../base/errors.ts";
+import { isDegraded, isMillraceError, MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { Spend, UsageHistory } from "../../usage/history/history.ts";
+import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
 import type { Budget, KeyRecord } from "./keys-file.ts";
 
 const longestMs = 86_400_000;
@@ -9,6 +11,8 @@ const longestMs = 86_400_000;
 export interface KeyBudgetsOptions {
   readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
   readonly clock: Pick<Clock, "now">;
+  /** Where several gateways share the budgets: it counts the turns of all. */
+  readonly shared?: Pick<SharedUsage, "hold" | "withdraw"> | undefined;
 }
 
 /** What keys have left of their budgets. What has ended is in the usage history; what runs is held here until it is there too. */
@@ -26,11 +30,35 @@ export class KeyBudgets {
    *
    * @throws MillraceError `quota_exhausted` where the budget is used up, `unavailable` where the history cannot be read.
    */
-  hold(key: KeyRecord, turnId: TurnId): () => void {
+  hold(key: KeyRecord, turnId: TurnId): (() => void) | Promise<() => void> {
     const held = this.#heldOf(key.id);
     if (key.budget !== undefined) this.#check(key, key.budget, held.size);
     held.set(turnId, this.#options.clock.now());
-    return () => held.delete(turnId);
+    const withdraw = () => void held.delete(turnId);
+    const { shared } = this.#options;
+    if (shared === undefined || key.budget?.unit !== "turns") return withdraw;
+    return this.#holdShared(shared, key, key.budget, turnId, withdraw);
+  }
+
+  /** The same in the shared store, so that of two requests to two gateways only one gets the last turn. */
+  async #holdShared(
+    shared: Pick<SharedUsage, "hold" | "withdraw">,
+    key: KeyRecord,
+    budget: Budget,
+    turnId: TurnId,
+    withdraw: () => void,
+  ): Promise<() => void> {
+    const period = { keyId: key.id, ...this.#periodOf(budget) };
+    try {
+      if (!(await shared.hold(period, turnId, budget.most))) throw this.#usedUp(key, budget);
+    } catch (error) {
+      withdraw();
+      throw isDegraded(error) ? unreadable(error) : error;
+    }
+    return () => {
+      withdraw();
+      void bestEffort(shared.withdraw(period, turnId)); // else it counts until the period is over
+    };
   }
 
   /**
@@ -39,8 +67,7 @@ export class KeyBudgets {
    */
   standing(key: KeyRecord): { readonly used: number | undefined; readonly resetsAtMs: number } | undefined {
     if (key.budget === undefined) return undefined;
-    const nowMs = this.#options.clock.now();
-    const { untilMs } = periodAt(key.budget.period, nowMs);
+    const { untilMs } = this.#periodOf(key.budget);
     try {
       return { used: this.#used(key, key.budget, this.#heldOf(key.id).size), resetsAtMs: untilMs };
     } catch (error) {
@@ -54,24 +81,31 @@ export class KeyBudgets {
     this.#heldOf(key.id).set(turnId, this.#options.clock.now());
   }
 
-  #used({ name }: KeyRecord, { unit, period }: Budget, running: number): number {
+  #used({ name }: KeyRecord, budget: Budget, running: number): number {
+    const { unit } = budget;
     const nowMs = this.#options.clock.now();
-    const { sinceMs } = periodAt(period, nowMs);
+    const { sinceMs } = this.#periodOf(budget);
     return usedOf(this.#spent(name, sinceMs, nowMs + 1), unit) + (unit === "turns" ? running : 0);
   }
 
   #check(key: KeyRecord, budget: Budget, running: number): void {
-    if (this.#used(key, budget, running) < budget.most) return;
-    const { name } = key;
+    if (this.#used(key, budget, running) >= budget.most) throw this.#usedUp(key, budget);
+  }
+
+  #usedUp({ name }: KeyRecord, budget: Budget): MillraceError {
     const { most, unit, period } = budget;
-    const nowMs = this.#options.clock.now();
-    const { untilMs } = periodAt(period, nowMs);
+    const { untilMs } = this.#periodOf(budget);
     const per = period === "day" ? "today" : "this month";
-    throw new MillraceError("quota_exhausted", `The key ${name} has used its ${most} ${unit} for ${per}.`, {
+    return new MillraceError("quota_exhausted", `The key ${name} has used its ${most} ${unit} for ${per}.`, {
       hint: `Its budget begins anew at ${new Date(untilMs).toISOString()}. The owner of the gateway can give it a larger one.`,
       resetsAtMs: untilMs,
-      retryAfterMs: untilMs - nowMs,
+      retryAfterMs: untilMs - this.#options.clock.now(),
     });
+  }
+
+  #periodOf({ period }: Budget): { readonly sinceMs: number; readonly untilMs: number } {
+    const { clock, shared } = this.#options;
+    return periodAt(period, clock.now(), shared === undefined ? "local" : "utc");
   }
 
   #spent(name: string, sinceMs: number, untilMs: number): Spend | undefined {
@@ -81,11 +115,7 @@ export class KeyBudgets {
       const rows = history.spend({ sinceMs, untilMs, by: "key", timeZone: "UTC" });
       return rows.find(({ key }) => key === name);
     } catch (cause) {
-      throw new MillraceError("unavailable", "What this key has used of its budget cannot be read now.", {
-        hint: "Try again in a moment. A key without a budget, such as the owner's, is served meanwhile.",
-        retryAfterMs: 5_000,
-        cause,
-      });
+      throw unreadable(cause);
     }
   }
 
@@ -100,18 +130,28 @@ export class KeyBudgets {
   }
 }
 
-/** The day or month that an instant lies in, of this machine's time zone. */
+/** The day or month that an instant lies in: of this machine's time zone, or of UTC, which is the same on all machines. */
 export function periodAt(
   period: Budget["period"],
   atMs: number,
+  zone: "local" | "utc" = "local",
 ): { readonly sinceMs: number; readonly untilMs: number } {
   const at = new Date(atMs);
-  const [year, month, day] = [at.getFullYear(), at.getMonth(), at.getDate()];
-  const [from, to] =
-    period === "day"
-      ? [new Date(year, month, day), new Date(year, month, day + 1)]
-      : [new Date(year, month, 1), new Date(year, month + 1, 1)];
-  return { sinceMs: from.getTime(), untilMs: to.getTime() };
+  const isUtc = zone === "utc";
+  const [year, month] = isUtc ? [at.getUTCFullYear(), at.getUTCMonth()] : [at.getFullYear(), at.getMonth()];
+  const day = isUtc ? at.getUTCDate() : at.getDate();
+  const start = (month: number, day: number) =>
+    isUtc ? Date.UTC(year, month, day) : new Date(year, month, day).getTime();
+  if (period === "day") return { sinceMs: start(month, day), untilMs: start(month, day + 1) };
+  return { sinceMs: start(month, 1), untilMs: start(month + 1, 1) };
+}
+
+function unreadable(cause: unknown): MillraceError {
+  return new MillraceError("unavailable", "What this key has used of its budget cannot be read now.", {
+    hint: "Try again in a moment. A key without a budget, such as the owner's, is served meanwhile.",
+    retryAfterMs: 5_000,
+    cause,
+  });
 }
 
 function isUnavailable(error: unknown): boolean {

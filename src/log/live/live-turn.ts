@@ -165,7 +165,10 @@ export class LiveTurn {
     return this.#inTurn(async () => {
       if (this.isStored || this.#lost !== undefined) return;
       const writer = await this.#writerAgain(store);
-      if (writer === undefined) return;
+      if (writer === undefined) {
+        if (!this.isKnown && this.lastSeq <= 1) this.lose("fenced"); // it has no answer yet: the other turn of its key answers
+        return;
+      }
       for (let seq = this.#storedSeq; seq < this.lastSeq; seq = this.#storedSeq) {
         const bodies = this.#batchAfter(seq);
         const { outcome } = await writer.append(bodies.bodies, bodies.atMs);

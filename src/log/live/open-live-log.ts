@@ -1,7 +1,7 @@
 import { bestEffort, orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
-import { isDegraded, type MillraceError } from "../../base/errors.ts";
+import { isDegraded, MillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type {
@@ -41,6 +41,7 @@ import type {
 import { LiveStreams } from "./live-streams.ts";
 import type { LiveTurn } from "./live-turn.ts";
 import { LiveTurns } from "./live-turns.ts";
+import { OtherOwners } from "./other-owners.ts";
 import { OwedDeliveries } from "./owed-deliveries.ts";
 import { probeOwner, StoreHealth } from "./store-health.ts";
 
@@ -84,10 +85,13 @@ class Live implements LiveLog {
   readonly #streams: LiveStreams;
   readonly #health: StoreHealth;
   readonly #healed = new Notifier();
+  /** Where other machines write the store too. */
+  readonly #others: OtherOwners | undefined;
 
   constructor(options: LiveLogOptions) {
     const { clock, codec, retention = defaultRetention, open, events, capabilities } = options;
     this.capabilities = capabilities;
+    this.#others = capabilities.sharedBetweenMachines === true ? new OtherOwners(clock) : undefined;
     this.#health = new StoreHealth({ open, clock, events, bringBack: (store) => this.#bringBack(store) });
     this.#streams = new LiveStreams(this.#health, clock, retention, codec);
     this.#turns = new LiveTurns({
@@ -114,12 +118,14 @@ class Live implements LiveLog {
     const { clientKey } = options;
     const twin = this.#turns.unstoredTwin(turn);
     if (twin !== undefined) return { record: this.#recordOf(twin), writer: undefined };
+    this.#refuseBesideOthers();
     // a store that just failed is not asked again for each turn: healing finds out when it is back
     const created =
       this.#health.degradedBy === undefined
         ? await this.#health.orDegraded(() => this.#store.create(turn, owner, options))
         : undefined;
     if (created !== undefined && created.writer === undefined) return created;
+    if (created === undefined) this.#refuseBesideOthers(); // if the store has the turn after all, its owner finds it there
     const held = created === undefined ? await this.#heldUnderKeyOf(turn) : undefined;
     if (held !== undefined) return { record: held, writer: undefined };
     return this.#begin({ turn, owner, clientKey }, created?.writer, created?.record);
@@ -276,7 +282,8 @@ class Live implements LiveLog {
     return [...shown.reverse(), ...rest].sort((a, b) => b.createdAtMs - a.createdAtMs).slice(0, filter.limit);
   }
 
-  attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream> {
+  async attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream> {
+    if (intent === "create") this.#refuseBesideOthers();
     return this.#streams.attach(name, intent, proof);
   }
 
@@ -303,7 +310,21 @@ class Live implements LiveLog {
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
     await this.#streams.memory.renewOwner(owner, aliveUntilMs);
-    await this.#health.orDegraded(() => this.#store.renewOwner(owner, aliveUntilMs));
+    await this.#health.orDegraded(async () => {
+      await this.#store.renewOwner(owner, aliveUntilMs);
+      if (this.#others !== undefined) this.#others.note(await this.#store.owners(), owner);
+    });
+  }
+
+  async holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean> {
+    const live = this.#turns.get(turnId);
+    if (live === undefined) return false; // another owner has it, or nobody
+    if (live.isStored && this.#health.degradedBy === undefined) {
+      const held = await this.#health.orDegraded(() => this.#store.holdsTurn(turnId, owner, aliveUntilMs));
+      if (held === false) live.lose("fenced"); // its readers go on at the store
+      if (held !== undefined) return held;
+    }
+    return this.#others?.mayWrite !== true;
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
@@ -322,6 +343,16 @@ class Live implements LiveLog {
     for (const live of this.#turns.all()) live.lose("fenced"); // its readers ask the store, which says that it is closed
     await this.#health.closeStore();
     await this.#streams.memory.close();
+  }
+
+  /** A turn that only this machine knows would be asked again by whoever gets the request next. Throws `unavailable`. */
+  #refuseBesideOthers(): void {
+    if (this.#health.degradedBy === undefined || this.#others?.mayWrite !== true) return;
+    throw new MillraceError("unavailable", "This gateway cannot reach the store that it shares with other gateways.", {
+      hint: "It starts no turn until the store is back. Send the request again: another gateway may take it.",
+      retryAfterMs: 1_000,
+      cause: this.#health.degradedBy,
+    });
   }
 
   #begin(

@@ -5,6 +5,7 @@ import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
 import { Waiters } from "../waiters.ts";
+import { redisClientOptions } from "./client-options.ts";
 import { translateRedisError } from "./redis-errors.ts";
 import { RedisMedium } from "./redis-medium.ts";
 
@@ -17,8 +18,6 @@ export interface RedisLogOptions {
   readonly codec?: LogCodec;
   readonly retention?: Retention;
 }
-
-const connectTimeoutMs = 2_000;
 
 /**
  * A log in Redis, for several gateways that share turns. The connection comes back by itself; while it is gone every call
@@ -34,12 +33,7 @@ export async function openRedisLog({
   retention = defaultRetention,
 }: RedisLogOptions): Promise<LogStore> {
   const waiters = new Waiters<string>();
-  const target = url.startsWith("unix:") ? { path: url.slice("unix:".length) } : {};
-  const client = createClient({
-    ...(url.startsWith("unix:") ? {} : { url }),
-    socket: { ...target, connectTimeout: connectTimeoutMs },
-    disableOfflineQueue: true,
-  });
+  const client = createClient(redisClientOptions(url));
   const listener = client.duplicate();
   for (const each of [client, listener]) {
     each.on("error", () => undefined); // every command that it costs fails for itself

@@ -44,7 +44,7 @@ describe.skipIf(!installed)("with a redis-server on PATH", () => {
   });
 
   let runs = 0;
-  const shared = { survivesRestart: true, sharedBetweenProcesses: true };
+  const shared = { survivesRestart: true, sharedBetweenProcesses: true, sharedBetweenMachines: true } as const;
   const codec = sealedCodec(encodeKey(new Uint8Array(32).fill(3)));
   describeLogStore("redis", shared, async () => {
     runs += 1;

@@ -20,7 +20,9 @@ import type { PageLimit } from "../page-limit.ts";
 import { passes } from "../row-filter.ts";
 import type { StoreCapabilities } from "../store.ts";
 import type { Waiters } from "../waiters.ts";
+import type { RedisConnection } from "./redis-connection.ts";
 import { translateRedisError } from "./redis-errors.ts";
+import { Replicas } from "./replicas.ts";
 import { argument, eventRowOf, fieldsOf, messageRowOf, streamRowOf, turnRowOf } from "./rows.ts";
 import { scripts } from "./scripts.ts";
 
@@ -28,16 +30,9 @@ type Argument = string | number | Uint8Array;
 type Flat = readonly Buffer[];
 type Entries = readonly (readonly [Buffer, Flat])[];
 
-/** What the medium needs of a connection. */
-export interface RedisConnection {
-  sendCommand(
-    words: readonly (string | Buffer)[],
-    options: { readonly typeMapping: { readonly [RESP_TYPES.BLOB_STRING]: typeof Buffer } },
-  ): Promise<unknown>;
-  close(): Promise<void>;
-}
-
 const asBuffers = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } } as const;
+/** What a client or a prompt rests on: a failover must not lose it. */
+const lasting: ReadonlySet<keyof typeof scripts> = new Set(["create", "claim", "append", "attachStream", "admit"]);
 /** Rows that one look at an index fetches, when a filter may drop some of them. */
 const page = 256;
 
@@ -46,17 +41,23 @@ const page = 256;
  * (`appendonly yes`, `appendfsync always` for what SQLite gives).
  */
 export class RedisMedium implements LogMedium {
-  readonly capabilities: StoreCapabilities = { survivesRestart: true, sharedBetweenProcesses: true };
+  readonly capabilities: StoreCapabilities = {
+    survivesRestart: true,
+    sharedBetweenProcesses: true,
+    sharedBetweenMachines: true,
+  };
   readonly #connection: RedisConnection;
   readonly #prefix: string;
   readonly #waiters: Waiters<string>;
   readonly #closing = new AbortController();
+  readonly #replicas: Replicas;
 
   /** `waiters` are woken by the listener on the channel `wake`: with a turn's id, or all after a lost connection. */
   constructor(connection: RedisConnection, prefix: string, waiters: Waiters<string>) {
     this.#connection = connection;
     this.#prefix = prefix;
     this.#waiters = waiters;
+    this.#replicas = new Replicas(connection);
   }
 
   async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {
@@ -189,6 +190,7 @@ export class RedisMedium implements LogMedium {
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {
     await this.#run("renewOwner", owner, aliveUntilMs);
+    await this.#replicas.look(); // it is called every few seconds
   }
 
   async owners(): Promise<ReadonlyMap<string, number>> {
@@ -213,14 +215,20 @@ export class RedisMedium implements LogMedium {
   async #run<Reply>(name: keyof typeof scripts, ...values: Argument[]): Promise<Reply> {
     const words = ["1", this.#prefix, ...values.map(argument)];
     try {
-      try {
-        return (await this.#connection.sendCommand(["EVALSHA", digestOf(name), ...words], asBuffers)) as Reply; // what the script answers
-      } catch (error) {
-        if (!(error instanceof ErrorReply) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return (await this.#connection.sendCommand(["EVAL", scripts[name], ...words], asBuffers)) as Reply; // as above
-      }
+      const reply = await this.#evaluate(name, words);
+      if (lasting.has(name)) await this.#replicas.follow();
+      return reply as Reply; // what the script answers
     } catch (error) {
       throw translateRedisError(error);
+    }
+  }
+
+  async #evaluate(name: keyof typeof scripts, words: readonly (string | Buffer)[]): Promise<unknown> {
+    try {
+      return await this.#connection.sendCommand(["EVALSHA", digestOf(name), ...words], asBuffers);
+    } catch (error) {
+      if (!(error instanceof ErrorReply) || !error.message.startsWith("NOSCRIPT")) throw error;
+      return await this.#connection.sendCommand(["EVAL", scripts[name], ...words], asBuffers);
     }
   }
 }

@@ -67,7 +67,7 @@ export class Launcher {
     await refusals.check(asked.modelUid);
     const backend = await backends.choose(prompt, signal);
     const turn = newTurnOf(asked, clock.now(), graceMs);
-    const withdraw = admission?.admit(turn) ?? (() => {});
+    const withdraw = (await admission?.admit(turn)) ?? (() => {});
     return { turn, prompt, backend, withdraw };
   }
 

@@ -26,17 +26,30 @@ export interface AdoptionOptions extends Planning {
   readonly events: EventSink<TurnLifecycle>;
   /** Turns that this process claimed while the store failed, so that it could not go on with them: they are tried again. */
   readonly again: Set<TurnId>;
+  /** Turns that were this process's at the last look, and that it did not run; kept where other machines write the store. */
+  readonly strays?: Set<TurnId>;
 }
 
 /** Takes over every running turn whose process is gone. One that cannot be gone on with costs the others nothing. */
 export async function adoptOrphanedTurns(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
-  const { store, clock, owner, ownerIsGone = () => false, running, events, again } = options;
-  const left = (record: TurnRecord) => (record.owner === owner ? again.has(record.turnId) : ownerIsGone(record.owner));
-  for (const { turnId, graceMs } of await orphanedTurns(store, owner, clock.now(), left, again.size > 0)) {
+  const { store, clock, owner, ownerIsGone = () => false, running, events, again, strays } = options;
+  const strayedBefore = new Set(strays);
+  strays?.clear();
+  const isStray = (turnId: TurnId) => {
+    if (strays === undefined || running.get(turnId) !== undefined) return false;
+    strays.add(turnId); // it may be about to begin: only one that is seen twice is left
+    return strayedBefore.has(turnId);
+  };
+  const left = ({ turnId, owner: its }: TurnRecord) =>
+    its === owner ? again.has(turnId) || isStray(turnId) : ownerIsGone(its);
+  const leftHere = strays !== undefined || again.size > 0;
+  for (const { turnId, graceMs, owner: its } of await orphanedTurns(store, owner, clock.now(), left, leftHere)) {
     if (signal.aborted) return;
     try {
+      if (running.get(turnId) !== undefined) continue; // its runner is still letting go
       again.delete(turnId);
       const claimed = await store.claim(turnId, owner);
+      if (ownerIsGone(its)) await store.renewOwner(its, 0); // nobody needs to reckon with it any more
       if (claimed === undefined) continue; // ended, or taken by another, since it was listed
       const { runner, cleanUp } = await goOnWith(claimed, options);
       running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);

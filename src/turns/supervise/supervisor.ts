@@ -12,6 +12,7 @@ import type { Planning } from "../run/turn-plan.ts";
 import type { TurnQueue } from "../start/turn-queue.ts";
 import { adoptOrphanedTurns } from "./adopt-orphaned-turns.ts";
 import { archiveOrphanedTrajectories, type TrajectoryNotes } from "./archive-orphaned-trajectories.ts";
+import { checkBeforePrompt } from "./before-prompt.ts";
 import { keepHouse } from "./housekeeping.ts";
 import { RunningTurns } from "./running-turns.ts";
 
@@ -34,6 +35,8 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running: RunningTurns;
   readonly #stopping = new AbortController();
+  /** Turns that are this process's in the store, and that nobody runs: it goes on with them as soon as it can. */
+  readonly #again = new Set<TurnId>();
   readonly #background: Promise<unknown>;
 
   constructor(options: SupervisorOptions) {
@@ -46,7 +49,8 @@ export class Supervisor {
       ...options,
       running: this.#running,
       runOptions: (turnId: TurnId) => this.runOptions(turnId),
-      again: new Set<TurnId>(),
+      again: this.#again,
+      ...(store.capabilities.sharedBetweenMachines === true ? { strays: new Set<TurnId>() } : {}),
     };
     const housekeeping = keepHouse(
       {
@@ -69,7 +73,15 @@ export class Supervisor {
   }
 
   runOptions(turnId: TurnId): RunOptions {
-    return { keep: false, onAlive: () => this.#running.noteAlive(turnId) };
+    const { store, owner, clock } = this.#options;
+    const onAlive = () => this.#running.noteAlive(turnId);
+    if (store.capabilities.sharedBetweenMachines !== true) return { keep: false, onAlive };
+    const letGo = () => {
+      this.#again.add(turnId);
+      this.#running.get(turnId)?.detach();
+    };
+    const beforePrompt = (signal: AbortSignal) => checkBeforePrompt(turnId, { store, owner, clock, letGo }, signal);
+    return { keep: false, onAlive, beforePrompt };
   }
 
   run(turnId: TurnId, runner: Runner, graceMs: number): void {

@@ -43,6 +43,7 @@ const passing = [
   "owners",
   "sweep",
   "renewOwner",
+  "holdsTurn",
   "noteReader",
   "noteDelivered",
   "keepTogether",

@@ -1,0 +1,14 @@
+import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
+import type { Io } from "../terminal/io.ts";
+import { keepDaysOf } from "./open-own-history.ts";
+import type { RedisAddress } from "./redis-address.ts";
+
+/** What gateways of one Redis server share beside their turns; undefined where there is none. The store has loaded its client. */
+export async function composeSharedUsage(
+  { clock, env }: Pick<Io, "clock" | "env">,
+  redis: RedisAddress | undefined,
+): Promise<SharedUsage | undefined> {
+  if (redis === undefined) return undefined;
+  const { openRedisUsage } = await import("../../usage/shared/redis-usage.ts");
+  return openRedisUsage({ url: redis.url.reveal(), clock, keepDays: keepDaysOf(env["MILLRACE_USAGE_DAYS"]) });
+}

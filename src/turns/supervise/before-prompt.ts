@@ -1,0 +1,34 @@
+import { orAborted } from "../../base/async.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { TurnId } from "../../base/ids.ts";
+import type { StoreHousekeeping } from "../../log/store.ts";
+import { leaseMs } from "./orphaned-turns.ts";
+
+export interface BeforePromptOptions {
+  readonly store: Pick<StoreHousekeeping, "holdsTurn">;
+  readonly owner: string;
+  readonly clock: Clock;
+  /** The turn is not this process's any more, or nobody can say whose it is: its runner lets go of it. */
+  readonly letGo: (turnId: TurnId) => void;
+}
+
+/**
+ * The look before a prompt, for a store that other machines write. This process may have stood still since it stored the turn, or the
+ * store may be out of reach: another process may have taken the turn over and sent the prompt. An answer that came late proves
+ * nothing, so the store is asked again then.
+ */
+export async function checkBeforePrompt(
+  turnId: TurnId,
+  options: BeforePromptOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, owner, clock, letGo } = options;
+  for (;;) {
+    const [since, sinceMonotonic] = [clock.now(), clock.monotonic()];
+    if (!(await store.holdsTurn(turnId, owner, since + leaseMs))) break;
+    const tookMs = Math.max(clock.now() - since, clock.monotonic() - sinceMonotonic);
+    if (tookMs < leaseMs / 2) return;
+  }
+  letGo(turnId);
+  await orAborted(new Promise<never>(() => {}), signal);
+}

@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+/** A plain TCP balancer: each connection goes to the next port that accepts it. Over one port it is a link that can be cut. */
+export class Balancer implements AsyncDisposable {
+  readonly #server;
+  readonly #sockets = new Set<Socket>();
+  #targets: readonly number[];
+  #next = 0;
+  #isCut = false;
+
+  private constructor(targets: readonly number[]) {
+    this.#targets = targets;
+    this.#server = createServer((client) => void this.#carry(this.#watched(client)));
+  }
+
+  static async open(targets: readonly number[]): Promise<Balancer> {
+    const balancer = new Balancer(targets);
+    balancer.#server.listen(0, "127.0.0.1");
+    await once(balancer.#server, "listening");
+    return balancer;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port; // it listens on a port, not on a pipe
+  }
+
+  /** Where connections go from now on; those that are open stay where they are. */
+  set targets(ports: readonly number[]) {
+    this.#targets = ports;
+  }
+
+  /** Every connection breaks, and no new one gets through. */
+  cut(): void {
+    this.#isCut = true;
+    this.drop();
+  }
+
+  mend(): void {
+    this.#isCut = false;
+  }
+
+  /** Breaks every connection once. */
+  drop(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  #watched(socket: Socket): Socket {
+    this.#sockets.add(socket.setNoDelay(true));
+    socket.once("close", () => this.#sockets.delete(socket));
+    return socket.on("error", () => {}); // `close` tells
+  }
+
+  async #carry(client: Socket): Promise<void> {
+    for (let tried = 0; tried < this.#targets.length && !this.#isCut; tried++) {
+      const port = this.#targets[this.#next++ % this.#targets.length];
+      const server = port === undefined ? undefined : await connected(port);
+      if (server === undefined) continue;
+      if (client.destroyed || this.#isCut) {
+        server.destroy();
+        break;
+      }
+      this.#watched(server);
+      client.on("close", () => server.destroy());
+      server.on("close", () => client.destroySoon());
+      client.pipe(server);
+      server.pipe(client);
+      return;
+    }
+    client.resetAndDestroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.drop();
+    await closed;
+  }
+}
+
+function connected(port: number): Promise<Socket | undefined> {
+  const socket = connect(port, "127.0.0.1");
+  return new Promise((resolve) => {
+    socket.once("connect", () => resolve(socket));
+    socket.once("error", () => resolve(undefined));
+  });
+}
