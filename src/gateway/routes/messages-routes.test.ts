@@ -2,27 +2,11 @@ import Anthropic, { NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
 import { MillraceError } from "../../base/errors.ts";
-import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { fakeGateway, fakeKey } from "../gateway.fake.ts";
+import { finished, started, text } from "../turn-events.fake.ts";
 
 const path = "/v1/messages";
-const started: TurnEventBody = {
-  type: "started",
-  modelUid: "uid-test-model" as ModelUid,
-  backend: "cascade",
-  cascadeId: "c-1" as CascadeId,
-};
-const text = (delta: string): TurnEventBody => ({ type: "text", delta });
-const finished = (
-  whole: string,
-  unified: "stop" | "length" | "content_filter" = "stop",
-  raw?: string,
-): TurnEventBody => ({
-  type: "finished",
-  reason: { unified, raw },
-  text: whole,
-});
 const call = (callId: string, argumentsDelta: string, done: boolean): TurnEventBody => ({
   type: "tool_call",
   callId,

@@ -2,24 +2,12 @@ import OpenAI from "openai";
 import { ResponseStream } from "openai/lib/responses/ResponseStream";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
-import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type FakeGateway, fakeGateway, fakeKey, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
+import { finished, started, text } from "../turn-events.fake.ts";
 
 const path = "/v1/responses";
-const started: TurnEventBody = {
-  type: "started",
-  modelUid: "uid-test-model" as ModelUid,
-  backend: "cascade",
-  cascadeId: "c-1" as CascadeId,
-};
-const text = (delta: string): TurnEventBody => ({ type: "text", delta });
-const finished = (whole: string, unified: "stop" | "length" = "stop"): TurnEventBody => ({
-  type: "finished",
-  reason: { unified, raw: undefined },
-  text: whole,
-});
 const call = (callId: string, name: string, argumentsDelta: string): TurnEventBody => ({
   type: "tool_call",
   callId,

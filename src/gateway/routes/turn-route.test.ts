@@ -2,27 +2,15 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
 import { MillraceError } from "../../base/errors.ts";
-import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { idle } from "../../base/wait.fake.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type FakeGateway, fakeGateway, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
+import { finished, started, text } from "../turn-events.fake.ts";
 
 const path = "/v1/chat/completions";
 const chat = { model: "test-model", messages: [{ role: "user", content: "Hello" }] };
 const streamed = { ...chat, stream: true };
-const started: TurnEventBody = {
-  type: "started",
-  modelUid: "uid-test-model" as ModelUid,
-  backend: "cascade",
-  cascadeId: "c-1" as CascadeId,
-};
-const text = (delta: string): TurnEventBody => ({ type: "text", delta });
-const finished = (whole: string): TurnEventBody => ({
-  type: "finished",
-  reason: { unified: "stop", raw: undefined },
-  text: whole,
-});
 const failed = (code: "upstream_failed" | "rate_limited" | "quota_exhausted", more = {}): TurnEventBody => ({
   type: "failed",
   error: { code, message: "The upstream said no.", hint: "Wait.", ...more },
