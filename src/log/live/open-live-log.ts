@@ -311,7 +311,8 @@ class Live implements LiveLog {
     await this.#streams.memory.renewOwner(owner, aliveUntilMs);
     await this.#health.orDegraded(async () => {
       await this.#store.renewOwner(owner, aliveUntilMs);
-      if (this.#others !== undefined) this.#others.note(await this.#store.owners(), owner);
+      if (aliveUntilMs === 0) this.#others?.gone(owner);
+      else this.#others?.note(await this.#store.owners(), owner);
     });
   }
 
