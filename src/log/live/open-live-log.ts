@@ -321,7 +321,6 @@ class Live implements LiveLog {
     if (live === undefined) return false; // another owner has it, or nobody
     if (live.isStored && this.#health.degradedBy === undefined) {
       const held = await this.#health.orDegraded(() => this.#store.holdsTurn(turnId, owner, aliveUntilMs));
-      if (held === false) live.lose("fenced"); // its readers go on at the store
       if (held !== undefined) return held;
     }
     return this.#others?.mayWrite !== true;
