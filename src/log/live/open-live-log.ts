@@ -312,7 +312,8 @@ class Live implements LiveLog {
     await this.#streams.memory.renewOwner(owner, aliveUntilMs);
     await this.#health.orDegraded(async () => {
       await this.#store.renewOwner(owner, aliveUntilMs);
-      if (this.#others !== undefined) this.#others.note(await this.#store.owners(), owner);
+      if (aliveUntilMs === 0) this.#others?.gone(owner);
+      else this.#others?.note(await this.#store.owners(), owner);
     });
   }
 
@@ -321,7 +322,6 @@ class Live implements LiveLog {
     if (live === undefined) return false; // another owner has it, or nobody
     if (live.isStored && this.#health.degradedBy === undefined) {
       const held = await this.#health.orDegraded(() => this.#store.holdsTurn(turnId, owner, aliveUntilMs));
-      if (held === false) live.lose("fenced"); // its readers go on at the store
       if (held !== undefined) return held;
     }
     return this.#others?.mayWrite !== true;

@@ -4,7 +4,7 @@ import { probeOwner } from "./store-health.ts";
 /** The other owners that were last seen in a shared store, with how long each of them said that it lives. */
 export class OtherOwners {
   readonly #clock: Pick<Clock, "now">;
-  #mayWrite = false;
+  #alive: ReadonlySet<string> = new Set();
 
   constructor(clock: Pick<Clock, "now">) {
     this.#clock = clock;
@@ -12,11 +12,17 @@ export class OtherOwners {
 
   note(owners: ReadonlyMap<string, number>, self: string): void {
     const others = [...owners].filter(([owner]) => owner !== self && owner !== probeOwner);
-    this.#mayWrite = others.some(([, aliveUntilMs]) => aliveUntilMs > this.#clock.now());
+    const alive = others.filter(([, aliveUntilMs]) => aliveUntilMs > this.#clock.now());
+    this.#alive = new Set(alive.map(([owner]) => owner));
+  }
+
+  /** Its process is known to have ended. */
+  gone(owner: string): void {
+    this.#alive = new Set([...this.#alive].filter((other) => other !== owner));
   }
 
   /** Whether one of them may write while this process cannot reach the store. One that lived then is taken to live on. */
   get mayWrite(): boolean {
-    return this.#mayWrite;
+    return this.#alive.size > 0;
   }
 }
