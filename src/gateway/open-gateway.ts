@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { bestEffort } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
-import { Entrance } from "../base/node/entrance.ts";
 import { Slices } from "../base/node/slices.ts";
 import { openSessions } from "./dashboard/dashboard-sessions.ts";
 import type { Gateway } from "./http/context.ts";
@@ -37,7 +36,6 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     events: options.events ?? new Emitter(),
     sessions: openSessions(options.clock, options.sessionStore),
     handovers: openHandovers(),
-    entrance: new Entrance(),
     limits: {
       maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
       mostOpen: options.mostOpen ?? defaultMostOpen,

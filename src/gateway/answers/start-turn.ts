@@ -52,7 +52,7 @@ export async function startTurn(
   body: unknown,
 ): Promise<OpenTurn> {
   const fingerprint = fingerprintOf(dialect.name, body);
-  const turn = await gateway.entrance.pass(() => turnOf(gateway, c, dialect, parsed, fingerprint));
+  const turn = await turnOf(gateway, c, dialect, parsed, fingerprint);
   if ((turn.record.idempotencyKey ?? idempotencyKeyOf(c.req.raw.headers)) !== undefined) return turn;
   const delivered = () => gateway.turns.noteDelivered(turn.turnId);
   return { ...turn, handOver: () => gateway.handovers.hold(c.req.raw, questionOf(c, fingerprint), delivered) };

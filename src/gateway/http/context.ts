@@ -1,6 +1,5 @@
 import type { Context } from "hono";
 import { isMillraceError, MillraceError, toMillraceError } from "../../base/errors.ts";
-import type { Entrance } from "../../base/node/entrance.ts";
 import type { DashboardSessions } from "../dashboard/dashboard-sessions.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { forClient } from "../dialects/by-client.ts";
@@ -37,8 +36,6 @@ export interface Gateway extends GatewayOptions {
   /** Aborts when the gateway stops, before its turns do. */
   readonly stopping: AbortSignal;
   readonly handovers: Handovers;
-  /** Where requests for turns pass, from their body to the stored turn. */
-  readonly entrance: Entrance;
 }
 
 /** Whether the caller speaks Anthropic's API: by its path, or by what its SDK sends where a path is shared. */
