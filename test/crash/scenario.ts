@@ -213,11 +213,13 @@ async function seen(lives: Lives, name: string): Promise<string> {
   }
 }
 
-/** The outcome with what its prompts say: one for each answer of the model, and none twice. A cut turn was asked at least once. */
+/**
+ * The outcome with what its prompts say: one for each answer of the model, and none twice. The stand-in stores a prompt before it
+ * counts it, so an agent that was killed in between leaves a cut turn without a counted prompt.
+ */
 function withPrompts(turn: TurnOutcome, wanted: number, prompts: readonly string[]): TurnOutcome {
   const accepted = prompts.filter((text) => text.includes(turn.name)).length;
-  const isIncomplete =
-    turn.stalled !== undefined || turn.failed !== undefined || (turn.cut !== undefined && accepted > 0);
+  const isIncomplete = turn.stalled !== undefined || turn.failed !== undefined || turn.cut !== undefined;
   if (accepted === wanted || (isIncomplete && accepted < wanted)) return turn;
   return { ...turn, broken: [...turn.broken, `${accepted} prompts were accepted, not ${wanted}; ${turn.cut ?? ""}`] };
 }

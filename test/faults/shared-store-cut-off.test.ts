@@ -70,7 +70,7 @@ test.skipIf(!redisInstalled).each(misfortunes)(
     await whileAway(first);
     const answer = await openai(second).chat.completions.create(ask("write"), { headers });
     expect(answer.choices[0]?.message.content).toBeTruthy();
-    await ide.until(({ cascades }) => cascades.length === 2, patience()); // the late one has its conversation
+    await ide.until(({ cascades }) => cascades.length >= 2, patience()); // the late one has its conversation
     end({ first, link });
     await expect.poll(() => degradedGauge(first), { timeout: patienceMs }).toBe(0);
     await asked;
