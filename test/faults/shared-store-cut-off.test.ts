@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { bestEffort } from "../../src/base/async.ts";
 import { Balancer } from "../support/balancer.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServerOnPort } from "../support/redis.ts";
-import { ask, degradedGauge, gateway, openai, patience, patienceMs, simulator } from "../support/world.ts";
+import { ask, degradedGauge, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
 /** Longer than a lease, after which the other gateway takes the turn over. */
 const startTakesMs = 18_000;
@@ -70,7 +71,8 @@ test.skipIf(!redisInstalled).each(misfortunes)(
     await whileAway(first);
     const answer = await openai(second).chat.completions.create(ask("write"), { headers });
     expect(answer.choices[0]?.message.content).toBeTruthy();
-    await ide.until(({ cascades }) => cascades.length >= 2, patience()); // the late one has its conversation
+    // The late one has its conversation, or has given its call up.
+    await bestEffort(ide.until(({ cascades }) => cascades.length >= 2, AbortSignal.timeout(startTakesMs)));
     end({ first, link });
     await expect.poll(() => degradedGauge(first), { timeout: patienceMs }).toBe(0);
     await asked;
