@@ -345,7 +345,7 @@ class Live implements LiveLog {
     await this.#streams.memory.close();
   }
 
-  /** A turn that only this machine knows would be asked again by whoever gets the request next. Throws `unavailable`. */
+  /** Another gateway would ask again for a turn that only this machine knows. Throws `unavailable`. */
   #refuseBesideOthers(): void {
     if (this.#health.degradedBy === undefined || this.#others?.mayWrite !== true) return;
     throw new MillraceError("unavailable", "This gateway cannot reach the store that it shares with other gateways.", {
