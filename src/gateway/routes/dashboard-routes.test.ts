@@ -12,6 +12,7 @@ import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { readDashboard } from "../dashboard/dashboard-files.ts";
 import { fakeGateway, guestKey } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
+import { idleMeter } from "../idle-meter.fake.ts";
 import type { GatewayMeter } from "../options.ts";
 
 const anonymous = { authorization: "" };
@@ -130,13 +131,7 @@ function rememberedReturns() {
   const kept: Resumption[] = [];
   const events = new Emitter<TurnLifecycle & UsageLifecycle>();
   const meter: GatewayMeter = {
-    limits: () => Promise.resolve({ nowMs: 0, readings: [], errors: [] }),
-    usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
-    turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
-    usageDays: (query) => ({ query, days: [], names: new Map() }),
-    lastUses: () => new Map(),
-    readings: () => [],
-    toolCalls: () => [],
+    ...idleMeter,
     recordResumption(resumption) {
       kept.push(resumption);
       events.emit("turn_resumed", resumption);

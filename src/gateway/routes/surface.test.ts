@@ -8,7 +8,7 @@ import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
 import { SseReader } from "../http/sse.fake.ts";
-import type { GatewayMeter } from "../options.ts";
+import { idleMeter } from "../idle-meter.fake.ts";
 import { routes } from "./all-routes.ts";
 import { answerHeaders, openApiDocument } from "./openapi.ts";
 import {
@@ -26,25 +26,13 @@ const answer: TurnEventBody[] = [
   { type: "finished", reason: { unified: "stop", raw: undefined }, text: "Hi" },
 ];
 
-const meter: GatewayMeter = {
-  limits: async ({ wait }) => ({ nowMs: wait ? 1000 : 0, readings: [], errors: [] }),
-  usage: (query) => ({ query, rows: [], outside: [], names: new Map() }),
-  turnPage: (query) => ({ query, rows: [], totals: undefined, names: new Map() }),
-  usageDays: (query) => ({ query, days: [], names: new Map() }),
-  lastUses: () => new Map(),
-  readings: () => [],
-  toolCalls: () => [],
-  recordResumption: () => {},
-  resumptions: () => [],
-};
-
 /** A gateway with all that a route may need, and a reading of one IDE. */
 function wholeGateway() {
   const snapshot = snapshotOf({ readAtMs: 1000, usedFraction: 0.5, resetsAtMs: undefined });
   const reading = { snapshot, paces: [], expiresAtMs: 2000, stale: false };
   const fake = fakeGateway({
     meter: {
-      ...meter,
+      ...idleMeter,
       limits: async () => ({ nowMs: 1000, readings: [reading], errors: [] }),
       readings: () => [snapshot],
     },
@@ -216,7 +204,7 @@ describe("GET /metrics", () => {
 
 describe("limits and usage", () => {
   it("come from the meter", async () => {
-    const { request } = fakeGateway({ meter });
+    const { request } = fakeGateway({ meter: idleMeter });
     expect(await (await request("/v1/limits")).json()).toEqual({
       object: "list",
       now: "1970-01-01T00:00:01.000Z",
@@ -234,7 +222,7 @@ describe("limits and usage", () => {
   });
 
   it("refuse what they cannot sum by, or since when", async () => {
-    const { request } = fakeGateway({ meter });
+    const { request } = fakeGateway({ meter: idleMeter });
     for (const query of ["by=mood", "since=tomorrow", "since=2999-01-01"]) {
       const response = await request(`/v1/usage?${query}`);
       expect(response.status).toBe(400);
@@ -244,7 +232,7 @@ describe("limits and usage", () => {
 
   it("pass on what the meter refuses, and say so where there is none", async () => {
     const refusing = {
-      ...meter,
+      ...idleMeter,
       usage: () => {
         throw new MillraceError("degraded", "The store is broken.");
       },
