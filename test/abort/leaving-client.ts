@@ -12,6 +12,7 @@ import {
   BidiRequestIdSchema,
   StreamUnifiedChatRequestWithToolsIdempotentSchema as ClientMessageSchema,
 } from "../../src/proto/aiserver/v1/chat_pb.ts";
+import { resetSocket } from "../support/reset-socket.ts";
 
 /** How a client leaves, so many ms after the system took its last byte: it ends its connections, or they break; or, over HTTP/2, its call alone. */
 export interface Leaving {
@@ -125,7 +126,7 @@ async function connected(url: string): Promise<Socket> {
 async function leave(socket: Socket, { how }: Leaving): Promise<void> {
   if (socket.closed) return;
   const gone = once(socket, "close");
-  if (how === "rst") socket.resetAndDestroy();
+  if (how === "rst") resetSocket(socket);
   else socket.destroySoon();
   await gone;
 }

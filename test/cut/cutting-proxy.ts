@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { resetSocket } from "../support/reset-socket.ts";
 
 /** Where a connection is cut: after so many bytes of the request (`up`) or of the response (`down`), by FIN or by RST. */
 export interface Cut {
@@ -50,8 +51,8 @@ export class CuttingProxy implements AsyncDisposable {
     server.on("close", () => client.destroySoon());
     const sever = () => {
       if (cut?.how === "rst") {
-        client.resetAndDestroy();
-        server.resetAndDestroy();
+        resetSocket(client);
+        resetSocket(server);
       } else {
         client.end();
         server.end();

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { resetSocket } from "./reset-socket.ts";
 
 /** A plain TCP balancer: each connection goes to the next port that accepts it. Over one port it is a link that can be cut. */
 export class Balancer implements AsyncDisposable {
@@ -42,7 +43,7 @@ export class Balancer implements AsyncDisposable {
 
   /** Breaks every connection once. */
   drop(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) resetSocket(socket);
   }
 
   #watched(socket: Socket): Socket {
@@ -67,7 +68,7 @@ export class Balancer implements AsyncDisposable {
       server.pipe(client);
       return;
     }
-    client.resetAndDestroy();
+    resetSocket(client);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
