@@ -1,7 +1,7 @@
 import { AnswerText } from "./answer-text.ts";
 import { type AnswerEnd, type Block, namedBlock } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
-import { envelopeReader, type Place } from "./envelope.ts";
+import { envelopeReader, type ObjectPosition } from "./envelope.ts";
 import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
 import { readOpener } from "./openers.ts";
 import {
@@ -160,7 +160,7 @@ export class AnswerScanner {
     }
   }
 
-  #place(): Place {
+  #place(): ObjectPosition {
     const { atLineStart, isEmpty, line } = this.#text;
     return { atLineStart, first: isEmpty, before: line.slice(-8) };
   }
