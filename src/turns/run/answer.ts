@@ -1,10 +1,10 @@
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 export type End = TurnEventBody & { readonly type: "finished" | "failed" | "cancelled" };
 
 /** The answer to one prompt as it arrives: a step that keeps the end back, for `exchange.ts` to act on before it is logged. */
-export interface PromptAnswer extends Step {
+export interface PromptAnswer extends EventStage {
   /** The terminal event, once it arrived; `push` answers nothing after it. */
   readonly end: End | undefined;
 }

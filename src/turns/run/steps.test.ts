@@ -14,7 +14,7 @@ import { limitOutput } from "./limit-output.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
 import { answerOf, reconcile } from "./reconcile.ts";
 import { Runner } from "./runner.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 const cascadeId = "c" as CascadeId; // any text will do
 const started: TurnEventBody = { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId };
@@ -87,7 +87,7 @@ async function logOf(
     archive: async () => {},
   };
   const limit = limitOutput({ stop: request.stop, maxOutputTokens: request.maxOutputTokens, countTokens });
-  const steps: Step[] = [
+  const steps: EventStage[] = [
     ...(limit === undefined ? [] : [limit]),
     ...(held.length > 0 ? [reconcile(answerOf(held))] : []),
   ];

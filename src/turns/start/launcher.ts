@@ -7,7 +7,7 @@ import type { Continuity } from "../continuity/continuity.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import { Runner } from "../run/runner.ts";
-import type { Step } from "../run/step.ts";
+import type { EventStage } from "../run/step.ts";
 import { newTurnExchange } from "../run/turn-exchange.ts";
 import { type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
 import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
@@ -75,7 +75,7 @@ export class Launcher {
   launch(
     { turn, backend, prompt }: PreparedTurn,
     writer: LogWriter | Promise<LogWriter>,
-    watches: readonly Step[] = [],
+    watches: readonly EventStage[] = [],
   ): Launch {
     const { planning, continuity: conversations, refusals, running, clock, queue } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
@@ -89,7 +89,7 @@ export class Launcher {
   }
 
   /** Notes which conversation the turn uses. */
-  #noting({ request: { model }, client }: NewTurn): Step {
+  #noting({ request: { model }, client }: NewTurn): EventStage {
     return {
       push: (body) => {
         if (body.type === "started" && body.cascadeId !== undefined)
