@@ -3,7 +3,7 @@ import { wholeJson } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
 import type { ToolNames } from "./names.ts";
 import { isObject } from "./schema-check.ts";
-import { bareJsonReader, type Verdict, type WholeReader } from "./whole-blocks.ts";
+import { type BlockReading, bareJsonReader, type WholeReader } from "./whole-blocks.ts";
 
 /** What a JSON object around an answer holds: calls of offered tools, or the text of an answer without calls. */
 export type Envelope =
@@ -72,7 +72,13 @@ export function envelopeReader(names: ToolNames, place: ObjectPosition): WholeRe
   };
 }
 
-function finalText(said: string, length: number, rest: string, place: ObjectPosition, end: unknown): Verdict | "more" {
+function finalText(
+  said: string,
+  length: number,
+  rest: string,
+  place: ObjectPosition,
+  end: unknown,
+): BlockReading | "more" {
   if (!place.first || rest.trim() !== "") return { is: "text", length: 1 };
   return end === undefined ? "more" : { is: "said", length, text: said };
 }

@@ -13,7 +13,7 @@ export interface AnswerReport {
 }
 
 /** What follows from the end of an answer. */
-export type Verdict =
+export type AnswerVerdict =
   /** The model is asked again, with this text, on the same trajectory. */
   | { readonly type: "ask_again"; readonly text: string }
   /** The turn ends with these: `usage` where it is known, and the terminal event. */
@@ -38,7 +38,7 @@ export interface Arrived {
  * for that call as well, but stands if none comes. An adopted turn is not asked again (`mayAskAgain`), because
  * it may have been asked again before. Pure.
  */
-export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): Verdict {
+export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): AnswerVerdict {
   const { reask } = first.answer.result ?? {};
   if (first.end.type !== "finished") {
     return { type: "end", usage: usageEvents(first.answer.usage), end: first.end, report: undefined };
