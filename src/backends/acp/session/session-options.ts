@@ -29,7 +29,7 @@ const sessionSchema = z.looseObject({
 });
 
 /** One choice that a session offers, and how it is made. */
-export interface Choice {
+export interface ModelChoice {
   readonly configId: string;
   readonly current: string | undefined;
   readonly models: readonly AcpModel[];
@@ -45,7 +45,7 @@ export interface EffortChoice {
 /** What the reply to `session/new` or `session/load` offers. */
 export interface SessionOptions {
   readonly sessionId: string | undefined;
-  readonly model: Choice | undefined;
+  readonly model: ModelChoice | undefined;
   /** How hard the model thinks, where that is an option of its own. */
   readonly effort: EffortChoice | undefined;
   /** `configId` undefined: the mode is set by `session/set_mode`. */
