@@ -8,7 +8,7 @@ import type { ProcessPool } from "./process/process-pool.ts";
 import { splitEffort } from "./session/efforts.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode } from "./session/session-options.ts";
-import { type Launch, launchFor, promptTexts } from "./style.ts";
+import { type AgentLaunch, launchFor, promptTexts } from "./style.ts";
 
 /** What every turn of one agent works with. Times in ms. */
 export interface AgentParts {
@@ -29,7 +29,7 @@ export function modelOf({ name }: AcpAgentSpec, { modelUid }: Pick<Prompt, "mode
   return id === "" || id === "default" ? undefined : id;
 }
 
-export function launchOf({ spec }: AgentParts, prompt: Prompt): Launch {
+export function launchOf({ spec }: AgentParts, prompt: Prompt): AgentLaunch {
   const model = modelOf(spec, prompt);
   return launchFor(spec, prompt.form, model === undefined ? undefined : splitEffort(model).model);
 }
@@ -91,7 +91,7 @@ function unknownModel({ name }: AcpAgentSpec, wanted: string, known: readonly Ac
 
 /** The content blocks of a prompt. Throws `invalid_request` for images that the agent does not take. */
 export function blocksOf(
-  style: Launch["style"],
+  style: AgentLaunch["style"],
   process: AgentProcess,
   session: OpenSession,
   prompt: Prompt,

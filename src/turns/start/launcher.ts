@@ -47,7 +47,7 @@ export interface PreparedTurn {
 }
 
 /** A runner that has not begun, and how its prompt reaches the model. */
-export interface Launch {
+export interface PreparedRun {
   readonly runner: Runner;
   readonly continuity: Promise<string>;
 }
@@ -76,7 +76,7 @@ export class Launcher {
     { turn, backend, prompt }: PreparedTurn,
     writer: LogWriter | Promise<LogWriter>,
     watches: readonly EventStage[] = [],
-  ): Launch {
+  ): PreparedRun {
     const { planning, continuity: conversations, refusals, running, clock, queue } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
@@ -100,7 +100,7 @@ export class Launcher {
   }
 
   /** From here the turn is stored, and goes on even if the request fails. */
-  begin(record: TurnRecord, { runner, continuity }: Launch, signal: AbortSignal): StartedTurn {
+  begin(record: TurnRecord, { runner, continuity }: PreparedRun, signal: AbortSignal): StartedTurn {
     const { readers, running, events } = this.#options;
     const { turnId, graceMs, degraded, expiresAtMs } = record;
     readers.expect(turnId, signal);
