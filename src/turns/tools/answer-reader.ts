@@ -3,7 +3,7 @@ import { announcedCall } from "./announced-call.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerScanner } from "./answer-scanner.ts";
 import type { StopReason } from "./blocks.ts";
-import { CallDesk, type CallOutcome } from "./call-desk.ts";
+import { CallDesk, type CallRepair } from "./call-desk.ts";
 import { Emission } from "./emission.ts";
 import { writeCall } from "./grammar.ts";
 import { JsonAnswer } from "./json-answer.ts";
@@ -54,7 +54,7 @@ export class AnswerReader {
     return this.#emission.text;
   }
 
-  get outcomes(): readonly CallOutcome[] {
+  get outcomes(): readonly CallRepair[] {
     return this.#desk.outcomes;
   }
 

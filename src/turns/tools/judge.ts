@@ -1,13 +1,13 @@
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
 import type { End } from "../run/answer.ts";
-import type { CallOutcome } from "./call-desk.ts";
+import type { CallRepair } from "./call-desk.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 
 /** What became of a turn's calls. */
 export interface AnswerReport {
   /** One entry a call. */
-  readonly outcomes: readonly CallOutcome[];
+  readonly outcomes: readonly CallRepair[];
   /** Whether the model was asked a second time: then the trajectory holds an exchange that the client never sees. */
   readonly asked: "once" | "twice";
 }
@@ -78,7 +78,7 @@ function usageEvents(usage: Usage | undefined): TurnEventBody[] {
 
 function reportOf(first: PlannedAnswer, last: PlannedAnswer): AnswerReport {
   const twice = last !== first;
-  const failed = Array.from({ length: last.reader.failedCalls }, (): CallOutcome => "failed");
+  const failed = Array.from({ length: last.reader.failedCalls }, (): CallRepair => "failed");
   const outcomes = [...first.reader.outcomes, ...(twice ? last.reader.outcomes : []), ...failed];
   return { outcomes, asked: twice ? "twice" : "once" };
 }

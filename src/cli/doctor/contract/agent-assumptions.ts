@@ -1,6 +1,6 @@
 import { readAbilities } from "../../../backends/acp/abilities.ts";
-import { type AgentLook, type Answered, sessionIdOf } from "../../../backends/acp/process/look-at-agent.ts";
-import { readSessionOptions, type SessionOptions } from "../../../backends/acp/session/session-options.ts";
+import { type AgentLook, type AgentReply, sessionIdOf } from "../../../backends/acp/process/look-at-agent.ts";
+import { readSessionOptions, type SessionOffer } from "../../../backends/acp/session/session-options.ts";
 import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
 
 /** What the agent program answered, started as each of the two types that Millrace uses. */
@@ -156,16 +156,16 @@ export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
   },
 ];
 
-function ofAnswer(answer: Answered, judge: (result: unknown) => Seen): Seen {
+function ofAnswer(answer: AgentReply, judge: (result: unknown) => Seen): Seen {
   if (answer.ok) return read(() => judge(answer.result));
   return answer.code === undefined ? unknown(answer.why) : differs(answer.why);
 }
 
-function whereAnswered(answer: Answered, judge: (result: unknown) => Seen): Seen {
+function whereAnswered(answer: AgentReply, judge: (result: unknown) => Seen): Seen {
   return answer.ok ? read(() => judge(answer.result)) : unknown(answer.why);
 }
 
-function ofOptions(answer: Answered, judge: (options: SessionOptions) => Seen): Seen {
+function ofOptions(answer: AgentReply, judge: (options: SessionOffer) => Seen): Seen {
   return whereAnswered(answer, (result) => judge(readSessionOptions(result)));
 }
 
