@@ -7,7 +7,7 @@ import type { AgentOptions } from "./agent-options.ts";
 import type { DeskLink } from "./desk-link.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
-import { internalError, type JsonRpc, RpcError } from "./json-rpc.ts";
+import { internalError, type JsonRpc, JsonRpcError } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
 import { runPromptTurn, type TurnEnd, TurnStopped } from "./prompt-turn.ts";
 import type { Session } from "./session.ts";
@@ -46,7 +46,7 @@ interface Stopped {
 /** How the call ends. `crash`: the process is to die around its reply. */
 type PromptEnd =
   | { readonly stopped: Stopped; readonly result: object; readonly crash: TurnPlan["crashAt"] }
-  | { readonly stopped: Stopped; readonly error: RpcError };
+  | { readonly stopped: Stopped; readonly error: JsonRpcError };
 
 /** Stores a prompt, counts it, runs its turn, and says how it ended. What refuses it before it is stored costs nothing. */
 export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
@@ -157,7 +157,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
     }
     if (error instanceof TurnStopped) return { stopped: { cause: error.cause, stats: stats() }, error: error.reply };
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { stopped: { cause: "error", stats: stats() }, error: new RpcError(internalError, text) };
+    return { stopped: { cause: "error", stats: stats() }, error: new JsonRpcError(internalError, text) };
   } finally {
     store.end(sessionId, clock.now());
   }
