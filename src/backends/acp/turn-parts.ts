@@ -24,13 +24,13 @@ export interface AgentParts {
 }
 
 /** The model's id at the agent: `<agent>/<model>` without the agent; undefined for the agent's own choice. */
-export function modelOf({ name }: AcpAgentSpec, { modelUid }: Pick<Prompt, "modelUid">): string | undefined {
+export function agentModelId({ name }: AcpAgentSpec, { modelUid }: Pick<Prompt, "modelUid">): string | undefined {
   const id = modelUid.startsWith(`${name}/`) ? modelUid.slice(name.length + 1) : modelUid;
   return id === "" || id === "default" ? undefined : id;
 }
 
 export function launchOf({ spec }: AgentParts, prompt: Prompt): AgentLaunch {
-  const model = modelOf(spec, prompt);
+  const model = agentModelId(spec, prompt);
   return launchFor(spec, prompt.form, model === undefined ? undefined : splitEffort(model).model);
 }
 
@@ -53,7 +53,7 @@ export async function configure(
     if (configId === undefined) await process.setMode(id, mode, signal);
     else await process.setOption(id, configId, mode, signal);
   }
-  const asked = modelOf(parts.spec, prompt);
+  const asked = agentModelId(parts.spec, prompt);
   if (asked === undefined) return;
   const { model } = options;
   const isListed = model?.models.some((known) => known.id === asked) === true;

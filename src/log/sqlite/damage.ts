@@ -39,12 +39,12 @@ export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "
 export function isBehind(database: DatabaseSync, note: CommitNote): boolean {
   const hasState = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'log_state'").get() !== undefined;
   if (!hasState) return note.commits > 0; // lost with all that came after it
-  const state = stateOf(database);
+  const state = readLogState(database);
   return state !== undefined && state.logId === note.logId && state.commits < note.commits;
 }
 
 /** Which log it is and how many flushed commits it had. */
-export function stateOf(database: DatabaseSync): Omit<CommitNote, "atMs"> | undefined {
+export function readLogState(database: DatabaseSync): Omit<CommitNote, "atMs"> | undefined {
   const row = database.prepare("SELECT log_id, commits FROM log_state").get();
   return row && { logId: String(row["log_id"]), commits: Number(row["commits"]) };
 }

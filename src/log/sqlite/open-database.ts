@@ -12,8 +12,8 @@ import {
   hasLostCommits,
   keepLostKeys,
   lostTurns,
+  readLogState,
   setDatabaseAside,
-  stateOf,
 } from "./damage.ts";
 import { KeyJournal } from "./key-journal.ts";
 import { beginJournal } from "./ledger.ts";
@@ -87,7 +87,7 @@ function settle(
   if (copy !== undefined) dropUnstarted(database);
   const lost = copy === undefined ? [] : lostTurns(path, database);
   if (lost.length > 0) keepLostKeys(database, lost);
-  const state = stateOf(database);
+  const state = readLogState(database);
   if (state !== undefined && (copy !== undefined || readNote(path)?.logId !== state.logId)) {
     const note = new NoteWriter(path);
     note.write({ ...state, atMs: nowMs });

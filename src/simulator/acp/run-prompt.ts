@@ -13,7 +13,7 @@ import { runPromptTurn, type TurnEnd, TurnStopped } from "./prompt-turn.ts";
 import type { Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { IncomingPrompt } from "./split-prompt.ts";
-import { modelOf, summarised, turnTask } from "./turn-task.ts";
+import { standInModel, summarised, turnTask } from "./turn-task.ts";
 
 /** One call of `session/prompt`, once its session is known to be free. */
 interface PromptCall {
@@ -120,7 +120,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
         clock,
         gate: services.gate,
         newId,
-        newModel: () => modelOf(services.settings),
+        newModel: () => standInModel(services.settings),
         update: services.update,
         keep,
         ask: (method, params) => services.rpc.request(method, { sessionId, ...params }),

@@ -114,7 +114,7 @@ export function isOver(state: TurnState): boolean {
 }
 
 /** The state that a log's events lead to: what a restart begins with. */
-export function stateOf(events: readonly TurnEventBody[]): TurnState {
+export function stateAfter(events: readonly TurnEventBody[]): TurnState {
   let state: TurnState = "created";
   for (const body of events) state = decide(state, { type: "event", body }).state;
   return state;

@@ -17,7 +17,7 @@ export interface LoggedAnswer {
 }
 
 /** Adds a log's events up. */
-export function answerOf(events: readonly TurnEventBody[]): LoggedAnswer {
+export function loggedAnswer(events: readonly TurnEventBody[]): LoggedAnswer {
   let text = "";
   let thinking = "";
   let usage: string | undefined;
