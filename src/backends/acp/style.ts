@@ -37,7 +37,7 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
  * The texts of a `session/prompt`, each a block of its own: what to follow, then the conversation. `told` says that this
  * session already holds the same instructions.
  */
-export function promptTexts(
+export function promptBlocks(
   style: AcpStyle,
   { instructions, text, continues }: Prompt,
   told: boolean,

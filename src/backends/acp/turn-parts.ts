@@ -8,7 +8,7 @@ import type { ProcessPool } from "./process/process-pool.ts";
 import { splitEffort } from "./session/efforts.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode } from "./session/session-options.ts";
-import { type AgentLaunch, launchFor, promptTexts } from "./style.ts";
+import { type AgentLaunch, launchFor, promptBlocks } from "./style.ts";
 
 /** What every turn of one agent works with. Times in ms. */
 export interface AgentParts {
@@ -101,7 +101,7 @@ export function blocksOf(
       hint: "Leave the images out, or ask another model.",
     });
   const told = prompt.continues !== undefined && session.told === prompt.instructions;
-  const texts = promptTexts(style, prompt, told).map((text) => ({ type: "text", text }));
+  const texts = promptBlocks(style, prompt, told).map((text) => ({ type: "text", text }));
   const images = prompt.images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
   return [...texts.slice(0, -1), ...images, ...texts.slice(-1)];
 }

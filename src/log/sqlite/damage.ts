@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, renameSync, statSync } from "node:fs";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
-import { type CommitNote, readNote, removeNote } from "./commit-note.ts";
+import { type CommitNote, readCommitNote, removeNote } from "./commit-note.ts";
 import { type KeyedTurn, KeyJournal } from "./key-journal.ts";
 
 /** What was found broken as a log was opened. */
@@ -18,7 +18,7 @@ export interface Damage {
  * than the note was put there on purpose, from a copy.
  */
 export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "DatabaseSync">, path: string): boolean {
-  const note = readNote(path); // before the log is read: other processes go on writing
+  const note = readCommitNote(path); // before the log is read: other processes go on writing
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (note === undefined || size === undefined) return false;
   if (size === 0) return note.commits > 0;

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../../base/errors.ts";
-import { NoteWriter, readNote } from "./commit-note.ts";
+import { NoteWriter, readCommitNote } from "./commit-note.ts";
 import {
   copyDatabaseAside,
   type Damage,
@@ -88,7 +88,7 @@ function settle(
   const lost = copy === undefined ? [] : lostTurns(path, database);
   if (lost.length > 0) keepLostKeys(database, lost);
   const state = readLogState(database);
-  if (state !== undefined && (copy !== undefined || readNote(path)?.logId !== state.logId)) {
+  if (state !== undefined && (copy !== undefined || readCommitNote(path)?.logId !== state.logId)) {
     const note = new NoteWriter(path);
     note.write({ ...state, atMs: nowMs });
     note.close();

@@ -104,7 +104,7 @@ async function question(peer: RpcPeer, names: readonly string[], cwd: string, si
   }
   if (!initialize.ok) return { clientName, initialize, newSession: notAsked, list: notAsked, discard: notAsked };
   const newSession = await ask(peer, "session/new", { cwd, mcpServers: [] }, signal);
-  const sessionId = newSession.ok ? sessionIdOf(newSession.result) : undefined;
+  const sessionId = newSession.ok ? repliedSessionId(newSession.result) : undefined;
   try {
     const list = await ask(peer, "session/list", { cwd }, signal);
     const discard = sessionId === undefined ? notAsked : await ask(peer, "session/delete", { sessionId }, signal);
@@ -123,7 +123,7 @@ function withoutId(answer: AgentReply, id: string | undefined): AgentReply {
 }
 
 /** The id in a reply to `session/new`, or in an entry of `session/list`. */
-export function sessionIdOf(result: unknown): string | undefined {
+export function repliedSessionId(result: unknown): string | undefined {
   const id = isObject(result) ? result["sessionId"] : undefined;
   return typeof id === "string" && id !== "" ? id : undefined;
 }
