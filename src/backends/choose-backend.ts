@@ -7,7 +7,7 @@ export const backendModes = ["auto", "acp", "cascade", "raw"] as const;
 export type BackendMode = (typeof backendModes)[number];
 
 /** A backend, and why it is this one, as a clause for `doctor` and `serve`. */
-export interface Choice {
+export interface BackendChoice {
   readonly kind: BackendKind;
   readonly why: string;
 }
@@ -34,7 +34,7 @@ export interface ServerOffer {
  *
  * @throws MillraceError why nothing can be asked: `ide_not_running`, `not_signed_in`, `backend_retired`, `upstream_failed`.
  */
-export function chooseBackend(mode: BackendMode, { server, agent }: Offered): Choice {
+export function chooseBackend(mode: BackendMode, { server, agent }: Offered): BackendChoice {
   if (mode === "acp") {
     if (isMillraceError(agent)) throw agent;
     return { kind: "acp", why: "the setting `backend` is `acp`" };
@@ -75,7 +75,7 @@ function hasCascade({ capabilities: { cascade, steps, transcript } }: ServerOffe
   return cascade && (steps || transcript);
 }
 
-function byHand(mode: "cascade" | "raw", server: Offered["server"]): Choice {
+function byHand(mode: "cascade" | "raw", server: Offered["server"]): BackendChoice {
   if (isMillraceError(server)) throw server;
   const why = `the setting \`backend\` is \`${mode}\``;
   if (mode === "cascade" && hasCascade(server)) return { kind: "cascade", why };

@@ -17,7 +17,7 @@ import { cascadeBackend } from "./cascade/backend.ts";
 import { PollPacer } from "./cascade/poll-pacer.ts";
 import { defaultPace, type PollPace } from "./cascade/poll-schedule.ts";
 import type { IdeTools } from "./cascade/settings.ts";
-import { type BackendMode, type Choice, chooseBackend } from "./choose-backend.ts";
+import { type BackendChoice, type BackendMode, chooseBackend } from "./choose-backend.ts";
 import { CurrentServer, type ServerSource } from "./current-server.ts";
 import { fallingOver } from "./falling-over.ts";
 import { rawChatBackend } from "./raw-chat/backend.ts";
@@ -44,7 +44,7 @@ export interface BackendsOptions extends ServerSource {
 }
 
 /** Where a prompt to the account's own models would go now. */
-export interface Chosen extends Choice {
+export interface Chosen extends BackendChoice {
   /** The vendor's agent, where it is the one. */
   readonly agent: VendorAgent | undefined;
   /** The vendor's agent, where prompts go to the language server: it takes those for models that only the agent offers. */

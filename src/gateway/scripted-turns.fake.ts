@@ -7,7 +7,7 @@ import { eventIdOf } from "../log/event-id.ts";
 import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
 import type { TurnRecord } from "../log/store.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
-import type { Place } from "../turns/start/turn-queue.ts";
+import type { QueuePlace } from "../turns/start/turn-queue.ts";
 import type { JoinTurn, StartedTurn, StartTurn, Turns } from "../turns/turns.ts";
 
 interface HeldTurn {
@@ -105,13 +105,13 @@ export class ScriptedTurns implements Turns {
   }
 
   /** Where each turn that waits stands. */
-  readonly places = new Map<TurnId, Place>();
+  readonly places = new Map<TurnId, QueuePlace>();
 
   load() {
     return { running: 0, waiting: 0 };
   }
 
-  placeInQueue(turnId: TurnId): Place | undefined {
+  placeInQueue(turnId: TurnId): QueuePlace | undefined {
     return this.places.get(turnId);
   }
 

@@ -11,7 +11,7 @@ import * as linux from "./linux/parse.ts";
 import { classify, looksLikeServer } from "./process/classify.ts";
 import { parseFlags, splitUnquoted, splitWindows } from "./process/command-line.ts";
 import { parseTokenFile } from "./process/token-file.ts";
-import { isLoopback } from "./process/verify-holder.ts";
+import { isLoopbackAddress } from "./process/verify-holder.ts";
 import * as windows from "./windows/parse.ts";
 
 const fixture = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
@@ -178,7 +178,7 @@ describe("a machine on which nothing makes sense", () => {
             listening: sockets,
           });
           for (const { address, port, shared } of sockets)
-            if (owner === "self" && isLoopback(address) && !shared) mayAsk.add(port);
+            if (owner === "self" && isLoopbackAddress(address) && !shared) mayAsk.add(port);
         }
         host.states.set("/home/me/.config/Windsurf/User/globalStorage/state.vscdb", { windsurfAuthStatus: stored });
         const asked: number[] = [];
@@ -198,7 +198,7 @@ describe("a machine on which nothing makes sense", () => {
         );
         expect(asked.filter((port) => !mayAsk.has(port))).toEqual([]);
         for (const { endpoint, codeiumFolder } of ides) {
-          expect(isLoopback(endpoint.host)).toBe(true);
+          expect(isLoopbackAddress(endpoint.host)).toBe(true);
           expect(codeiumFolder?.split("/") ?? []).not.toContain("..");
         }
       }),

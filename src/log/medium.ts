@@ -134,7 +134,7 @@ export interface SentRow extends Omit<MessageRow, "turnId"> {
   readonly expiresAtMs: number;
 }
 
-export interface AttachAsk {
+export interface AttachAttempt {
   readonly intent: AttachIntent;
   /** Digest of the ticket that the client brings. */
   readonly given: string;
@@ -158,7 +158,7 @@ export interface StreamMedium {
    * `spent`: the given ticket is neither of the two; the epoch is raised all the same. `late`: the row's number is lower than that
    * of the newest attach of the same life, and nothing is changed.
    */
-  attachStream(row: StreamRow, ask: AttachAsk): Promise<AttachedRow>;
+  attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow>;
   /** Accepts the next message, and creates the turn that it starts, in one step. Nothing of it otherwise. */
   admit(streamId: string, message: SentRow, turn: TurnRow | undefined): Promise<Admission>;
   /** Resolves once the stream's epoch is another (at once if it is), or it is gone. */

@@ -8,7 +8,7 @@ import { MillraceError } from "../base/errors.ts";
 import { Secret } from "../base/secret.ts";
 
 /** A gateway that answered as the one that wrote its address down. */
-export interface RunningGateway {
+export interface FoundGateway {
   readonly url: string;
   readonly key: Secret;
 }
@@ -35,7 +35,7 @@ const lookEveryMs = 100;
  * The gateway of this user that runs now; `silent` when somebody listens at its address and says nothing yet, as on a machine
  * that is busy. Another program on its port is not taken for it, and never gets the key.
  */
-async function findGateway(home: GatewayHome): Promise<RunningGateway | "silent" | undefined> {
+async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" | undefined> {
   try {
     const address = addressSchema.parse(JSON.parse(readFileSync(join(home.folder, "gateway.json"), "utf8")));
     const health = await fetch(new URL("/health", address.url), {
@@ -56,7 +56,7 @@ async function findGateway(home: GatewayHome): Promise<RunningGateway | "silent"
  *
  * @throws MillraceError `upstream_failed` when none comes up in 20 s.
  */
-export async function attachOrStart(home: GatewayHome): Promise<RunningGateway> {
+export async function attachOrStart(home: GatewayHome): Promise<FoundGateway> {
   let found = await findGateway(home);
   if (typeof found === "object") return found;
   const ended = found === undefined ? startProcess(home) : { why: "one listens, but does not answer" };
@@ -93,7 +93,7 @@ function millrace(): readonly string[] {
 }
 
 /** Asks the gateway for JSON. Throws `MillraceError` with the gateway's own words when it refuses. */
-export async function askGateway(gateway: RunningGateway, path: string, signal: AbortSignal): Promise<unknown> {
+export async function askGateway(gateway: FoundGateway, path: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetch(new URL(path, gateway.url), {
     headers: { authorization: `Bearer ${gateway.key.reveal()}`, "user-agent": "millrace-opencode" },
     signal,

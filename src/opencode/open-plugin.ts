@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { bestEffort } from "../base/async.ts";
-import { askGateway, attachOrStart, type GatewayHome, type RunningGateway } from "./gateway.ts";
+import { askGateway, attachOrStart, type FoundGateway, type GatewayHome } from "./gateway.ts";
 import type { Hooks, OpenCodeConfig, PluginInput, ProviderConfig, Toast } from "./hooks.ts";
 import { modelConfigs } from "./model-config.ts";
 import { lowWindows, parseQuota, quotaText } from "./quota.ts";
@@ -13,11 +13,11 @@ const quotaEveryMs = 5 * 60_000;
 
 /** The plugin's hooks over a gateway that is found or started when it is first needed. Nothing here may break OpenCode. */
 export function openPlugin({ client, worktree, directory }: PluginInput, home: GatewayHome): Hooks {
-  let attached: Promise<RunningGateway> | undefined;
+  let attached: Promise<FoundGateway> | undefined;
   let quotaAskedAtMs = Number.NEGATIVE_INFINITY;
   const told = new Set<string>();
 
-  const gateway = (): Promise<RunningGateway> => {
+  const gateway = (): Promise<FoundGateway> => {
     attached ??= attachOrStart(home).catch((error: unknown) => {
       attached = undefined; // the next one who needs it tries again
       throw error;

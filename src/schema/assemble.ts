@@ -35,7 +35,7 @@ interface Named {
  *
  * Source: docs/wire/extension-bundle.md, "From code to descriptors".
  */
-export function assemble(raw: RawBundle): ReadSchema {
+export function assembleSchema(raw: RawBundle): ReadSchema {
   const problems: SchemaProblem[] = [];
   const guesses = new Guesses();
   const resolver = createResolver(raw);

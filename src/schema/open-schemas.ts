@@ -12,7 +12,7 @@ import { SharedCall } from "../base/shared-call.ts";
 import type { SchemaProblem } from "./read-fields.ts";
 import { readSchemaInWorker, type SerializedSchema } from "./read-in-worker.ts";
 import { registryOf } from "./read-schema.ts";
-import { type Reconciliation, reconcile } from "./reconcile.ts";
+import { type Reconciliation, reconcileSchema } from "./reconcile.ts";
 
 /** The schema of one build, read and held against ours. */
 export interface BuildSchema {
@@ -58,7 +58,7 @@ export function openSchemas({ cacheFolder, readBundle = readSchemaInWorker }: Sc
     const serialized = kept ?? (await readBundle(bundlePath, signal));
     const registry = kept?.registry ?? registryOf({ set: fromBinary(FileDescriptorSetSchema, serialized.set) });
     if (kept === undefined && cachePath !== undefined) await bestEffort(writeCache(cachePath, serialized)); // it is read again next time
-    const schema = { digest, registry, problems: serialized.problems, reconciliation: reconcile(registry) };
+    const schema = { digest, registry, problems: serialized.problems, reconciliation: reconcileSchema(registry) };
     known.set(bundlePath, { stamp, schema });
     return schema;
   }

@@ -1,6 +1,6 @@
 import { createFileRegistry, type FileRegistry } from "@bufbuild/protobuf";
 import { MillraceError } from "../base/errors.ts";
-import { assemble, type ReadSchema } from "./assemble.ts";
+import { assembleSchema, type ReadSchema } from "./assemble.ts";
 import { parseBundle } from "./bundle-parser.ts";
 
 /** Bundles of real builds are 10 MB; what is far larger is not one. In UTF-16 units. */
@@ -26,7 +26,7 @@ export function readSchema(source: string): ReadSchema {
  */
 export function readDescriptors(source: string): ReadSchema {
   if (source.length > longestBundle) throw unreadable("it is larger than 64 MB");
-  const schema = assemble(parse(source));
+  const schema = assembleSchema(parse(source));
   const types = schema.set.file.filter((file) => !file.package.startsWith("google.protobuf"));
   if (types.length === 0) throw unreadable("there are no protobuf messages in it");
   return schema;

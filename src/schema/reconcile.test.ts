@@ -10,7 +10,7 @@ import {
   LanguageServerService,
   SendUserCascadeMessageRequestSchema,
 } from "../proto/windsurf/exa/language_server_pb.ts";
-import { reconcile } from "./reconcile.ts";
+import { reconcileSchema } from "./reconcile.ts";
 import { type Shift, shifted } from "./shifted.fake.ts";
 
 const files: readonly DescFile[] = [LanguageServerService.file];
@@ -20,7 +20,7 @@ const allMoved: Shift = { ...asIs, field: (_, __, number) => number + 700 };
 
 describe("a build with our numbers", () => {
   it("is spoken to as it is", () => {
-    const found = reconcile(shifted(files, asIs));
+    const found = reconcileSchema(shifted(files, asIs));
     expect(found).toEqual({ service: LanguageServerService, interceptors: [], verdict: "same", differences: [] });
   });
 });
@@ -28,7 +28,7 @@ describe("a build with our numbers", () => {
 describe("a build with other numbers", () => {
   it("is spoken to in its own, with our messages", () => {
     const build = shifted(files, allMoved);
-    const { service, verdict, interceptors } = reconcile(build);
+    const { service, verdict, interceptors } = reconcileSchema(build);
     expect([verdict, interceptors.length]).toEqual(["moved", 0]);
     const message = create(SendUserCascadeMessageRequestSchema, {
       cascadeId: "c",
@@ -58,7 +58,7 @@ describe("a build with other numbers", () => {
         const build = shifted(files, shift);
         const theirs = build.getMessage(GetUserStatusResponseSchema.typeName);
         if (theirs === undefined) throw new Error("the build has no such message");
-        const { service } = reconcile(build);
+        const { service } = reconcileSchema(build);
         const bytes = toBinary(theirs, fromJson(theirs, json));
         expect(fromBinary(service.method.getUserStatus.output, bytes)).toEqual(ours);
       }),
@@ -73,7 +73,7 @@ describe("a build that lacks a field", () => {
       ...asIs,
       field: (_, name, number) => (name === "disabled_reason" ? undefined : number),
     };
-    const { verdict, differences, service } = reconcile(shifted(files, without));
+    const { verdict, differences, service } = reconcileSchema(shifted(files, without));
     expect(verdict).toBe("same");
     expect(differences).toEqual([
       { where: "exa.codeium_common_pb.ClientModelConfig.disabled_reason", kind: "missing", loadBearing: false },
@@ -89,7 +89,7 @@ describe("a build that lacks a field", () => {
         return name === "requested_model_uid" ? undefined : name === "plan_model_uid" ? 35 : number;
       },
     };
-    const { verdict, differences, service } = reconcile(shifted(files, without));
+    const { verdict, differences, service } = reconcileSchema(shifted(files, without));
     expect(verdict).toBe("broken");
     expect(differences).toEqual([
       {
@@ -121,7 +121,7 @@ describe("a build whose enum values moved", () => {
     value: (typeName, _, number) => (typeName.endsWith(".CascadeRunStatus") && number !== 0 ? number + 10 : number),
   };
   const build = shifted(files, moved);
-  const { service, interceptors, differences, verdict } = reconcile(build);
+  const { service, interceptors, differences, verdict } = reconcileSchema(build);
 
   /** A server that speaks the build's schema, dynamically. */
   function clientOfBuild(): Client<typeof LanguageServerService> {

@@ -53,7 +53,7 @@ const parkedNumbers = 500_000_000;
  *
  * Source: docs/wire/language-server.md, "Builds".
  */
-export function reconcile(build: FileRegistry): Reconciliation {
+export function reconcileSchema(build: FileRegistry): Reconciliation {
   const differences: SchemaDifference[] = [];
   const numbers = new Map<string, EnumNumbers>();
   const files = withImports(LanguageServerService.file).map((file) =>

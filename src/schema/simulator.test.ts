@@ -13,7 +13,7 @@ import { type Simulator, startSimulator } from "../simulator/start.ts";
 import type { ReadSchema } from "./assemble.ts";
 import { normalForm } from "./normal-form.fake.ts";
 import { readSchema, registryOf } from "./read-schema.ts";
-import { type Reconciliation, reconcile } from "./reconcile.ts";
+import { type Reconciliation, reconcileSchema } from "./reconcile.ts";
 
 const never = new AbortController().signal;
 const ids = createWireIds(systemClock);
@@ -22,7 +22,7 @@ it("a build of the stand-in IDE with our own numbers is read to the last field, 
   const schema = readSchema(extensionBundle(schemaFiles()));
   expect(schema.problems).toEqual([]);
   expect(normalForm(registryOf(schema).files)).toEqual(normalForm(schemaFiles()));
-  expect(reconcile(registryOf(schema)).verdict).toBe("same");
+  expect(reconcileSchema(registryOf(schema)).verdict).toBe("same");
 });
 
 /** The stand-in IDE writes its bundle from the facts and by itself: what we read of it is what it meant, or not. */
@@ -35,7 +35,7 @@ describe("a build of the stand-in IDE with numbers of its own", () => {
   beforeAll(async () => {
     simulator = await startSimulator({ schemaSeed, turn: { rate: "instant" } });
     schema = readSchema(await readFile(join(simulator.layout.extension, "dist", "extension.js"), "utf8"));
-    spoken = reconcile(registryOf(schema));
+    spoken = reconcileSchema(registryOf(schema));
   });
   afterAll(() => simulator.stop());
 

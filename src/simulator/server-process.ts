@@ -5,7 +5,7 @@ import type { PlanUse } from "./account/plan.ts";
 import type { CallName, Calls, Notice, ServerPorts, StartOrder } from "./control.ts";
 
 /** The running language server, seen from its editor. */
-export interface ServerProcess {
+export interface SimulatedServer {
   readonly pid: number;
   readonly ports: ServerPorts;
   /** Resolves when the process has ended, however it did. */
@@ -38,7 +38,7 @@ const ownEntry = import.meta.url.endsWith(".ts") ? "./main.ts" : "./simulated-se
 const entry = process.env["MILLRACE_SIMULATED_SERVER"] ?? fileURLToPath(new URL(ownEntry, import.meta.url));
 
 /** Starts the server and waits until it listens. @throws Error with what it wrote when it ends before that. */
-export async function spawnServer(options: Spawn): Promise<ServerProcess> {
+export async function spawnServer(options: Spawn): Promise<SimulatedServer> {
   const child = spawn(options.binary, [entry, ...options.arguments], {
     cwd: options.cwd,
     env: options.environment,

@@ -30,7 +30,7 @@ import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } fr
 import { processArguments, processEnvironment } from "./process-arguments.ts";
 import { type Profile, profiles } from "./profile.ts";
 import { Observations, type Report } from "./report.ts";
-import { type ServerProcess, spawnServer } from "./server-process.ts";
+import { type SimulatedServer, spawnServer } from "./server-process.ts";
 import type { Simulator } from "./simulator.ts";
 
 export type { Simulator } from "./simulator.ts";
@@ -89,7 +89,7 @@ class Editor implements Simulator {
   readonly apiKey: Secret;
   readonly #installationId = randomUUID();
   readonly #extensionServerToken = randomUUID();
-  #server: ServerProcess | undefined;
+  #server: SimulatedServer | undefined;
   #csrfToken = new Secret("");
   #faults: readonly RpcFault[];
   #turn: TurnPlan;
@@ -162,7 +162,7 @@ class Editor implements Simulator {
     return chatClientPort === undefined ? [lspPort] : [lspPort, chatClientPort];
   }
 
-  get #running(): ServerProcess {
+  get #running(): SimulatedServer {
     if (!runsEditor(this.profile)) throw new Error(`no editor runs in the profile ${this.profile.name}`);
     if (this.#server === undefined) throw new Error("the simulator has been stopped");
     return this.#server;

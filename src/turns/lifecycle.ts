@@ -1,7 +1,7 @@
 import type { TurnId } from "../base/ids.ts";
 import type { IdeToolNames } from "../log/event.ts";
 import type { NewTurn, TurnRecord } from "../log/store.ts";
-import type { CallOutcome } from "./tools/call-desk.ts";
+import type { CallRepair } from "./tools/call-desk.ts";
 
 /** Something that went wrong beside an answer, for the gateway's own log: never a prompt, an answer or a secret. */
 export interface TurnProblem {
@@ -21,7 +21,7 @@ export interface TurnLifecycle {
   /** At the end of a turn with tool calls: one outcome a call. Twice, it may be, for a turn that was adopted. */
   readonly tool_calls_judged: {
     readonly turn: Pick<NewTurn, "turnId" | "modelUid">;
-    readonly outcomes: readonly CallOutcome[];
+    readonly outcomes: readonly CallRepair[];
   };
   /** At the end of a turn in which the IDE's agent looked something up. */
   readonly ide_read: { readonly turnId: TurnId; readonly ideTools: IdeToolNames };

@@ -3,7 +3,7 @@ import type { CancelledBy, TurnEvent } from "../log/event.ts";
 import type { OutlinedEvent } from "../log/outline.ts";
 import type { TurnRequest } from "../log/request.ts";
 import type { TurnRecord } from "../log/store.ts";
-import type { Place } from "./start/turn-queue.ts";
+import type { QueuePlace } from "./start/turn-queue.ts";
 
 /** A request that a dialect parsed, with the model that its name means and who asked. */
 export interface StartTurn {
@@ -88,7 +88,7 @@ export interface Turns {
   /** Epoch ms of the last poll that the upstream answered, for heartbeats; undefined before the first. */
   lastAliveAtMs(turnId: TurnId): number | undefined;
   /** Where the turn stands in the queue of those whose prompt is not sent yet; undefined for one that does not wait. */
-  placeInQueue(turnId: TurnId): Place | undefined;
+  placeInQueue(turnId: TurnId): QueuePlace | undefined;
   /** How many turns run in this process, and how many wait in its queue. */
   load(): { readonly running: number; readonly waiting: number };
   /**

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Pace, paceOf, type Verdict } from "./pace.ts";
+import { type Pace, type PaceVerdict, paceOf } from "./pace.ts";
 import { snapshotOf } from "./snapshot.fake.ts";
 
 const hour = 3_600_000;
@@ -13,7 +13,7 @@ function paceAt(usedFraction: number | undefined, readAtMs: number, nowMs = read
 }
 
 describe("the pace of a window", () => {
-  it.each<[string, number, Verdict]>([
+  it.each<[string, number, PaceVerdict]>([
     ["well under the even pace", 0.2, "ahead"],
     ["on a line that leaves exactly a tenth", 0.45, "ahead"],
     ["just under the even pace", 0.49, "tight"],
@@ -118,7 +118,7 @@ describe("the pace of any snapshots", () => {
     windowSeconds: fc.option(fc.integer({ min: 1, max: 60 * 86_400 }), { nil: undefined }),
     ide: fc.constantFrom("windsurf" as const, "windsurf-next" as const, "antigravity" as const),
   });
-  const order: Readonly<Record<Verdict, number>> = { too_early: -1, ahead: 0, tight: 1, runs_out: 2, exhausted: 3 };
+  const order: Readonly<Record<PaceVerdict, number>> = { too_early: -1, ahead: 0, tight: 1, runs_out: 2, exhausted: 3 };
 
   it("has no negative, infinite or impossible number, whatever the clock and the data do", () => {
     fc.assert(

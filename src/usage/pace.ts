@@ -4,12 +4,12 @@ import { type LimitsSnapshot, type LimitWindow, sameReset } from "./limits.ts";
  * Whether a window lasts until its reset. `ahead`: at least 10 % of it will be left. `tight`: it lasts, with less to spare.
  * `runs_out`: at this speed it is used up before the reset. `too_early`: nothing honest can be said yet; `why` says why.
  */
-export type Verdict = "ahead" | "tight" | "runs_out" | "exhausted" | "too_early";
+export type PaceVerdict = "ahead" | "tight" | "runs_out" | "exhausted" | "too_early";
 
 export interface Pace {
   readonly ide: LimitsSnapshot["ide"];
   readonly windowId: string;
-  readonly verdict: Verdict;
+  readonly verdict: PaceVerdict;
   /** Share of the window's time that has passed now, 0..1: where an even pace would stand. */
   readonly elapsedFraction: number | undefined;
   /** Share of the limit that was used at the reading, 0..1. */

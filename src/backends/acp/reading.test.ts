@@ -5,7 +5,7 @@ import { JsonLines } from "./process/json-lines.ts";
 import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
 import { readReplay } from "./session/replayed-turn.ts";
 import { quietMode, readSessionOptions } from "./session/session-options.ts";
-import { tokensIn, usageOf } from "./token-counts.ts";
+import { tokensIn, usageEvent } from "./token-counts.ts";
 import { UpdateReader } from "./updates.ts";
 
 const context = { agent: "devin", vendor: "devin", nowMs: 1_750_000_000_000 } as const;
@@ -198,7 +198,7 @@ describe("errors", () => {
 describe("tokens", () => {
   const usage = (counts: object) => {
     const tokens = tokensIn(counts);
-    return tokens === undefined ? undefined : usageOf(tokens);
+    return tokens === undefined ? undefined : usageEvent(tokens);
   };
 
   test("cached tokens and thoughts are added where the sum says that they are apart", () => {

@@ -14,7 +14,7 @@ export function styleFor({ vendor, styles }: AcpAgentSpec, form: PromptForm): Ac
 }
 
 /** What a process is started with: it can serve every session of the same launch. */
-export interface Launch {
+export interface AgentLaunch {
   readonly style: AcpStyle;
   /** Equal for launches that one process can serve. */
   readonly key: string;
@@ -22,7 +22,7 @@ export interface Launch {
 }
 
 /** The summarizer has no model option in its sessions, so that each of its models needs a process of its own. */
-export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): Launch {
+export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): AgentLaunch {
   const style = styleFor(spec, form);
   if (style === "ask") return { style, key: "ask", args: spec.args };
   const chosen = model === undefined ? [] : ["--model", model];
@@ -37,7 +37,7 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
  * The texts of a `session/prompt`, each a block of its own: what to follow, then the conversation. `told` says that this
  * session already holds the same instructions.
  */
-export function promptTexts(
+export function promptBlocks(
   style: AcpStyle,
   { instructions, text, continues }: Prompt,
   told: boolean,

@@ -43,7 +43,7 @@ export function tokensIn(value: unknown): TokenCounts | undefined {
  * The `usage` event of these counts. Agents differ in whether cached tokens are part of the input and thoughts are part of
  * the output; the sum that they give beside it tells. Without a sum both are taken for parts.
  */
-export function usageOf({ input, output, thought, cached, total }: TokenCounts): TurnEventBody {
+export function usageEvent({ input, output, thought, cached, total }: TokenCounts): TurnEventBody {
   const apart = total - input - output;
   const cachedApart = apart > 0 && (apart === cached || apart === cached + thought);
   const thoughtApart = apart > 0 && (apart === thought || apart === cached + thought);

@@ -8,7 +8,7 @@ import type { ProcessPool } from "./process/process-pool.ts";
 import { splitEffort } from "./session/efforts.ts";
 import type { SessionNotes } from "./session/session-notes.ts";
 import { quietMode } from "./session/session-options.ts";
-import { type Launch, launchFor, promptTexts } from "./style.ts";
+import { type AgentLaunch, launchFor, promptBlocks } from "./style.ts";
 
 /** What every turn of one agent works with. Times in ms. */
 export interface AgentParts {
@@ -24,13 +24,13 @@ export interface AgentParts {
 }
 
 /** The model's id at the agent: `<agent>/<model>` without the agent; undefined for the agent's own choice. */
-export function modelOf({ name }: AcpAgentSpec, { modelUid }: Pick<Prompt, "modelUid">): string | undefined {
+export function agentModelId({ name }: AcpAgentSpec, { modelUid }: Pick<Prompt, "modelUid">): string | undefined {
   const id = modelUid.startsWith(`${name}/`) ? modelUid.slice(name.length + 1) : modelUid;
   return id === "" || id === "default" ? undefined : id;
 }
 
-export function launchOf({ spec }: AgentParts, prompt: Prompt): Launch {
-  const model = modelOf(spec, prompt);
+export function launchOf({ spec }: AgentParts, prompt: Prompt): AgentLaunch {
+  const model = agentModelId(spec, prompt);
   return launchFor(spec, prompt.form, model === undefined ? undefined : splitEffort(model).model);
 }
 
@@ -53,7 +53,7 @@ export async function configure(
     if (configId === undefined) await process.setMode(id, mode, signal);
     else await process.setOption(id, configId, mode, signal);
   }
-  const asked = modelOf(parts.spec, prompt);
+  const asked = agentModelId(parts.spec, prompt);
   if (asked === undefined) return;
   const { model } = options;
   const isListed = model?.models.some((known) => known.id === asked) === true;
@@ -91,7 +91,7 @@ function unknownModel({ name }: AcpAgentSpec, wanted: string, known: readonly Ac
 
 /** The content blocks of a prompt. Throws `invalid_request` for images that the agent does not take. */
 export function blocksOf(
-  style: Launch["style"],
+  style: AgentLaunch["style"],
   process: AgentProcess,
   session: OpenSession,
   prompt: Prompt,
@@ -101,7 +101,7 @@ export function blocksOf(
       hint: "Leave the images out, or ask another model.",
     });
   const told = prompt.continues !== undefined && session.told === prompt.instructions;
-  const texts = promptTexts(style, prompt, told).map((text) => ({ type: "text", text }));
+  const texts = promptBlocks(style, prompt, told).map((text) => ({ type: "text", text }));
   const images = prompt.images.map(({ mimeType, base64 }) => ({ type: "image", mimeType, data: base64 }));
   return [...texts.slice(0, -1), ...images, ...texts.slice(-1)];
 }

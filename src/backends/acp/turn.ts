@@ -10,7 +10,7 @@ import { HeldSession } from "./session/held-session.ts";
 import { type BegunTurn, lookAgain } from "./session/look-again.ts";
 import { type ReplayedTurn, readReplay } from "./session/replayed-turn.ts";
 import { cascadeIdOf, sessionIdOf } from "./session/session-id.ts";
-import { usageOf } from "./token-counts.ts";
+import { usageEvent } from "./token-counts.ts";
 import { type AgentParts, blocksOf, configure, errorContext, launchOf } from "./turn-parts.ts";
 import { watchSilence } from "./watch-silence.ts";
 
@@ -263,7 +263,11 @@ async function* conclusion(
   await held.stop();
   const tokens = (end.type === "answered" ? end.tokens : undefined) ?? reader.tokens;
   const usage: TurnEventBody[] =
-    tokens !== undefined ? [usageOf(tokens)] : last.type === "finished" ? [estimatedUsage(prompt, reader.answer)] : [];
+    tokens !== undefined
+      ? [usageEvent(tokens)]
+      : last.type === "finished"
+        ? [estimatedUsage(prompt, reader.answer)]
+        : [];
   yield [...usage, last];
 }
 

@@ -88,7 +88,7 @@ const effectWord =
 const readingCalls: ReadonlySet<string> = new Set(["view_terminal"]);
 
 /** The kind of a typed step. A step that waits for a decision is an effect. Source: docs/wire/cascade-steps.md. */
-export function kindOf(step: CortexTrajectoryStep): StepKind {
+export function stepKind(step: CortexTrajectoryStep): StepKind {
   const kind = kindWhenDone(step);
   return mayWait.has(kind) && waits(step) ? "effect" : kind;
 }

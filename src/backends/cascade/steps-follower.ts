@@ -5,7 +5,7 @@ import {
 } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Followed, Follower, StartPoint } from "./follower.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
-import { kindOf, kindOfCall, stepName } from "./step-kinds.ts";
+import { kindOfCall, stepKind, stepName } from "./step-kinds.ts";
 import { type Entry, plainEntry, spliceTail, type ToolUse, viewOf } from "./turn-entries.ts";
 import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
 import type { AnswerPhase } from "./turn-view.ts";
@@ -68,7 +68,7 @@ export const stepsFollower: Follower<StepsState, StepsSnapshot> = {
 };
 
 function entryOf(step: CortexTrajectoryStep): Entry {
-  const kind = kindOf(step);
+  const kind = stepKind(step);
   const content = step.step;
   if (content.case === "plannerResponse") return answerEntry(step, content.value);
   if (kind === "error") {

@@ -13,7 +13,7 @@ const addingMs = 3_000;
  * The account's list from where its prompts go: the language server, or the vendor's agent with what a language server that runs
  * beside it adds. No prompt is sent. An agent beside the language server is named, and not asked here.
  */
-export function accountModels(
+export function readAccountModels(
   backends: Pick<OpenBackends, "chosen">,
   servers: ServerSource,
   agents: Agents,

@@ -58,7 +58,7 @@ interface ChatNote {
   readonly question: string;
 }
 
-export function readNote(label: string): ChatNote {
+export function readStreamNote(label: string): ChatNote {
   return JSON.parse(label) as ChatNote; // startChat wrote it, and records are sealed
 }
 
@@ -113,7 +113,7 @@ export async function pickLeftover(
   const newestFirst = found.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
   for (const { streamKey, label, createdAtMs } of newestFirst) {
     const age = spellAge(io.clock.now() - createdAtMs).padStart(9);
-    out.row(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readNote(label).question)}`);
+    out.row(`${streamKey.slice(0, 8)}  ${age}  ${shortened(readStreamNote(label).question)}`);
   }
   out.note("Pick one: millrace chat --resume <id>");
   return undefined;

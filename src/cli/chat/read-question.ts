@@ -12,7 +12,7 @@ const maxBytes = 4 * 1024 * 1024;
 const howToAsk = { hint: 'Type the question: millrace chat "What is a millrace?"' };
 
 /** What the command line says to ask. */
-export interface AskedFor {
+export interface QuestionParts {
   /** A lone `-` among them stands for piped text, however late it comes. */
   readonly words: readonly string[];
   readonly files: readonly string[];
@@ -24,7 +24,7 @@ export interface AskedFor {
  *
  * @throws MillraceError `invalid_request` when there is nothing to ask, or a file cannot be read as text.
  */
-export async function readQuestion(asked: AskedFor, context: CommandContext): Promise<string> {
+export async function readQuestion(asked: QuestionParts, context: CommandContext): Promise<string> {
   const words = asked.words.filter((word) => word !== "-").join(" ");
   const files = await Promise.all(asked.files.map(readTextFile));
   const isPatient = asked.words.includes("-") || (words === "" && files.length === 0);

@@ -30,7 +30,7 @@ export interface Machine {
 }
 
 /** A program to start, already pointed at the gateway. */
-export interface Launch {
+export interface ClientProgram {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export interface Client {
   /** What is left to do or to know after the changes, or all of it where there are none. */
   readonly notes: (target: Target) => readonly string[];
   /** How it is started; `key` goes into the environment of that one process. Undefined for programs with windows. */
-  readonly launch?: (target: Target, key: string, args: readonly string[], machine: Machine) => Launch;
+  readonly launch?: (target: Target, key: string, args: readonly string[], machine: Machine) => ClientProgram;
 }
 
 /** The variable that clients read the gateway's key from, where their configuration names one. */

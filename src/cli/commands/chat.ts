@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { askWithPictures, readPicture } from "../chat/ask-with-pictures.ts";
-import { chatStreamOptions, openChatRecords, pickLeftover, readNote, startChat } from "../chat/chat-streams.ts";
+import { chatStreamOptions, openChatRecords, pickLeftover, readStreamNote, startChat } from "../chat/chat-streams.ts";
 import { holdConversation } from "../chat/hold-conversation.ts";
 import { readQuestion } from "../chat/read-question.ts";
 import { type ShownStream, showAnswer } from "../chat/show-answer.ts";
@@ -65,7 +65,7 @@ export const chatCommand = defineCommand({
       if (options.resume) {
         const leftover = await pickLeftover(question, streams, context, leave.signal);
         if (leftover === undefined) return exitCodes.ok;
-        asks = readNote(leftover.label).model;
+        asks = readStreamNote(leftover.label).model;
         stream = leftover;
       } else if (pictures.length > 0) {
         const withPictures = { model, text: question, pictures, ...(system === undefined ? {} : { system }) };

@@ -26,7 +26,7 @@ import { checkReportPath, writeContract } from "../doctor/contract/write-contrac
 import { exitCodeOfFindings, type Finding } from "../doctor/finding.ts";
 import { type Known, redactor } from "../doctor/redact.ts";
 import { render } from "../doctor/render.ts";
-import { assemble, type DoctorReport } from "../doctor/report.ts";
+import { assembleReport, type DoctorReport } from "../doctor/report.ts";
 import { sendQuestion } from "../doctor/send-question.ts";
 import { readKey } from "../gateway-process/key-file.ts";
 import { flag, text } from "../options.ts";
@@ -132,7 +132,7 @@ async function examine(
     const ides = await checkIdes(finder, schemas, io.clock.now(), signal);
     const found = await finder.find(signal);
     const backend = await checkBackend(upstream.backends, upstream.agents, upstream.models, signal);
-    const report = assemble({
+    const report = assembleReport({
       machine: checkMachine({
         millrace: version(),
         node: process.version,

@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { createKey, type KeyRecord, readKeys, revokeKey, rotateKey, stateOf } from "../keys/keys-file.ts";
+import { createKey, type KeyRecord, keyState, readKeys, revokeKey, rotateKey } from "../keys/keys-file.ts";
 import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
 import { flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -83,7 +83,7 @@ const listCommand = defineCommand({
     ];
     const rows = keys.map((key) => [
       key.name,
-      stateOf(key, nowMs),
+      keyState(key, nowMs),
       spellBudget(key) ?? "",
       key.maxTurns === undefined ? "" : String(key.maxTurns),
       key.models.join(", "),
@@ -150,7 +150,7 @@ function shown(key: KeyRecord, nowMs: number): unknown {
   const instant = (atMs: number | undefined) => (atMs === undefined ? null : new Date(atMs).toISOString());
   return {
     name: key.name,
-    state: stateOf(key, nowMs),
+    state: keyState(key, nowMs),
     created_at: instant(key.createdAtMs),
     expires_at: instant(key.expiresAtMs),
     revoked_at: instant(key.revokedAtMs),

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
-import type { Launch } from "../clients/client.ts";
+import type { ClientProgram } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { millraceCommand } from "../clients/millrace-command.ts";
 import { readTarget } from "../clients/target.ts";
@@ -53,7 +53,7 @@ export const runCommand = defineCommand({
 });
 
 /** Runs the client on this terminal; answers its exit code. A Ctrl-C is the client's own: it gets it from the terminal. */
-async function untilEnded(launch: Launch, title: string, { io }: CommandContext): Promise<number> {
+async function untilEnded(launch: ClientProgram, title: string, { io }: CommandContext): Promise<number> {
   const { command, args, env, files = [] } = launch;
   for (const { file, text } of files) {
     mkdirSync(dirname(file), { recursive: true });

@@ -4,7 +4,7 @@ import { Emitter } from "../../base/emitter.ts";
 import type { IdeFinder } from "../../ide/ide.ts";
 import type { StoreLifecycle } from "../../log/lifecycle.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
-import type { CallOutcome } from "../../turns/tools/call-desk.ts";
+import type { CallRepair } from "../../turns/tools/call-desk.ts";
 import { encodeLimits } from "../../usage/envelope.ts";
 import { type FallbackHistory, openFallbackHistory } from "../../usage/history/fallback-history.ts";
 import type { UsageHistory } from "../../usage/history/history.ts";
@@ -105,7 +105,7 @@ export function startMeter(parts: {
     recorder.watch(turnId);
   });
   events.on("tool_calls_judged", ({ turn, outcomes }) => {
-    const count = (outcome: CallOutcome) => outcomes.filter((each) => each === outcome).length;
+    const count = (outcome: CallRepair) => outcomes.filter((each) => each === outcome).length;
     meter.recordToolCalls({
       turnId: turn.turnId,
       model: turn.modelUid,

@@ -12,7 +12,7 @@ import { createCatalogue } from "../../models/catalogue.ts";
 import type { ModelLifecycle } from "../../models/lifecycle.ts";
 import type { Models } from "../../models/model.ts";
 import { type OpenModels, openModels } from "../../models/open-models.ts";
-import { accountModels } from "../agents/account-models.ts";
+import { readAccountModels } from "../agents/account-models.ts";
 import { type ComposedAgents, composeAgents } from "../agents/compose-agents.ts";
 import { promptServers } from "../commands/servers.ts";
 import type { Config } from "../config/config-schema.ts";
@@ -75,7 +75,7 @@ export function composeUpstream(options: UpstreamOptions): Upstream {
     agentIdOf: (uid, listed) => agentIdOf(models.nameOf(uid), listed, catalogue),
   });
   const models: OpenModels = openModels(
-    { account: accountModels(backends, servers, agents), agents: agents.all },
+    { account: readAccountModels(backends, servers, agents), agents: agents.all },
     { clock: io.clock, ...(events && { events }) },
   );
   return { servers, agents, backends, models, journal };

@@ -3,13 +3,13 @@ import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { type CascadeFile, codeiumFoldersIn, listCascadeFiles } from "../../ide/cascades/cascade-files.ts";
-import { type AskedFor, type CascadeJournal, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
+import { type CascadeJournal, type LastAsk, openCascadeJournal } from "../../ide/cascades/cascade-journal.ts";
 import type { Ide } from "../../ide/ide.ts";
 import type { TrajectoryNotes } from "../../turns/supervise/archive-orphaned-trajectories.ts";
 import type { Settings } from "./settings.ts";
 
 /** A conversation in an IDE that Millrace began. */
-export interface OwnCascade extends CascadeFile, Partial<AskedFor> {
+export interface OwnCascade extends CascadeFile, Partial<LastAsk> {
   readonly startedAtMs: number;
   /** The IDE that has it open now. */
   readonly ide: Ide | undefined;
@@ -77,7 +77,7 @@ export async function readCascades(
 }
 
 /** A session of an agent program that Millrace began and that is not known to be archived. */
-export interface OwnSession extends Partial<AskedFor> {
+export interface OwnSession extends Partial<LastAsk> {
   readonly cascadeId: CascadeId;
   /** When it was begun or used last, epoch ms. */
   readonly atMs: number;

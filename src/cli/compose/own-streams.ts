@@ -3,7 +3,7 @@ import { isMillraceError } from "../../base/errors.ts";
 import { openFileRecordStore } from "../../client/node/file-record-store.ts";
 import { observe } from "../../client/stream/observe.ts";
 import type { ConnectionChange, StreamPass } from "../../client/stream/reliable-stream.ts";
-import { linkTo, readNote } from "../chat/chat-streams.ts";
+import { linkTo, readStreamNote } from "../chat/chat-streams.ts";
 import type { CommandContext } from "../command.ts";
 import type { GatewayClient } from "../gateway-process/gateway-client.ts";
 
@@ -25,7 +25,7 @@ export async function listOwnStreams({ settings, io }: CommandContext): Promise<
       const record = await store.peek(streamKey);
       if (record === undefined) continue; // it has ended meanwhile
       const { encryptionKey, createdAtMs, label } = record;
-      found.push({ pass: { streamKey, encryptionKey }, question: readNote(label).question, createdAtMs });
+      found.push({ pass: { streamKey, encryptionKey }, question: readStreamNote(label).question, createdAtMs });
     } catch (error) {
       if (!isMillraceError(error)) throw error; // its owner will be told what is wrong with it
     }

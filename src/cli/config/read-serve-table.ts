@@ -13,11 +13,11 @@ const notSettings: ReadonlySet<string> = new Set(["background", "json", "accept"
 /** The options that `[serve]` may set, by the key that the file uses. */
 export function settingKeys(options: Options): ReadonlyMap<string, string> {
   const names = Object.keys(options).filter((name) => !notSettings.has(name));
-  return new Map(names.map((name) => [keyOf(name), name]));
+  return new Map(names.map((name) => [tomlKey(name), name]));
 }
 
 /** `logLevel` is `log_level` in the file. */
-export function keyOf(option: string): string {
+export function tomlKey(option: string): string {
   return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

@@ -5,7 +5,7 @@ import { buildProgram } from "../parser.ts";
 import type { Io } from "../terminal/io.ts";
 import type { Config } from "./config-schema.ts";
 import { readConfig } from "./read-config.ts";
-import { keyOf, parseServeTable } from "./read-serve-table.ts";
+import { parseServeTable, tomlKey } from "./read-serve-table.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -62,10 +62,10 @@ export function openReload(
         changed.splice(0, changed.length, ...changed.filter((name) => !names.includes(name)));
       }
       for (const name of names) running[name] = wanted[name];
-      applied.push(...names.map(keyOf));
+      applied.push(...names.map(tomlKey));
     }
     const later = [
-      ...changed.map(keyOf),
+      ...changed.map(tomlKey),
       ...(["acp", "agents"] as const)
         .filter((table) => !isDeepStrictEqual(now[table], config[table]))
         .map((table) => `[${table}]`),

@@ -10,7 +10,7 @@ import type { Finding } from "./finding.ts";
 import { spellBytes } from "./spell.ts";
 
 /** An agent that was started to look at it. Memory in bytes, times in ms. */
-export interface AgentReport {
+export interface StartedAgent {
   readonly name: string;
   /** As the agent says it: "affogato 3000.11.3". */
   readonly version: string | null;
@@ -24,7 +24,7 @@ export interface AgentReport {
 export interface BackendCheck {
   /** Where prompts without an agent's name go, and why. */
   readonly backend: BackendInUse;
-  readonly agents: readonly AgentReport[];
+  readonly agents: readonly StartedAgent[];
   readonly findings: readonly Finding[];
 }
 
@@ -72,7 +72,7 @@ async function ofModelsBeside(product: string, models: Pick<Models, "list">, sig
 async function checkAgent(
   agent: AcpAgent,
   signal: AbortSignal,
-): Promise<{ readonly report: AgentReport; readonly finding: Finding }> {
+): Promise<{ readonly report: StartedAgent; readonly finding: Finding }> {
   let models = 0;
   let problem: string | undefined;
   let hint: string | undefined;
@@ -85,7 +85,7 @@ async function checkAgent(
   }
   const { processes, agentVersion } = await agent.stats();
   const newest = processes.at(-1);
-  const report: AgentReport = {
+  const report: StartedAgent = {
     name: agent.name,
     version: agentVersion ?? null,
     startup_ms: newest?.startupMs ?? null,
@@ -107,7 +107,7 @@ async function checkAgent(
 
 const todo = "Start the program by hand to see what it says, and look at its entry in config.toml.";
 
-function describe({ version, startup_ms: startupMs, memory_bytes: memory, models }: AgentReport): string {
+function describe({ version, startup_ms: startupMs, memory_bytes: memory, models }: StartedAgent): string {
   const parts = [
     version ?? "no version",
     `${models} ${models === 1 ? "model" : "models"}`,

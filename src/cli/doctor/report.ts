@@ -30,7 +30,7 @@ export interface DoctorReport {
 }
 
 /** Puts the checks together; the worst findings first, each kind in the order of the checks. */
-export function assemble(checks: {
+export function assembleReport(checks: {
   readonly machine: MachineCheck;
   readonly ides: IdeCheck;
   readonly installed: AgentsCheck;

@@ -4,7 +4,7 @@ import type { GatewayLog } from "../../gateway/http/log.ts";
 import { type LineTarget, type LogLevel, logLevels } from "./log-lines.ts";
 
 /** One line of the log, as it is written for machines. */
-export interface LogEntry {
+export interface LogLine {
   readonly level: string;
   readonly atMs: number;
   readonly event: string;
@@ -24,7 +24,7 @@ export function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, l
 }
 
 /** The line for people; undefined for what another line tells (a request that began or joined a turn). */
-export function peopleLine({ level, atMs, event, fields }: LogEntry): string | undefined {
+export function peopleLine({ level, atMs, event, fields }: LogLine): string | undefined {
   const text =
     event === "request" ? spellRequest(fields) : event === "turn" ? spellTurn(fields) : spellEvent(event, fields);
   if (text === undefined) return undefined;
@@ -33,7 +33,7 @@ export function peopleLine({ level, atMs, event, fields }: LogEntry): string | u
   return `${spellTime(atMs)}  ${mark}${text}${typeof requestId === "string" ? `  ${requestId}` : ""}`;
 }
 
-type Fields = LogEntry["fields"];
+type Fields = LogLine["fields"];
 
 function spellTurn(fields: Fields): string {
   const { client, model, promptTokens, completionTokens, tokenSource, ms, outcome, reason } = fields;

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { findPortHolder, listenersIn, parseLsof, parseNetstat } from "./port-holder.ts";
+import { findPortHolder, holderFromLsof, holderFromNetstat, listenersIn } from "./port-holder.ts";
 import { portReason, portTaken } from "./port-taken.ts";
 
 const never = new AbortController().signal;
@@ -30,15 +30,15 @@ test("of the kernel's table, only listeners on that port count", () => {
 });
 
 test("macOS and Windows tell it through lsof and netstat", async () => {
-  expect(parseLsof("p812\ncnode\nf21\n")).toEqual({ pid: 812, command: "node" });
-  expect(parseLsof("")).toBeUndefined();
+  expect(holderFromLsof("p812\ncnode\nf21\n")).toEqual({ pid: 812, command: "node" });
+  expect(holderFromLsof("")).toBeUndefined();
   const listed = [
     "  Proto  Lokale Adresse         Remoteadresse          Status           PID",
     "  TCP    127.0.0.1:42100        127.0.0.1:50000        HERGESTELLT      4",
     "  TCP    127.0.0.1:42100        0.0.0.0:0              ABHÖREN          7788",
   ].join("\r\n");
-  expect(parseNetstat(listed, 42_100)).toBe(7788);
-  expect(parseNetstat(listed, 2100)).toBeUndefined();
+  expect(holderFromNetstat(listed, 42_100)).toBe(7788);
+  expect(holderFromNetstat(listed, 2100)).toBeUndefined();
   const run = (program: string) =>
     Promise.resolve({
       ok: true as const,

@@ -22,21 +22,21 @@ export async function findPortHolder(
     const answer = await run(program, args, { limitMs }, signal);
     return answer.ok ? answer.value.stdout : "";
   };
-  if (platform !== "win32") return parseLsof(await ask("lsof", ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"]));
-  const pid = parseNetstat(await ask("netstat", ["-ano", "-p", "TCP"]), port);
+  if (platform !== "win32") return holderFromLsof(await ask("lsof", ["-nP", `-iTCP:${port}`, "-sTCP:LISTEN", "-Fpc"]));
+  const pid = holderFromNetstat(await ask("netstat", ["-ano", "-p", "TCP"]), port);
   if (pid === undefined) return undefined;
   const listed = await ask("tasklist", ["/FI", `PID eq ${pid}`, "/FO", "CSV", "/NH"]);
   return { pid, command: /^"([^"]+)"/m.exec(listed)?.[1] };
 }
 
 /** `lsof -Fpc`: a line `p<pid>`, then `c<command>`. */
-export function parseLsof(text: string): PortHolder | undefined {
+export function holderFromLsof(text: string): PortHolder | undefined {
   const pid = /^p(\d+)$/m.exec(text)?.[1];
   return pid === undefined ? undefined : { pid: Number(pid), command: /^c(.+)$/m.exec(text)?.[1] };
 }
 
 /** `netstat -ano`: the state's word depends on the language, so a listener is told by its foreign address. */
-export function parseNetstat(text: string, port: number): number | undefined {
+export function holderFromNetstat(text: string, port: number): number | undefined {
   for (const line of text.split("\n")) {
     const [protocol, local = "", foreign = "", , pid] = line.trim().split(/\s+/);
     if (protocol === "TCP" && local.endsWith(`:${port}`) && foreign.endsWith(":0")) return Number(pid);

@@ -11,7 +11,7 @@ import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
 import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
 import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets } from "./key-budget.ts";
-import { type KeyRecord, stateOf } from "./keys-file.ts";
+import { type KeyRecord, keyState } from "./keys-file.ts";
 
 /** The keys of a gateway: who has them, what they are called, and what their turns may. */
 export interface ComposedKeys extends IssuedKeys {
@@ -63,7 +63,7 @@ function shownKey(
   return {
     name,
     caller,
-    state: stateOf(key, nowMs),
+    state: keyState(key, nowMs),
     createdAtMs,
     expiresAtMs,
     revokedAtMs,

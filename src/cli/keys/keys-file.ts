@@ -53,7 +53,7 @@ export type KeyLimits = z.infer<typeof limitsSchema>;
 export type Budget = NonNullable<KeyLimits["budget"]>;
 export type KeyRecord = z.infer<typeof keySchema>;
 
-export function stateOf(
+export function keyState(
   { revokedAtMs, expiresAtMs = Infinity }: KeyRecord,
   nowMs: number,
 ): "works" | "expired" | "revoked" {

@@ -9,17 +9,17 @@ const opened: unique symbol = Symbol.for("millrace.gateway-link");
 
 /** The way to one gateway, and what was learned about it. Make one for each gateway and share it among its streams. */
 export interface GatewayLink {
-  readonly [opened]: OpenGateway;
+  readonly [opened]: LinkParts;
 }
 
 /** What a link holds. */
-export interface OpenGateway {
+export interface LinkParts {
   readonly tiers: TierChoice;
   readonly circuit: Circuit;
 }
 
 /** What is in a link that `openLink` made. */
-export function openedBy(link: GatewayLink): OpenGateway {
+export function openedBy(link: GatewayLink): LinkParts {
   return link[opened];
 }
 

@@ -1,6 +1,13 @@
 import { isAfter, type KnownCall, type Outgoing, type StreamRecord } from "../records/record.ts";
 import { receive, settle } from "./reading.ts";
-import { attachMark, type Decision, diverge, type Input, type StreamState, type Welcome } from "./stream-state.ts";
+import {
+  attachMark,
+  diverge,
+  type Input,
+  type StreamDecision,
+  type StreamState,
+  type Welcome,
+} from "./stream-state.ts";
 
 /**
  * The client's algorithm as a pure step: docs/wire/idempotent-streams.md, "Client algorithm", with what closes its "Hazards".
@@ -8,7 +15,7 @@ import { attachMark, type Decision, diverge, type Input, type StreamState, type 
  * stream that the server has welcomed is never created again (H6), a tool's start and its result are stored (H8), a
  * fruitless attach counts (H9).
  */
-export function decide(state: StreamState, input: Input): Decision {
+export function decide(state: StreamState, input: Input): StreamDecision {
   if (state.phase === "ended") return { state, effects: [] };
   switch (input.type) {
     case "attach": {
@@ -47,7 +54,7 @@ export function decide(state: StreamState, input: Input): Decision {
   }
 }
 
-function welcome(state: StreamState, input: Welcome): Decision {
+function welcome(state: StreamState, input: Welcome): StreamDecision {
   const { record, received } = state;
   if (input.highestSeqno !== undefined && input.highestSeqno >= (record.sentBelow ?? record.nextSeqno))
     return diverge(state, "the gateway has accepted messages that this record does not know: it is an older copy");
@@ -72,13 +79,13 @@ function welcome(state: StreamState, input: Welcome): Decision {
   };
 }
 
-function acknowledged(state: StreamState, seqno: number): Decision {
+function acknowledged(state: StreamState, seqno: number): StreamDecision {
   const unacked = state.record.unacked.filter((message) => message.seqno !== seqno);
   if (unacked.length === state.record.unacked.length) return { state, effects: [] }; // acknowledged before
   return { state: { ...state, fruitless: 0, record: { ...state.record, unacked } }, effects: [{ type: "note" }] };
 }
 
-function applied(state: StreamState): Decision {
+function applied(state: StreamState): StreamDecision {
   const { pending, record } = state;
   if (pending === undefined) return { state, effects: [] };
   if (pending.isEnd) return { state: { ...state, phase: "ended" }, effects: [{ type: "forget" }] };
@@ -90,12 +97,12 @@ function applied(state: StreamState): Decision {
   };
 }
 
-function started(state: StreamState, callId: string): Decision {
+function started(state: StreamState, callId: string): StreamDecision {
   const record = withCall(state.record, callId, "started");
   return record === undefined ? { state, effects: [] } : { state: { ...state, record }, effects: [{ type: "store" }] };
 }
 
-function given(state: StreamState, input: Extract<Input, { type: "given" }>): Decision {
+function given(state: StreamState, input: Extract<Input, { type: "given" }>): StreamDecision {
   const { callId, kind, payload } = input;
   const before = callId === undefined ? state.record : withCall(state.record, callId, "finished");
   if (before === undefined) return { state, effects: [] }; // the result is there already: one call has one result

@@ -1,7 +1,7 @@
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../proto/aiserver/v1/chat_pb.ts";
 import { nextChain } from "../chain.ts";
 import { isAfter, type Mark, startMark } from "../records/record.ts";
-import { kindOf } from "./stream-event.ts";
+import { eventKind } from "./stream-event.ts";
 import type { Welcome } from "./stream-state.ts";
 
 /** How far an onlooker has read: always from the first event on, so that all of the log is proved. */
@@ -32,7 +32,7 @@ export function observeWelcome(before: Observed, welcome: Welcome, floor: string
 export async function observeEvent(before: Observed, chunk: ServerChunk): Promise<Observed> {
   const { eventId, chain, count } = before;
   if (!isAfter(chunk.eventId, eventId)) throw new Diverged("the gateway sent an event twice or out of order");
-  const event = kindOf(chunk);
+  const event = eventKind(chunk);
   if (event.kind === "end" && (event.chainBefore !== chain || event.countBefore !== count))
     throw new Diverged("the end of the stream does not belong to the events that were received");
   return { ...before, eventId: chunk.eventId, chain: await nextChain(chain, chunk), count: count + 1 };

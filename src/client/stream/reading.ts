@@ -1,8 +1,14 @@
 import { isAfter, type KnownCall, type Mark, type StreamRecord } from "../records/record.ts";
-import { type CallOutcome, type Decision, diverge, type ReceivedEvent, type StreamState } from "./stream-state.ts";
+import {
+  type CallOutcome,
+  diverge,
+  type ReceivedEvent,
+  type StreamDecision,
+  type StreamState,
+} from "./stream-state.ts";
 
 /** One event of the log: surfaced once in the life of the application, even if it is delivered several times. */
-export function receive(state: StreamState, input: ReceivedEvent): Decision {
+export function receive(state: StreamState, input: ReceivedEvent): StreamDecision {
   const { eventId, chain, event } = input;
   const mark: Mark = { eventId, chain, count: state.received.count + 1 };
   const problem = problemOf(state, input, mark);
@@ -29,7 +35,7 @@ function problemOf(state: StreamState, { eventId, event }: ReceivedEvent, mark: 
   return undefined;
 }
 
-function receiveCall(state: StreamState, before: Mark, mark: Mark, callId: string): Decision {
+function receiveCall(state: StreamState, before: Mark, mark: Mark, callId: string): StreamDecision {
   const { record, handed, floor, surfaced } = state;
   if (handed.includes(mark.eventId)) return pass(state, mark);
   const known = record.calls.find(({ eventId }) => eventId === mark.eventId);
@@ -50,7 +56,7 @@ interface Surfacing {
   readonly call?: CallOutcome;
 }
 
-function surface(state: StreamState, mark: Mark, { isEnd = false, call }: Surfacing): Decision {
+function surface(state: StreamState, mark: Mark, { isEnd = false, call }: Surfacing): StreamDecision {
   const isFurther = isAfter(mark.eventId, state.surfaced.eventId);
   return {
     state: {
@@ -64,7 +70,7 @@ function surface(state: StreamState, mark: Mark, { isEnd = false, call }: Surfac
 }
 
 /** The application has it already: the record catches up where it had not been stored. */
-function pass(state: StreamState, mark: Mark): Decision {
+function pass(state: StreamState, mark: Mark): StreamDecision {
   const surfaced = isAfter(mark.eventId, state.surfaced.eventId) ? mark : state.surfaced;
   const isBehind = isAfter(mark.eventId, state.record.applied.eventId) && !isAfter(mark.eventId, state.floor);
   const record = isBehind ? settle({ ...state.record, applied: mark }) : state.record;

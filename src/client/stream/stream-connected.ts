@@ -8,7 +8,7 @@ import { attachHeaders, welcomeOf } from "../tiers/attach.ts";
 import type { Attach } from "../tiers/tier.ts";
 import { Overtaking } from "./overtaking.ts";
 import type { Refused } from "./stream-error.ts";
-import { kindOf, type StreamEvent, toStreamEvent } from "./stream-event.ts";
+import { eventKind, type StreamEvent, toStreamEvent } from "./stream-event.ts";
 import type { StreamSettings } from "./stream-options.ts";
 import type { Effect } from "./stream-state.ts";
 import type { StreamSteps } from "./stream-steps.ts";
@@ -82,7 +82,7 @@ export class StreamConnected implements Connected {
   async #takeChunk(chunk: ServerChunk): Promise<readonly Effect[]> {
     if (chunk.eventId === "") return this.#steps.take({ type: "unnumbered" });
     const chain = await nextChain(this.#steps.state.received.chain, chunk);
-    return this.#steps.take({ type: "event", eventId: chunk.eventId, chain, event: kindOf(chunk) });
+    return this.#steps.take({ type: "event", eventId: chunk.eventId, chain, event: eventKind(chunk) });
   }
 
   /** A stream that nobody came back to for longer than the lookback is not gone on with. By the server's clock on both ends. */

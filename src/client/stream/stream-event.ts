@@ -52,7 +52,7 @@ export type StreamEvent =
   | EndEvent;
 
 /** What the algorithm needs to know of an event. */
-export function kindOf({ streamEnd, response }: ServerChunk): ReceivedEvent["event"] {
+export function eventKind({ streamEnd, response }: ServerChunk): ReceivedEvent["event"] {
   if (streamEnd !== undefined)
     return { kind: "end", countBefore: streamEnd.eventCount, chainBefore: toBase64(streamEnd.chainDigest) };
   if (response.case === "clientSideToolV2Call") return { kind: "tool_call", callId: response.value.toolCallId };

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type BackoffPolicy, defaultBackoff } from "../link/backoff.ts";
-import { type GatewayLink, type OpenGateway, openedBy } from "../link/gateway-link.ts";
+import { type GatewayLink, type LinkParts, openedBy } from "../link/gateway-link.ts";
 import { openMemoryRecordStore } from "../records/memory-record-store.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import { defaultPatience, type Patience } from "../tiers/attach.ts";
@@ -36,7 +36,7 @@ export interface StreamOptions {
 
 /** The same, complete. */
 export interface StreamSettings {
-  readonly gateway: OpenGateway;
+  readonly gateway: LinkParts;
   readonly store: RecordStore;
   readonly autoResume: boolean;
   readonly label: string;

@@ -86,7 +86,7 @@ export type Effect =
   | { readonly type: "diverged"; readonly why: string }
   | { readonly type: "lost_for_good" };
 
-export interface Decision {
+export interface StreamDecision {
   readonly state: StreamState;
   readonly effects: readonly Effect[];
 }
@@ -128,6 +128,6 @@ export function attachMark({ record, surfaced }: StreamState): Mark {
 }
 
 /** Ends the stream because client and server do not speak of the same one. */
-export function diverge(state: StreamState, why: string): Decision {
+export function diverge(state: StreamState, why: string): StreamDecision {
   return { state: { ...state, phase: "ended" }, effects: [{ type: "diverged", why }] };
 }

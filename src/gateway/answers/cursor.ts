@@ -32,11 +32,11 @@ export function handedOut(text: string, { lastEventId }: Pick<TurnRecord, "lastE
   const eventId = eventIdOf(seqOf(text));
   if (eventId <= lastEventId) return eventId;
   const orAll = param === "after" ? "0 for all" : "leave it out";
-  throw pastTheEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
+  throw cursorPastEnd(param, `Send the \`id\` of the last event that you have applied, or ${orAll}.`);
 }
 
 /** A cursor of a place that the log has not come to. */
-export function pastTheEnd(param: string, hint: string): MillraceError {
+export function cursorPastEnd(param: string, hint: string): MillraceError {
   return new MillraceError("invalid_request", "The cursor is beyond the last event of this turn.", { param, hint });
 }
 

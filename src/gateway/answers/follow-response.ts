@@ -7,7 +7,7 @@ import { ResponseSnapshot } from "../dialects/openai-responses/snapshot.ts";
 import type { Gateway, GatewayContext } from "../http/context.ts";
 import { keptHeaders } from "../http/kept-headers.ts";
 import { pulledBody, restOfStream, sseHeaders } from "../http/sse-body.ts";
-import { handedOut, parseCursor, pastTheEnd, type WireCursor } from "./cursor.ts";
+import { cursorPastEnd, handedOut, parseCursor, type WireCursor } from "./cursor.ts";
 import { noteResumption } from "./note-resumption.ts";
 import { PatientReader } from "./patient-reader.ts";
 import { contextOf, sizeOf } from "./start-turn.ts";
@@ -107,5 +107,5 @@ async function startedAfter(
       if (event.eventId >= lastEventId) break;
     }
   }
-  throw pastTheEnd("starting_after", "Send the `sequence_number` of the last event that you have applied.");
+  throw cursorPastEnd("starting_after", "Send the `sequence_number` of the last event that you have applied.");
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
 import { isTerminal, type TurnEvent } from "../../log/event.ts";
-import type { Place } from "../../turns/start/turn-queue.ts";
+import type { QueuePlace } from "../../turns/start/turn-queue.ts";
 import type { Turns } from "../../turns/turns.ts";
 import type { Encoder, WireEvent } from "../dialects/dialect.ts";
 import { LastText, type Texts, writeSse } from "../http/sse-body.ts";
@@ -112,7 +112,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Tex
 }
 
 /** A comment before the no-op event, which no client takes for anything. Source: WHATWG HTML, 9.2. */
-function spellPlace(place: Place | undefined): string {
+function spellPlace(place: QueuePlace | undefined): string {
   return place === undefined ? "" : `: waiting, position ${place.position} of ${place.of} in the queue\n\n`;
 }
 

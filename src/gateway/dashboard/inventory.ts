@@ -96,7 +96,7 @@ export function encodeModel(model: Model, lastUsedAtMs: number | undefined): z.i
   };
 }
 
-export function encodeKey(key: IssuedKey, running: number): z.infer<typeof keySchema> {
+export function encodeIssuedKey(key: IssuedKey, running: number): z.infer<typeof keySchema> {
   const { budget } = key;
   return {
     name: key.name,

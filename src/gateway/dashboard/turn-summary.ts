@@ -160,7 +160,7 @@ export function encodeResumption({ atMs, how, after, client }: Resumption): unkn
 }
 
 /** The messages of a request as text; images and calls are named, not shown. */
-export function promptTexts({ messages }: TurnRequest): readonly { readonly role: string; readonly text: string }[] {
+export function messageTexts({ messages }: TurnRequest): readonly { readonly role: string; readonly text: string }[] {
   return messages.map((message) => {
     const parts = message.parts.map((part) => (part.type === "text" ? part.text : `[image, ${part.mimeType}]`));
     const calls =

@@ -3,7 +3,7 @@ import type { Answer } from "./answer.ts";
 import type { EncodeContext } from "./dialect.ts";
 
 /** The turn's usage as reported; where nothing was, as estimated (and said so). Completion tokens include the thinking ones. */
-export function usageOf(answer: Answer, context: EncodeContext): Usage {
+export function reportedUsage(answer: Answer, context: EncodeContext): Usage {
   if (answer.usage !== undefined) return answer.usage;
   let visible = 0;
   let thinking = 0;

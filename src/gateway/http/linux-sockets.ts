@@ -7,7 +7,7 @@ export interface PortPair {
 }
 
 /** Whether the client has read what was sent to it. `unread` too where its end is gone and nothing says that it closed properly. */
-export type Verdict = "read" | "unread";
+export type ReadState = "read" | "unread";
 
 /** One end of a connection in the kernel's table. */
 interface Row {
@@ -25,7 +25,7 @@ const closeWait = 8;
  * Whether the clients of these connections have read all that was sent. On loopback both ends of a connection are in the kernel's table,
  * so what waits in the client's receive queue shows. Undefined where there is no such table.
  */
-export async function lookAtSockets(pairs: readonly PortPair[]): Promise<((pair: PortPair) => Verdict) | undefined> {
+export async function lookAtSockets(pairs: readonly PortPair[]): Promise<((pair: PortPair) => ReadState) | undefined> {
   const wanted = new Set(pairs.map(({ theirs }) => hex(theirs)));
   const rows = new Map<string, Row>();
   const texts = await Promise.all(tables.map((table) => readFile(table, "latin1").catch(() => undefined)));
@@ -36,7 +36,7 @@ export async function lookAtSockets(pairs: readonly PortPair[]): Promise<((pair:
 }
 
 /** `theirs` is not there where the client is on another machine, or has closed its end. */
-export function verdictOf(theirs: Row | undefined, ours: Row | undefined): Verdict {
+export function verdictOf(theirs: Row | undefined, ours: Row | undefined): ReadState {
   if (ours !== undefined && ours.sending > 0) return "unread";
   if (theirs === undefined) return ours === undefined ? "unread" : "read"; // a reset leaves neither end; a proper close leaves ours
   const fin = theirs.state === closeWait ? 1 : 0; // the end that we sent counts as a byte

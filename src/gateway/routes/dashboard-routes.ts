@@ -8,8 +8,8 @@ import { turnFeed } from "../dashboard/turn-feed.ts";
 import {
   beginSummary,
   encodeResumption,
+  messageTexts,
   type Names,
-  promptTexts,
   summarize,
   type TurnSummary,
 } from "../dashboard/turn-summary.ts";
@@ -73,7 +73,7 @@ export const onlookerRoutes = [
       const resumptions = gateway.meter?.resumptions(turn.turnId)?.map(encodeResumption) ?? null;
       const showsText = gateway.dashboardText === true && turn.sealed !== true;
       // Without the setting no text is even taken out of the record.
-      const prompt = showsText ? promptTexts(turn.request) : null;
+      const prompt = showsText ? messageTexts(turn.request) : null;
       const returns = resumptions?.length ?? null;
       const body = { ...summary, returns, resumptions, shows_text: showsText, prompt };
       return jsonResponse(body, 200, keptHeaders(turn));

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isDegraded } from "../../base/errors.ts";
 import type { Model } from "../../models/model.ts";
-import { encodeKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
+import { encodeIssuedKey, encodeModel, keySchema, modelSchema } from "../dashboard/inventory.ts";
 import { type Gateway, jsonResponse } from "../http/context.ts";
 import { defineRoute } from "./route.ts";
 
@@ -18,7 +18,10 @@ export const inventoryRoutes = [
       if (keys.length > 0)
         for (const { caller } of await turns.list({ open: true, limit: mostCounted }))
           running.set(caller, (running.get(caller) ?? 0) + 1);
-      return jsonResponse({ object: "list", data: keys.map((key) => encodeKey(key, running.get(key.caller) ?? 0)) });
+      return jsonResponse({
+        object: "list",
+        data: keys.map((key) => encodeIssuedKey(key, running.get(key.caller) ?? 0)),
+      });
     },
   }),
   defineRoute("GET /v1/dashboard/models", {

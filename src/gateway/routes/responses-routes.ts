@@ -25,7 +25,7 @@ import { keptHeaders } from "../http/kept-headers.ts";
 import { graceMsAsked } from "../http/request-headers.ts";
 import { pulledBody } from "../http/sse-body.ts";
 import { inputItemsSchema, responseSchema } from "./answer-schemas.ts";
-import { type Asked, defineRoute } from "./route.ts";
+import { defineRoute, type RouteInput } from "./route.ts";
 import { resumesTurn, startsTurn, tellsOfTurn } from "./route-headers.ts";
 import { answerOpenTurn } from "./turn-route.ts";
 import { ownTurn } from "./turns-routes.ts";
@@ -104,7 +104,7 @@ async function createResponse(gateway: Gateway, c: GatewayContext, json: unknown
 /** A handler that gets the response which the path names; 404 where there is none that may be shown. */
 function withStored(
   then: (gateway: Gateway, c: GatewayContext, record: TurnRecord) => Response | Promise<Response>,
-): (gateway: Gateway, c: GatewayContext, asked: Asked<"id">) => Promise<Response> {
+): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Response> {
   return async (gateway, c, { params: { id } }) => {
     const record = await storedResponse(gateway, c, id);
     return record === undefined ? responseNotFound(c, id, "response_id") : then(gateway, c, record);

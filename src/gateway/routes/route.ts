@@ -22,11 +22,11 @@ export interface Route {
   /** What it answers beside JSON: always, or when asked. */
   readonly answers?: "event-stream" | "html" | "text";
   readonly headers?: RouteHeaders;
-  handle(gateway: Gateway, c: GatewayContext, asked: Asked): Response | Promise<Response>;
+  handle(gateway: Gateway, c: GatewayContext, asked: RouteInput): Response | Promise<Response>;
 }
 
 /** A request as its route wants it. */
-export interface Asked<Name extends string = string> {
+export interface RouteInput<Name extends string = string> {
   readonly params: Readonly<Record<Name, string>>;
   /** The parsed body; undefined where the route declares none. */
   readonly json: unknown;
@@ -39,7 +39,7 @@ type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infe
 export function defineRoute<const At extends MethodAndPath>(
   at: At,
   route: Omit<Route, "method" | "path" | "handle"> & {
-    handle(gateway: Gateway, c: GatewayContext, asked: Asked<NamesIn<At>>): Response | Promise<Response>;
+    handle(gateway: Gateway, c: GatewayContext, asked: RouteInput<NamesIn<At>>): Response | Promise<Response>;
   },
 ): Route {
   const [method, path] = at.split(" ") as [Route["method"], string]; // as its type says

@@ -12,7 +12,7 @@ import { keptHeaders } from "../http/kept-headers.ts";
 import { graceMsAsked } from "../http/request-headers.ts";
 import { pulledBody, sseHeaders } from "../http/sse-body.ts";
 import { turnListSchema, turnSchema } from "./answer-schemas.ts";
-import { type Asked, defineRoute } from "./route.ts";
+import { defineRoute, type RouteInput } from "./route.ts";
 import { resumesTurn, tellsOfTurn } from "./route-headers.ts";
 
 const mostListed = 1000;
@@ -59,7 +59,7 @@ export const turnsRoutes = [
 /** A handler that gets the turn which the path names; 404 where there is none that the caller may see. */
 export function withTurn(
   then: (gateway: Gateway, c: GatewayContext, turn: TurnRecord) => Response | Promise<Response>,
-): (gateway: Gateway, c: GatewayContext, asked: Asked<"id">) => Promise<Response> {
+): (gateway: Gateway, c: GatewayContext, asked: RouteInput<"id">) => Promise<Response> {
   return async (gateway, c, { params: { id } }) => {
     const turn = await ownTurn(gateway, c, id);
     if (turn !== undefined) return then(gateway, c, turn);

@@ -12,7 +12,7 @@ export interface CascadeEntry {
 }
 
 /** Which model the last turn of a conversation asked, and which client sent it. */
-export interface AskedFor {
+export interface LastAsk {
   readonly model: string;
   readonly client: string | undefined;
 }
@@ -33,14 +33,14 @@ export interface CascadeJournal {
   /** `owner` names the process that looks after it. */
   note(entry: CascadeEntry & { readonly owner?: string }): Promise<void>;
   /** Oldest first, each once, without the forgotten ones. */
-  entries(): Promise<readonly (CascadeEntry & Partial<AskedFor>)[]>;
+  entries(): Promise<readonly (CascadeEntry & Partial<LastAsk>)[]>;
   forget(cascadeIds: readonly CascadeId[]): Promise<void>;
   /** It is kept open for the next turn of its conversation until then (epoch ms), is in use again, or was archived. */
   noteKept(cascadeId: CascadeId, untilMs: number): Promise<void>;
   noteTaken(entry: CascadeEntry & { readonly owner: string }): Promise<void>;
   noteArchived(cascadeId: CascadeId): Promise<void>;
   /** A turn uses it: what `millrace cascades` shows beside its id. */
-  noteAsked(cascadeId: CascadeId, asked: AskedFor): Promise<void>;
+  noteAsked(cascadeId: CascadeId, asked: LastAsk): Promise<void>;
   /**
    * Those that were neither archived nor forgotten since, as far as lines tell: older builds noted only what they kept open. Reads what
    * the file got since the last time.
@@ -126,7 +126,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
 
     async entries() {
       const known = new Map<string, number>();
-      const askedFor = new Map<string, AskedFor>();
+      const askedFor = new Map<string, LastAsk>();
       for (const entry of linesOf((await readFrom(file, undefined, maxBytes)).text)) {
         if ("forgotten" in entry) known.delete(entry.forgotten);
         else if ("asked" in entry) askedFor.set(entry.asked, { model: entry.model, client: entry.client });

@@ -5,7 +5,7 @@ import type { Trace } from "../discover/trace.ts";
 import type { Ide } from "../ide.ts";
 import { probePorts } from "./probe-ports.ts";
 import type { GivenTokens } from "./token-file.ts";
-import { isLoopback } from "./verify-holder.ts";
+import { isLoopbackAddress } from "./verify-holder.ts";
 
 /** The server that the user named, with the token from the user's file: no process is looked for, and none is checked. */
 export async function examineOverride(
@@ -20,7 +20,7 @@ export async function examineOverride(
   const variant = overrides.variant ?? "windsurf";
   const subject = `${endpoint.host}:${endpoint.port}`;
   trace.kept("candidates", subject, "override", "set by hand; the process behind it is not looked for");
-  if (!isLoopback(endpoint.host))
+  if (!isLoopbackAddress(endpoint.host))
     trace.note("ports", subject, "override", "is not on loopback; used because it was set by hand");
   const answer = await probePorts(options, variant, [endpoint], [csrf], endpoint.port, trace, signal);
   if (answer === undefined) return undefined;

@@ -1,7 +1,7 @@
 import type { Trace } from "../discover/trace.ts";
 import type { Host, ProcessRow } from "../host/host.ts";
 import { type Flags, portFlag } from "./command-line.ts";
-import { isLoopback } from "./verify-holder.ts";
+import { isLoopbackAddress } from "./verify-holder.ts";
 
 /** A port worth asking: on loopback, held by the process alone. */
 export interface CandidatePort {
@@ -33,7 +33,7 @@ export async function listPorts(
   const usable: CandidatePort[] = [];
   for (const socket of answer.value) {
     const name = `port ${socket.port}`;
-    if (!isLoopback(socket.address))
+    if (!isLoopbackAddress(socket.address))
       trace.rejected("ports", name, "loopback", `listens on ${socket.address}, not on loopback`);
     else if (socket.shared) trace.rejected("ports", name, "shared", "another process listens on the same port too");
     else if (!usable.some((other) => other.port === socket.port && other.host === "127.0.0.1")) {

@@ -11,7 +11,7 @@ const attemptMs = 1_000; // loopback: what takes longer is not answering
 const knownAttemptMs = 2_500;
 
 /** A port that answered, how, and to which token. */
-export type Answered = CandidatePort & Pick<Ide["endpoint"], "tls" | "protocol"> & { readonly token: Secret };
+export type AnsweringPort = CandidatePort & Pick<Ide["endpoint"], "tls" | "protocol"> & { readonly token: Secret };
 
 /**
  * Asks port by port, each with each token, until one answers; else the first that replied with an error. `knownPort` is the one
@@ -25,8 +25,8 @@ export async function probePorts(
   knownPort: number | undefined,
   trace: Trace,
   signal: AbortSignal,
-): Promise<Answered | undefined> {
-  let unsure: Answered | undefined;
+): Promise<AnsweringPort | undefined> {
+  let unsure: AnsweringPort | undefined;
   for (const { host, port } of ports) {
     const patience = port === knownPort ? knownAttemptMs : attemptMs;
     for (const { token, source } of tokens) {

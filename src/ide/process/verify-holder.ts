@@ -11,7 +11,7 @@ export interface Holder {
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "::1"]);
 
-export function isLoopback(address: string): boolean {
+export function isLoopbackAddress(address: string): boolean {
   return loopback.has(address);
 }
 
@@ -40,7 +40,7 @@ export async function verifyHolder(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<HostResult<undefined>> {
-  if (!isLoopback(holder.host)) return { ok: false, why: "the address is not loopback" };
+  if (!isLoopbackAddress(holder.host)) return { ok: false, why: "the address is not loopback" };
   if (host.lookNow !== undefined) return judge(host.lookNow(holder.pid, holder.port), holder);
   for (let tries = 1; ; tries++) {
     const watch = watchLoop(clock);

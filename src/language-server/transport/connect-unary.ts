@@ -6,7 +6,7 @@ import { errorFromJsonBytes, protocolVersion, validateResponse } from "@connectr
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { Endpoint } from "./endpoint.ts";
 import type { RequestOrder } from "./request-order.ts";
-import { joined, standardHeaders, tooLarge, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
+import { answerTooLarge, joined, standardHeaders, type UnaryExchange, type UnaryWire } from "./unary-wire.ts";
 
 /**
  * Unary Connect over HTTP/1.1, with binary or JSON bodies; one connection of the agent for each call in flight. What a status
@@ -69,7 +69,7 @@ function receive(response: IncomingMessage, exchange: UnaryExchange, binary: boo
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const refuse = (size: number) => {
-    const { message, code } = tooLarge(size, readMaxBytes);
+    const { message, code } = answerTooLarge(size, readMaxBytes);
     exchange.onError(new ConnectError(message, code));
     response.destroy();
   };

@@ -11,9 +11,9 @@ import { findTrailerError, validateResponse, validateTrailer } from "@connectrpc
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { Http2Connection } from "./http2-session.ts";
 import {
+  answerTooLarge,
   joined,
   standardHeaders,
-  tooLarge,
   type UnaryExchange,
   type UnaryWire,
   type WireHeaders,
@@ -148,7 +148,7 @@ class GrpcAnswer {
   }
 
   #refuse(size: number): void {
-    const { message, code } = tooLarge(size, this.#readMaxBytes);
+    const { message, code } = answerTooLarge(size, this.#readMaxBytes);
     this.#fail(new ConnectError(message, code));
     this.#stream.close(constants.NGHTTP2_CANCEL);
   }

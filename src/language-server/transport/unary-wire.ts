@@ -47,7 +47,7 @@ export function joined(chunks: readonly Uint8Array[]): Uint8Array {
 }
 
 /** How an answer past the bound is named; the words are Connect's. */
-export function tooLarge(size: number, readMaxBytes: number): { readonly message: string; readonly code: Code } {
+export function answerTooLarge(size: number, readMaxBytes: number): { readonly message: string; readonly code: Code } {
   const resourceExhausted: Code.ResourceExhausted = 8;
   return {
     message: `message size ${size} is larger than configured readMaxBytes ${readMaxBytes}`,

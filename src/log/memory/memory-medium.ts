@@ -3,7 +3,7 @@ import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
-  AttachAsk,
+  AttachAttempt,
   AttachedRow,
   EventRow,
   HolderRow,
@@ -145,7 +145,7 @@ export class MemoryMedium implements LogMedium {
     this.#waiters.wake(turnId);
   }
 
-  async attachStream(row: StreamRow, ask: AttachAsk): Promise<AttachedRow> {
+  async attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow> {
     return this.#streams.attach(row, ask);
   }
 

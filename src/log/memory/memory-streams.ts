@@ -1,6 +1,6 @@
 import type {
   Admission,
-  AttachAsk,
+  AttachAttempt,
   AttachedRow,
   HolderRow,
   MessageRow,
@@ -26,7 +26,7 @@ export class MemoryStreams {
     this.#insertTurn = insertTurn;
   }
 
-  attach(row: StreamRow, { intent, given, nowMs }: AttachAsk): AttachedRow {
+  attach(row: StreamRow, { intent, given, nowMs }: AttachAttempt): AttachedRow {
     this.sweep(nowMs, -Infinity);
     const entry = this.#streams.get(row.streamId);
     if (entry === undefined) {

@@ -5,7 +5,7 @@ import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
-  AttachAsk,
+  AttachAttempt,
   AttachedRow,
   HolderRow,
   LogMedium,
@@ -153,7 +153,7 @@ export class RedisMedium implements LogMedium {
     await this.#run("remove", turnId);
   }
 
-  async attachStream(row: StreamRow, { intent, given, nowMs }: AttachAsk): Promise<AttachedRow> {
+  async attachStream(row: StreamRow, { intent, given, nowMs }: AttachAttempt): Promise<AttachedRow> {
     const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
     const asked = [streamId, intent, expiresAtMs, nowMs, given, ticket, life, attachNumber];
     const fields = ["stream_id", streamId, "wrapped_key", wrappedKey, "epoch", epoch, "accepted", accepted];

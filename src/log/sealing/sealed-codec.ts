@@ -4,7 +4,7 @@ import type { Secret } from "../../base/secret.ts";
 import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../codec.ts";
 import { damagedLog } from "../record-text.ts";
 import { Nonces, open, seal } from "./box.ts";
-import { deriveKey, keyBytes, keyOf, parseKey } from "./keys.ts";
+import { cipherKey, deriveKey, keyBytes, parseKey } from "./keys.ts";
 import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./wrapped-key.ts";
 
 /** Bytes of a record's MAC. Source: docs/wire/idempotent-streams.md, "Sealing and tickets". */
@@ -33,7 +33,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
       const client = clientKey === undefined ? undefined : parseKey(clientKey);
       return {
         wrappedKey: wrapKey(turnKey, turnId, wrappingKey, client),
-        codec: turnCodec(turnId, keyOf(turnKey), nonces),
+        codec: turnCodec(turnId, cipherKey(turnKey), nonces),
       };
     },
     openTurn(row, access) {

@@ -17,7 +17,7 @@ import { openSqliteLog } from "../sqlite/open-sqlite-log.ts";
 import { describeLogStore } from "../store.conformance.ts";
 import { newTurn, plainRequest } from "../turn.fake.ts";
 import { open, seal } from "./box.ts";
-import { deriveKey, encodeKey, keyOf, parseKey } from "./keys.ts";
+import { cipherKey, deriveKey, encodeKey, parseKey } from "./keys.ts";
 import { sealedCodec } from "./sealed-codec.ts";
 
 const gatewayKey = encodeKey(Uint8Array.from({ length: 32 }, (_, i) => i));
@@ -96,7 +96,7 @@ describe("a box", () => {
   });
 
   test("is AES-256-GCM as the published vector has it", () => {
-    const key = keyOf(Buffer.from("ac2baf6c5083ae80007ee5eaba2ade32669ed945fab0598dc64d623da496b350", "hex"));
+    const key = cipherKey(Buffer.from("ac2baf6c5083ae80007ee5eaba2ade32669ed945fab0598dc64d623da496b350", "hex"));
     const cipher = createCipheriv("aes-256-gcm", key, Buffer.alloc(12)).setAAD(Buffer.from("aad"));
     const vector = Buffer.concat([Buffer.alloc(12), cipher.update("Hi"), cipher.final(), cipher.getAuthTag()]);
     expect(vector.toString("hex")).toBe(`${"00".repeat(12)}bd613da09e286ae81a8b9425b2140db6cf3a`);

@@ -1,7 +1,7 @@
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import { boxBytes, open, seal } from "./box.ts";
-import { deriveKey, keyBytes, keyOf } from "./keys.ts";
+import { cipherKey, deriveKey, keyBytes } from "./keys.ts";
 
 /**
  * A turn's own key, wrapped. First byte 1: by the gateway's key. 2: by the client's key and, while the turn runs, by the
@@ -55,5 +55,5 @@ export function unwrapForClient(
 
 function opened(key: KeyObject, box: Uint8Array, bound: string): KeyObject | undefined {
   const turnKey = open(key, box, bound);
-  return turnKey === undefined ? undefined : keyOf(turnKey);
+  return turnKey === undefined ? undefined : cipherKey(turnKey);
 }

@@ -17,7 +17,7 @@ export function notePathOf(path: string): string {
 }
 
 /** The note beside a log; undefined where there is none, or none that is whole. */
-export function readNote(path: string): CommitNote | undefined {
+export function readCommitNote(path: string): CommitNote | undefined {
   try {
     const text = readFileSync(notePathOf(path), "latin1");
     const [, body = "", logId = "", commits, atMs, sum] = /^((\S+) (\d+) (\d+)) (\S+)\n/.exec(text) ?? [];

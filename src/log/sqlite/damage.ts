@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, renameSync, statSync } from "node:fs";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
-import { type CommitNote, readNote, removeNote } from "./commit-note.ts";
+import { type CommitNote, readCommitNote, removeNote } from "./commit-note.ts";
 import { type KeyedTurn, KeyJournal } from "./key-journal.ts";
 
 /** What was found broken as a log was opened. */
@@ -18,7 +18,7 @@ export interface Damage {
  * than the note was put there on purpose, from a copy.
  */
 export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "DatabaseSync">, path: string): boolean {
-  const note = readNote(path); // before the log is read: other processes go on writing
+  const note = readCommitNote(path); // before the log is read: other processes go on writing
   const size = statSync(path, { throwIfNoEntry: false })?.size;
   if (note === undefined || size === undefined) return false;
   if (size === 0) return note.commits > 0;
@@ -39,12 +39,12 @@ export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "
 export function isBehind(database: DatabaseSync, note: CommitNote): boolean {
   const hasState = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'log_state'").get() !== undefined;
   if (!hasState) return note.commits > 0; // lost with all that came after it
-  const state = stateOf(database);
+  const state = readLogState(database);
   return state !== undefined && state.logId === note.logId && state.commits < note.commits;
 }
 
 /** Which log it is and how many flushed commits it had. */
-export function stateOf(database: DatabaseSync): Omit<CommitNote, "atMs"> | undefined {
+export function readLogState(database: DatabaseSync): Omit<CommitNote, "atMs"> | undefined {
   const row = database.prepare("SELECT log_id, commits FROM log_state").get();
   return row && { logId: String(row["log_id"]), commits: Number(row["commits"]) };
 }

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { readNote } from "./commit-note.ts";
+import { readCommitNote } from "./commit-note.ts";
 import { isBehind } from "./damage.ts";
 import { loadSqlite } from "./load-sqlite.ts";
 import { applicationId } from "./schema.ts";
@@ -17,7 +17,7 @@ export async function inspectSqliteLog(path: string): Promise<LogFileState> {
   const sizes = await Promise.all([path, `${path}-wal`, `${path}-shm`].map(sizeOf));
   if (sizes[0] === undefined) return { kind: "missing" };
   const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-  const note = readNote(path);
+  const note = readCommitNote(path);
   if (sizes[0] === 0 && (note?.commits ?? 0) > 0) return { kind: "damaged", bytes, why: "it was emptied" };
   if (sizes[0] === 0) return { kind: "sound", bytes, turns: 0, openTurns: 0 }; // made, but never written to
   const { DatabaseSync } = await loadSqlite();

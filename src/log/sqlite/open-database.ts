@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { MillraceError } from "../../base/errors.ts";
-import { NoteWriter, readNote } from "./commit-note.ts";
+import { NoteWriter, readCommitNote } from "./commit-note.ts";
 import {
   copyDatabaseAside,
   type Damage,
@@ -12,8 +12,8 @@ import {
   hasLostCommits,
   keepLostKeys,
   lostTurns,
+  readLogState,
   setDatabaseAside,
-  stateOf,
 } from "./damage.ts";
 import { KeyJournal } from "./key-journal.ts";
 import { beginJournal } from "./ledger.ts";
@@ -87,8 +87,8 @@ function settle(
   if (copy !== undefined) dropUnstarted(database);
   const lost = copy === undefined ? [] : lostTurns(path, database);
   if (lost.length > 0) keepLostKeys(database, lost);
-  const state = stateOf(database);
-  if (state !== undefined && (copy !== undefined || readNote(path)?.logId !== state.logId)) {
+  const state = readLogState(database);
+  if (state !== undefined && (copy !== undefined || readCommitNote(path)?.logId !== state.logId)) {
     const note = new NoteWriter(path);
     note.write({ ...state, atMs: nowMs });
     note.close();

@@ -5,7 +5,7 @@ import type * as Sqlite from "node:sqlite";
 import type { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { MillraceError } from "../../base/errors.ts";
-import { readNote } from "./commit-note.ts";
+import { readCommitNote } from "./commit-note.ts";
 import { isBehind, lostTurns } from "./damage.ts";
 import { lockTimeoutMs } from "./lock-patience.ts";
 import { applicationId, migrations } from "./schema.ts";
@@ -57,7 +57,7 @@ export function openToRead(sqlite: typeof Sqlite, path: string): Readable {
 }
 
 function readable(database: DatabaseSync, path: string, close: () => void): Readable {
-  const note = readNote(path);
+  const note = readCommitNote(path);
   const isDamaged = note !== undefined && existsSync(`${path}-wal`) && isBehind(database, note);
   const lostKeys = isDamaged ? new Set(lostTurns(path, database).map(({ digest }) => digest)) : undefined;
   return { database, lostKeys, close };

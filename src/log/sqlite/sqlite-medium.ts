@@ -6,7 +6,7 @@ import type { CancelledBy } from "../event.ts";
 import type {
   Admission,
   AppendRows,
-  AttachAsk,
+  AttachAttempt,
   AttachedRow,
   EventRow,
   HolderRow,
@@ -272,7 +272,7 @@ export class SqliteMedium implements LogMedium {
     this.#waiters.wake(turnId);
   }
 
-  async attachStream(row: StreamRow, ask: AttachAsk): Promise<AttachedRow> {
+  async attachStream(row: StreamRow, ask: AttachAttempt): Promise<AttachedRow> {
     const { streamId } = row;
     const { intent, nowMs } = ask;
     if (intent === "observe") return this.#translated(() => observeStream(this.#statements, streamId, nowMs));

@@ -1,6 +1,6 @@
 import type { SQLInputValue, SQLOutputValue } from "node:sqlite";
 import type { TurnId } from "../../base/ids.ts";
-import type { Admission, AttachAsk, AttachedRow, HolderRow, MessageRow, SentRow, StreamRow } from "../medium.ts";
+import type { Admission, AttachAttempt, AttachedRow, HolderRow, MessageRow, SentRow, StreamRow } from "../medium.ts";
 
 type Columns = Readonly<Record<string, SQLOutputValue>>;
 
@@ -13,7 +13,11 @@ export interface Statements {
 }
 
 /** An attach that takes the stream over, or makes it. */
-export function attachStream(statements: Statements, row: StreamRow, { intent, given, nowMs }: AttachAsk): AttachedRow {
+export function attachStream(
+  statements: Statements,
+  row: StreamRow,
+  { intent, given, nowMs }: AttachAttempt,
+): AttachedRow {
   const { streamId, wrappedKey, epoch, accepted, ticket, ticketBefore, life, attachNumber, expiresAtMs } = row;
   sweepStreams(statements, nowMs, -1);
   const before = statements.one("SELECT * FROM streams WHERE stream_id = ?", streamId);

@@ -1,6 +1,6 @@
 import type { AgentOptions } from "./agent-options.ts";
 import { codes, turnError, vendorError } from "./errors.ts";
-import { internalError, type RpcError } from "./json-rpc.ts";
+import { internalError, type JsonRpcError } from "./json-rpc.ts";
 
 /** Who may use the agent of this process. Source: docs/wire/acp.md, "Signing in". */
 export interface Access {
@@ -24,10 +24,10 @@ export function checkSignedIn({ hostMustAuthenticate, signedIn }: Access, asInte
   throw turnError("no_key", "Authentication required");
 }
 
-export function noSession(sessionId: string): RpcError {
+export function noSession(sessionId: string): JsonRpcError {
   return vendorError(codes.noSession, `Session not found: ${sessionId}`, "session_not_found");
 }
 
-export function locked(sessionId: string): RpcError {
+export function locked(sessionId: string): JsonRpcError {
   return vendorError(codes.locked, `Session is locked by another process: ${sessionId}`, "session_locked", true);
 }

@@ -3,7 +3,7 @@ import { Gate } from "../trajectory/gate.ts";
 import { type Access, checkClient, checkSignedIn, locked, noSession } from "./access.ts";
 import type { DeskLink } from "./desk-link.ts";
 import type { AgentSettings, CallTerms } from "./desk-protocol.ts";
-import { type Handling, invalidParams, type JsonRpc, methodNotFound, RpcError } from "./json-rpc.ts";
+import { type Handling, invalidParams, type JsonRpc, JsonRpcError, methodNotFound } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import { isEffort, isMode, newSessionId, type Session } from "./session.ts";
@@ -63,12 +63,12 @@ export class DevinAgent {
     const { desk, clock, crash } = this.#parts;
     const terms = await desk.call(method);
     const { fault } = terms;
-    if (fault?.error !== undefined) throw new RpcError(fault.error.code, fault.error.message, fault.error.data);
+    if (fault?.error !== undefined) throw new JsonRpcError(fault.error.code, fault.error.message, fault.error.data);
     if (fault?.delayMs !== undefined) await clock.sleep(fault.delayMs, new AbortController().signal);
     if (fault?.hang === true) await new Promise(() => {});
     if (fault?.crash === "before-store") await crash();
     const handler = this.#methods[method];
-    if (handler === undefined) throw new RpcError(methodNotFound, `Method not found: ${method}`);
+    if (handler === undefined) throw new JsonRpcError(methodNotFound, `Method not found: ${method}`);
     const handling = await handler(paramsOf(params), terms);
     if (fault?.crash === "before-reply") await crash();
     if (fault?.crash !== "after-reply") return handling;
@@ -112,7 +112,8 @@ export class DevinAgent {
   }
 
   async #authenticate(params: Params, { options }: CallTerms): Promise<Handling> {
-    if (params["methodId"] !== options.authMethod) throw new RpcError(invalidParams, "Unknown authentication method");
+    if (params["methodId"] !== options.authMethod)
+      throw new JsonRpcError(invalidParams, "Unknown authentication method");
     const { signedIn, hostMustAuthenticate } = this.#parts.access;
     if (signedIn() && !hostMustAuthenticate) return { result: {} };
     await this.#parts.desk.note({ is: "browser" });
@@ -121,9 +122,9 @@ export class DevinAgent {
 
   async #newSession(params: Params, terms: CallTerms): Promise<Handling> {
     const cwd = params["cwd"];
-    if (typeof cwd !== "string") throw new RpcError(invalidParams, "Invalid params: missing field `cwd`");
+    if (typeof cwd !== "string") throw new JsonRpcError(invalidParams, "Invalid params: missing field `cwd`");
     if (!Array.isArray(params["mcpServers"])) {
-      throw new RpcError(invalidParams, "Invalid params: missing field `mcpServers`");
+      throw new JsonRpcError(invalidParams, "Invalid params: missing field `mcpServers`");
     }
     checkClient(terms.options, this.#clientName);
     if (terms.options.loggedOut === "new") checkSignedIn(this.#parts.access);
@@ -138,7 +139,7 @@ export class DevinAgent {
 
   async #loadSession(params: Params, { options }: CallTerms): Promise<Handling> {
     const sessionId = String(params["sessionId"]);
-    if (!options.canLoad) throw new RpcError(methodNotFound, "Method not found: session/load");
+    if (!options.canLoad) throw new JsonRpcError(methodNotFound, "Method not found: session/load");
     checkClient(options, this.#clientName);
     if (options.loggedOut === "new") checkSignedIn(this.#parts.access);
     const store = await this.#opened();
@@ -197,7 +198,7 @@ export class DevinAgent {
   }
 
   #takeMode(session: Session, mode: unknown): void {
-    if (!isMode(mode)) throw new RpcError(invalidParams, `Unknown mode: ${String(mode)}`);
+    if (!isMode(mode)) throw new JsonRpcError(invalidParams, `Unknown mode: ${String(mode)}`);
     session.mode = mode;
     this.#update(session, { sessionUpdate: "current_mode_update", currentModeId: mode });
   }
@@ -209,12 +210,12 @@ export class DevinAgent {
       this.#takeMode(session, value);
     } else if (configId === "model" && this.#sessions.hasModelOption) {
       const found = agentModels(options.free).find(({ id }) => id === value);
-      if (found === undefined) throw new RpcError(invalidParams, `Unknown model: ${String(value)}`);
+      if (found === undefined) throw new JsonRpcError(invalidParams, `Unknown model: ${String(value)}`);
       session.model = found.id;
     } else if (configId === "reasoning" && options.efforts && isEffort(value)) {
       session.effort = value;
     } else {
-      throw new RpcError(invalidParams, `Unknown config option: ${String(configId)}`);
+      throw new JsonRpcError(invalidParams, `Unknown config option: ${String(configId)}`);
     }
     const { configOptions } = this.#sessions.described(session, options);
     this.#update(session, { sessionUpdate: "config_option_update", configOptions });
@@ -225,8 +226,8 @@ export class DevinAgent {
     const session = this.#sessions.get(params["sessionId"]);
     const { options, turn, fault } = terms;
     const incoming = readPrompt(params["prompt"]);
-    if (incoming === undefined) throw new RpcError(invalidParams, "Invalid params: missing field `prompt`");
-    if (session.running !== undefined) throw new RpcError(-32600, "A prompt is already running in this session");
+    if (incoming === undefined) throw new JsonRpcError(invalidParams, "Invalid params: missing field `prompt`");
+    if (session.running !== undefined) throw new JsonRpcError(-32600, "A prompt is already running in this session");
     const running = new AbortController();
     session.running = running;
     try {

@@ -49,7 +49,7 @@ export interface AgentReport {
   readonly browserOpened: number;
 }
 
-export interface DeskOptions {
+export interface AgentDeskOptions {
   readonly apiKey: Secret;
   readonly options: AgentOptions;
   readonly turn: TurnPlan;
@@ -63,7 +63,7 @@ export class AgentDesk {
   readonly token: string = randomUUID();
   options: AgentOptions;
   turn: TurnPlan;
-  readonly #parts: DeskOptions;
+  readonly #parts: AgentDeskOptions;
   readonly #faults = new AgentFaults();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -84,7 +84,7 @@ export class AgentDesk {
     browserOpened: 0,
   };
 
-  constructor(parts: DeskOptions) {
+  constructor(parts: AgentDeskOptions) {
     this.#parts = parts;
     this.options = parts.options;
     this.turn = parts.turn;

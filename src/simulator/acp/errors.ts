@@ -1,5 +1,5 @@
 import type { ErrorName } from "../faults/error-texts.ts";
-import { invalidParams, RpcError } from "./json-rpc.ts";
+import { invalidParams, JsonRpcError } from "./json-rpc.ts";
 
 /** The vendor's own codes beside those of ACP. Source: docs/wire/acp.md, "Errors". */
 export const codes = {
@@ -60,11 +60,11 @@ export function causeOf(name: ErrorName): TurnError["cause"] {
 }
 
 /** The error as the reply to a prompt. */
-export function turnError(name: ErrorName, text: string): RpcError {
+export function turnError(name: ErrorName, text: string): JsonRpcError {
   const { code, kind, retryable } = table[name];
   return vendorError(code, text, kind, retryable);
 }
 
-export function vendorError(code: number, text: string, kind: string, retryable = false): RpcError {
-  return new RpcError(code, text, { "cognition.ai/errorKind": kind, "cognition.ai/retryable": retryable });
+export function vendorError(code: number, text: string, kind: string, retryable = false): JsonRpcError {
+  return new JsonRpcError(code, text, { "cognition.ai/errorKind": kind, "cognition.ai/retryable": retryable });
 }

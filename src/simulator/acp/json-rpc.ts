@@ -1,7 +1,7 @@
 import { readLines } from "./desk-link.ts";
 
 /** An error that the other side reads. */
-export class RpcError extends Error {
+export class JsonRpcError extends Error {
   readonly code: number;
   readonly data: unknown;
   constructor(code: number, message: string, data?: unknown) {
@@ -60,7 +60,7 @@ export class JsonRpc {
         const waiting = this.#waiting.get(message.id);
         this.#waiting.delete(message.id);
         if (message.error === undefined) waiting?.resolve(message.result);
-        else waiting?.reject(new RpcError(message.error.code, message.error.message));
+        else waiting?.reject(new JsonRpcError(message.error.code, message.error.message));
       }
     });
     input.on("end", onEnd);
@@ -87,7 +87,7 @@ export class JsonRpc {
     } catch (error) {
       if (id === undefined) return; // nobody waits for a notification
       const { code, message, data } =
-        error instanceof RpcError ? error : { code: internalError, message: String(error), data: undefined };
+        error instanceof JsonRpcError ? error : { code: internalError, message: String(error), data: undefined };
       this.#send({ id, error: { code, message, ...(data === undefined ? {} : { data }) } });
     }
   }

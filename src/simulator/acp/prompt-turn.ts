@@ -2,10 +2,10 @@ import { orAborted } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type ErrorName, errorTexts } from "../faults/error-texts.ts";
 import { countTokens, type Model, type ModelPrompt } from "../model/model.ts";
-import { Growth, type Mark } from "../trajectory/growth.ts";
-import { paceOf } from "../trajectory/pace.ts";
+import { Growth, type GrowthMark } from "../trajectory/growth.ts";
+import { answerPace } from "../trajectory/pace.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
-import type { RpcError } from "./json-rpc.ts";
+import type { JsonRpcError } from "./json-rpc.ts";
 import { ToolCalls, type ToolRules } from "./tool-calls.ts";
 import type { TurnHands } from "./turn-hands.ts";
 import type { TurnTask } from "./turn-task.ts";
@@ -20,8 +20,8 @@ export interface TurnEnd {
 /** Fails a turn, with the cause that `agent_stopped` tells. */
 export class TurnStopped extends Error {
   override readonly cause: string;
-  readonly reply: RpcError;
-  constructor(cause: string, reply: RpcError) {
+  readonly reply: JsonRpcError;
+  constructor(cause: string, reply: JsonRpcError) {
     super(reply.message);
     this.cause = cause;
     this.reply = reply;
@@ -64,7 +64,7 @@ class PromptTurn {
   async run(): Promise<TurnEnd> {
     const { plan, problem } = this.#task;
     const { clock } = this.#hands;
-    const pace = paceOf(plan);
+    const pace = answerPace(plan);
     if (problem !== undefined) this.#stop("internal", `simulator: a directive in the prompt is wrong: ${problem}`);
     if (plan.hang === true) await this.#waitForever();
     await this.#sleep(pace.inputMs + pace.firstMs);
@@ -89,7 +89,7 @@ class PromptTurn {
   async #answer(clock: Clock) {
     const { plan, model: prompt } = this.#task;
     const model = this.#hands.newModel();
-    const pace = { ...paceOf(plan), ...(model.live ? { charsPerSecond: Infinity } : {}) };
+    const pace = { ...answerPace(plan), ...(model.live ? { charsPerSecond: Infinity } : {}) };
     const growth = new Growth({ ...pace, marks: this.#marks(), clock });
     const id = this.#hands.newId();
     let usage: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
@@ -122,9 +122,9 @@ class PromptTurn {
   }
 
   /** What happens on the way, by the length of the answer. */
-  #marks(): Mark[] {
+  #marks(): GrowthMark[] {
     const { plan } = this.#task;
-    const marks: Mark[] = [];
+    const marks: GrowthMark[] = [];
     if (plan.stallMs !== undefined) {
       const ms = plan.stallMs;
       marks.push({ at: plan.stallAfter ?? 0, act: () => this.#sleep(ms) });
@@ -178,7 +178,7 @@ class PromptTurn {
   }
 
   async #step(): Promise<void> {
-    const { charsPerSecond, chunk } = paceOf(this.#task.plan);
+    const { charsPerSecond, chunk } = answerPace(this.#task.plan);
     if (charsPerSecond !== Infinity) await this.#sleep((chunk / charsPerSecond) * 1000);
   }
 

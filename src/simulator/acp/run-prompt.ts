@@ -7,13 +7,13 @@ import type { AgentOptions } from "./agent-options.ts";
 import type { DeskLink } from "./desk-link.ts";
 import type { AgentSettings } from "./desk-protocol.ts";
 import { causeOf, codes, turnError, vendorError } from "./errors.ts";
-import { internalError, type JsonRpc, RpcError } from "./json-rpc.ts";
+import { internalError, type JsonRpc, JsonRpcError } from "./json-rpc.ts";
 import { agentModels } from "./models.ts";
 import { runPromptTurn, type TurnEnd, TurnStopped } from "./prompt-turn.ts";
 import type { Session } from "./session.ts";
 import type { SessionStore } from "./session-store.ts";
 import type { IncomingPrompt } from "./split-prompt.ts";
-import { modelOf, summarised, turnTask } from "./turn-task.ts";
+import { standInModel, summarised, turnTask } from "./turn-task.ts";
 
 /** One call of `session/prompt`, once its session is known to be free. */
 interface PromptCall {
@@ -46,7 +46,7 @@ interface Stopped {
 /** How the call ends. `crash`: the process is to die around its reply. */
 type PromptEnd =
   | { readonly stopped: Stopped; readonly result: object; readonly crash: TurnPlan["crashAt"] }
-  | { readonly stopped: Stopped; readonly error: RpcError };
+  | { readonly stopped: Stopped; readonly error: JsonRpcError };
 
 /** Stores a prompt, counts it, runs its turn, and says how it ended. What refuses it before it is stored costs nothing. */
 export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
@@ -120,7 +120,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
         clock,
         gate: services.gate,
         newId,
-        newModel: () => modelOf(services.settings),
+        newModel: () => standInModel(services.settings),
         update: services.update,
         keep,
         ask: (method, params) => services.rpc.request(method, { sessionId, ...params }),
@@ -157,7 +157,7 @@ export async function runPrompt(call: PromptCall): Promise<PromptEnd> {
     }
     if (error instanceof TurnStopped) return { stopped: { cause: error.cause, stats: stats() }, error: error.reply };
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    return { stopped: { cause: "error", stats: stats() }, error: new RpcError(internalError, text) };
+    return { stopped: { cause: "error", stats: stats() }, error: new JsonRpcError(internalError, text) };
   } finally {
     store.end(sessionId, clock.now());
   }

@@ -1,5 +1,5 @@
 import { orAborted } from "../../base/async.ts";
-import { internalError, RpcError } from "./json-rpc.ts";
+import { internalError, JsonRpcError } from "./json-rpc.ts";
 import type { TurnHands } from "./turn-hands.ts";
 
 /** How the agent of this process treats its tools. */
@@ -74,7 +74,7 @@ export class ToolCalls {
       return outcome?.outcome === "selected" ? String(outcome.optionId) : "cancelled";
     } catch (error) {
       if (this.#signal.aborted) throw error;
-      return `error ${error instanceof RpcError ? error.code : internalError}`;
+      return `error ${error instanceof JsonRpcError ? error.code : internalError}`;
     }
   }
 

@@ -55,7 +55,7 @@ function instructionsInForce(instructions: string, history: readonly StoredNode[
 }
 
 /** The model that the simulator was told to use. */
-export function modelOf({ modelUrl, modelName, modelKey }: AgentSettings): Model {
+export function standInModel({ modelUrl, modelName, modelKey }: AgentSettings): Model {
   return modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
 }
 

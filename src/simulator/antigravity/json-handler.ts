@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Clock } from "../../base/clock.ts";
 import { servicePath } from "../wire/guard.ts";
 import type { Handler } from "../wire/listener.ts";
-import { type Request, type Response, refuse, respond } from "../wire/refuse.ts";
+import { type Request, type Response, refuseCall, writeResponse } from "../wire/refuse.ts";
 import type { JsonRpc } from "./answers.ts";
 
 const maxBodyBytes = 4 * 1024 * 1024;
@@ -32,9 +32,9 @@ async function answer(
     const said = rpc?.(body, clock.now());
     if (said === undefined)
       throw new ConnectError("this stand-in takes no prompts for Antigravity", Code.FailedPrecondition);
-    respond(response, 200, { "content-type": "application/json" }, JSON.stringify(said));
+    writeResponse(response, 200, { "content-type": "application/json" }, JSON.stringify(said));
   } catch (error) {
-    if (!response.headersSent) refuse(request, response, ConnectError.from(error));
+    if (!response.headersSent) refuseCall(request, response, ConnectError.from(error));
   }
 }
 

@@ -14,7 +14,7 @@ import {
 import { readDirectives } from "../faults/directives.ts";
 import { type ErrorName, errorTexts, rpcError } from "../faults/error-texts.ts";
 import { mergePlans } from "../faults/turn-plan.ts";
-import { paceOf } from "../trajectory/pace.ts";
+import { answerPace } from "../trajectory/pace.ts";
 import { checkMetadata } from "./checks.ts";
 import type { RpcContext } from "./context.ts";
 
@@ -46,7 +46,7 @@ export async function* rawGetChatMessage(
   const directives = readDirectives(last.text);
   const plan = mergePlans(context.turnDefaults.current, readDirectives(instructions).plan, directives.plan);
   context.spend(Math.round((chosen.config?.creditMultiplier ?? 0) * 100));
-  const pace = paceOf(plan);
+  const pace = answerPace(plan);
   const { clock } = context;
   if (pace.firstMs > 0) await clock.sleep(pace.firstMs, handler.signal);
   const deltas = context.model.answer(

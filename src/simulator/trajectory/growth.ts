@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 
 /** Something that happens when an answer has reached a length. */
-export interface Mark {
+export interface GrowthMark {
   readonly at: number;
   readonly act: () => void | Promise<void>;
 }
@@ -11,14 +11,14 @@ export interface Mark {
  * that was grown. Marks past the end are performed by `finish`.
  */
 export class Growth {
-  readonly #marks: Mark[];
+  readonly #marks: GrowthMark[];
   readonly #clock: Clock;
   readonly #charsPerSecond: number;
   readonly #chunk: number;
   #length = 0;
 
   constructor(options: {
-    readonly marks: readonly Mark[];
+    readonly marks: readonly GrowthMark[];
     readonly clock: Clock;
     /** Characters a second; Infinity for everything at once. */
     readonly charsPerSecond: number;

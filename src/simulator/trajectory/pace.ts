@@ -1,7 +1,7 @@
 import type { TurnPlan } from "../faults/turn-plan.ts";
 
 /** How fast a turn goes, in plain numbers. */
-export interface Pace {
+export interface AnswerPace {
   /** Infinity: everything at once. */
   readonly charsPerSecond: number;
   readonly chunk: number;
@@ -10,7 +10,7 @@ export interface Pace {
 }
 
 /** The pace that a plan asks for. Without one: 400 characters a second, the first after 0.3 s. */
-export function paceOf(plan: TurnPlan): Pace {
+export function answerPace(plan: TurnPlan): AnswerPace {
   const instant = plan.rate === "instant";
   return {
     charsPerSecond: plan.rate === "instant" ? Infinity : (plan.rate ?? 400),

@@ -11,7 +11,7 @@ import { countTokens, type ModelPrompt } from "../model/model.ts";
 import { plannerStep, type StepContext } from "./steps.ts";
 
 /** What a model said it used; zeros mean that nobody counted. */
-export interface Usage {
+export interface PlannerUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
@@ -53,7 +53,7 @@ export class PlannerCall {
     readonly requestedModelUid: string;
     readonly executionId: string;
     readonly stepIndex: number;
-    readonly usage: Usage;
+    readonly usage: PlannerUsage;
     readonly creditCost: number;
     readonly nowMs: number;
   }): CortexStepGeneratorMetadata {

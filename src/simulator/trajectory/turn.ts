@@ -14,9 +14,9 @@ import type { ErrorName } from "../faults/error-texts.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { Model, ModelPrompt } from "../model/model.ts";
 import type { Gate } from "./gate.ts";
-import { Growth, type Mark } from "./growth.ts";
-import { paceOf } from "./pace.ts";
-import { PlannerCall, type Usage } from "./planner-call.ts";
+import { Growth, type GrowthMark } from "./growth.ts";
+import { answerPace } from "./pace.ts";
+import { PlannerCall, type PlannerUsage } from "./planner-call.ts";
 import * as steps from "./steps.ts";
 import type { Trajectory } from "./trajectory.ts";
 
@@ -134,7 +134,7 @@ class TurnRun {
 
   async #acceptInput(): Promise<void> {
     const { clock, newId } = this.#services;
-    const pace = paceOf(this.#plan);
+    const pace = answerPace(this.#plan);
     const trajectory = this.#trajectory;
     const first = trajectory.steps.length === 0;
     if (pace.inputMs > 0) await clock.sleep(pace.inputMs, this.#signal);
@@ -163,7 +163,7 @@ class TurnRun {
 
     const { model, clock } = this.#services;
     const growth = new Growth({
-      ...paceOf(plan),
+      ...answerPace(plan),
       ...(model.live ? { charsPerSecond: Infinity } : {}),
       marks: this.#marks(),
       clock,
@@ -190,9 +190,9 @@ class TurnRun {
   }
 
   /** What happens on the way, by the length of the answer. */
-  #marks(): Mark[] {
+  #marks(): GrowthMark[] {
     const plan = this.#plan;
-    const marks: Mark[] = [];
+    const marks: GrowthMark[] = [];
     const { clock } = this.#services;
     if (plan.insertAfter !== undefined) marks.push({ at: plan.insertAfter, act: () => this.#insertMemory() });
     if (plan.checkpointAfter !== undefined) marks.push({ at: plan.checkpointAfter, act: () => this.#compact() });
@@ -237,7 +237,7 @@ class TurnRun {
       response.signature = "c2ltdWxhdG9y";
     } else {
       const growth = new Growth({
-        ...paceOf(this.#plan),
+        ...answerPace(this.#plan),
         ...(this.#services.model.live ? { charsPerSecond: Infinity } : {}),
         marks: [],
         clock: this.#services.clock,
@@ -262,7 +262,7 @@ class TurnRun {
     this.#trajectory.modifiedAtMs = this.#services.clock.now();
   }
 
-  #finishPlanner(status: CortexStepStatus, usage: Usage = uncounted): void {
+  #finishPlanner(status: CortexStepStatus, usage: PlannerUsage = uncounted): void {
     const planner = this.#planner;
     if (planner === undefined) return;
     this.#planner = undefined;
@@ -295,7 +295,7 @@ class TurnRun {
     this.#finishPlanner(CortexStepStatus.DONE);
     const step = steps.listDirectoryStep(this.#context, callId, uri);
     this.#add(step);
-    const { charsPerSecond, chunk } = paceOf(this.#plan);
+    const { charsPerSecond, chunk } = answerPace(this.#plan);
     if (charsPerSecond !== Infinity) await clock.sleep((chunk / charsPerSecond) * 1000, this.#signal);
     step.status = CortexStepStatus.DONE;
     this.#changed();
@@ -357,7 +357,7 @@ class TurnRun {
   }
 }
 
-const uncounted: Usage = { inputTokens: 0, outputTokens: 0 };
+const uncounted: PlannerUsage = { inputTokens: 0, outputTokens: 0 };
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

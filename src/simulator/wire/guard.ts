@@ -6,7 +6,7 @@ import { LanguageServerService } from "../../proto/windsurf/exa/language_server_
 import type { RpcFault, RpcFaults } from "../faults/rpc-fault.ts";
 import type { Observations } from "../report.ts";
 import type { Handler } from "./listener.ts";
-import { answerGarbled, type Request, type Response, refuse, refusePlain } from "./refuse.ts";
+import { answerGarbled, type Request, type Response, refuseCall, refusePlain } from "./refuse.ts";
 
 export const servicePath = `/${LanguageServerService.typeName}/`;
 
@@ -61,7 +61,7 @@ async function answer(options: GuardOptions, request: Request, response: Respons
   if (csrf !== undefined) {
     observations.refused.csrf++;
     observations.changed();
-    refuse(request, response, csrf);
+    refuseCall(request, response, csrf);
     return;
   }
   observations.call(rpc, request.headers["content-type"] ?? "");
@@ -94,9 +94,9 @@ async function applied(options: GuardOptions, fault: RpcFault, request: Request,
     return false;
   }
   if (fault.error !== undefined) {
-    refuse(request, response, toConnectError(fault.error));
+    refuseCall(request, response, toConnectError(fault.error));
   } else if (fault.csrf === true) {
-    refuse(request, response, new ConnectError("invalid CSRF token", codeFromString(options.csrfCode)));
+    refuseCall(request, response, new ConnectError("invalid CSRF token", codeFromString(options.csrfCode)));
   } else if (fault.missing === true) {
     refusePlain(response, 404, "404 page not found\n");
   } else if (fault.httpStatus !== undefined) {

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import http from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
-import { type Request, type Response, respond } from "./refuse.ts";
+import { type Request, type Response, writeResponse } from "./refuse.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0");
 
@@ -116,12 +116,17 @@ const decoyAnswers: Readonly<Partial<Record<DecoyKind, readonly [number, string,
 /** Answers the calls that a probe makes as the server would, and everything else with a page. */
 const impostor: Handler = (request, response) => {
   if (!/\/(?:GetUnleashData|Heartbeat)$/.test(request.url ?? "")) {
-    respond(response, 200, { "content-type": "text/html; charset=utf-8" }, "<!doctype html><title>A page</title>");
+    writeResponse(
+      response,
+      200,
+      { "content-type": "text/html; charset=utf-8" },
+      "<!doctype html><title>A page</title>",
+    );
     return;
   }
   const type = request.headers["content-type"] ?? "application/proto";
   if (!type.startsWith("application/grpc")) {
-    respond(response, 200, { "content-type": type }, "");
+    writeResponse(response, 200, { "content-type": type }, "");
     return;
   }
   response.setHeader("content-type", type);
@@ -140,7 +145,7 @@ export async function listenAsDecoy(kind: DecoyKind, below: number): Promise<Lis
       if (answer !== undefined) {
         const [status, type, body] = answer;
         return await listenForRpc(
-          (_, response) => respond(response, status, { "content-type": type }, body),
+          (_, response) => writeResponse(response, status, { "content-type": type }, body),
           () => {},
           port,
         );

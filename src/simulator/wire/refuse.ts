@@ -11,10 +11,10 @@ export type Response = ServerResponse | Http2ServerResponse;
  * Answers a call with an error before any handler ran, in the form of the protocol that it came in: gRPC and gRPC-web
  * as trailers-only, Connect streams as an end-of-stream envelope, Connect unary as JSON with an HTTP status.
  */
-export function refuse(request: Request, response: Response, error: ConnectError): void {
+export function refuseCall(request: Request, response: Response, error: ConnectError): void {
   const contentType = request.headers["content-type"] ?? "";
   if (contentType.startsWith("application/grpc")) {
-    respond(response, 200, {
+    writeResponse(response, 200, {
       "content-type": contentType,
       "grpc-status": String(error.code),
       "grpc-message": encodeURIComponent(error.rawMessage),
@@ -24,10 +24,10 @@ export function refuse(request: Request, response: Response, error: ConnectError
     const head = Buffer.alloc(5);
     head[0] = 2;
     head.writeUInt32BE(body.length, 1);
-    respond(response, 200, { "content-type": contentType }, Buffer.concat([head, body]));
+    writeResponse(response, 200, { "content-type": contentType }, Buffer.concat([head, body]));
   } else {
     const body = JSON.stringify(errorToJson(error, undefined));
-    respond(response, codeToHttpStatus(error.code), { "content-type": "application/json" }, body);
+    writeResponse(response, codeToHttpStatus(error.code), { "content-type": "application/json" }, body);
   }
 }
 
@@ -36,7 +36,7 @@ export function answerGarbled(request: Request, response: Response): void {
   const contentType = request.headers["content-type"] ?? "";
   const message = Buffer.from([0x0c]);
   if (!contentType.startsWith("application/grpc")) {
-    respond(response, 200, { "content-type": contentType }, message);
+    writeResponse(response, 200, { "content-type": contentType }, message);
     return;
   }
   response.statusCode = 200;
@@ -47,11 +47,11 @@ export function answerGarbled(request: Request, response: Response): void {
 
 /** Answers with plain text, as a Go mux does. */
 export function refusePlain(response: Response, status: number, text: string): void {
-  respond(response, status, { "content-type": "text/plain; charset=utf-8" }, text);
+  writeResponse(response, status, { "content-type": "text/plain; charset=utf-8" }, text);
 }
 
 /** The two kinds of response share these calls, but not their overloads. */
-export function respond(
+export function writeResponse(
   response: Response,
   status: number,
   headers: Record<string, string>,

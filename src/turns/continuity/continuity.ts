@@ -3,7 +3,15 @@ import type { Clock } from "../../base/clock.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnRequest } from "../../log/request.ts";
 import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
-import { type Choice, drop, expire, give, type LiveTrajectories, noTrajectories, take } from "./live-trajectories.ts";
+import {
+  drop,
+  expire,
+  give,
+  type HistoryChoice,
+  type LiveTrajectories,
+  noTrajectories,
+  take,
+} from "./live-trajectories.ts";
 import { heldPart, historyAfter, type VisibleAnswer } from "./visible-history.ts";
 
 export interface ContinuityOptions {
@@ -27,7 +35,7 @@ export interface Asker {
 }
 
 /** `heldMessages` of the request are in the trajectory already. */
-export type Continued = Choice & { readonly heldMessages: number };
+export type Continued = HistoryChoice & { readonly heldMessages: number };
 
 const defaultLimit = 32;
 

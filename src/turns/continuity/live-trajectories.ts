@@ -29,7 +29,7 @@ export type RebuildReason =
   | "history_changed";
 
 /** What to do with a request's history. */
-export type Choice =
+export type HistoryChoice =
   | { readonly type: "reuse"; readonly cascadeId: CascadeId }
   | { readonly type: "rebuild"; readonly reason: RebuildReason };
 
@@ -40,7 +40,7 @@ export type Choice =
 export function take(
   state: LiveTrajectories,
   wanted: { readonly owner: string; readonly history: VisibleHistory | undefined },
-): { readonly state: LiveTrajectories; readonly choice: Choice } {
+): { readonly state: LiveTrajectories; readonly choice: HistoryChoice } {
   const rebuild = (reason: RebuildReason) => ({ state, choice: { type: "rebuild", reason } as const });
   const { history, owner } = wanted;
   if (history === undefined) return rebuild("first");

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Message, Part, TurnRequest } from "../../log/request.ts";
-import { promptTexts, splitSystem } from "../prompt/instructions.ts";
+import { modelTexts, splitSystem } from "../prompt/instructions.ts";
 
 /** What a client can see of a conversation, as digests: equal means that nothing visible differs. */
 export interface VisibleHistory {
@@ -80,7 +80,7 @@ function visible(message: Message, calls: ReadonlyMap<string, string>): unknown 
 }
 
 function partKey(part: Part): unknown {
-  return part.type === "text" ? promptTexts([part]) : [part.mimeType, hash(part.base64)];
+  return part.type === "text" ? modelTexts([part]) : [part.mimeType, hash(part.base64)];
 }
 
 function textOf(parts: readonly Part[]): string {

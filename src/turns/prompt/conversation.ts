@@ -2,7 +2,7 @@ import type { PromptMessage } from "../../backends/backend.ts";
 import type { Message, Part, ToolCall } from "../../log/request.ts";
 import { resultTag, writeCall } from "../tools/grammar.ts";
 import type { ToolNames } from "../tools/names.ts";
-import { promptTexts } from "./instructions.ts";
+import { modelTexts } from "./instructions.ts";
 
 /** An image of the conversation, in the order in which the texts number them. */
 export type PromptImage = { readonly mimeType: string; readonly base64: string };
@@ -81,7 +81,7 @@ function callBody(call: ToolCall): string {
 function writeParts(parts: readonly Part[], imagesBefore: number | undefined): string {
   let image = imagesBefore ?? 0;
   const pieces = parts.flatMap((part) => {
-    if (part.type === "text") return promptTexts([part]);
+    if (part.type === "text") return modelTexts([part]);
     image++;
     return imagesBefore === undefined ? [] : [`[image ${image}]`];
   });
@@ -90,7 +90,7 @@ function writeParts(parts: readonly Part[], imagesBefore: number | undefined): s
 
 /** "" unless a text holds one of our closing tags; then the first "-n" for which none does. */
 function freeSuffix(messages: readonly Message[]): string {
-  const texts = messages.flatMap((message) => promptTexts(message.parts));
+  const texts = messages.flatMap((message) => modelTexts(message.parts));
   for (let n = 0; ; n++) {
     const suffix = n === 0 ? "" : `-${n}`;
     const closing = ["conversation", "message", resultTag].map((tag) => `</${tag}${suffix}>`);

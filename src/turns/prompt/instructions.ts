@@ -7,7 +7,7 @@ import { type CompactionStep, describeTool } from "./compaction.ts";
 const billingHeader = /^\s*x-anthropic-billing-header\b/i;
 
 /** The texts of a message that are meant for the model, in order. Source: docs/wire/clients.md, "Messages". */
-export function promptTexts(parts: readonly Part[]): readonly string[] {
+export function modelTexts(parts: readonly Part[]): readonly string[] {
   return parts.flatMap((part) => (part.type === "text" && !billingHeader.test(part.text) ? [part.text] : []));
 }
 
@@ -23,7 +23,7 @@ export function splitSystem(messages: readonly Message[]): {
   const border = firstAnswer === -1 ? messages.length : firstAnswer;
   const leads = (message: Message, index: number) => message.role === "system" && index < border;
   return {
-    system: messages.filter(leads).flatMap((message) => promptTexts(message.parts)),
+    system: messages.filter(leads).flatMap((message) => modelTexts(message.parts)),
     rest: messages.filter((message, index) => !leads(message, index)),
   };
 }

@@ -1,16 +1,16 @@
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 export type End = TurnEventBody & { readonly type: "finished" | "failed" | "cancelled" };
 
 /** The answer to one prompt as it arrives: a step that keeps the end back, for `exchange.ts` to act on before it is logged. */
-export interface Answer extends Step {
+export interface PromptAnswer extends EventStage {
   /** The terminal event, once it arrived; `push` answers nothing after it. */
   readonly end: End | undefined;
 }
 
 /** An answer that passes as it is. */
-export class PlainAnswer implements Answer {
+export class PlainAnswer implements PromptAnswer {
   end: End | undefined;
 
   push(event: TurnEventBody): readonly TurnEventBody[] {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId, ModelUid } from "../../base/ids.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
-import { decide, isOver, stateOf, stopFor, type TurnInput, type TurnState, transitions } from "./decide.ts";
+import { decide, isOver, stateAfter, stopFor, type TurnInput, type TurnState, transitions } from "./decide.ts";
 
 const started: TurnEventBody = {
   type: "started",
@@ -69,7 +69,7 @@ describe("the turn machine, whatever happens in whatever order", () => {
     fc.assert(
       fc.property(anyHistory, (history) => {
         const { state, log } = play(history);
-        expect(state === "handed_over" || stateOf(log) === state).toBe(true);
+        expect(state === "handed_over" || stateAfter(log) === state).toBe(true);
       }),
     );
   });

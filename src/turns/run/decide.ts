@@ -34,7 +34,7 @@ export type TurnSymbol =
   | "detach"
   | "fenced";
 
-export interface Decision {
+export interface TurnDecision {
   readonly state: TurnState;
   readonly appends: readonly TurnEventBody[];
 }
@@ -81,7 +81,7 @@ export const transitions: Readonly<Record<TurnState, Readonly<Record<TurnSymbol,
 };
 
 /** One step of the machine: what the turn becomes and what its log gets. Pure. */
-export function decide(state: TurnState, input: TurnInput): Decision {
+export function decide(state: TurnState, input: TurnInput): TurnDecision {
   const next = transitions[state][symbolOf(input)];
   if (next === "same") return { state, appends: [] };
   if (next === "illegal") return failWith(brokenContract(state, input));
@@ -114,13 +114,13 @@ export function isOver(state: TurnState): boolean {
 }
 
 /** The state that a log's events lead to: what a restart begins with. */
-export function stateOf(events: readonly TurnEventBody[]): TurnState {
+export function stateAfter(events: readonly TurnEventBody[]): TurnState {
   let state: TurnState = "created";
   for (const body of events) state = decide(state, { type: "event", body }).state;
   return state;
 }
 
-function failWith(error: MillraceError): Decision {
+function failWith(error: MillraceError): TurnDecision {
   return { state: "failed", appends: [{ type: "failed", error: error.toRecord() }] };
 }
 

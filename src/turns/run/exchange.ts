@@ -4,7 +4,7 @@ import { type ErrorRecord, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { Conversation } from "../continuity/conversation.ts";
 import type { AnswerPlan } from "../tools/answer-plan.ts";
-import { type AnswerReport, type Arrived, judge, type Verdict } from "../tools/judge.ts";
+import { type AnswerReport, type AnswerVerdict, type Arrived, judge } from "../tools/judge.ts";
 import { PlannedAnswer } from "../tools/planned-answer.ts";
 import { type End, PlainAnswer } from "./answer.ts";
 import { through } from "./step.ts";
@@ -94,7 +94,7 @@ class Asking {
   async #ask(prompt: Prompt, batches: AsyncIterable<Batch>, fallsBack: boolean): Promise<boolean> {
     const { backend, plan, from } = this.#options;
     if (plan === undefined) {
-      const passes = (end: End): Verdict => ({ type: "end", usage: [], end, report: undefined });
+      const passes = (end: End): AnswerVerdict => ({ type: "end", usage: [], end, report: undefined });
       return (await this.#follow(batches, new PlainAnswer(), passes, fallsBack)) !== "not_begun";
     }
     const mayAskAgain = from === undefined;
@@ -134,9 +134,9 @@ class Asking {
   async #follow(
     batches: AsyncIterable<Batch>,
     answer: PlainAnswer | PlannedAnswer,
-    judged: (end: End) => Verdict,
+    judged: (end: End) => AnswerVerdict,
     fallsBack: boolean,
-  ): Promise<"not_begun" | "done" | (Verdict & { readonly type: "ask_again" })> {
+  ): Promise<"not_begun" | "done" | (AnswerVerdict & { readonly type: "ask_again" })> {
     const { conversation } = this.#options;
     let begun = !fallsBack;
     let isOver = false;
@@ -172,7 +172,7 @@ class Asking {
     }
   }
 
-  async #end(last: Batch, { usage, end, report }: Verdict & { readonly type: "end" }): Promise<void> {
+  async #end(last: Batch, { usage, end, report }: AnswerVerdict & { readonly type: "end" }): Promise<void> {
     if (report !== undefined) this.#options.onReport?.(report);
     let events = last;
     if (this.#isLeft && this.#keeps(end, report)) this.#isLeft = false;

@@ -1,5 +1,5 @@
 import type { FinishReason, IdeToolNames, TurnEventBody } from "../../log/event.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 export interface OutputLimits {
   /** Sequences that end the answer where they first appear; they are not part of it. Empty ones are ignored. */
@@ -14,7 +14,7 @@ export interface OutputLimits {
  * Ends an answer at its first stop sequence, wherever deltas are cut, or at its length limit; no part of a sequence is
  * passed on. The upstream's own end passes with its text held to the same limits. Undefined where nothing is limited.
  */
-export function limitOutput(limits: OutputLimits): Step | undefined {
+export function limitOutput(limits: OutputLimits): EventStage | undefined {
   const stop = limits.stop.filter((sequence) => sequence !== "");
   const max = limits.maxOutputTokens ?? Infinity;
   if (stop.length === 0 && max === Infinity) return undefined;

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { TurnEventBody } from "../../log/event.ts";
-import { answerOf, reconcile } from "./reconcile.ts";
+import { loggedAnswer, reconcile } from "./reconcile.ts";
 
 const finished = (text: string): TurnEventBody => ({
   type: "finished",
@@ -10,7 +10,7 @@ const finished = (text: string): TurnEventBody => ({
 });
 
 function resumed(logged: readonly TurnEventBody[], again: readonly TurnEventBody[]): readonly TurnEventBody[] {
-  const step = reconcile(answerOf(logged));
+  const step = reconcile(loggedAnswer(logged));
   return again.flatMap((body) => step.push(body));
 }
 
@@ -28,7 +28,7 @@ test("an answer that is read again from its start, cut anywhere, adds exactly wh
       const logged = whole.slice(0, held % whole.length);
       const again = [...deltas(thinking, second, "thinking"), ...deltas(text, second), finished(text)];
       const added = resumed(logged, again);
-      const sum = answerOf([...logged, ...added]);
+      const sum = loggedAnswer([...logged, ...added]);
       expect(sum.text).toBe(text);
       expect(sum.thinking).toBe(thinking);
       expect(added.some(({ type }) => type === "rewritten")).toBe(false);
@@ -42,7 +42,7 @@ test("text that the upstream changed meanwhile becomes a rewrite, and the sum is
     fc.property(fc.string(), fc.string(), cuts, (before, now, second) => {
       const logged: TurnEventBody[] = [{ type: "text", delta: before }];
       const added = resumed(logged, [...deltas(now, second), finished(now)]);
-      expect(answerOf([...logged, ...added]).text).toBe(now);
+      expect(loggedAnswer([...logged, ...added]).text).toBe(now);
     }),
   );
 });

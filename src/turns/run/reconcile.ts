@@ -1,5 +1,5 @@
 import type { TurnEventBody } from "../../log/event.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 interface LoggedCall {
   readonly callId: string;
@@ -17,7 +17,7 @@ export interface LoggedAnswer {
 }
 
 /** Adds a log's events up. */
-export function answerOf(events: readonly TurnEventBody[]): LoggedAnswer {
+export function loggedAnswer(events: readonly TurnEventBody[]): LoggedAnswer {
   let text = "";
   let thinking = "";
   let usage: string | undefined;
@@ -43,7 +43,7 @@ export function answerOf(events: readonly TurnEventBody[]): LoggedAnswer {
  * Fed the answer from its start again, passes on only what the log does not hold yet. Text that the upstream changed
  * meanwhile becomes `rewritten`; calls keep the ids under which the log already named them, matched by their order.
  */
-export function reconcile(logged: LoggedAnswer): Step {
+export function reconcile(logged: LoggedAnswer): EventStage {
   const text = textReconciler(logged.text);
   const thinking = thinkingReconciler(logged.thinking);
   const calls = callReconciler(logged.calls);

@@ -7,7 +7,7 @@ import type { LogWriter } from "../../log/store.ts";
 import { decide, isOver, stopFor, type TurnInput, type TurnState } from "./decide.ts";
 import type { Exchange } from "./exchange.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
-import { type Step, through } from "./step.ts";
+import { type EventStage, through } from "./step.ts";
 
 /** How long a cancel waits for the backend, to be found and then to be told, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
@@ -19,7 +19,7 @@ export interface RunnerOptions {
   readonly state: TurnState;
   /** Finds the backend. The reason of the signal is a `StopReason`. May throw what finding a backend throws. */
   readonly open: (signal: AbortSignal) => Promise<Exchange>;
-  readonly steps: readonly Step[];
+  readonly steps: readonly EventStage[];
   readonly clock: Clock;
 }
 

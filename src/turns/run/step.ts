@@ -11,11 +11,11 @@ import type { TurnEventBody } from "../../log/event.ts";
  * - A step that answers a terminal event ends the turn, even where the upstream goes on; the upstream is then cancelled.
  * - A step never swallows `usage` and terminal events.
  */
-export interface Step {
+export interface EventStage {
   push(body: TurnEventBody): readonly TurnEventBody[];
 }
 
 /** What the steps, in order, make of the events. */
-export function through(steps: readonly Step[], events: readonly TurnEventBody[]): readonly TurnEventBody[] {
+export function through(steps: readonly EventStage[], events: readonly TurnEventBody[]): readonly TurnEventBody[] {
   return steps.reduce((bodies, step) => bodies.flatMap((body) => step.push(body)), events);
 }

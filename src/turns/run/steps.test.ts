@@ -8,13 +8,13 @@ import type { TurnRequest } from "../../log/request.ts";
 import type { LogWriter } from "../../log/store.ts";
 import { bash, fakeRequest } from "../prompt/request.fake.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
-import { stateOf } from "./decide.ts";
+import { stateAfter } from "./decide.ts";
 import { exchange } from "./exchange.ts";
 import { limitOutput } from "./limit-output.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
-import { answerOf, reconcile } from "./reconcile.ts";
+import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./runner.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 const cascadeId = "c" as CascadeId; // any text will do
 const started: TurnEventBody = { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId };
@@ -87,9 +87,9 @@ async function logOf(
     archive: async () => {},
   };
   const limit = limitOutput({ stop: request.stop, maxOutputTokens: request.maxOutputTokens, countTokens });
-  const steps: Step[] = [
+  const steps: EventStage[] = [
     ...(limit === undefined ? [] : [limit]),
-    ...(held.length > 0 ? [reconcile(answerOf(held))] : []),
+    ...(held.length > 0 ? [reconcile(loggedAnswer(held))] : []),
   ];
   const asking = exchange({
     backend,
@@ -99,7 +99,7 @@ async function logOf(
     ...(held.length > 0 ? { from: { cascadeId } } : {}),
   });
   const clock = new FakeClock();
-  await new Runner({ writer, state: stateOf(held), open: async () => asking, steps, clock }).run();
+  await new Runner({ writer, state: stateAfter(held), open: async () => asking, steps, clock }).run();
   return log;
 }
 
@@ -144,7 +144,7 @@ describe("the steps of a turn", () => {
         const isAskedAgain = !log.some(({ type }) => type === "finished"); // a turn that was taken over asks nothing again
         fc.pre(!isAskedAgain);
         const again = await logOf(asked, [batchesOf(whole, other)], kept);
-        expect({ ...answerOf(again), usage: undefined }).toEqual({ ...answerOf(log), usage: undefined });
+        expect({ ...loggedAnswer(again), usage: undefined }).toEqual({ ...loggedAnswer(log), usage: undefined });
         expect(again.at(-1)).toEqual(log.at(-1));
         expect(again.filter(({ type }) => type === "usage")).toHaveLength(
           log.filter(({ type }) => type === "usage").length,

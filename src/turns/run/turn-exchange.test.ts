@@ -7,7 +7,7 @@ import type { TurnRequest } from "../../log/request.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import { layoutPrompt } from "../prompt/layout.ts";
 import { assistant, bash, fakeRequest, toolResult, user } from "../prompt/request.fake.ts";
-import type { CallOutcome } from "../tools/call-desk.ts";
+import type { CallRepair } from "../tools/call-desk.ts";
 import { ScriptedBackend, scriptedCascade } from "../tools/scripted-backend.fake.ts";
 import { asking, fakeTurns } from "../turns.fake.ts";
 
@@ -20,7 +20,7 @@ function talking(backend: ScriptedBackend, continuity?: { readonly idleMs: numbe
     choose: (): Promise<Backend> => Promise.resolve(backend),
     holding: (): Promise<Backend> => Promise.resolve(backend),
   };
-  const outcomes: (readonly CallOutcome[])[] = [];
+  const outcomes: (readonly CallRepair[])[] = [];
   const events = new Emitter<TurnLifecycle>();
   events.on("tool_calls_judged", (judged) => outcomes.push(judged.outcomes));
   const { turns } = fakeTurns({

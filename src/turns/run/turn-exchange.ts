@@ -9,7 +9,7 @@ import { continuedPromptOf, type Planning } from "./turn-plan.ts";
 type Turn = Pick<NewTurn, "turnId" | "request" | "modelUid" | "modelNumber" | "caller" | "session">;
 
 /** What is asked, and over what. */
-export interface Asked {
+export interface ExchangeInput {
   readonly backend: Backend;
   readonly prompt: Prompt;
   readonly run: RunOptions;
@@ -21,7 +21,7 @@ export interface Asked {
 export function exchangeOf(
   planning: Planning,
   turn: Pick<Turn, "turnId" | "request" | "modelUid">,
-  asked: Asked,
+  asked: ExchangeInput,
   conversation?: Conversation,
 ): Exchange {
   return exchange({
@@ -42,7 +42,7 @@ export function newTurnExchange(
   planning: Planning,
   continuity: Continuity | undefined,
   turn: Turn,
-  asked: Asked,
+  asked: ExchangeInput,
 ): { readonly exchange: Exchange; readonly continuity: Promise<string> } {
   if (continuity === undefined) {
     return { exchange: exchangeOf(planning, turn, asked), continuity: Promise.resolve("rebuilt(off)") };

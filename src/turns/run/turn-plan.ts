@@ -7,7 +7,7 @@ import { heldPart } from "../continuity/visible-history.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { LayoutOptions } from "../prompt/layout.ts";
 import { limitOutput } from "./limit-output.ts";
-import type { Step } from "./step.ts";
+import type { EventStage } from "./step.ts";
 
 /** The model that a request's name means. */
 export interface PlannedModel {
@@ -43,7 +43,10 @@ export function continuedPromptOf(
 }
 
 /** What every answer passes on its way to the log, once its plan has read it. */
-export function stepsOf(planning: Planning, { turnId, request }: Pick<NewTurn, "turnId" | "request">): readonly Step[] {
+export function stepsOf(
+  planning: Planning,
+  { turnId, request }: Pick<NewTurn, "turnId" | "request">,
+): readonly EventStage[] {
   const limit = limitOutput({
     stop: request.stop,
     maxOutputTokens: request.maxOutputTokens,
@@ -52,7 +55,7 @@ export function stepsOf(planning: Planning, { turnId, request }: Pick<NewTurn, "
   return [...(limit === undefined ? [] : [limit]), tellRead(planning, turnId)];
 }
 
-function tellRead({ events }: Planning, turnId: TurnId): Step {
+function tellRead({ events }: Planning, turnId: TurnId): EventStage {
   return {
     push(body) {
       const isEnd = body.type === "finished" || body.type === "failed";

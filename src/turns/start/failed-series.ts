@@ -3,7 +3,7 @@ import { startOfLog } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { eventIdOf, seqOf } from "../../log/event-id.ts";
 import type { TurnReading, TurnRecord } from "../../log/store.ts";
-import type { Step } from "../run/step.ts";
+import type { EventStage } from "../run/step.ts";
 import { type FailedSeries, failedAgain, type Reached, seriesMs } from "./repeats.ts";
 
 /** How many bodies of streams are remembered at once. */
@@ -45,7 +45,7 @@ function isPart({ type }: TurnEventBody): boolean {
 }
 
 /** Looks at the events of a body that failed before: a further failure is final where no prompt may follow it now. */
-export function watchRepeat(earlier: FailedSeries, now: () => number): Step {
+export function watchRepeat(earlier: FailedSeries, now: () => number): EventStage {
   let reached: Reached = "nothing";
   return {
     push: (event) => {
@@ -87,7 +87,7 @@ export class FailedBodies {
   }
 
   /** Counts a turn that begins, and looks at its events on their way into its log. */
-  watch(body: string): Step {
+  watch(body: string): EventStage {
     const known = this.#byBody.get(body) ?? { error: undefined, reached: "nothing" as const, atMs: 0, prompts: 0 };
     known.prompts += 1;
     this.#byBody.delete(body);

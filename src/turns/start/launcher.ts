@@ -7,7 +7,7 @@ import type { Continuity } from "../continuity/continuity.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
 import { Runner } from "../run/runner.ts";
-import type { Step } from "../run/step.ts";
+import type { EventStage } from "../run/step.ts";
 import { newTurnExchange } from "../run/turn-exchange.ts";
 import { type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
 import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
@@ -47,7 +47,7 @@ export interface PreparedTurn {
 }
 
 /** A runner that has not begun, and how its prompt reaches the model. */
-export interface Launch {
+export interface PreparedRun {
   readonly runner: Runner;
   readonly continuity: Promise<string>;
 }
@@ -75,8 +75,8 @@ export class Launcher {
   launch(
     { turn, backend, prompt }: PreparedTurn,
     writer: LogWriter | Promise<LogWriter>,
-    watches: readonly Step[] = [],
-  ): Launch {
+    watches: readonly EventStage[] = [],
+  ): PreparedRun {
     const { planning, continuity: conversations, refusals, running, clock, queue } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
@@ -89,7 +89,7 @@ export class Launcher {
   }
 
   /** Notes which conversation the turn uses. */
-  #noting({ request: { model }, client }: NewTurn): Step {
+  #noting({ request: { model }, client }: NewTurn): EventStage {
     return {
       push: (body) => {
         if (body.type === "started" && body.cascadeId !== undefined)
@@ -100,7 +100,7 @@ export class Launcher {
   }
 
   /** From here the turn is stored, and goes on even if the request fails. */
-  begin(record: TurnRecord, { runner, continuity }: Launch, signal: AbortSignal): StartedTurn {
+  begin(record: TurnRecord, { runner, continuity }: PreparedRun, signal: AbortSignal): StartedTurn {
     const { readers, running, events } = this.#options;
     const { turnId, graceMs, degraded, expiresAtMs } = record;
     readers.expect(turnId, signal);

@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
 import type { Exchange } from "../run/exchange.ts";
-import type { Step } from "../run/step.ts";
+import type { EventStage } from "../run/step.ts";
 
 /** How long a refusal is repeated without a new prompt, if the end of its limit is unknown. */
 const rememberMs = 60_000;
@@ -120,7 +120,7 @@ export class Refusals {
   }
 
   /** Looks at a turn's events on their way into its log, and completes a refusal: the wait, the reset. */
-  watch(model: ModelUid): Step {
+  watch(model: ModelUid): EventStage {
     return {
       push: (event) => {
         if (event.type === "finished") this.#byModel.delete(model);

@@ -8,7 +8,7 @@ import type { Exchange } from "../run/exchange.ts";
 const lookAgainMs = 1_000;
 
 /** Where a turn stands in the queue: 1 is next. */
-export interface Place {
+export interface QueuePlace {
   readonly position: number;
   readonly of: number;
 }
@@ -80,7 +80,7 @@ export class TurnQueue {
   }
 
   /** Undefined for a turn that does not wait. */
-  placeOf(turnId: TurnId): Place | undefined {
+  placeOf(turnId: TurnId): QueuePlace | undefined {
     const index = this.#ordered().findIndex(({ turn }) => turn.turnId === turnId);
     return index < 0 ? undefined : { position: index + 1, of: this.#waiting.size };
   }

@@ -3,9 +3,9 @@ import type { Clock } from "../../base/clock.ts";
 import { isWithoutIde, MillraceError } from "../../base/errors.ts";
 import type { BackendKind, TurnEventBody } from "../../log/event.ts";
 import type { Claimed, TurnRecord } from "../../log/store.ts";
-import { stateOf } from "../run/decide.ts";
+import { stateAfter } from "../run/decide.ts";
 import type { Exchange } from "../run/exchange.ts";
-import { answerOf, reconcile } from "../run/reconcile.ts";
+import { loggedAnswer, reconcile } from "../run/reconcile.ts";
 import { Runner } from "../run/runner.ts";
 import { exchangeOf } from "../run/turn-exchange.ts";
 import { continuedPromptOf, type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
@@ -34,7 +34,7 @@ export async function adopt(
 ): Promise<{ readonly runner: Runner; readonly cleanUp: () => Promise<void> }> {
   const { backends, planning, clock, queue } = options;
   const events = await readAll();
-  const logged = answerOf(events);
+  const logged = loggedAnswer(events);
   const started = events.find((event) => event.type === "started");
   const prompt = () => adoptedPrompt(planning, record, started);
   const find = (signal: AbortSignal) =>
@@ -54,7 +54,7 @@ export async function adopt(
     return queue.gate(record, exchangeOf(planning, record, { ...asked, from }), answered ? "answered" : "asked");
   };
   const steps = [...stepsOf(planning, record), reconcile(logged)];
-  const runner = new Runner({ writer, state: stateOf(events), open, steps, clock });
+  const runner = new Runner({ writer, state: stateAfter(events), open, steps, clock });
   if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
   const cleanUp = async () => {
     const cascadeId = started?.cascadeId;

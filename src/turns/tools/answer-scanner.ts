@@ -1,7 +1,7 @@
 import { AnswerText } from "./answer-text.ts";
-import { type AnswerEnd, type Block, namedBlock } from "./blocks.ts";
+import { type Block, namedBlock, type StopReason } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
-import { envelopeReader, type Place } from "./envelope.ts";
+import { envelopeReader, type ObjectPosition } from "./envelope.ts";
 import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
 import { readOpener } from "./openers.ts";
 import {
@@ -47,17 +47,17 @@ export class AnswerScanner {
   }
 
   /** The answer is over: everything held is decided. */
-  end(end: AnswerEnd): void {
+  end(end: StopReason): void {
     this.#run(end);
     this.#text.end();
   }
 
-  #run(end: AnswerEnd | undefined): void {
+  #run(end: StopReason | undefined): void {
     while (this.#step(end));
   }
 
   /** Does one thing; false when there is nothing to do without more text. */
-  #step(end: AnswerEnd | undefined): boolean {
+  #step(end: StopReason | undefined): boolean {
     const mode = this.#mode;
     switch (mode.in) {
       case "text":
@@ -78,7 +78,7 @@ export class AnswerScanner {
     }
   }
 
-  #stepInText(end: AnswerEnd | undefined): boolean {
+  #stepInText(end: StopReason | undefined): boolean {
     const at = this.#pending.search(/[<`~{[AO]/);
     if (at !== 0) return this.#pass(at === -1 ? this.#pending.length : at);
     const text = this.#pending;
@@ -104,7 +104,7 @@ export class AnswerScanner {
     }
   }
 
-  #open(text: string, lineStart: boolean, end: AnswerEnd | undefined): boolean {
+  #open(text: string, lineStart: boolean, end: StopReason | undefined): boolean {
     const { names } = this.#desk;
     const opener = readOpener(text, names);
     if (opener === "more" && end === undefined) return false;
@@ -160,12 +160,12 @@ export class AnswerScanner {
     }
   }
 
-  #place(): Place {
+  #place(): ObjectPosition {
     const { atLineStart, isEmpty, line } = this.#text;
     return { atLineStart, first: isEmpty, before: line.slice(-8) };
   }
 
-  #invented(form: RegExp, end: AnswerEnd | undefined): boolean {
+  #invented(form: RegExp, end: StopReason | undefined): boolean {
     if (!form.test(this.#pending)) {
       return "Observation:".startsWith(this.#pending) && end === undefined ? false : this.#pass(1);
     }
@@ -179,7 +179,7 @@ export class AnswerScanner {
     return true;
   }
 
-  #stepInWhole(mode: Mode & { readonly in: "whole" }, end: AnswerEnd | undefined): boolean {
+  #stepInWhole(mode: Mode & { readonly in: "whole" }, end: StopReason | undefined): boolean {
     const verdict = mode.read(this.#pending.slice(mode.opener), end);
     if (verdict === "more") return false;
     this.#mode = { in: "text" };
@@ -207,7 +207,7 @@ export class AnswerScanner {
     return true;
   }
 
-  #stepInBlock(block: Block, end: AnswerEnd | undefined): boolean {
+  #stepInBlock(block: Block, end: StopReason | undefined): boolean {
     const step = block.advance(this.#pending, end);
     this.#pending = (step.back ?? "") + this.#pending.slice(step.taken);
     if (step.over) {
@@ -224,7 +224,7 @@ export class AnswerScanner {
     return this.#pass(newline === -1 ? this.#pending.length : newline + 1);
   }
 
-  #stepInThoughts(close: string, end: AnswerEnd | undefined): boolean {
+  #stepInThoughts(close: string, end: StopReason | undefined): boolean {
     const at = this.#pending.indexOf(close);
     if (at !== -1) {
       this.#mode = { in: "text" };
@@ -234,7 +234,7 @@ export class AnswerScanner {
     return this.#pass(this.#pending.length - held);
   }
 
-  #passRun(form: RegExp, end: AnswerEnd | undefined): boolean {
+  #passRun(form: RegExp, end: StopReason | undefined): boolean {
     const length = form.exec(this.#pending)?.[0].length ?? 1;
     if (length === this.#pending.length && end === undefined && this.#text.atLineStart) return false;
     return this.#pass(length);

@@ -5,10 +5,10 @@ import type { ShownTool } from "./names.ts";
 import type { Opener } from "./openers.ts";
 
 /** How an answer ended: on its own, or cut off at its length limit. */
-export type AnswerEnd = "stop" | "length";
+export type StopReason = "stop" | "length";
 
 /** What a block did with the text it was shown. `taken` undefined: it needs more. */
-export interface Step {
+export interface BlockProgress {
   readonly taken: number;
   /** The block is over; `back` is text that it took and that belongs to what follows. */
   readonly over: boolean;
@@ -17,7 +17,7 @@ export interface Step {
 
 /** A call that is being read. Shown all text that is there; at the end of the answer once with `end`. */
 export interface Block {
-  advance(text: string, end: AnswerEnd | undefined): Step;
+  advance(text: string, end: StopReason | undefined): BlockProgress;
 }
 
 const family =
@@ -74,7 +74,7 @@ function unknownToolBlock(opener: Opener & { readonly kind: "named" }, desk: Cal
 /** Arguments as one JSON object, sent as they grow; anything else is read when its tag closes. */
 function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): Block {
   let open: OpenCall | undefined;
-  const finishRaw = (text: string, end: AnswerEnd | undefined): Step => {
+  const finishRaw = (text: string, end: StopReason | undefined): BlockProgress => {
     const body = (open?.raw ?? "") + text;
     const match = ownCloser(opener.tag).exec(body) ?? (end === undefined ? null : closer(opener.tag).exec(body));
     if (match === null && end === undefined) return { taken: 0, over: false };
@@ -107,7 +107,7 @@ function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
     },
   };
 
-  function finishClosed(text: string, end: AnswerEnd | undefined): Step {
+  function finishClosed(text: string, end: StopReason | undefined): BlockProgress {
     const match = /^([\s}\])`,;]*)/.exec(text)?.[0] ?? "";
     const close = closer(opener.tag).exec(text);
     const closes = close !== null && close.index === match.length;
@@ -191,7 +191,7 @@ function freeformBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
     },
   };
 
-  function wholeFreeform(text: string, end: AnswerEnd | undefined): Step {
+  function wholeFreeform(text: string, end: StopReason | undefined): BlockProgress {
     const match = close.exec(text) ?? (end === undefined ? null : ownCloser(opener.tag).exec(text));
     if (match === null && end === undefined) return { taken: 0, over: false };
     const body = match === null ? text : text.slice(0, match.index);

@@ -9,7 +9,7 @@ import { repairArguments } from "./repair-arguments.ts";
 import type { Misfit } from "./schema-check.ts";
 
 /** How a call came to be, for the counts per model. */
-export type CallOutcome = "first_try" | "repaired" | "reasked" | "failed";
+export type CallRepair = "first_try" | "repaired" | "reasked" | "failed";
 
 /** A call that could not be accepted as it was written. `sent` is what readers already got of its arguments. */
 export interface CallProblem {
@@ -22,7 +22,7 @@ export interface CallProblem {
   readonly asWritten?: string;
 }
 
-export interface DeskOptions {
+export interface CallDeskOptions {
   readonly names: ToolNames;
   readonly choice: ToolChoice;
   readonly parallel: boolean;
@@ -54,8 +54,8 @@ export interface OpenCall {
  */
 export class CallDesk {
   readonly problems: CallProblem[] = [];
-  readonly outcomes: CallOutcome[] = [];
-  readonly #options: DeskOptions;
+  readonly outcomes: CallRepair[] = [];
+  readonly #options: CallDeskOptions;
   readonly #emit: (event: TurnEventBody) => void;
   /** Problems of the answer before, in a second answer to the same prompt. */
   readonly #reopened: CallProblem[];
@@ -66,7 +66,7 @@ export class CallDesk {
   #holds = false;
   #numbered: number;
 
-  constructor(options: DeskOptions, emit: (event: TurnEventBody) => void, before?: CallDesk) {
+  constructor(options: CallDeskOptions, emit: (event: TurnEventBody) => void, before?: CallDesk) {
     this.#options = options;
     this.#emit = emit;
     this.#reopened = before === undefined ? [] : [...before.problems];

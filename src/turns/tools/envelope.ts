@@ -3,7 +3,7 @@ import { wholeJson } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
 import type { ToolNames } from "./names.ts";
 import { isObject } from "./schema-check.ts";
-import { bareJsonReader, type Verdict, type WholeReader } from "./whole-blocks.ts";
+import { type BlockReading, bareJsonReader, type WholeReader } from "./whole-blocks.ts";
 
 /** What a JSON object around an answer holds: calls of offered tools, or the text of an answer without calls. */
 export type Envelope =
@@ -38,7 +38,7 @@ function mayBeEnvelope(text: string): "yes" | "no" | "unknown" {
 }
 
 /** Where in the answer the object stands. */
-export interface Place {
+export interface ObjectPosition {
   readonly atLineStart: boolean;
   /** Nothing of the answer stands before it. */
   readonly first: boolean;
@@ -50,7 +50,7 @@ export interface Place {
  * Reads an object that stands between sentences or alone. One inside a sentence is shown, not meant, and stays text; so does a
  * final text that is not the whole answer. Other JSON at the start of a line is read as `bareJsonReader` reads it.
  */
-export function envelopeReader(names: ToolNames, place: Place): WholeReader {
+export function envelopeReader(names: ToolNames, place: ObjectPosition): WholeReader {
   const bare = bareJsonReader(names);
   const other = (text: string, end: Parameters<WholeReader>[1]): ReturnType<WholeReader> =>
     place.atLineStart ? bare(text, end) : { is: "text", length: 1 };
@@ -72,12 +72,18 @@ export function envelopeReader(names: ToolNames, place: Place): WholeReader {
   };
 }
 
-function finalText(said: string, length: number, rest: string, place: Place, end: unknown): Verdict | "more" {
+function finalText(
+  said: string,
+  length: number,
+  rest: string,
+  place: ObjectPosition,
+  end: unknown,
+): BlockReading | "more" {
   if (!place.first || rest.trim() !== "") return { is: "text", length: 1 };
   return end === undefined ? "more" : { is: "said", length, text: said };
 }
 
-function beginsSentence({ atLineStart, before }: Place): boolean {
+function beginsSentence({ atLineStart, before }: ObjectPosition): boolean {
   return atLineStart || /[.!?:…"”)\]]\s+$/.test(before);
 }
 

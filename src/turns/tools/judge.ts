@@ -1,19 +1,19 @@
 import { MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { FinishReason, TurnEventBody, Usage } from "../../log/event.ts";
 import type { End } from "../run/answer.ts";
-import type { CallOutcome } from "./call-desk.ts";
+import type { CallRepair } from "./call-desk.ts";
 import type { PlannedAnswer } from "./planned-answer.ts";
 
 /** What became of a turn's calls. */
 export interface AnswerReport {
   /** One entry a call. */
-  readonly outcomes: readonly CallOutcome[];
+  readonly outcomes: readonly CallRepair[];
   /** Whether the model was asked a second time: then the trajectory holds an exchange that the client never sees. */
   readonly asked: "once" | "twice";
 }
 
 /** What follows from the end of an answer. */
-export type Verdict =
+export type AnswerVerdict =
   /** The model is asked again, with this text, on the same trajectory. */
   | { readonly type: "ask_again"; readonly text: string }
   /** The turn ends with these: `usage` where it is known, and the terminal event. */
@@ -38,7 +38,7 @@ export interface Arrived {
  * for that call as well, but stands if none comes. An adopted turn is not asked again (`mayAskAgain`), because
  * it may have been asked again before. Pure.
  */
-export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): Verdict {
+export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): AnswerVerdict {
   const { reask } = first.answer.result ?? {};
   if (first.end.type !== "finished") {
     return { type: "end", usage: usageEvents(first.answer.usage), end: first.end, report: undefined };
@@ -78,7 +78,7 @@ function usageEvents(usage: Usage | undefined): TurnEventBody[] {
 
 function reportOf(first: PlannedAnswer, last: PlannedAnswer): AnswerReport {
   const twice = last !== first;
-  const failed = Array.from({ length: last.reader.failedCalls }, (): CallOutcome => "failed");
+  const failed = Array.from({ length: last.reader.failedCalls }, (): CallRepair => "failed");
   const outcomes = [...first.reader.outcomes, ...(twice ? last.reader.outcomes : []), ...failed];
   return { outcomes, asked: twice ? "twice" : "once" };
 }

@@ -1,5 +1,5 @@
 import type { TurnEventBody, Usage } from "../../log/event.ts";
-import type { Answer, End } from "../run/answer.ts";
+import type { End, PromptAnswer } from "../run/answer.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerReader, type AnswerResult } from "./answer-reader.ts";
 
@@ -7,7 +7,7 @@ import { AnswerReader, type AnswerResult } from "./answer-reader.ts";
  * One answer, read by its plan as it arrives: what the model wrote as calls becomes `tool_call` events, and an answer that has to
  * be JSON is checked. Usage and the end are kept back, since `judge` decides on them.
  */
-export class PlannedAnswer implements Answer {
+export class PlannedAnswer implements PromptAnswer {
   usage: Usage | undefined;
   end: End | undefined;
   /** What the plan found, once the answer has finished. */

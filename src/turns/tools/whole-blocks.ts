@@ -1,4 +1,4 @@
-import { type AnswerEnd, ownCloser } from "./blocks.ts";
+import { ownCloser, type StopReason } from "./blocks.ts";
 import { type CallAttempt, mayBeCall } from "./call-shapes.ts";
 import { readArguments, readCalls, unfenced, wholeJson, xmlArguments } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
@@ -6,7 +6,7 @@ import type { ShownTool, ToolNames } from "./names.ts";
 import { readTokenCalls, tokenBlockLength } from "./token-forms.ts";
 
 /** What a block that had to be read whole turned out to be. */
-export type Verdict =
+export type BlockReading =
   /** No call: its text goes on as text. */
   | { readonly is: "text"; readonly length: number }
   /** Calls; `explicit` when only a call is written like this. */
@@ -24,7 +24,7 @@ export type Verdict =
   | { readonly is: "broken"; readonly length: number; readonly explicit: boolean };
 
 /** Reads a block from the start of `text`, all of which belongs to the answer. "more" until it is whole; never at the end. */
-export type WholeReader = (text: string, end: AnswerEnd | undefined) => Verdict | "more";
+export type WholeReader = (text: string, end: StopReason | undefined) => BlockReading | "more";
 
 /** `<tool_call>{"name": …}</tool_call>` and its relatives; `tag` was read, `text` follows it. */
 export function namelessReader(tag: string, names: ToolNames): WholeReader {
@@ -100,7 +100,7 @@ export function bareJsonReader(names: ToolNames): WholeReader {
   };
 }
 
-function jsonVerdict(json: unknown, length: number, names: ToolNames): Verdict {
+function jsonVerdict(json: unknown, length: number, names: ToolNames): BlockReading {
   const calls = json === undefined ? undefined : readCalls(JSON.stringify(json), names);
   if (calls === undefined || calls.some(({ tool }) => tool === undefined)) return { is: "text", length };
   return { is: "calls", length, calls, explicit: false };

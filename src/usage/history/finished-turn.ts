@@ -2,7 +2,7 @@ import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
 import type { Usage } from "../../log/event.ts";
 import { endsTurn, type OutlinedEvent } from "../../log/outline.ts";
 import type { TurnRecord } from "../../log/store.ts";
-import { projectOf } from "./project-of.ts";
+import { projectFromMessages } from "./project-of.ts";
 
 /** Where token counts come from. An estimate is never shown as a measurement. */
 export type TokenSource = "measured" | "estimated" | "unknown";
@@ -62,7 +62,7 @@ export function finishedTurn(record: Described, events: readonly OutlinedEvent[]
     model: started?.modelUid ?? record.modelUid,
     dialect: record.dialect,
     client: productOf(record.client),
-    project: record.project ?? projectOf(record.request),
+    project: record.project ?? projectFromMessages(record.request),
     ide: prompted.find((variant) => variant === started?.ide),
     tokenSource: usage === undefined ? "unknown" : usage.estimated ? "estimated" : "measured",
     promptTokens: usage?.promptTokens ?? 0,

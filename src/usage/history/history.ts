@@ -4,7 +4,7 @@ import type { LimitsSnapshot } from "../limits.ts";
 import type { FinishedTurn } from "./finished-turn.ts";
 import type { Resumption } from "./resumption.ts";
 import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
-import type { TurnFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
+import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** By what spending is told apart. Days are those of the time zone that the caller names. */
 export const spendDimensions = ["model", "client", "project", "key", "dialect", "day"] as const;
@@ -111,7 +111,7 @@ export interface UsageHistory {
   turns(query: { readonly sinceMs: number; readonly untilMs: number; readonly limit: number }): readonly TurnUse[];
   /** A page of turns in any order. */
   turnPage(query: TurnPageQuery): readonly TurnUse[];
-  turnTotals(filter: TurnFilter): TurnTotals;
+  turnTotals(filter: TurnPageFilter): TurnTotals;
   turn(turnId: string): TurnUse | undefined;
   /**
    * Cost of turns that ended in `fromMs` (exclusive) to `toMs` (inclusive). Turns that do not tell their IDE count for

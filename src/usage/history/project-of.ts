@@ -14,7 +14,7 @@ const forms: readonly RegExp[] = [
 const readAtMost = 65_536;
 
 /** The folder that a client says it works in; undefined if it does not say. Only the first three messages are looked at. */
-export function projectOf(request: Pick<TurnRequest, "messages">): string | undefined {
+export function projectFromMessages(request: Pick<TurnRequest, "messages">): string | undefined {
   for (const message of request.messages.slice(0, 3)) {
     if (message.role === "tool" || message.role === "assistant") continue;
     for (const part of message.parts) {

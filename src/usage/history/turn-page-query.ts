@@ -18,7 +18,7 @@ export const turnOrders = [
 export type TurnOrder = (typeof turnOrders)[number];
 
 /** Which turns are asked for: all that is given must hold. */
-export interface TurnFilter {
+export interface TurnPageFilter {
   /** Epoch ms of the end, inclusive and exclusive. */
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -34,7 +34,7 @@ export interface TurnFilter {
   readonly search?: string | undefined;
 }
 
-export interface TurnPageQuery extends TurnFilter {
+export interface TurnPageQuery extends TurnPageFilter {
   readonly order: TurnOrder;
   readonly descending: boolean;
   readonly offset: number;

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { TurnFilter, TurnOrder, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
+import type { TurnOrder, TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
 /** By what a page of turns can be sorted, and the SQL of each. */
 const orders = {
@@ -23,7 +23,7 @@ type Row = Readonly<Record<string, string | number | null>>;
 
 export interface TurnPages {
   page(query: TurnPageQuery): readonly Row[];
-  totals(filter: TurnFilter): TurnTotals;
+  totals(filter: TurnPageFilter): TurnTotals;
 }
 
 export function openTurnPages(db: DatabaseSync): TurnPages {
@@ -72,7 +72,7 @@ export function openTurnPages(db: DatabaseSync): TurnPages {
   };
 }
 
-function conditionOf(filter: TurnFilter): { readonly where: string; readonly values: readonly SQLInputValue[] } {
+function conditionOf(filter: TurnPageFilter): { readonly where: string; readonly values: readonly SQLInputValue[] } {
   const parts = ["ended_at_ms >= ?", "ended_at_ms < ?"];
   const values: SQLInputValue[] = [filter.sinceMs, filter.untilMs];
   const equal = { turn_id: filter.turnId, outcome: filter.outcome, model: filter.model, client: filter.client };

@@ -29,7 +29,7 @@ export function openRedisUsage({ url, prefix = "millrace:", clock, keepDays }: R
   client.on("error", () => undefined); // every command that it costs fails for itself
   const connecting = client.connect().catch(() => undefined); // as above
   const notesKey = `${prefix}usage`;
-  const keyOf = ({ keyId, sinceMs }: BudgetPeriod) => `${prefix}budget:${keyId}:${sinceMs}`;
+  const budgetKey = ({ keyId, sinceMs }: BudgetPeriod) => `${prefix}budget:${keyId}:${sinceMs}`;
   const asked = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
@@ -53,10 +53,10 @@ export function openRedisUsage({ url, prefix = "millrace:", clock, keepDays }: R
     hold: (period, turnId, most) =>
       asked(async () => {
         const words = [turnId, String(most), String(period.untilMs)];
-        return (await client.eval(holdScript, { keys: [keyOf(period)], arguments: words })) === 1;
+        return (await client.eval(holdScript, { keys: [budgetKey(period)], arguments: words })) === 1;
       }),
-    withdraw: (period, turnId) => asked(async () => void (await client.sRem(keyOf(period), turnId))),
-    held: (period) => asked(() => client.sCard(keyOf(period))),
+    withdraw: (period, turnId) => asked(async () => void (await client.sRem(budgetKey(period), turnId))),
+    held: (period) => asked(() => client.sCard(budgetKey(period))),
     async close() {
       client.destroy();
       await connecting;

@@ -3,7 +3,7 @@ import type { Clock } from "../../../base/clock.ts";
 import type { JsonObject } from "../../../base/json.ts";
 import { type Abilities, readAbilities } from "../abilities.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
-import { readSessionOptions, type SessionOptions } from "../session/session-options.ts";
+import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
 import type { AgentChild } from "./agent-child.ts";
 import { isObject, JsonLines } from "./json-lines.ts";
 import { ProcessGone, type Reply, RpcError, RpcPeer } from "./rpc-peer.ts";
@@ -11,7 +11,7 @@ import { ProcessGone, type Reply, RpcError, RpcPeer } from "./rpc-peer.ts";
 /** A session that this process has open. */
 export interface OpenSession {
   readonly id: string;
-  readonly options: SessionOptions;
+  readonly options: SessionOffer;
   /** User messages in it, so the place that the next one gets. */
   userMessages: number;
   /** The instructions that the session was last given by this process. */
@@ -21,7 +21,7 @@ export interface OpenSession {
   last: RunningPrompt | undefined;
 }
 
-function openSession(id: string, options: SessionOptions): OpenSession {
+function openSession(id: string, options: SessionOffer): OpenSession {
   return { id, options, userMessages: 0, told: undefined, running: undefined, last: undefined };
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError, MillraceError } from "../../../base/errors.ts";
 import { agentError, clean } from "../errors.ts";
-import type { Launch } from "../style.ts";
+import type { AgentLaunch } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import { AgentProcess } from "./agent-process.ts";
 import type { AcpAgentSpec } from "./agent-spec.ts";
@@ -31,7 +31,7 @@ export class AgentStarter {
   }
 
   /** Throws `upstream_failed` when it does not start, `upstream_timeout` when it does not answer, `not_signed_in`. */
-  async start(launch: Launch, signal: AbortSignal): Promise<AgentProcess> {
+  async start(launch: AgentLaunch, signal: AbortSignal): Promise<AgentProcess> {
     const spec = this.#spec;
     const cwd = join(this.folder, "millrace-empty"); // agents name sessions by their folder
     await mkdir(cwd, { recursive: true, mode: 0o700 });

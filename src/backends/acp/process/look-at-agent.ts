@@ -12,7 +12,7 @@ import { ProcessGone, RpcError, RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 
 /** What an agent answered to one request, as it is on the wire, or why it did not. */
-export type Answered =
+export type AgentReply =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly why: string; readonly code?: number };
 
@@ -20,12 +20,12 @@ export type Answered =
 export interface AgentLook {
   /** The client name that the agent took; undefined where it took none. */
   readonly clientName: string | undefined;
-  readonly initialize: Answered;
-  readonly newSession: Answered;
+  readonly initialize: AgentReply;
+  readonly newSession: AgentReply;
   /** Asked while the new session is open. */
-  readonly list: Answered;
+  readonly list: AgentReply;
   /** `session/delete` of the new session. */
-  readonly discard: Answered;
+  readonly discard: AgentReply;
 }
 
 export interface LookOptions {
@@ -37,7 +37,7 @@ export interface LookOptions {
 const startMs = 60_000;
 const requestMs = 30_000;
 const endGraceMs = 1_000;
-const notAsked: Answered = { ok: false, why: "it was not asked" };
+const notAsked: AgentReply = { ok: false, why: "it was not asked" };
 
 /**
  * Starts the agent once, opens a session, lists the sessions, deletes its own, and ends the process. Sends no prompt and no
@@ -94,7 +94,7 @@ function peerOf(child: AgentChild): RpcPeer {
 }
 
 async function question(peer: RpcPeer, names: readonly string[], cwd: string, signal: AbortSignal): Promise<AgentLook> {
-  let initialize: Answered = notAsked;
+  let initialize: AgentReply = notAsked;
   let clientName: string | undefined;
   for (const name of names) {
     const clientInfo = { name, title: "Millrace", version: "1" };
@@ -104,7 +104,7 @@ async function question(peer: RpcPeer, names: readonly string[], cwd: string, si
   }
   if (!initialize.ok) return { clientName, initialize, newSession: notAsked, list: notAsked, discard: notAsked };
   const newSession = await ask(peer, "session/new", { cwd, mcpServers: [] }, signal);
-  const sessionId = newSession.ok ? sessionIdOf(newSession.result) : undefined;
+  const sessionId = newSession.ok ? repliedSessionId(newSession.result) : undefined;
   try {
     const list = await ask(peer, "session/list", { cwd }, signal);
     const discard = sessionId === undefined ? notAsked : await ask(peer, "session/delete", { sessionId }, signal);
@@ -118,17 +118,17 @@ async function question(peer: RpcPeer, names: readonly string[], cwd: string, si
 }
 
 /** Removes the session's id from an error. */
-function withoutId(answer: Answered, id: string | undefined): Answered {
+function withoutId(answer: AgentReply, id: string | undefined): AgentReply {
   return answer.ok || id === undefined ? answer : { ...answer, why: answer.why.replaceAll(id, "(session)") };
 }
 
 /** The id in a reply to `session/new`, or in an entry of `session/list`. */
-export function sessionIdOf(result: unknown): string | undefined {
+export function repliedSessionId(result: unknown): string | undefined {
   const id = isObject(result) ? result["sessionId"] : undefined;
   return typeof id === "string" && id !== "" ? id : undefined;
 }
 
-async function ask(peer: RpcPeer, method: string, params: object, signal: AbortSignal): Promise<Answered> {
+async function ask(peer: RpcPeer, method: string, params: object, signal: AbortSignal): Promise<AgentReply> {
   const limitMs = method === "initialize" ? startMs : requestMs;
   try {
     return { ok: true, result: await peer.request(method, params, deadline(signal, limitMs)) };
@@ -138,7 +138,7 @@ async function ask(peer: RpcPeer, method: string, params: object, signal: AbortS
   }
 }
 
-function refused(error: unknown): Answered {
+function refused(error: unknown): AgentReply {
   if (error instanceof RpcError)
     return { ok: false, why: `error ${error.code}: ${clean(error.message)}`, code: error.code };
   if (error instanceof ProcessGone) return { ok: false, why: `its process ended (${error.message})` };

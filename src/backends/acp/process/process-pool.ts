@@ -2,7 +2,7 @@ import { bestEffort, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
 import type { Abilities } from "../abilities.ts";
-import type { Launch } from "../style.ts";
+import type { AgentLaunch } from "../style.ts";
 import type { AgentProcess } from "./agent-process.ts";
 import { restartPause } from "./restart-pause.ts";
 
@@ -13,7 +13,7 @@ export interface PoolOptions {
   /** Shortest time between two starts after one failure; doubles with each further one; ms. */
   readonly restartMs: number;
   /** Starts a process and greets it. */
-  readonly start: (launch: Launch, signal: AbortSignal) => Promise<AgentProcess>;
+  readonly start: (launch: AgentLaunch, signal: AbortSignal) => Promise<AgentProcess>;
 }
 
 /** A process that may not end yet. `release` is called once. */
@@ -72,7 +72,7 @@ export class ProcessPool {
   }
 
   /** The process of this launch, started if need be. Throws what `start` throws, or told again while its pause lasts. */
-  async lease(launch: Launch, signal: AbortSignal): Promise<Lease> {
+  async lease(launch: AgentLaunch, signal: AbortSignal): Promise<Lease> {
     for (;;) {
       signal.throwIfAborted();
       if (this.#closing.signal.aborted) throw new MillraceError("cancelled", "The agent is being closed.");
@@ -133,7 +133,7 @@ export class ProcessPool {
     return { process, release };
   }
 
-  #start(launch: Launch): void {
+  #start(launch: AgentLaunch): void {
     const { clock, start } = this.#options;
     const failure = this.#failures.get(launch.key) ?? { count: 0, startedMs: 0, error: undefined };
     this.#failures.set(launch.key, failure);

@@ -1,5 +1,5 @@
 import type { AcpModel } from "../process/agent-spec.ts";
-import type { SessionOptions } from "./session-options.ts";
+import type { SessionOffer } from "./session-options.ts";
 
 /** How hard a model thinks, in the words that agents use for it. Source: docs/wire/acp.md, "Sessions". */
 const effortWord = /^(?:none|minimal|low|medium|high|xhigh|max)$/;
@@ -14,7 +14,7 @@ export function splitEffort(id: string): { readonly model: string; readonly effo
 }
 
 /** The models of a session, and each once more for every effort that the session can be set to. An id that names its effort stays alone. */
-export function withEfforts({ model, effort }: SessionOptions): readonly AcpModel[] | undefined {
+export function withEfforts({ model, effort }: SessionOffer): readonly AcpModel[] | undefined {
   const efforts = effort?.values.filter(({ value }) => effortWord.test(value.toLowerCase())) ?? [];
   return model?.models.flatMap((each) =>
     /[-:@](?:none|minimal|low|medium|high|xhigh|max)$/.test(each.id)

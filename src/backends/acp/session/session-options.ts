@@ -29,7 +29,7 @@ const sessionSchema = z.looseObject({
 });
 
 /** One choice that a session offers, and how it is made. */
-export interface Choice {
+export interface ModelChoice {
   readonly configId: string;
   readonly current: string | undefined;
   readonly models: readonly AcpModel[];
@@ -43,9 +43,9 @@ export interface EffortChoice {
 }
 
 /** What the reply to `session/new` or `session/load` offers. */
-export interface SessionOptions {
+export interface SessionOffer {
   readonly sessionId: string | undefined;
-  readonly model: Choice | undefined;
+  readonly model: ModelChoice | undefined;
   /** How hard the model thinks, where that is an option of its own. */
   readonly effort: EffortChoice | undefined;
   /** `configId` undefined: the mode is set by `session/set_mode`. */
@@ -58,7 +58,7 @@ export interface SessionOptions {
  * Reads what a session can be set to. Options are found by their category, else by their id. Options that this version does
  * not know are skipped. Throws a `ZodError` when the reply is no reply of this kind.
  */
-export function readSessionOptions(reply: unknown): SessionOptions {
+export function readSessionOptions(reply: unknown): SessionOffer {
   const { sessionId, configOptions, modes } = sessionSchema.parse(reply ?? {});
   const named = (category: string) =>
     configOptions?.find((option) => option.category === category) ??
@@ -88,7 +88,7 @@ export function readSessionOptions(reply: unknown): SessionOptions {
   };
 }
 
-function ownModes(modes: z.infer<typeof modesSchema> | undefined): SessionOptions["mode"] {
+function ownModes(modes: z.infer<typeof modesSchema> | undefined): SessionOffer["mode"] {
   if (modes === undefined) return undefined;
   return { configId: undefined, current: modes.currentModeId, ids: modes.availableModes.map(({ id }) => id) };
 }
@@ -111,7 +111,7 @@ function textOrUndefined(value: unknown): string | undefined {
 const quietModes = ["ask", "plan"];
 
 /** The mode to ask in; undefined where the agent has no such mode or is in it already. */
-export function quietMode({ mode }: SessionOptions): string | undefined {
+export function quietMode({ mode }: SessionOffer): string | undefined {
   const wanted = quietModes.find((id) => mode?.ids.includes(id) === true);
   return wanted === mode?.current ? undefined : wanted;
 }

@@ -1,6 +1,6 @@
 import { readAbilities } from "../../../backends/acp/abilities.ts";
-import { type AgentLook, type Answered, sessionIdOf } from "../../../backends/acp/process/look-at-agent.ts";
-import { readSessionOptions, type SessionOptions } from "../../../backends/acp/session/session-options.ts";
+import { type AgentLook, type AgentReply, repliedSessionId } from "../../../backends/acp/process/look-at-agent.ts";
+import { readSessionOptions, type SessionOffer } from "../../../backends/acp/session/session-options.ts";
 import { type Assumption, differs, judged, ok, type Seen, unknown } from "./assumption.ts";
 
 /** What the agent program answered, started as each of the two types that Millrace uses. */
@@ -74,7 +74,7 @@ export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
     certainty: "several sources",
     check: ({ agent }) =>
       whereAnswered(agent.newSession, (result) => {
-        const id = sessionIdOf(result);
+        const id = repliedSessionId(result);
         if (id === undefined) return differs("no id");
         return /^[a-z]+-[a-z]+$/.test(id) ? ok("two words") : differs(`another form, ${id.length} characters`);
       }),
@@ -124,7 +124,7 @@ export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
     certainty: "one source",
     check: ({ agent: { list, newSession } }) => {
       const listed = list.ok ? listedIds(list.result) : undefined;
-      const id = newSession.ok ? sessionIdOf(newSession.result) : undefined;
+      const id = newSession.ok ? repliedSessionId(newSession.result) : undefined;
       if (listed === undefined || id === undefined) return unknown("there is no list or no session");
       return listed.includes(id) ? differs("it is in the list") : ok("it is not in the list");
     },
@@ -156,16 +156,16 @@ export const agentAssumptions: readonly Assumption<AgentSeen>[] = [
   },
 ];
 
-function ofAnswer(answer: Answered, judge: (result: unknown) => Seen): Seen {
+function ofAnswer(answer: AgentReply, judge: (result: unknown) => Seen): Seen {
   if (answer.ok) return read(() => judge(answer.result));
   return answer.code === undefined ? unknown(answer.why) : differs(answer.why);
 }
 
-function whereAnswered(answer: Answered, judge: (result: unknown) => Seen): Seen {
+function whereAnswered(answer: AgentReply, judge: (result: unknown) => Seen): Seen {
   return answer.ok ? read(() => judge(answer.result)) : unknown(answer.why);
 }
 
-function ofOptions(answer: Answered, judge: (options: SessionOptions) => Seen): Seen {
+function ofOptions(answer: AgentReply, judge: (options: SessionOffer) => Seen): Seen {
   return whereAnswered(answer, (result) => judge(readSessionOptions(result)));
 }
 
@@ -191,5 +191,5 @@ function shown(value: unknown): string {
 function listedIds(result: unknown): readonly string[] | undefined {
   const { sessions: listed } = membersOf(result);
   if (!Array.isArray(listed)) return undefined;
-  return listed.flatMap((entry: unknown) => sessionIdOf(entry) ?? []);
+  return listed.flatMap((entry: unknown) => repliedSessionId(entry) ?? []);
 }

@@ -8,7 +8,7 @@ import type { TurnEventBody, Usage } from "../../../log/event.ts";
 import { layoutPrompt } from "../../../turns/prompt/layout.ts";
 import { planAnswer } from "../../../turns/tools/answer-plan.ts";
 import { PlannedAnswer } from "../../../turns/tools/planned-answer.ts";
-import { differs, type Seen, unknown, type Verdict } from "./assumption.ts";
+import { type AssumptionVerdict, differs, type Seen, unknown } from "./assumption.ts";
 import { type CallSeen, type PromptCase, promptCases } from "./prompt-cases.ts";
 
 /** One way to send the prompts: a style of the agent, or Cascade. */
@@ -26,7 +26,7 @@ export const promptCount = (ways: readonly AskedWay[]): number => promptCases.le
 export interface StyleResult {
   readonly style: AskedWay["style"];
   readonly form: PromptCase["form"];
-  readonly verdict: Verdict;
+  readonly verdict: AssumptionVerdict;
   readonly seen: string;
   readonly first_text_ms: number | null;
   readonly whole_ms: number | null;

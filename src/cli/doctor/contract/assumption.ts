@@ -2,11 +2,11 @@
 export type Certainty = "several sources" | "one source" | "inferred" | "not settled";
 
 /** `unknown`: it could not be seen here. */
-export type Verdict = "ok" | "differs" | "unknown";
+export type AssumptionVerdict = "ok" | "differs" | "unknown";
 
 /** What was seen of one assumption, in a few words. Holds no secret, no name of an account and no session. */
 export interface Seen {
-  readonly verdict: Verdict;
+  readonly verdict: AssumptionVerdict;
   readonly seen: string;
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import type { AgentLook, Answered } from "../../../backends/acp/process/look-at-agent.ts";
+import type { AgentLook, AgentReply } from "../../../backends/acp/process/look-at-agent.ts";
 import { redactor } from "../redact.ts";
 import { agentAssumptions } from "./agent-assumptions.ts";
 import type { Assumption } from "./assumption.ts";
@@ -33,8 +33,8 @@ test.each(all.map(({ id, source }) => [id, source] as const))(
 );
 
 describe("an agent that is otherwise than assumed", () => {
-  const answered = (result: unknown): Answered => ({ ok: true, result });
-  const gone: Answered = { ok: false, why: "its process ended (exit code 1)" };
+  const answered = (result: unknown): AgentReply => ({ ok: true, result });
+  const gone: AgentReply = { ok: false, why: "its process ended (exit code 1)" };
   const look: AgentLook = { clientName: "millrace", initialize: gone, newSession: gone, list: gone, discard: gone };
   const verdict = (id: string, agent: Partial<AgentLook>, summarizer: Partial<AgentLook> = {}) =>
     agentAssumptions

@@ -1,6 +1,6 @@
 import type { Output } from "../../terminal/output.ts";
 import { spellLines } from "../spell.ts";
-import type { Verdict } from "./assumption.ts";
+import type { AssumptionVerdict } from "./assumption.ts";
 import { type ContractReport, verdictsOf } from "./report.ts";
 
 type Style = Output["style"];
@@ -51,7 +51,7 @@ function prompts({ prompts: results }: ContractReport, style: Style, width: numb
 
 function sums(report: ContractReport): string {
   const counts = Map.groupBy(verdictsOf(report), ({ verdict }) => verdict);
-  const count = (verdict: Verdict) => counts.get(verdict)?.length ?? 0;
+  const count = (verdict: AssumptionVerdict) => counts.get(verdict)?.length ?? 0;
   return `${count("ok")} ok, ${count("differs")} differ, ${count("unknown")} unknown`;
 }
 
@@ -60,7 +60,11 @@ function milliseconds(ms: number | null): string {
 }
 
 /** The mark is the first word of a row. */
-function coloured([first = "", ...rest]: readonly string[], verdict: Verdict, style: Style): readonly string[] {
+function coloured(
+  [first = "", ...rest]: readonly string[],
+  verdict: AssumptionVerdict,
+  style: Style,
+): readonly string[] {
   return [first.replace(verdict, style(colours[verdict], verdict)), ...rest];
 }
 

@@ -1,5 +1,5 @@
 import type { StyleResult } from "./ask-styles.ts";
-import type { Assumption, Seen, Verdict } from "./assumption.ts";
+import type { Assumption, AssumptionVerdict, Seen } from "./assumption.ts";
 
 /** One assumption and what was seen of it. */
 export interface CheckedAssumption {
@@ -7,7 +7,7 @@ export interface CheckedAssumption {
   readonly sentence: string;
   readonly source: string;
   readonly certainty: string;
-  readonly verdict: Verdict;
+  readonly verdict: AssumptionVerdict;
   readonly seen: string;
 }
 

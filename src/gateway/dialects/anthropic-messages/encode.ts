@@ -5,7 +5,7 @@ import type { TurnRequest } from "../../../log/request.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
-import { millraceUsage, usageOf } from "../openai-usage.ts";
+import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import { anthropicErrorBody } from "./errors.ts";
 import type { MessagesWire } from "./request.ts";
@@ -75,7 +75,7 @@ export class MessagesEncoder implements Encoder {
   #end(end: AnswerEnd): readonly WireEvent[] {
     if (end.type === "failed") return this.broken(end.error);
     if (end.type === "cancelled") return this.broken(cancelledError(end.by));
-    const usage = finalUsage(usageOf(this.#fold.answer, this.#context));
+    const usage = finalUsage(reportedUsage(this.#fold.answer, this.#context));
     const delta = stopOf(end, this.#context.parsed.request);
     return [write({ type: "message_delta", delta, usage, ...millraceEnd(end) }), write({ type: "message_stop" })];
   }
@@ -83,7 +83,7 @@ export class MessagesEncoder implements Encoder {
 
 /** A finished answer as one `message`. */
 export function encodeMessage(context: EncodeContext, answer: Answer): unknown {
-  const usage = finalUsage(usageOf(answer, context));
+  const usage = finalUsage(reportedUsage(answer, context));
   return {
     ...head(context),
     content: answer.blocks.filter((block) => block.kind === "tool_call" || block.text !== "").map(wholeBlock),

@@ -10,7 +10,7 @@ import {
   ClientSideToolV2ResultSchema as ResultSchema,
 } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { parseMessage, readPayload } from "./client-message.ts";
-import { chunkId, endId, parseCursor } from "./event-id.ts";
+import { chunkId, endId, parseEventId } from "./event-id.ts";
 import { parseChat } from "./request.ts";
 import { unreadFields } from "./unread.ts";
 
@@ -27,7 +27,7 @@ describe("ids of chunks", () => {
         const order = a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
         const [x, y] = [idOf(a), idOf(b)];
         expect(Math.sign(order)).toBe(x < y ? -1 : x > y ? 1 : 0);
-        expect(parseCursor(x)).toBe(x);
+        expect(parseEventId(x)).toBe(x);
         expect(x > "0" && x < endId(a[0])).toBe(true);
         expect(endId(a[0]) < y).toBe(b[0] > a[0]);
       }),
@@ -35,7 +35,7 @@ describe("ids of chunks", () => {
   });
 
   test.each(["", "1", "a0.a1", "a1", "a1.", "a1.a1.a1.a1", "a1.a1 ", "A1.a1"])("no cursor is made of %j", (text) => {
-    expect(() => parseCursor(text)).toThrow(/not an event id/);
+    expect(() => parseEventId(text)).toThrow(/not an event id/);
   });
 });
 

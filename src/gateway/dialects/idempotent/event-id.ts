@@ -28,7 +28,7 @@ export function eventIn(segment: number, cursor: string): EventId {
 const id = /^[a-p][1-9]\d{0,15}\.(?:0|[a-p][1-9]\d{0,15}(?:\.[a-p][1-9]\d{0,15})?)$/;
 
 /** A cursor as a client sends it; whether there is such an event is another question. Throws `invalid_request`. */
-export function parseCursor(text: string): string {
+export function parseEventId(text: string): string {
   if (text === beforeFirst || id.test(text)) return text;
   throw new MillraceError("invalid_request", "x-idempotency-event-id is not an event id of this gateway.", {
     param: "x-idempotency-event-id",

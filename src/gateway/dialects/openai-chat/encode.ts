@@ -3,7 +3,7 @@ import type { FinishReason, TurnEvent } from "../../../log/event.ts";
 import { type Answer, AnswerFold, type AnswerStep, type Block, millraceEnd, type ToolCallBlock } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
-import { openAiUsage, usageOf } from "../openai-usage.ts";
+import { openAiUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import { encodeStreamError } from "./errors.ts";
 import type { ChatWire } from "./request.ts";
@@ -70,7 +70,7 @@ export class ChatEncoder implements Encoder {
     const finish = this.#chunk({}, reason.unified, extension);
     const done = { data: "[DONE]" };
     if (!this.#includeUsage) return [finish, done];
-    const usage = openAiUsage(usageOf(this.#fold.answer, this.#context));
+    const usage = openAiUsage(reportedUsage(this.#fold.answer, this.#context));
     return [finish, { data: JSON.stringify({ ...this.#head, choices: [], usage }) }, done];
   }
 
@@ -97,7 +97,7 @@ export function encodeChatAnswer(context: EncodeContext, answer: Answer): unknow
   return {
     ...head(context, "chat.completion"),
     choices: [{ index: 0, message, logprobs: null, finish_reason: reason }],
-    usage: openAiUsage(usageOf(answer, context)),
+    usage: openAiUsage(reportedUsage(answer, context)),
     ...millraceEnd(answer.end),
   };
 }

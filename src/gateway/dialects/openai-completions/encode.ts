@@ -5,7 +5,7 @@ import { type Answer, AnswerFold, type AnswerStep, millraceEnd } from "../answer
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext, Encoder, WireEvent } from "../dialect.ts";
 import { encodeStreamError } from "../openai-chat/errors.ts";
-import { openAiUsage, usageOf } from "../openai-usage.ts";
+import { openAiUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import type { CompletionWire } from "./request.ts";
 
@@ -61,7 +61,7 @@ export class CompletionEncoder implements Encoder {
 
   #usage(): readonly WireEvent[] {
     if (!this.#includeUsage) return [];
-    const usage = openAiUsage(usageOf(this.#fold.answer, this.#context));
+    const usage = openAiUsage(reportedUsage(this.#fold.answer, this.#context));
     return [{ data: JSON.stringify({ ...head(this.#context), choices: [], usage }) }];
   }
 
@@ -78,7 +78,7 @@ export function encodeCompletion(context: EncodeContext, answer: Answer): unknow
   return {
     ...head(context),
     choices: [{ text, index: 0, logprobs: null, finish_reason: finishReason(answer) }],
-    usage: openAiUsage(usageOf(answer, context)),
+    usage: openAiUsage(reportedUsage(answer, context)),
     ...millraceEnd(answer.end),
   };
 }

@@ -5,7 +5,7 @@ import { type Answer, type Block, millraceEnd } from "../answer.ts";
 import { cancelledError } from "../cancelled.ts";
 import type { EncodeContext } from "../dialect.ts";
 import { openAiErrorBody } from "../openai-errors.ts";
-import { millraceUsage, usageOf } from "../openai-usage.ts";
+import { millraceUsage, reportedUsage } from "../openai-usage.ts";
 import { wireId } from "../wire-id.ts";
 import type { ResponsesWire } from "./request.ts";
 
@@ -42,7 +42,7 @@ export function responseObject(context: EncodeContext, answer: Answer): JsonObje
     tools: [],
     top_p: null,
     truncation: "disabled",
-    usage: ended ? usageBody(usageOf(answer, context)) : null,
+    usage: ended ? usageBody(reportedUsage(answer, context)) : null,
     user: null,
     ...wire.echo,
     ...millraceEnd(answer.end),

@@ -4,7 +4,7 @@ import type { TurnRequest } from "../../../log/request.ts";
 import type { TurnRecord } from "../../../log/store.ts";
 import type { Models } from "../../../models/model.ts";
 import type { StartTurn } from "../../../turns/turns.ts";
-import { projectOf } from "../../../usage/history/project-of.ts";
+import { projectFromMessages } from "../../../usage/history/project-of.ts";
 import type { Block } from "../../dialects/answer.ts";
 import type { ClientInput, ToolResult } from "../../dialects/idempotent/client-message.ts";
 import { continueRequest, parseChat } from "../../dialects/idempotent/request.ts";
@@ -61,7 +61,7 @@ function asked(
   return {
     caller: name.caller,
     client,
-    project: project ?? projectOf(request), // now: who looks on later cannot read the request
+    project: project ?? projectFromMessages(request), // now: who looks on later cannot read the request
     graceMs,
     idempotencyKey: undefined, // the numbers of the stream do its work
     fingerprint: digestOf(["idempotent", name.caller, name.name, segment]),

@@ -2,7 +2,7 @@ import { MillraceError } from "../../../base/errors.ts";
 import { Secret } from "../../../base/secret.ts";
 import type { AttachNumber, StreamName } from "../../../log/client-stream.ts";
 import { parseKey } from "../../../log/sealing/keys.ts";
-import { beforeFirst, parseCursor } from "../../dialects/idempotent/event-id.ts";
+import { beforeFirst, parseEventId } from "../../dialects/idempotent/event-id.ts";
 import { clientOf, graceMsOf, projectOf, sessionOf } from "../../http/request-headers.ts";
 
 /** What an attach asks for, as its headers say. */
@@ -40,7 +40,7 @@ export function namesStream(headers: Headers): boolean {
  * @throws MillraceError `invalid_request` with the header at fault. Source: docs/wire/idempotent-streams.md, "Headers".
  */
 export function parseAttach(headers: Headers, caller: string): AttachAsk {
-  const cursor = parseCursor(headers.get(cursorHeader)?.trim() || beforeFirst);
+  const cursor = parseEventId(headers.get(cursorHeader)?.trim() || beforeFirst);
   const intent = intentOf(headers, cursor);
   return {
     name: { caller, name: nameOf(headers), clientKey: encryptionKeyOf(headers) },

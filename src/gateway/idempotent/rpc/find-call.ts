@@ -3,7 +3,7 @@ import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import { parseContentType } from "@connectrpc/connect/protocol-connect";
 import { encodeRefusal, type Reason, refusal } from "../../dialects/idempotent/errors.ts";
 import type { RpcRequest } from "../../http/rpc-handler.ts";
-import { tooLarge } from "./unreadable.ts";
+import { messageTooLarge } from "./unreadable.ts";
 
 /** Why a call is refused before its body is read. */
 export interface RefusedCall {
@@ -76,7 +76,7 @@ function wrongType({ headers }: RpcRequest, { method }: UniversalHandler): Refus
 
 function wrongLength({ headers }: RpcRequest, mostBytes: number): RefusedCall | undefined {
   if (Number(headers["content-length"] ?? 0) <= mostBytes) return undefined;
-  return { error: encodeRefusal(tooLarge(mostBytes).toRecord(), false) };
+  return { error: encodeRefusal(messageTooLarge(mostBytes).toRecord(), false) };
 }
 
 function refuse(reason: Reason, message: string, hint: string): ConnectError {

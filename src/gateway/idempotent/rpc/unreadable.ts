@@ -5,7 +5,7 @@ import { refusal } from "../../dialects/idempotent/errors.ts";
 /** What went wrong with a message on its way in, as connect tells it. */
 export function unreadable(cause: unknown, mostBytes: number): MillraceError {
   const { code, rawMessage } = ConnectError.from(cause);
-  if (code === Code.ResourceExhausted) return tooLarge(mostBytes);
+  if (code === Code.ResourceExhausted) return messageTooLarge(mostBytes);
   const hint = "Send the message as protobuf, or as its JSON, as the content type says.";
   return new MillraceError("invalid_request", `A message cannot be read: ${rawMessage.slice(0, 200)}.`, {
     cause,
@@ -14,6 +14,6 @@ export function unreadable(cause: unknown, mostBytes: number): MillraceError {
 }
 
 /** The refusal of a message that is larger than the gateway takes. */
-export function tooLarge(mostBytes: number): MillraceError {
+export function messageTooLarge(mostBytes: number): MillraceError {
   return refusal("invalid_request", "too_large", `The message is larger than ${mostBytes} bytes.`, "Send less.");
 }

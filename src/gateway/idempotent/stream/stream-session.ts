@@ -19,7 +19,7 @@ import { Bell } from "./bell.ts";
 import { type EndedAnswer, readAnswer } from "./read-answer.ts";
 import type { StreamProgress } from "./stream-progress.ts";
 
-export interface SessionOptions {
+export interface StreamSessionOptions {
   readonly attachment: Attachment;
   readonly state: StreamProgress;
   readonly ask: AttachAsk;
@@ -40,7 +40,7 @@ export const mostWaiting = 64;
  * only then has it acknowledged. One message is worked on at a time; an abort is carried out as soon as it is there.
  */
 export class StreamSession {
-  readonly #options: SessionOptions;
+  readonly #options: StreamSessionOptions;
   readonly #ready: ParsedMessage[] = [];
   readonly #early = new Map<number, ParsedMessage>();
   readonly #work = new Bell();
@@ -57,7 +57,7 @@ export class StreamSession {
   #unreadable: MillraceError | undefined;
   #over = false;
 
-  constructor(options: SessionOptions) {
+  constructor(options: StreamSessionOptions) {
     this.#options = options;
     this.#expected = options.state.accepted;
   }
