@@ -9,7 +9,7 @@ export interface Answer extends Step {
   readonly end: End | undefined;
 }
 
-/** An answer that passes as it is. */
+/** An answer that passes unchanged. */
 export class PlainAnswer implements Answer {
   end: End | undefined;
 
