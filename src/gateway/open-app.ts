@@ -69,8 +69,8 @@ function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Respon
 }
 
 /**
- * What every response carries: the id that is also in the log, the IDE for who has a key, and CORS for an allowed origin (the guard
- * stopped the others). Where no prompt was sent, the IDE is the one that it goes to now.
+ * The headers of every response: the id that is also in the log, the IDE if the caller has a key, and CORS for an allowed origin
+ * (the guard refused the others). If the request sent no prompt, the IDE is the one that would get a prompt now.
  */
 function finish(gateway: Gateway, c: GatewayContext, requestId: string): void {
   const { headers } = c.res;

@@ -83,7 +83,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       const scheme = listenOptions.tls === undefined ? "http" : "https";
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`${scheme}://${host}:${listening.port}`);
       const close = async () => {
-        await bestEffort(gateway.handovers.close()); // while the connections still tell what was read
+        await bestEffort(gateway.handovers.close()); // before the connections close, because they know what was read
         await listening.close();
       };
       return { ...listening, close };

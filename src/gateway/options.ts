@@ -58,7 +58,7 @@ export interface GatewayOptions {
   readonly keys: readonly GatewayKey[];
   /** The key in the owner's file now; asked when a request carries none of `keys`. */
   readonly keyInFile?: () => Secret | undefined;
-  /** Who has a key beside `keys`; asked for each request that carries none of those. */
+  /** Finds the caller of a key that is not in `keys`; called for each request with such a key. */
   readonly callerOf?: (key: Secret) => Caller | undefined;
   /** The keys that the owner made for others; none where this gateway has no file of them. */
   readonly issuedKeys?: () => readonly IssuedKey[];
@@ -90,14 +90,14 @@ export interface GatewayOptions {
   readonly sessionStore?: SessionStore;
   /** The window of a model by its UID as prompts are laid out for it; undefined where nothing is known of it yet. */
   readonly contextTokens?: (modelUid: string) => number | undefined;
-  /** What `/health` shows to who has the key: plain JSON without secrets. */
+  /** What `/health` shows to a caller with the key: plain JSON without secrets. */
   readonly healthDetails?: () => Promise<unknown>;
   /** Host names that requests may carry beside the loopback ones; no ports. */
   readonly allowedHosts?: readonly string[];
   /** Exact origins (`https://app.example`) whose pages may call; none by default. */
   readonly allowedOrigins?: readonly string[];
   readonly maxBodyBytes?: number;
-  /** Requests that are answered at the same time, before one with a body is told to come back. */
+  /** Number of requests that run at the same time. Beyond it, a request with a body gets a refusal that asks for a retry. */
   readonly mostOpen?: number;
   readonly timing?: Partial<Timing>;
   /** Takes `/aiserver.v1.*` paths and, on the same port, HTTP/2. */

@@ -24,7 +24,7 @@ export type Script = (turn: StartTurn) => readonly TurnEventBody[];
 
 /** Turns in memory, answered by a script: for tests of the layers above turns. Joins, cursors and delivery are real. */
 export class ScriptedTurns implements Turns {
-  /** Every request that became a turn of its own, in order. */
+  /** Every request that started a new turn, in order. */
   readonly started: StartTurn[] = [];
   degraded = false;
   script: Script = () => [];

@@ -9,7 +9,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Tells running turns that somebody asked for their end: one look at the medium for all of them. */
+/** Passes cancel requests on to running turns: one look at the medium for all of them. */
 export class CancelWatch {
   readonly #medium: Pick<LogMedium, "cancelRequests" | "untilCancelRequested">;
   readonly #waiting = new Map<TurnId, Set<Waiting>>();
@@ -19,7 +19,7 @@ export class CancelWatch {
     this.#medium = medium;
   }
 
-  /** Resolves once somebody asks. Rejects with the signal's reason, and with what the medium throws. Registers before it returns. */
+  /** Resolves once a cancel is requested. Rejects with the signal's reason, and with what the medium throws. Registers before it returns. */
   wait(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy> {
     return waitFor(signal, (resolve, reject) => {
       const waiting: Waiting = {
@@ -56,7 +56,7 @@ export class CancelWatch {
         const next = this.#medium.untilCancelRequested(signal); // from here on: a request in between is not missed
         void bestEffort(next);
         for (const [turnId, by] of await this.#medium.cancelRequests())
-          this.#waiting.get(turnId)?.forEach((waiting) => waiting.resolve(by)); // each leaves the set as it is told
+          this.#waiting.get(turnId)?.forEach((waiting) => waiting.resolve(by)); // each leaves the set when it resolves
         await next;
       }
     } catch (error) {
@@ -68,4 +68,4 @@ export class CancelWatch {
 }
 
 /** Why the look ends; one for all, since a reason made anew each time captures a stack. */
-const nobodyWaits = new Error("nobody waits");
+const nobodyWaits = new Error("no turn waits");

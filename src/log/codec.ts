@@ -11,7 +11,7 @@ export interface ClearRecord {
   readonly text: string;
 }
 
-/** A record as it is stored, without what the gateway keeps of it for itself. */
+/** A record as stored, without its outline. */
 export type SealedRecord = Omit<EventRow, "outline">;
 
 /** Turns one turn's records and header into bytes and back. */
@@ -40,7 +40,7 @@ export type Access = { readonly clientKey: Secret | undefined } | "runner";
 export interface LogCodec {
   /** What a value is looked up by, when it must not stand in the store itself. */
   index(value: string): string;
-  /** A key of its own for a new turn; once it has ended, only who brings the client's key reads it, if there is one. */
+  /** Makes the key of a new turn. If the client brought a key, only that key opens the turn after its end. */
   newTurn(
     turnId: TurnId,
     clientKey: Secret | undefined,
@@ -52,7 +52,7 @@ export interface LogCodec {
   outlines(turnId: TurnId): OutlineCodec;
   /** Undefined when the row was sealed with another key. Takes as long for a row that is not there. */
   openTurn(row: Pick<TurnRow, "turnId" | "wrappedKey"> | undefined, access: Access): TurnCodec | undefined;
-  /** The wrapped key without what lets the gateway open it, for the end of a turn; undefined when it stays as it is. */
+  /** The wrapped key without the gateway's part, for the end of a turn; undefined if nothing changes. */
   closeKey(wrappedKey: Uint8Array): Uint8Array | undefined;
 }
 

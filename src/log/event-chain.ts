@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * Counts and digests a turn's events as they are read, so that a reader of all of them can tell that nothing is missing, changed or
- * told twice. The digest over events 1 … n is SHA-256 over the digest of 1 … n-1 and the text of event n (UTF-8); of none it is empty.
+ * Counts and digests a turn's events as they are read, so that a reader of all of them can check that none is missing, changed or
+ * doubled. The digest over events 1 … n is SHA-256 over the digest of 1 … n-1 and the text of event n (UTF-8); of none it is empty.
  */
 export class EventChain {
   #count = 0;

@@ -4,7 +4,7 @@ import type { Damage } from "./sqlite/damage.ts";
 
 /** What happens to the store of the log. */
 export interface StoreLifecycle {
-  /** It begins to fail, or fails for another reason as it is tried again: turns stay in memory. */
+  /** The store begins to fail, or a retry fails for another reason: turns stay in memory. */
   readonly store_failed: { readonly error: MillraceError };
   /** It takes writes again, and has what it lacked. */
   readonly store_recovered: NoDetails;

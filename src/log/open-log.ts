@@ -331,7 +331,7 @@ class Log implements LogStore {
     return records;
   }
 
-  /** The turn as who asks may see it: whole, by its label where a client sealed it and no key was given, or not at all. */
+  /** What the caller may see of the turn: all, only the label if a client sealed it and no key was given, or nothing. */
   #shown(row: TurnRow, codec: TurnCodec | undefined, access: Access): TurnRecord | undefined {
     if (codec !== undefined) return this.#recordOf(row, codec);
     if (access === "runner" || access.clientKey !== undefined) return undefined;

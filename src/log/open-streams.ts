@@ -26,7 +26,7 @@ export class Streams {
   readonly #codec: LogCodec;
   readonly #clock: Clock;
   readonly #retention: Retention;
-  /** How what is sent to attached streams is sealed, as long as somebody holds their names. */
+  /** The codec that seals what clients send to attached streams; dropped with the last reference to the stream's name. */
   readonly #sealing = new WeakMap<StreamName, TurnCodec>();
 
   constructor(medium: StreamMedium, codec: LogCodec, clock: Clock, retention: Retention) {

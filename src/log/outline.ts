@@ -28,7 +28,7 @@ export type OutlinedBody =
 /** Where an outlined event stands in its log. `atMs` is epoch ms. */
 export type OutlinedEvent = OutlinedBody & Pick<TurnEvent, "eventId" | "atMs">;
 
-/** What is kept of an event. Pure; the same for a turn that anybody may read and for one that its client sealed. */
+/** The outline of an event. Pure; the same whether or not a client sealed the turn. */
 export function outlineOf(body: TurnEventBody): OutlinedBody {
   switch (body.type) {
     case "started": {

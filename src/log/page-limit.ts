@@ -20,7 +20,7 @@ export interface Taken<Record> {
   readonly full: boolean;
 }
 
-/** The first of the records, as many as have room. Asks for at most one more than it takes, and then lets go of the source. */
+/** The first records, as many as fit. Reads at most one more than it takes, and then closes the source. */
 export function takePage<Record extends Boxes>(records: Iterable<Record>, limit: PageLimit): Taken<Record> {
   const events: Record[] = [];
   let bytes = 0;

@@ -19,9 +19,9 @@ interface Choice {
 const actors = new AsyncLocalStorage<string>();
 
 /**
- * One run in which every step waits until it is picked. The steps of one actor in one lane happen in their order. By itself
- * a run goes on with whoever was at it, and then with whoever waits longest; to let somebody else go first costs one of
- * `delays` for each who is passed over. Which of them do so, `prefix` says.
+ * One run in which every step waits until it is picked. The steps of one actor in one lane happen in their order. By default
+ * the run continues with the same actor, and then with the actor that waits longest. Picking another actor costs one of
+ * `delays` for each actor that is passed over. `prefix` lists the picks of a run.
  *
  * All runs with a few delays are far fewer than all runs, and nearly every mistake of order shows in one of them.
  * Source: delay-bounded scheduling (Emmi, Qadeer, Rakamaric, POPL 2011).
@@ -94,7 +94,7 @@ export class Schedule {
     this.#waiting = [];
   }
 
-  /** The first step of every lane, of the actor who is at it first; as many as may be passed over, and one more. */
+  /** The first step of every lane, the current actor's first; as many as the delays that are left, and one more. */
   #options(): readonly Waiting[] {
     const first = this.#waiting.filter(
       (step, at) => this.#waiting.findIndex(({ actor, lane }) => actor === step.actor && lane === step.lane) === at,

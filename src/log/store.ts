@@ -12,7 +12,7 @@ import type { CancelledBy, TerminalEventType, TurnEvent, TurnEventBody } from ".
 import type { OutlinedEvent } from "./outline.ts";
 import type { TurnRequest } from "./request.ts";
 
-/** What a client asked for, as it is stored when the turn begins: enough to adopt it after a restart and to join it. */
+/** A client's request as stored when the turn begins: enough to adopt the turn after a restart, and to join it. */
 export interface NewTurn {
   readonly turnId: TurnId;
   readonly createdAtMs: number;
@@ -32,7 +32,7 @@ export interface NewTurn {
   readonly session: string | undefined;
   /** The client's product name and version, from its user agent. */
   readonly client: string | undefined;
-  /** What the client says it works on (`X-Millrace-Project`); usage is told apart by it. */
+  /** The project that the client named (`X-Millrace-Project`); usage is counted by it. */
   readonly project?: string | undefined;
   /** How long the turn continues without a reader; `Infinity`: to its end. In a record: the longest time that any reader asked for. */
   readonly graceMs: number;
@@ -119,7 +119,7 @@ export interface Opening {
   readonly clientKey?: Secret | undefined;
 }
 
-/** Who looks for a turn, where not everybody may: one of another caller is unknown, also once it has expired. */
+/** The caller that looks for a turn. To another caller the turn is unknown, also after it has expired. */
 export interface Looking extends Opening {
   readonly caller?: string | undefined;
 }
@@ -170,9 +170,9 @@ export interface TurnWriting {
    * and nothing is asked, where it is for a stream that a newer attach has.
    */
   requestCancel(turnId: TurnId, by: CancelledBy, stream?: StreamHolder): Promise<boolean>;
-  /** Resolves once somebody asked for the turn's end (at once if so). Rejects with the signal's reason. */
+  /** Resolves once a cancel of the turn was requested; at once if it already was. Rejects with the signal's reason. */
   untilCancelRequested(turnId: TurnId, signal: AbortSignal): Promise<CancelledBy>;
-  /** Forgets the turn and all its events, at once and for good; nothing happens if it is unknown. */
+  /** Deletes the turn and all its events at once, without a tombstone; does nothing if it is unknown. */
   remove(turnId: TurnId): Promise<void>;
 }
 
@@ -215,15 +215,15 @@ export interface TurnReading {
 /** What clients sent, numbered. The part of a log that makes sending a message twice the same as sending it once. */
 export interface StreamStore {
   /**
-   * Attaches to a stream; `create` makes it where there is none. Throws `expired` where another intent finds none, or it is
-   * no longer kept: never a second stream in its place.
+   * Attaches to a stream; `create` makes it if there is none. Throws `expired` if another intent finds none, or the stream is no
+   * longer kept: a second stream never takes its place.
    *
-   * Each attach spends a ticket and gets the next. Accepted are the newest and, until that is used, the one it was given
-   * for, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` whose
-   * details say `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
+   * Each attach spends a ticket and gets the next. The store accepts the newest ticket. Until that is used it also accepts the
+   * ticket before it, since an answer can be lost; no ticket counts as the one before the first. Any other throws `cancelled` with
+   * the detail `ticket_spent`, and fences the attached client. Source: docs/wire/idempotent-streams.md, "Sealing and tickets".
    *
-   * An attach that its client counted, with a lower number than one of the same life before it, throws `cancelled` whose details
-   * say `superseded`, and takes nothing from anybody: it was worked on late.
+   * A client may number its attaches. An attach with a lower number than an earlier one of the same life arrived late: it throws
+   * `cancelled` with the detail `superseded`, and the attached client stays attached.
    */
   attachStream(name: StreamName, intent: AttachIntent, proof?: AttachProof): Promise<AttachedStream>;
   /** Accepts a message, and creates the turn that it starts, in one durable step. Throws `expired`. */
@@ -241,8 +241,8 @@ export interface StoreHousekeeping {
   /** Says that this owner's process lives until then at least; turns of owners that are overdue may be claimed. */
   renewOwner(owner: string, aliveUntilMs: number): Promise<void>;
   /**
-   * Whether this owner may act on the turn now: the turn is stored as its own. Renews the owner's time first, so that nobody claims
-   * the turn until then. False where the store cannot say it and another owner may have claimed the turn.
+   * Whether this owner may act on the turn now: the store has it as the turn's owner. Renews the owner's lease first, so that no
+   * other process claims the turn before the lease ends. False if the store cannot answer and another owner may have claimed the turn.
    */
   holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean>;
   /** Every owner that ever renewed and has not been forgotten, with its time. */

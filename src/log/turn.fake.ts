@@ -41,7 +41,7 @@ export const plainRequest: TurnRequest = {
 
 let made = 0;
 
-/** A turn with an id of its own; everything else as given, or plain. */
+/** A turn with a new id; everything else as given, or a plain default. */
 export function newTurn(overrides: Partial<NewTurn> = {}): NewTurn {
   made += 1;
   return {

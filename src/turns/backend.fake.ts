@@ -12,7 +12,7 @@ export class FakeAnswer {
   readonly options: RunOptions;
   /** Whether the event after `started` was asked for, which is when a real backend sends the prompt. */
   promptSent = false;
-  /** Why it was told to stop, once it was. */
+  /** The reason of the signal that stopped it; undefined until then. */
   stoppedBy: unknown;
   /** Whether it has cleaned up. */
   closed = false;

@@ -16,7 +16,7 @@ export interface TurnLifecycle {
   readonly turn_started: { readonly turnId: TurnId };
   /** The upstream answered a poll. */
   readonly turn_polled: { readonly turnId: TurnId };
-  /** This process goes on with a turn whose process is gone; the record says how far its log is. */
+  /** This process continues a turn whose process ended; the record says how far its log is. */
   readonly turn_adopted: TurnRecord;
   /** At the end of a turn with tool calls: one outcome a call. Twice, it may be, for a turn that was adopted. */
   readonly tool_calls_judged: {

@@ -24,7 +24,7 @@ export interface StartTurn {
   readonly client: string | undefined;
   /** What the client says it works on (`X-Millrace-Project`), for the usage history. */
   readonly project?: string | undefined;
-  /** Stored with the turn as it is (`TurnRecord.wire`): plain JSON, opaque to every layer but the dialect. */
+  /** Stored unchanged with the turn (`TurnRecord.wire`): plain JSON that only the dialect reads. */
   readonly wire?: unknown;
   /**
    * How long the turn continues without a reader; the configured time if undefined. `Infinity`: to its end. A joined turn keeps
@@ -49,7 +49,7 @@ export type JoinTurn = Pick<
 /** A turn that a request got: a new one, or one that was there (`key`: same idempotency key; `implicit`: same request again). */
 export interface StartedTurn {
   readonly turnId: TurnId;
-  /** The turn as it was stored, or as it is kept from now on where a request joined it. */
+  /** The turn as stored; if the request joined a turn, with the new expiry. */
   readonly record: TurnRecord;
   readonly joined: "no" | "key" | "implicit";
   /** How the prompt reached the model: a fresh trajectory, or one that already held the history. */
@@ -92,8 +92,8 @@ export interface Turns {
   /** How many turns run in this process, and how many wait in its queue. */
   load(): { readonly running: number; readonly waiting: number };
   /**
-   * The client that asked is there again: the expiry moves on, and the grace time is as long as it asks for now, if that is longer.
-   * Answers the turn as it is kept from now on; as it was where that cannot be noted.
+   * The client came back: moves the expiry on, and extends the grace time if the client now asks for a longer one.
+   * Returns the turn with the new values, or unchanged if they cannot be stored.
    */
   noteReader(record: TurnRecord, graceMs: number | undefined): Promise<TurnRecord>;
   /**

@@ -40,7 +40,7 @@ export class PatientReader {
     signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
-  /** Waits up to `ms`; `Infinity` waits for good. Throws what reading the log throws. */
+  /** Waits up to `ms`; `Infinity` waits without a limit. Throws what reading the log throws. */
   async next(ms: number): Promise<Reading> {
     this.#pending ??= this.#events.next();
     if (ms === Number.POSITIVE_INFINITY) return this.#take(await this.#pending);

@@ -100,7 +100,7 @@ export async function* streamTurn(options: StreamTurn, signal: AbortSignal): Tex
       }
     }
   } catch (error) {
-    if (signal.aborted) return; // the reader went away: there is nobody to tell
+    if (signal.aborted) return; // the reader has disconnected and would not get the error
     const ours = toMillraceError(error);
     outcome = "failed";
     options.onError(ours);

@@ -9,7 +9,7 @@ const sessionLifeMs = 12 * 3_600_000;
 const mostSessions = 16;
 const cookieName = "millrace_session";
 
-/** A session as it is kept: a digest, of which no cookie can be made, and when it began (epoch ms). */
+/** A stored session: the digest of its cookie, from which the cookie cannot be made, and when it began (epoch ms). */
 export interface KeptSession {
   readonly digest: string;
   readonly madeAtMs: number;
@@ -22,9 +22,9 @@ export interface SessionStore {
 }
 
 /**
- * The dashboard's sessions. A code is made for who has the key, is good for one use, and becomes a session that a browser
- * holds in a cookie no script can read. A cookie is sent to every port of a host, so it counts only where the browser says
- * that the request comes from this very origin.
+ * The dashboard's sessions. A caller with the key gets a code. The browser uses the code once and gets a session, in a cookie
+ * that scripts cannot read. Browsers send a cookie to every port of a host, so the cookie counts only if the browser says
+ * that the request comes from this origin.
  */
 export interface DashboardSessions {
   /** A fresh code for a link. */
@@ -46,12 +46,12 @@ export function openSessions(clock: Clock, store?: SessionStore): DashboardSessi
   function forgetOld(nowMs: number): void {
     for (const [code, madeAtMs] of codes) if (nowMs - madeAtMs > linkLifeMs) codes.delete(code);
     for (const [digest, madeAtMs] of sessions) {
-      // One that began "later" is from before the clock went back: how old it is cannot be told.
+      // A session from the future was made before the clock was set back, so its age is unknown.
       if (nowMs - madeAtMs > sessionLifeMs || madeAtMs - nowMs > sessionLifeMs) sessions.delete(digest);
     }
   }
 
-  /** What is looked up is a digest: how long that takes says nothing of how close a guess was. */
+  /** The digest is looked up, not the value, so that the time of the lookup does not show how close a guess was. */
   function digestIn(headers: Headers): string | undefined {
     const given = cookieOf(headers);
     return given === undefined ? undefined : digestOf(given);

@@ -20,7 +20,7 @@ export interface TurnFeedOptions {
 
 /** How many turns a new onlooker is shown. */
 const shownAtFirst = 40;
-/** Changes of one turn are told at most this often. */
+/** The shortest time between two events about changes of one turn; ms. */
 const quietMs = 250;
 /** How often the feed looks for turns of other processes. No event announces them. */
 const lookAgainMs = 10_000;
@@ -59,13 +59,13 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
     }
     for await (const event of turns.outline(record.turnId, startOfLog, stopped)) {
       summary = summarize(summary, event);
-      // An ended turn is told once, as it ended, not as it grew.
+      // An ended turn gets one event, with its final state.
       if (!record.ended) tell(latest(summary));
     }
     tell(latest(summary));
   }
 
-  /** Resolves once nothing more will be told of it. */
+  /** Resolves after the last event about this turn. */
   async function watch(record: TurnRecord): Promise<void> {
     if (summaries.has(record.turnId)) return;
     tell({ ...unreadSummary(record, names), returns: returnsTo(record.turnId) });

@@ -45,9 +45,9 @@ export interface TurnSummary {
   readonly ide: string | null;
   /** The tools with which the IDE's agent looked something up; null while the turn runs. */
   readonly ide_tools: readonly string[] | null;
-  /** True when its client sealed the turn with a key of its own: nobody else reads its texts. */
+  /** True when the client sealed the turn with its own key: only that client can read the texts. */
   readonly sealed: boolean;
-  /** How often somebody came back to it. */
+  /** How often a client came back to it. */
   readonly returns: number | null;
   /** The end of what it has said so far, where texts are shown; only while it runs. */
   readonly tail?: string;
@@ -133,7 +133,7 @@ interface Shown {
   readonly error?: ErrorRecord | undefined;
 }
 
-/** One entry of a turn's log, as its outline tells it. A member `text` is not there unless texts are shown. */
+/** One entry of a turn's log, from its outline. The member `text` is absent unless texts are shown. */
 export function timelineEntry(event: OutlinedEvent, { tool, text, error }: Shown = {}): unknown {
   return {
     id: event.eventId,

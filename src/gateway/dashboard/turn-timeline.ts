@@ -5,8 +5,8 @@ import type { Gateway } from "../http/context.ts";
 import { encodeResumption, openTimelineEntry, timelineEntry } from "./turn-summary.ts";
 
 /**
- * A turn's events as they come, to its end (`entry`), and who came back to it (`resumption`), at once when somebody does.
- * Of a turn that its client sealed: what the gateway keeps of each event.
+ * A turn's events as they come, to its end (`entry`), and each return of a client at the moment it happens (`resumption`).
+ * If the client sealed the turn, an entry is the event's outline.
  */
 export async function* turnTimeline(
   gateway: Pick<Gateway, "turns" | "events" | "meter" | "clock" | "dashboardText">,
@@ -38,7 +38,7 @@ export async function* turnTimeline(
         continue;
       }
       if (first.done === true) break;
-      if (first.value.atMs >= askedAtMs) yield* resumptions(); // old entries come at once: nobody can have come between them
+      if (first.value.atMs >= askedAtMs) yield* resumptions(); // old entries come at once, so no client can come back between them
       yield { name: "entry", data: JSON.stringify(first.value.entry) };
       next = entries.next();
       next.catch(() => undefined); // the await above gets the failure; after the onlooker left it is of no interest

@@ -49,8 +49,8 @@ export interface Answer {
 }
 
 /**
- * What one event changed. `rewritten`: text already sent is no longer true; `text` is the whole visible text as it
- * stands after this step, `delta` what is still sent so that the end is complete (see `afterRewrite`).
+ * What one event changed. `rewritten`: text that was already sent is no longer right; `text` is the whole visible text after
+ * this step, `delta` is the text that is still to send so that the end is complete (see `afterRewrite`).
  */
 export type AnswerStep =
   | { readonly type: "open" | "close"; readonly block: Block }

@@ -24,7 +24,7 @@ export interface ParsedTurn {
   readonly wire?: unknown;
   /** Types of offered tools that were left out, because only the API's vendor could run them. */
   readonly ignoredTools?: readonly string[];
-  /** The turn goes on to its end also when nobody reads it. */
+  /** The turn continues to its end without a reader. */
   readonly detached?: boolean;
 }
 

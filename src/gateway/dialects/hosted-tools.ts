@@ -7,14 +7,14 @@ export interface HostedTool {
 }
 
 /**
- * Tool types that agents offer by default beside tools of their own. The agents work without them, so a refusal would break
- * the client for a tool that it does not need. Source: docs/wire/clients.md, "Hosted tools".
+ * Hosted tool types that agents offer by default beside their own tools. The agents work without them, so a refusal would
+ * break the client because of a tool that it does not need. Source: docs/wire/clients.md, "Hosted tools".
  */
 const offeredByDefault = /^(?:web_search|local_shell|tool_search|image_generation|advisor_\d+)$/;
 
 /**
- * The types that are left out of a request, each once: those that its client offers by default, if it has tools of its own
- * as well (`own`: how many). Every other hosted tool is refused, because the answer would not be what it asks for.
+ * The hosted types to leave out of a request, each once: those that clients offer by default, if the request also has the
+ * client's own tools (`own`: their number). Any other hosted tool is refused, because the answer would lack what it asks for.
  *
  * @throws MillraceError `invalid_request` that names the first type and its place.
  */

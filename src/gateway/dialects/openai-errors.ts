@@ -56,7 +56,7 @@ function typeOf(error: ErrorRecord, type: string): string {
   return isFinal(error) && error.code !== "quota_exhausted" ? "invalid_request_error" : type;
 }
 
-/** An error as status, headers and body, for Chat Completions, Completions, Responses and everything that has no API of its own. */
+/** An error as status, headers and body, for Chat Completions, Completions, Responses and every route outside the APIs. */
 export function encodeOpenAiError(error: ErrorRecord, requestId: string): WireError {
   return {
     status: statusFor(openAiErrors[error.code].status, error),

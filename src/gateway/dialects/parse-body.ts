@@ -19,7 +19,7 @@ export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   throw refuse(param, message);
 }
 
-/** A part of a body against a schema of its own, as `parseBody` does it; `path` is where in the body it stands. */
+/** Parses one part of a body with its own schema, as `parseBody` does; `path` is the part's place in the body. */
 export function parseAt<T>(schema: z.ZodType<T>, value: unknown, path: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -10,7 +10,7 @@ const otherWords: readonly (readonly [RegExp, string])[] = [
   [/\bat capacity\b/gi, "fully used"],
 ];
 
-/** What is said where no other words are known. */
+/** The message if the table has none. */
 const lastResort = "The request failed and is not repeated. `millrace tail` shows why.";
 
 /** The body without the words that provoke a repeat: said otherwise in a message, left out elsewhere. */

@@ -3,7 +3,7 @@ import { answerInfos } from "../routes/route-headers.ts";
 const methods = "GET, POST, DELETE, OPTIONS";
 const exposed = ["request-id", ...answerInfos.map(({ name }) => name)].join(", ");
 
-/** What lets a page of an allowed origin read an answer; empty for everybody else. Never a wildcard. */
+/** The headers that let a page of an allowed origin read an answer; empty for other origins. Never a wildcard. */
 export function corsHeaders(origin: string | null): Readonly<Record<string, string>> {
   if (origin === null) return {};
   return { "access-control-allow-origin": origin, "access-control-expose-headers": exposed, vary: "origin" };

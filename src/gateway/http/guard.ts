@@ -16,7 +16,7 @@ export interface GuardPolicy {
   readonly origins: ReadonlySet<string>;
   /** The key in the owner's file, where that may be another one by now: it opens the gateway as the owner's does. */
   readonly keyInFile?: (() => Secret | undefined) | undefined;
-  /** Who has a key beside `keys`; asked when the request carries none of those. */
+  /** Finds the caller of a key that is not in `keys`; undefined if the key is unknown. */
   readonly callerOf?: ((key: Secret) => Caller | undefined) | undefined;
 }
 

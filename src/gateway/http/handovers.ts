@@ -17,7 +17,7 @@ export interface Handovers {
   hold(request: Request, asked: string, delivered: () => Promise<void>): Promise<void>;
   /** Resolves once it is known of all held answers to the same question whether they were read. */
   settle(asked: string): Promise<void>;
-  /** A last look at what is held; nothing is called after it. */
+  /** Checks the pending handovers one last time; no callback runs after it. */
   close(): Promise<void>;
 }
 

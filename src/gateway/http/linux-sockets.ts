@@ -47,7 +47,7 @@ function hex(port: number): string {
   return port.toString(16).toUpperCase().padStart(4, "0");
 }
 
-/** Adds the rows with one of the wanted ports, by the ports of their own and of the other end. */
+/** Adds the rows that have one of the wanted ports, keyed by local port and remote port. */
 function readRows(text: string, wanted: ReadonlySet<string>, rows: Map<string, Row>): void {
   for (const line of text.split("\n")) {
     const [, local = "", remote = "", state = "", queues = ""] = line.trim().split(/\s+/, 5);

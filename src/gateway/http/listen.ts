@@ -62,7 +62,7 @@ export function isPortTaken(error: unknown): boolean {
 /**
  * Listens on one port for both HTTP versions; a connection is handed to the one whose first bytes it sends.
  *
- * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is beyond loopback and nobody said so.
+ * @throws MillraceError `invalid_request`: the port is taken (`isPortTaken`), or the host is not loopback and the user did not allow that.
  */
 export async function listen(options: ListenOptions, handlers: PortHandlers): Promise<Listening> {
   refuseCleartext(options);
@@ -124,7 +124,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
   };
 }
 
-/** Keys and prompts in clear text beyond this machine: only where somebody said so. */
+/** Keys and prompts leave this machine in clear text only if the user allowed it. */
 function refuseCleartext({ host, allowCleartext, tls, socket }: ListenOptions): void {
   if (loopback.has(host) || allowCleartext === true || tls !== undefined || socket !== undefined) return;
   throw new MillraceError("invalid_request", `${host} is not a loopback address, and no TLS was asked for.`, {
@@ -141,8 +141,8 @@ function secured(socket: Socket, { tls }: ListenOptions): Socket {
 }
 
 /**
- * Waits until the first bytes tell HTTP/2's preface from anything else, then puts them back. `P` alone is not enough, since
- * POST begins with it too. Source: docs/wire/language-server.md, "Protocols on one port".
+ * Waits until the first bytes show whether they are HTTP/2's preface, then puts them back. `P` alone is not enough, since POST
+ * begins with it too. Source: docs/wire/language-server.md, "Protocols on one port".
  */
 function sniff(socket: Socket, decide: (isHttp2: boolean) => void): void {
   let got = Buffer.alloc(0);

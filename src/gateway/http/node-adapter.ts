@@ -70,7 +70,7 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
   outgoing.flushHeaders();
   const reader = response.body.getReader();
   const onClose = () => {
-    void reader.cancel().catch(() => {}); // the socket is gone: the producer is told, its own trouble with that is over too
+    void reader.cancel().catch(() => {}); // the socket is closed: stop the producer, whose own error matters no more
   };
   outgoing.once("close", onClose);
   try {

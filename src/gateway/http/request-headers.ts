@@ -71,8 +71,8 @@ export function idempotencyKeyOf(headers: Headers): string | undefined {
 }
 
 /**
- * How long the turn goes on with nobody reading, in ms: to its end with `?detach=1` or where `x-millrace-grace` or `?grace=` is
- * `detach`, else as these say, in seconds or with a unit (`90`, `500ms`, `2m`). The header counts before the query.
+ * How long the turn continues without a reader, in ms. It continues to its end with `?detach=1`, and if `x-millrace-grace` or
+ * `?grace=` is `detach`. Otherwise these give seconds or a time with a unit (`90`, `500ms`, `2m`). The header wins over the query.
  *
  * @throws MillraceError `invalid_request` for anything else in one of them.
  */

@@ -16,10 +16,10 @@ export type RpcResponse = ServerResponse | Http2ServerResponse;
 
 /** What another protocol needs of the port: whole paths over HTTP/1.1 and HTTP/2. It handles only what the guard let pass. */
 export interface RpcHandler {
-  /** Whether this path is of the form of its own (`/aiserver.v1.ChatService/...`); what is not served it refuses itself. */
+  /** Whether the path has this handler's form (`/aiserver.v1.ChatService/...`). The handler itself refuses methods that it does not serve. */
   takes(path: string): boolean;
   handle(request: RpcRequest, response: RpcResponse, caller: Caller): void;
-  /** Tells who was turned away why, as this protocol writes errors. */
+  /** Answers with the refusal, in this protocol's error format. */
   refuse(request: RpcRequest, response: RpcResponse, refusal: Refusal): void;
   /** Ends what is open, so that clients come back later. */
   close?(): Promise<void>;
@@ -60,7 +60,7 @@ export function guarded(
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
     if (caller === undefined) return rpc.refuse(request, response, foreign ?? unauthenticated());
-    const ide = ideOf?.(undefined); // no message was read yet, so nobody knows the model
+    const ide = ideOf?.(undefined); // no message was read yet, so the model is unknown
     if (ide !== undefined) response.setHeader("x-millrace-ide", headerSafe(ide));
     rpc.handle(request, response, caller);
   };

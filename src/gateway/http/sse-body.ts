@@ -54,8 +54,8 @@ export async function restOfStream(
 }
 
 /**
- * A body that is produced only as fast as it is read. `first` was read from `texts` already; the next text is read when the
- * reader wants it. A reader that goes away aborts `controller` first, then frees the producer.
+ * A body that is produced only as fast as it is read. `first` was already read from `texts`; the next text is read when the
+ * reader asks for it. When the reader disconnects, `controller` aborts first, and then the producer is freed.
  */
 export function pulledBody(
   texts: Texts,

@@ -69,14 +69,16 @@ function lateWrites(done: readonly Done[]): readonly string[] {
   return broken;
 }
 
-/** G8: whoever is there while a newer attach is made learns it, unless the stream ends first. */
+/** G8: an attached client learns of a newer attach, unless the stream ends first. */
 function notTold(done: readonly Done[], heard: readonly Heard[]): readonly string[] {
   const attached = done.filter((one) => isTakeover(one));
   const newest = attached.at(-1)?.actor;
   return heard.flatMap(({ name, left, refused, end }) => {
-    if (name === newest && refused === "superseded") return [`${name} has the stream, and was told that it has not`];
+    if (name === newest && refused === "superseded") return [`${name} has the newest attach, and got "superseded"`];
     const isOlder = name !== newest && attached.some(({ actor }) => actor === name);
-    return isOlder && !left && refused === undefined && end === undefined ? [`${name} was told nothing`] : [];
+    return isOlder && !left && refused === undefined && end === undefined
+      ? [`${name} was replaced, and got no "superseded"`]
+      : [];
   });
 }
 
@@ -96,7 +98,7 @@ async function wronglyAcknowledged({ store, ask, heard }: Played): Promise<reado
   return broken;
 }
 
-/** G6: one end at most; G7: cancelled by nobody who did not say so. */
+/** G6: a turn has one end at most. G7: only an abort cancels a turn. */
 async function wrongEnds({ store, opening, heard }: Played, turns: readonly TurnId[]): Promise<readonly string[]> {
   const broken: string[] = [];
   const aborts = heard.some(({ sent }) => sent.some(({ request }) => request?.case === "abort"));
@@ -104,14 +106,15 @@ async function wrongEnds({ store, opening, heard }: Played, turns: readonly Turn
     const { events } = await store.readAfter(turnId, startOfLog, { limit: 100, ...opening });
     const ends = events.filter(isTerminal);
     if (ends.length > 1) broken.push(`${ends.length} ends`);
-    if (ends.some(({ type }) => type === "cancelled") && !aborts) broken.push("cancelled, and nobody asked for it");
+    if (ends.some(({ type }) => type === "cancelled") && !aborts) broken.push("cancelled without an abort");
   }
   for (const { name, end } of heard)
-    if (end?.outcome === StreamEnd_Outcome.CANCELLED && !aborts) broken.push(`${name} was told of a cancel`);
+    if (end?.outcome === StreamEnd_Outcome.CANCELLED && !aborts)
+      broken.push(`${name} got "cancelled" without an abort`);
   return broken;
 }
 
-/** G7: an abort of whoever had the stream last ends what ran, whether or not its client stayed to hear of it. */
+/** G7: an abort of the newest attach ends the running turn, whether or not its client stays connected. */
 async function unheardAborts(
   { store, opening, done, heard }: Played,
   turns: readonly TurnId[],

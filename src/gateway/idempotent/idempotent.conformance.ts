@@ -102,7 +102,7 @@ export function describeStream(tier: TierName): void {
       }
       for (const refused of [wrongKey, unknown, guest]) expect(refused.messages).toHaveLength(0);
       first.send(say.request("Hello", 0, { tools: ["look"] }));
-      await first.until(({ acks }) => acks.length === 2); // nobody took anything from whose stream it is
+      await first.until(({ acks }) => acks.length === 2); // the refused attach did not disturb the first one
     });
 
     test("R4, R5, R6: acknowledges each message once it is durable, and again when it comes again; it counts once", async () => {
@@ -170,7 +170,7 @@ export function describeStream(tier: TierName): void {
       expect(first.text).toBe("Let me look.It is there.");
     });
 
-    test("R10: goes on while nobody is attached", async () => {
+    test("R10: continues while no client is attached", async () => {
       const { world, names, first } = await begun(tier);
       await first.cut();
       world.backend.last.text("Nobody ", "reads");
@@ -180,7 +180,7 @@ export function describeStream(tier: TierName): void {
       expect(second.text).toBe("Nobody reads");
     });
 
-    test("R11: takes an abort without a number on a connection of its own, more than once, and after the end", async () => {
+    test("R11: takes an abort without a number on another connection, more than once, and after the end", async () => {
       const { world, names, first } = await begun(tier);
       world.backend.last.text("Half");
       await first.until(({ text }) => text === "Half");
@@ -319,7 +319,7 @@ export function describeStream(tier: TierName): void {
       await asked(world, 2);
     });
 
-    test("tells a failed answer as the end of the stream, and then as an error", async () => {
+    test("reports a failed answer as the end of the stream, and then as an error", async () => {
       const { world, names, first } = await begun(tier);
       world.backend.last.emit({ type: "text", delta: "Half" });
       const error = new MillraceError("quota_exhausted", "The plan is used up.").toRecord();
@@ -335,7 +335,7 @@ export function describeStream(tier: TierName): void {
       expect(detailsOf(await later.ended).info).toMatchObject({ code: "quota_exhausted", hint: errorHint });
     });
 
-    test("R17: belongs to its newest attach; the older one is told why, and what it sends is not taken", async () => {
+    test("R17: belongs to its newest attach; the older one gets the reason, and its messages are not taken", async () => {
       const { world, names, first } = await begun(tier);
       const second = await again(world, names, "0").until(({ chunks }) => chunks.length > 0);
       const closed = await first.ended;
@@ -411,7 +411,7 @@ export function describeStream(tier: TierName): void {
       expect(detailsOf(await unknown.ended).info).toMatchObject({ reason: "expired" });
     });
 
-    test("is listed and told of as it runs, and no word of it to who has no key of it", async () => {
+    test("is listed with its state while it runs, without its texts for a reader that lacks its key", async () => {
       const world = await streamWorld();
       const started: string[] = [];
       world.events.on("turn_started", ({ turnId }) => started.push(turnId));
@@ -434,7 +434,7 @@ export function describeStream(tier: TierName): void {
       expect(first.end).toMatchObject({ outcome: StreamEnd_Outcome.CANCELLED });
     });
 
-    test("survives a gateway that stops: its client is told to come back, and gets the rest elsewhere", async () => {
+    test("survives a gateway that stops: the client is asked to reconnect, and gets the rest from another gateway", async () => {
       const { store } = await sealedFileLog(systemClock);
       const { world, names, first } = await begun(tier, { store });
       world.backend.last.text("Half");
@@ -445,7 +445,7 @@ export function describeStream(tier: TierName): void {
       expect(detailsOf(told).number).toBeUndefined();
       const next = await streamWorld({ store, turns: { ownerIsGone: () => true } });
       await asked(next, 1);
-      next.backend.last.text("Half", " an answer"); // a backend that goes on tells the whole answer again
+      next.backend.last.text("Half", " an answer"); // a resumed backend gives the whole answer again
       next.backend.last.finish("Half an answer");
       const second = again(next, names, idsOf(first).at(-1) ?? "0");
       expect(await second.ended).toBeUndefined();

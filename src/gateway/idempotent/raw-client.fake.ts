@@ -18,7 +18,7 @@ export const tierNames: readonly TierName[] = ["bidi", "sse", "poll"];
 
 export type MessageInit = MessageInitShape<typeof ClientMessageSchema>;
 
-/** One attach as a test drives it: sends what it is told to, keeps what comes, decides nothing. */
+/** One attach that a test controls: it sends the test's messages and keeps what arrives. It decides nothing itself. */
 export class RawAttach {
   readonly messages: ServerMessage[] = [];
   /** How it ended: undefined for a clean end. Settles in any case. */

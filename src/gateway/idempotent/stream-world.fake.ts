@@ -44,7 +44,7 @@ export function sealedMemoryLog(clock: Clock, medium = new MemoryMedium()): LogS
   return openLog({ medium, codec, clock, retention: defaultRetention });
 }
 
-/** A sealed log in a file of its own, gone after the test. */
+/** A sealed log in a new file, which is removed after the test. */
 export async function sealedFileLog(clock: Clock): Promise<{ readonly store: LogStore; readonly folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-streams-"));
   const codec = testCodec();

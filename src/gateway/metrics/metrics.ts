@@ -40,14 +40,14 @@ export interface MeasuredNow {
 }
 
 /**
- * What the gateway counts: names and units by Prometheus' conventions, labels from closed sets. A registry of its own: two
- * gateways in one process do not mix.
+ * What the gateway counts: names and units by Prometheus' conventions, labels from closed sets. Each gateway has its own
+ * registry, so that two gateways in one process do not mix.
  */
 export class GatewayMetrics {
   readonly #registry = new Registry();
   readonly #limits = new LimitMetrics(this.#registry);
   readonly #agents = new AgentMetrics(this.#registry);
-  /** Of this process; it says nothing until somebody watches. */
+  /** The event loop lag of this process; empty until it is watched. */
   readonly loopLag = new LoopLag(this.#registry);
   readonly #requests = this.#counter("millrace_http_requests_total", "Requests answered.", [
     "method",

@@ -5,7 +5,7 @@ import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import { isTooLong } from "../../turns/prompt/limits.ts";
 
-/** What a layout tells a client: about how many tokens it is, and what was shortened to make it fit. */
+/** A prompt's size for the client: about how many tokens it has, and what was shortened so that it fits. */
 export interface PromptSize {
   readonly tokens: number;
   readonly compacted: readonly string[];

@@ -188,7 +188,7 @@ async function* texts(events: AsyncGenerator<WireEvent, void>, signal: AbortSign
   try {
     for await (const event of events) yield writeSse(event);
   } catch (error) {
-    if (!signal.aborted) throw error; // who went away is told nothing
+    if (!signal.aborted) throw error; // a client that disconnected would not get the error
   }
 }
 

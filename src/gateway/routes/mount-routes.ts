@@ -12,7 +12,7 @@ import {
 import { routes } from "./all-routes.ts";
 import type { Route } from "./route.ts";
 
-/** Mounts every declared route: who may ask is checked and the body is read here, once for all. */
+/** Mounts every declared route. Checks the caller and reads the body here, for all routes. */
 export function mountRoutes(app: Hono<GatewayEnv>, gateway: Gateway): void {
   for (const route of routes) {
     app.on(route.method, mountedAt(route), async (c) => {

@@ -90,10 +90,10 @@ export const startsTurn: RouteHeaders = {
   answered: [...keptHeaderInfos, ...startedHeaderInfos],
 };
 
-/** A route that tells of a turn. */
+/** A route that describes a turn. */
 export const tellsOfTurn: RouteHeaders = { answered: keptHeaderInfos };
 
-/** A route that tells of a turn from an event on. */
+/** A route that answers with a turn's events after a cursor. */
 export const resumesTurn: RouteHeaders = { asked: [lastEventIdInfo], answered: keptHeaderInfos };
 
 /** Every header of our own that some answer carries. */

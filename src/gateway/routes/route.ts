@@ -10,7 +10,7 @@ export interface Route {
   /** Its last parameter takes slashes as well. */
   readonly takesSlashes?: boolean;
   readonly summary: string;
-  /** Who may ask where not everyone with a key: anyone, or the owner alone. */
+  /** Who may call the route: `open` is anyone, `owner` the owner's key alone. Without it, any caller with a key. */
   readonly guard?: "open" | "owner";
   /** A session of the dashboard may ask it: it hands out no text of prompts and answers, and starts no turn. */
   readonly dashboard?: boolean;

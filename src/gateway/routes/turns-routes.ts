@@ -67,12 +67,12 @@ export function withTurn(
   };
 }
 
-/** The turn, if there is one and the caller may see it: somebody else's is like none. */
+/** The turn, if the caller may see it; undefined for another caller's turn, as if it did not exist. */
 export async function ownTurn(gateway: Gateway, c: GatewayContext, id: string): Promise<TurnRecord | undefined> {
   return gateway.turns.get(id as TurnId, onlyOf(c)); // looked up as given: an id of another form is unknown
 }
 
-/** Whose turns the caller may see: the owner's key everybody's. */
+/** The digest of the only caller whose turns may be seen; undefined for the owner's key, which sees all. */
 function onlyOf(c: GatewayContext): string | undefined {
   const { owner, digest } = callerOf(c);
   return owner ? undefined : digest;
@@ -91,7 +91,7 @@ async function listTurns(gateway: Gateway, c: GatewayContext): Promise<unknown> 
   return { object: "list", data: turns.map(describeTurn), server_now: serverNow(gateway) };
 }
 
-/** A turn, and what time it is by the clock that its times are told by. */
+/** A turn, and the current time of the clock that its times come from. */
 function describeNow(gateway: Gateway, turn: TurnRecord): Response {
   const place = gateway.turns.placeInQueue(turn.turnId);
   const queue = place === undefined ? {} : { queue: place };
@@ -177,8 +177,8 @@ function cursorOf(c: GatewayContext, turn: TurnRecord): EventId {
 }
 
 /**
- * A turn of the stream protocol, which has a key of its client's own. That it is there is no secret here: who may see the
- * turn sees it listed. A wrong key of a stream is another matter, and finds nothing.
+ * The refusal for a turn of the stream protocol, which is sealed with its client's key. That the turn exists is no secret: the
+ * caller already sees it in the list. A stream that is asked for with a wrong key is reported as missing instead.
  */
 export function turnSealed(c: GatewayContext): Response {
   const error = new MillraceError(

@@ -117,7 +117,7 @@ export function metered(
       : then(gateway.meter, gateway, c);
 }
 
-/** `?wait=0` answers at once with what is known; otherwise a stale reading is renewed first. */
+/** `?wait=0` answers at once with the last reading; otherwise a stale reading is renewed first. */
 async function limitsOf(meter: Pick<GatewayMeter, "limits">, c: GatewayContext) {
   return encodeLimits(await meter.limits({ wait: c.req.query("wait") !== "0" }, c.req.raw.signal));
 }

@@ -14,7 +14,7 @@ import { UnstoredRecord } from "./unstored-record.ts";
 export interface LiveTurnOptions {
   readonly turn: NewTurn;
   readonly owner: string;
-  /** What opens the turn, where this process created it; `claimed` where only the store can tell. */
+  /** The key that opens the turn, if this process created it; `claimed` if only the store can check a key. */
   readonly opening: { readonly clientKey: Secret | undefined } | "claimed";
   /** Appends to the store; undefined where the store holds nothing of the turn. */
   readonly writer: LogWriter | undefined;
@@ -27,7 +27,7 @@ export interface LiveTurnOptions {
   readonly onUnstored: (error: MillraceError) => void;
   /** Called when the turn has ended and the store holds all of it. */
   readonly onEnded: () => void;
-  /** Called when somebody else writes the turn now, or it was removed. */
+  /** Called when another process writes the turn now, or it was removed. */
   readonly onLost: () => void;
 }
 
@@ -95,7 +95,7 @@ export class LiveTurn {
     return this.#writer !== undefined;
   }
 
-  /** Whether only the store knows who may read it. */
+  /** Whether only the store can check who may read it. */
   get isClaimed(): boolean {
     return this.#options.opening === "claimed";
   }

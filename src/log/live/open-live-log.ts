@@ -319,7 +319,7 @@ class Live implements LiveLog {
 
   async holdsTurn(turnId: TurnId, owner: string, aliveUntilMs: number): Promise<boolean> {
     const live = this.#turns.get(turnId);
-    if (live === undefined) return false; // another owner has it, or nobody
+    if (live === undefined) return false; // another process owns it, or none does
     if (live.isStored && this.#health.degradedBy === undefined) {
       const held = await this.#health.orDegraded(() => this.#store.holdsTurn(turnId, owner, aliveUntilMs));
       if (held !== undefined) return held;

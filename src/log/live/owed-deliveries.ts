@@ -4,7 +4,7 @@ import type { LogStore } from "../store.ts";
 /** How many are remembered. Older ones are forgotten: the same request then gets the answer once more. */
 const most = 10_000;
 
-/** Answers that were delivered while the store could not be told so: a repeated request must not be given them again. */
+/** Answers that were delivered while the store could not be written: a repeated request must not get them again. */
 export class OwedDeliveries {
   readonly #turnIds = new Set<TurnId>();
 
@@ -18,7 +18,7 @@ export class OwedDeliveries {
     return this.#turnIds.has(turnId);
   }
 
-  /** Tells the store. Throws what it throws; what it was not told then is still owed. */
+  /** Notes the deliveries in the store. Throws what the store throws; the rest stays owed then. */
   async pay(store: Pick<LogStore, "noteDelivered">): Promise<void> {
     for (const turnId of this.#turnIds) {
       await store.noteDelivered(turnId);

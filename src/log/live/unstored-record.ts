@@ -59,7 +59,7 @@ export class UnstoredRecord {
     return this.#attachedAtMs > atMs;
   }
 
-  /** Resolves once somebody in this process asked for its end. */
+  /** Resolves once a cancel was requested in this process. */
   get asked(): Promise<CancelledBy> {
     return this.#asked.promise;
   }

@@ -14,7 +14,7 @@ const serverFaults: readonly (readonly [string, string])[] = [
   ["BUSY", "is busy with a script"],
 ];
 
-/** What the client threw, as ours: `degraded` when the server is at fault or out of reach; a bug passes as it is. */
+/** Translates an error of the Redis client: `degraded` when the server fails or cannot be reached; other errors are bugs and pass unchanged. */
 export function translateRedisError(error: unknown): unknown {
   if (isMillraceError(error)) return error;
   if (!(error instanceof ErrorReply)) {

@@ -37,8 +37,8 @@ const lasting: ReadonlySet<keyof typeof scripts> = new Set(["create", "claim", "
 const page = 256;
 
 /**
- * Rows in Redis: hashes, and streams for records, changed by scripts. As durable as the server is told to be
- * (`appendonly yes`, `appendfsync always` for what SQLite gives).
+ * Rows in Redis: hashes, and streams for records, changed by scripts. The server's settings decide how durable they are:
+ * `appendonly yes` and `appendfsync always` equal SQLite.
  */
 export class RedisMedium implements LogMedium {
   readonly capabilities: StoreCapabilities = {
@@ -203,7 +203,7 @@ export class RedisMedium implements LogMedium {
     await this.#connection.close();
   }
 
-  /** Resolves once what is read under that name is something else than was seen; at once if it is. */
+  /** Resolves once the value under that name differs from `seen`; at once if it already does. */
   async #untilOther(name: string, read: () => Promise<unknown>, seen: unknown, signal: AbortSignal): Promise<void> {
     const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
     waiting.catch(() => undefined); // the await below gets the failure; it is of no interest when the server cannot be asked

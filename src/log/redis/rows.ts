@@ -4,7 +4,7 @@ import type { EventRow, MessageRow, StreamRow, TurnRow } from "../medium.ts";
 /** What the client answers for one hash or stream entry: names and values in turn. */
 type Flat = readonly Buffer[];
 
-/** A row as a hash: names and values in turn; what is undefined is not there. */
+/** A row as a hash: names and values in turn, without undefined values. */
 export function fieldsOf(row: TurnRow): (string | Buffer)[] {
   const fields: Record<string, string | number | Uint8Array | undefined> = {
     turn_id: row.turnId,

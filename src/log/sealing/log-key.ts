@@ -22,7 +22,7 @@ async function heldKey(path: string): Promise<Secret | undefined> {
   try {
     const held = new Secret((await readFile(path, "utf8")).trim());
     parseKey(held);
-    await bestEffort(chmod(path, 0o600)); // a read-only disk keeps the mode as it is
+    await bestEffort(chmod(path, 0o600)); // a read-only disk keeps its mode
     return held;
   } catch (cause) {
     if (isMissing(cause)) return undefined;

@@ -10,12 +10,12 @@ import { closeWrappedKey, unwrapForClient, unwrapForGateway, wrapKey } from "./w
 /** Bytes of a record's MAC. Source: docs/wire/idempotent-streams.md, "Sealing and tickets". */
 const macBytes = 16;
 
-/** No turn has it: what is opened in place of a turn that is not there, so that both take as long. */
-const nobody = "turn_nobody" as TurnId;
+/** No turn has this id. It is opened in place of a missing turn, so that both cases take the same time. */
+const noTurn = "turn_nobody" as TurnId;
 
 /**
- * Seals a log under the gateway's key (32 bytes, base64url). Each turn has a random key of its own, wrapped; headers and
- * records are AES-256-GCM, records chained by HMAC-SHA256; what is looked up stands there as a keyed digest.
+ * Seals a log under the gateway's key (32 bytes, base64url). Each turn has its own random key, which is stored wrapped. Headers
+ * and records are AES-256-GCM, records chained by HMAC-SHA256. Values that are searched for are stored as keyed digests.
  *
  * @throws MillraceError `invalid_request` when the key is not 32 bytes.
  */
@@ -38,7 +38,7 @@ export function sealedCodec(gatewayKey: Secret): LogCodec {
     },
     openTurn(row, access) {
       const wrapped = row?.wrappedKey;
-      const turnId = row?.turnId ?? nobody;
+      const turnId = row?.turnId ?? noTurn;
       const clientKey = access === "runner" ? undefined : access.clientKey;
       const use = access === "runner" ? "run" : "show";
       const turnKey =

@@ -25,7 +25,7 @@ export function wrapKey(
   return Buffer.concat([Buffer.of(byBoth), client, gateway]);
 }
 
-/** What is left once the turn has ended; undefined when that is the same. */
+/** The wrapped key after the turn's end; undefined if nothing changes. */
 export function closeWrappedKey(wrapped: Uint8Array): Uint8Array | undefined {
   if (wrapped[0] !== byBoth) return undefined;
   return Buffer.concat([Buffer.of(byClient), wrapped.subarray(1, 1 + wrapBytes)]);
@@ -42,7 +42,7 @@ export function unwrapForGateway(
   return at === undefined ? undefined : opened(gatewayKey, wrapped.subarray(at, at + wrapBytes), `gateway ${turnId}`);
 }
 
-/** The turn's key for who brings the client's key. Costs the same for a turn that no client sealed, or none at all. */
+/** The turn's key, unwrapped with the client's key. Takes the same time if no client sealed the turn or there is no turn. */
 export function unwrapForClient(
   wrapped: Uint8Array | undefined,
   turnId: TurnId,

@@ -10,7 +10,7 @@ const longestMs = 8;
 /** A group this large waits no longer. */
 const largestGroup = 512;
 
-/** How long a group of writes waits for more: not at all for a few turns, up to 8 ms for many that answer at once. */
+/** How long a group of writes waits for more writes: 0 ms while few turns answer, up to 8 ms while many do. */
 export class CommitPace {
   readonly #monotonic: () => number;
   #writers = new Set<string>();

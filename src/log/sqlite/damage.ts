@@ -13,9 +13,9 @@ export interface Damage {
 }
 
 /**
- * Whether committed data of the log cannot be read any more, as the note beside it tells. SQLite does not say so: it reads its WAL up to
- * the first frame that makes no sense, and takes an empty file for a new one, whose WAL it deletes. A file without a WAL that is older
- * than the note was put there on purpose, from a copy.
+ * Whether the log lost committed data, by the note beside it. SQLite does not report that: it reads its WAL up to the first bad
+ * frame. It takes an empty file for a new one and deletes its WAL. A file without a WAL that is older than the note is a copy
+ * that the user restored.
  */
 export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "DatabaseSync">, path: string): boolean {
   const note = readCommitNote(path); // before the log is read: other processes go on writing
@@ -31,7 +31,7 @@ export function hasLostCommits({ DatabaseSync: Database }: Pick<typeof Sqlite, "
       database.close();
     }
   } catch {
-    return false; // what cannot be opened is found out when it is opened
+    return false; // opening the log reports a file that cannot be opened
   }
 }
 
@@ -59,7 +59,7 @@ export function copyDatabaseAside(path: string, stamp: string): string {
   return preserve(path, stamp, copyFileSync);
 }
 
-/** The file is gone on purpose: what is known of it counts no more. */
+/** The user removed the file: forgets the note and the key journal beside it. */
 export function forgetLog(path: string): void {
   removeNote(path);
   new KeyJournal(path).forget();

@@ -69,7 +69,7 @@ export class GroupCommit {
     });
   }
 
-  /** Writes what waits, now, and tells everybody. */
+  /** Writes all waiting groups now, and settles every waiter. */
   drain(): void {
     this.#write();
     this.#telling.drain();
@@ -125,7 +125,7 @@ export class GroupCommit {
     }
   }
 
-  /** False, and everything is undone, where one of several failed: as a rule none does, and nobody needs a savepoint. */
+  /** False if one of several writes failed; all are undone then. Failures are rare, so the group has no savepoint for each write. */
   #together(group: readonly Write[]): boolean {
     try {
       for (const { work } of group) work();
@@ -143,7 +143,7 @@ export class GroupCommit {
     try {
       work();
     } catch (error) {
-      // A full disk has rolled all of it back: then everybody's write failed, for this reason.
+      // A full disk rolls the whole transaction back: every write of the group failed for this reason.
       if (!this.#tryTo("ROLLBACK TO one")) throw error;
     }
     this.#options.statement("RELEASE one").run();

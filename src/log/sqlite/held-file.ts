@@ -58,7 +58,7 @@ export class HeldFile implements KeptFile {
   }
 
   /**
-   * Sees that what is written now can be found again. Answers whether `database` is another connection from now on.
+   * Makes sure that the open file is still the one at the path. Returns whether `database` is a new connection from now on.
    *
    * @throws MillraceError `degraded` when the file is gone and cannot be put back, or another one stands in its place.
    */
@@ -128,7 +128,7 @@ export class HeldFile implements KeptFile {
   }
 }
 
-/** What tells the file at the path from another of its name; undefined where there is none. */
+/** The identity of the file at the path, to notice another file of the same name; undefined if there is none. */
 function identityOf(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats && `${stats.dev}:${stats.ino}`;
@@ -138,7 +138,7 @@ function walOf(path: string): string {
   return `${path}-wal`;
 }
 
-/** What SQLite keeps beside its file. Who has it open goes on with it. */
+/** Removes the files that SQLite keeps beside its own. A process that has them open can still use them. */
 function removeCompanions(path: string): void {
   for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true });
 }

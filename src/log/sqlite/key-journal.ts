@@ -39,7 +39,7 @@ export class KeyJournal {
     return statSync(this.#path, { throwIfNoEntry: false })?.size;
   }
 
-  /** Whether much of it is about turns that are gone, as far as its size tells. */
+  /** Whether its size suggests that many of its lines are about removed turns. */
   get isLong(): boolean {
     return (this.bytes ?? 0) > smallBytes + 2 * this.#compactedBytes;
   }

@@ -4,13 +4,13 @@ import { isLocked } from "./sqlite-errors.ts";
 /** How long a statement waits for another program's lock; ms. Most are held for a moment. */
 export const lockTimeoutMs = 2_000;
 
-/** How long it waits where that was in vain before; ms. */
+/** How long a statement waits after one has timed out; ms. */
 const onceLockedMs = 50;
 
 /**
- * How long one connection's statements wait for another program's lock. Nothing else runs while one waits: so once that
- * took too long, hardly at all, until a write succeeds. Else a gateway whose file stays locked would stand still for most of
- * the time, beside the memory that its answers flow from.
+ * How long one connection's statements wait for another program's lock. The process does nothing else while one waits. So after
+ * a wait timed out, statements wait only 50 ms until a write succeeds. Otherwise a file that stays locked would block the
+ * gateway most of the time, although it can serve its answers from memory.
  */
 export class LockPatience {
   readonly #database: Pick<DatabaseSync, "exec">;
@@ -29,7 +29,7 @@ export class LockPatience {
     if (isLocked(error)) this.#wait(onceLockedMs);
   }
 
-  /** A write succeeded. Reads do so beside another's lock, and tell nothing. */
+  /** A write succeeded. A read proves nothing, because it succeeds while another program holds the lock. */
   wrote(): void {
     this.#wait(this.#usualMs);
   }

@@ -38,8 +38,8 @@ export interface OpenDatabaseOptions {
 }
 
 /**
- * Opens the log's file, makes it (0600, its folder 0700) or brings it up to this version. What is damaged is kept: a file that
- * SQLite cannot read is moved aside and a fresh one made; one that lost its last commits is copied first, and gone on with.
+ * Opens the log's file; creates it (0600, its folder 0700) or migrates it to this version. A damaged file is never deleted: a
+ * file that SQLite cannot read is moved aside, and a new one is made. A file that lost its last commits is copied, and then used.
  *
  * @throws MillraceError `degraded` when the file cannot be used, was made by a newer Millrace or by another program.
  */

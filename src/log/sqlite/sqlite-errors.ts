@@ -19,7 +19,7 @@ const locked = new Set([5, 6, 15]);
 const unwritable = new Set([8, 10, 13, 14]);
 const unwritableNames = new Set(["EROFS", "ENOSPC", "EDQUOT", "EACCES", "EPERM"]);
 
-/** What SQLite threw, as ours: `degraded` when the file is at fault; everything else is a bug and passes as it is. */
+/** Translates an error of SQLite: `degraded` when the file fails; other errors are bugs and pass unchanged. */
 export function translateSqliteError(error: unknown, what: string): unknown {
   if (isMillraceError(error)) return error;
   const fault = mediumFaults.get(primaryCode(error) ?? -1);

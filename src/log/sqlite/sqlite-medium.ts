@@ -44,11 +44,11 @@ export interface SqliteMediumOptions {
   readonly file: KeptFile;
   readonly ledger: Ledger;
   readonly clock: Clock;
-  /** Digests of keys whose turns damage took, where the file cannot be told so. */
+  /** Digests of keys whose turns were lost to damage, if the file cannot be written. */
   readonly lostKeys?: ReadonlySet<string>;
 }
 
-/** How often another process's writes are looked for while somebody waits; ms. Our own wake at once. */
+/** How often to look for other processes' writes while a reader waits; ms. Our own writes wake readers at once. */
 const lookEveryMs = 50;
 
 /** Under which those wait who want to know of any cancel request. */
@@ -429,7 +429,7 @@ export class SqliteMedium implements LogMedium {
     return statement;
   }
 
-  /** Resolves once what is read under that name is something else than was seen; at once if it is. */
+  /** Resolves once the value under that name differs from `seen`; at once if it already does. */
   async #untilOther(name: string, read: () => unknown, seen: unknown, signal: AbortSignal): Promise<void> {
     const waiting = this.#waiters.wait(name, AbortSignal.any([signal, this.#closing.signal]));
     waiting.catch(() => undefined); // the await below gets the failure; it is of no interest when the file cannot be read
@@ -438,7 +438,7 @@ export class SqliteMedium implements LogMedium {
     await waiting;
   }
 
-  /** While anybody waits, wakes them all whenever another connection has written. */
+  /** While readers wait, wakes them all each time another connection has written. */
   async #lookForOthers(): Promise<void> {
     let seen = this.#dataVersion();
     while (this.#waiters.size > 0 && !this.#closing.signal.aborted) {

@@ -43,7 +43,7 @@ export function attachStream(
   return { row, messages: [] };
 }
 
-/** The stream as it is, and nothing is written: one whose time is over reads as erased. */
+/** Reads the stream and writes nothing. A stream that has expired reads as erased. */
 export function observeStream(
   statements: Statements,
   streamId: string,

@@ -47,7 +47,7 @@ export class Attaching {
     const turnIds = accepted.flatMap(({ turnId }) => turnId ?? []);
     if (intent !== "observe") {
       const last = turnIds.at(-1);
-      // before the client is told when the stream expires; reading says it where the turn has expired
+      // before the client learns when the stream expires; if the turn has expired, reading it fails
       if (last !== undefined) await bestEffort(reading.noteReader(last, graceMs));
       await this.#store.keepTogether(turnIds);
     }

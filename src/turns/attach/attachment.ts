@@ -57,7 +57,7 @@ export interface Attachment extends StreamReading {
 
 /** What a client brings to an attach beside the stream's name. */
 export interface AttachOptions extends AttachProof {
-  /** How long the turn that runs is to go on with nobody there, where that is longer than what it has; ms. */
+  /** Asks for a longer grace time of the running turn; ms. A shorter one changes nothing. */
   readonly graceMs?: number | undefined;
 }
 

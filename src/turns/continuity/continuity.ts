@@ -84,7 +84,7 @@ export class Continuity {
     return this.#state.idle.length;
   }
 
-  /** Archives what is kept; resolves when that is done. */
+  /** Archives all kept trajectories; resolves when that is done. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#sweeping;

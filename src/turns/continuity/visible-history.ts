@@ -87,7 +87,7 @@ function textOf(parts: readonly Part[]): string {
   return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** JSON arguments without regard to white space and order; other text as it is. */
+/** JSON arguments in one fixed form, so that white space and order do not count; other text unchanged. */
 function canonical(text: string): unknown {
   try {
     return sorted(JSON.parse(text));

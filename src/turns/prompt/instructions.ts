@@ -35,7 +35,7 @@ export function toolInstructions(request: TurnRequest, names: ToolNames, steps: 
   return teachTools(names.tools, { choice, parallel: request.parallelToolCalls }, (tool) => describeTool(tool, steps));
 }
 
-/** What the model is told about the form of its answer; empty for plain text. It stands in this turn's instructions only. */
+/** The instructions for the form of the answer; empty for plain text. They are part of this turn only. */
 export function formatInstructions(format: ResponseFormat, canCall: boolean): string {
   const when = canCall ? "When you answer without calling a tool, the answer is" : "Your whole answer is";
   const how = `${when} one JSON object and nothing else: strict JSON, no prose before or after it, no code fence.`;

@@ -16,7 +16,7 @@ export class Readers {
   readonly #turns = new Map<TurnId, TurnReaders>();
   readonly #expected = new Map<TurnId, Set<AbortController>>();
   readonly #waits = new Set<Promise<void>>();
-  /** Told when somebody begins to read, or is about to. */
+  /** Called when a reader begins to read, or is about to. */
   onCome: () => void = () => {};
 
   constructor(clock: Clock) {
@@ -36,7 +36,7 @@ export class Readers {
     return (this.#turns.get(turnId)?.count ?? 0) > 0;
   }
 
-  /** Forgets a turn that is over, unless somebody still reads it. */
+  /** Forgets a turn that is over, unless it still has a reader. */
   forget(turnId: TurnId): void {
     if (!this.has(turnId)) this.#turns.delete(turnId);
   }

@@ -82,7 +82,7 @@ export class Reading {
     return this.#untilStopped(signal, (reading) => readOutline(this.#store, turnId, after, reading));
   }
 
-  /** Whether somebody reads the turn. Readers here are known; another process notes its readers every few seconds. */
+  /** Whether the turn has a reader, in this process or in another. Other processes note their readers every few seconds. */
   hasReader(record: TurnRecord): boolean {
     const { owner, ownerIsGone = () => false } = this.#options;
     if (this.#readers.has(record.turnId)) return true;

@@ -49,8 +49,9 @@ export class TurnReaders {
   }
 
   /**
-   * Resolves once nobody has been here for the grace time, nor anywhere else: `seenElsewhereAtMs` (epoch ms) is asked at that moment
-   * and moves the end on. Never with an endless one. Rejects with the signal's reason.
+   * Resolves once the turn had no reader for the grace time, in this process or in another. It asks `seenElsewhereAtMs` (epoch ms)
+   * when the time is over, and waits on if another process had a reader since. Never resolves if the grace time is endless.
+   * Rejects with the signal's reason.
    */
   async untilAbandoned(seenElsewhereAtMs: () => Promise<number>, signal: AbortSignal): Promise<void> {
     let quietSinceMs = this.#unreadSinceMs;
@@ -70,7 +71,7 @@ export class TurnReaders {
       const seenAtMs = await seenElsewhereAtMs();
       if (this.#count > 0 || this.#graceMs > graceMs) continue;
       const agoMs = this.#clock.now() - seenAtMs;
-      if (agoMs < -skewMs) return; // noted before the clock was set back: who is there now would have said so since
+      if (agoMs < -skewMs) return; // noted before the clock was set back: a reader that is still there would have noted it again
       const elsewhere = this.#clock.monotonic() - Math.max(0, agoMs);
       if (elsewhere <= quietSinceMs || elsewhere + graceMs <= this.#clock.monotonic()) return;
       quietSinceMs = elsewhere;

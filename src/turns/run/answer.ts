@@ -9,7 +9,7 @@ export interface PromptAnswer extends EventStage {
   readonly end: End | undefined;
 }
 
-/** An answer that passes as it is. */
+/** An answer that passes unchanged. */
 export class PlainAnswer implements PromptAnswer {
   end: End | undefined;
 

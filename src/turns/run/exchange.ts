@@ -15,7 +15,7 @@ export interface ExchangeOptions {
   readonly run: RunOptions;
   /** For a turn that another process began: where its log stands. Its whole answer is read again, and it is never asked twice. */
   readonly from?: Begun | undefined;
-  /** How the answer is read; it passes as it is without one. */
+  /** How the answer is read; without a plan it passes unchanged. */
   readonly plan?: AnswerPlan | undefined;
   /** Told once, before the terminal event, what became of the calls of a planned answer. */
   readonly onReport?: (report: AnswerReport) => void;

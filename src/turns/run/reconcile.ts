@@ -91,7 +91,7 @@ function textReconciler(logged: string) {
       seen = body.type === "text" ? seen + body.delta : body.text;
       return compare();
     },
-    /** The answer is over: what is shorter than the log is so for good. */
+    /** The answer is over: a text that is still shorter than the log's will not grow any more. */
     settle(final: string): readonly TurnEventBody[] {
       if (caughtUp) return [];
       seen = final;

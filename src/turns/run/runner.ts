@@ -9,7 +9,7 @@ import type { Exchange } from "./exchange.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
 import { type EventStage, through } from "./step.ts";
 
-/** How long a cancel waits for the backend, to be found and then to be told, before the turn ends; ms each. */
+/** How long a cancel waits until the backend is found, and again until it has the cancel, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
 
 export interface RunnerOptions {
@@ -98,7 +98,7 @@ export class Runner {
     } finally {
       this.#stored.resolve();
       this.#over.resolve();
-      if (!isOver(this.#state)) this.#tell("cancel"); // the log failed for good
+      if (!isOver(this.#state)) this.#tell("cancel"); // the log failed and will not recover
       if (this.#opened) await this.#working;
     }
     if (input.type !== "detach") await this.#working; // a backend that is found late is stopped as well

@@ -64,8 +64,8 @@ interface Remembered {
 }
 
 /**
- * The failed turns of streams, by body. Each stream has a name of its own, and only its client can read its log, so the log
- * cannot tell that two streams ask the same. Kept in memory: a restart forgets them.
+ * The failed turns of streams, by body. Two streams with the same body have different names, and only their clients can read
+ * their logs, so the log cannot match them. Kept in memory: a restart forgets them.
  */
 export class FailedBodies {
   readonly #now: () => number;

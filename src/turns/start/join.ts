@@ -12,7 +12,7 @@ export function refuseConflict(asked: Pick<StartTurn, "fingerprint">, held: Pick
 /** What is known of an earlier turn of the same caller with the same fingerprint. */
 export interface Twin {
   readonly record: TurnRecord;
-  /** Whether it has a reader now, as far as this process can tell. */
+  /** Whether it has a reader now, as far as this process knows. */
   readonly beingRead: boolean;
 }
 

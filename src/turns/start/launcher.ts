@@ -82,7 +82,7 @@ export class Launcher {
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
     const modelUid = turn.modelUid as ModelUid;
     const steps = [refusals.watch(modelUid), this.#noting(turn), ...watches, ...stepsOf(planning, turn)];
-    const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents tell no limits
+    const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
     const gated = queue.gate(turn, watched);
     const open = async () => gated;
     return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };

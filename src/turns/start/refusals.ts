@@ -12,7 +12,7 @@ const rememberMs = 60_000;
 const unnamedWaitMs = 30_000;
 /** A limit that the server told is looked at again no sooner than this: it may have ended early. */
 const lookAgainMs = 5_000;
-/** How long a request waits to be told of a limit. */
+/** How long a request waits while the server is asked about a limit; ms. */
 const lookMs = 2_000;
 
 /** Whether a model may be asked now, as its server says it. */
@@ -38,10 +38,10 @@ interface Refusal {
 }
 
 /**
- * What the account was refused a moment ago. Many clients repeat a refused request by themselves: until the limit ends, Millrace
- * repeats the refusal and sends no prompt. Where the server tells of the limit, it says when that is, and is asked again.
- * Otherwise the refusal counts for the wait that was named, 60 seconds at most. Kept by model: another model may
- * still be included. A model that answers is no longer refused. Source: docs/retries.md.
+ * The limits that refused this account a moment ago. Many clients retry a refused request on their own. Until the limit ends,
+ * Millrace repeats the refusal and sends no prompt. If the server reports the limit, its report says when it ends, and the server
+ * is asked again. Otherwise the refusal counts for the wait that it named, 60 seconds at most. Kept by model, because another
+ * model may still be included. A model that answers is no longer refused. Source: docs/retries.md.
  */
 export class Refusals {
   readonly #options: RefusalsOptions;
@@ -90,7 +90,7 @@ export class Refusals {
     return undefined;
   }
 
-  /** The same exchange, whose refusal is completed by what the server says of the limit before anybody is told of it. */
+  /** The same exchange. Before a refusal is passed on, it gets what the server reports about the limit. */
   asking(exchange: Exchange, model: ModelUid): Exchange {
     if (this.#options.limitOf === undefined) return exchange;
     return (deliver, signal) => exchange(async (batch) => deliver(await this.#withLimit(batch, model)), signal);
@@ -151,7 +151,7 @@ export class Refusals {
   }
 }
 
-/** The same refusal until the end that the server tells; for a while where it tells none. */
+/** The same refusal, until the end that the server reports; for a while if it reports none. */
 function toldAnew(refusal: Refusal, { resetsInMs }: ModelLimit, nowMs: number): Refusal {
   const untilMs = nowMs + (resetsInMs ?? rememberMs);
   const error = resetsInMs === undefined ? refusal.error : { ...refusal.error, resetsAtMs: untilMs };

@@ -85,8 +85,8 @@ export function repeatOf(series: FailedSeries, nowMs: number): Repeat {
 }
 
 /**
- * A failure of a body that failed before. Where no prompt may follow it now, it says so and is final: clients that repeat a 5xx
- * would only be given it once more, seconds later. A refusal for a limit stays as it is: its status tells a program how long to wait.
+ * A failure of a body that failed before. If no prompt may follow now, the failure says so and is final, because a client that
+ * retries a 5xx would get the same failure seconds later. A refusal for a limit stays unchanged: its status says how long to wait.
  */
 export function failedAgain(error: ErrorRecord, earlier: FailedSeries, reached: Reached, nowMs: number): ErrorRecord {
   if (error.code === "quota_exhausted" || error.code === "rate_limited") return error;

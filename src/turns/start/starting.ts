@@ -153,7 +153,7 @@ export class Starting {
   }
 
   /**
-   * Resolves when a client may be told of the turn: it is durable. Its first event makes it so, without a flush of its own; where the
+   * Resolves when the turn is durable, so that a client may learn its id. Storing the first event also flushes the turn. If the
    * server takes long to start a conversation, the turn is flushed alone.
    */
   #durable({ turnId, graceMs }: TurnRecord, runner: Runner): Promise<void> {
@@ -208,7 +208,7 @@ export class Starting {
 }
 
 interface StoredTurn extends Created {
-  /** The same request, which another gateway took at the same moment and goes on with. */
+  /** The same request, which another gateway took at the same moment and now runs. */
   readonly elsewhere: TurnRecord | undefined;
 }
 

@@ -89,7 +89,7 @@ export class TurnQueue {
     return { running: this.#running.size, waiting: this.#waiting.size };
   }
 
-  /** Lets run who may, now that somebody came or left. */
+  /** Starts the waiting turns that now have a place, after a turn came or left. */
   pump(): void {
     if (this.#waiting.size === 0) return;
     for (const waiter of this.#ordered()) if (this.#mayRun(waiter) && this.#isWanted(waiter)) this.#run(waiter);

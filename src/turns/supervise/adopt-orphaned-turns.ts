@@ -30,7 +30,7 @@ export interface AdoptionOptions extends Planning {
   readonly strays?: Set<TurnId>;
 }
 
-/** Takes over every running turn whose process is gone. One that cannot be gone on with costs the others nothing. */
+/** Takes over every running turn whose process ended. A turn that cannot be continued does not hold up the others. */
 export async function adoptOrphanedTurns(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
   const { store, clock, owner, ownerIsGone = () => false, running, events, again, strays } = options;
   const strayedBefore = new Set(strays);
@@ -49,7 +49,7 @@ export async function adoptOrphanedTurns(options: AdoptionOptions, signal: Abort
       if (running.get(turnId) !== undefined) continue; // its runner is still letting go
       again.delete(turnId);
       const claimed = await store.claim(turnId, owner);
-      if (ownerIsGone(its)) await store.renewOwner(its, 0); // nobody needs to reckon with it any more
+      if (ownerIsGone(its)) await store.renewOwner(its, 0); // the lease of a process that ended is of no use
       if (claimed === undefined) continue; // ended, or taken by another, since it was listed
       const { runner, cleanUp } = await goOnWith(claimed, options);
       running.add(turnId, runner, Math.max(graceMs, adoptedGraceMs), cleanUp);
@@ -61,7 +61,7 @@ export async function adoptOrphanedTurns(options: AdoptionOptions, signal: Abort
   }
 }
 
-/** A turn whose log cannot be trusted ends as failed, because it cannot be continued. One that cannot be read now is left as it is. */
+/** A turn whose log cannot be trusted ends as failed, because it cannot be continued. A log that cannot be read now stays unchanged. */
 async function goOnWith(claimed: Claimed, options: AdoptionOptions): ReturnType<typeof adopt> {
   const { backends, clock, runOptions, queue } = options;
   try {

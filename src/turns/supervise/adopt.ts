@@ -24,9 +24,9 @@ export interface AdoptOptions {
 }
 
 /**
- * A runner that goes on with a turn whose process is gone. Nothing sent yet: the prompt is sent. Else the backend is asked
- * for the whole answer again, and what the log lacks is added to it. A turn that somebody asked to end, before it was taken over
- * or while its backend is being found, is ended; `cleanUp` then has the backend stop what it may still work on.
+ * A runner that continues a turn whose process ended. If no prompt was sent yet, it sends the prompt. Otherwise it asks the
+ * backend for the whole answer again and appends what the log lacks. A turn that was cancelled, before it was taken over or
+ * while its backend is being found, ends; `cleanUp` then makes the backend stop its work.
  */
 export async function adopt(
   { record, writer, readAll }: Claimed,

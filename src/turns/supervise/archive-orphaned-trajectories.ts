@@ -4,7 +4,7 @@ import { isWithoutIde } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import type { TurnReading } from "../../log/store.ts";
 
-/** A trajectory that Millrace began and nobody is known to have archived. */
+/** A trajectory that Millrace began, and of which no process noted that it archived it. */
 export interface NotedTrajectory {
   readonly cascadeId: CascadeId;
   /** The process that began it or took it up last, as the log names owners; undefined in notes of older builds. */
@@ -117,6 +117,6 @@ async function orphanedTrajectories({
       return atMs + skewMs < oldestMs ? [{ cascadeId, fromMs: atMs + skewMs }] : []; // a turn is stored before it begins one
     });
   } catch {
-    return []; // notes or a store that cannot be read: the next look tells
+    return []; // notes or a store that cannot be read: the next look tries again
   }
 }

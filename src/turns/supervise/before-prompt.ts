@@ -8,14 +8,14 @@ export interface BeforePromptOptions {
   readonly store: Pick<StoreHousekeeping, "holdsTurn">;
   readonly owner: string;
   readonly clock: Clock;
-  /** The turn is not this process's any more, or nobody can say whose it is: its runner lets go of it. */
+  /** The turn belongs to another process now, or its owner cannot be found out: its runner stops without writing an end. */
   readonly letGo: (turnId: TurnId) => void;
 }
 
 /**
- * The look before a prompt, for a store that other machines write. This process may have stood still since it stored the turn, or the
- * store may be out of reach: another process may have taken the turn over and sent the prompt. An answer that came late proves
- * nothing, so the store is asked again then.
+ * The check before a prompt is sent, for a store that other machines write. This process may have been paused since it stored
+ * the turn, or the store may be unreachable. In that time another process may have taken the turn over and sent the prompt.
+ * An answer of the store that took longer than half a lease proves nothing, so the store is asked again.
  */
 export async function checkBeforePrompt(
   turnId: TurnId,

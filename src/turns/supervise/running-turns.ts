@@ -44,7 +44,7 @@ export class RunningTurns {
     this.#options.events.emit("turn_polled", { turnId });
   }
 
-  /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is let go. */
+  /** Starts the runner and keeps it until it is done; `afterwards` runs before the turn is removed from this list. */
   add(turnId: TurnId, runner: Runner, graceMs: number, afterwards: () => Promise<void> = async () => {}): RunningTurn {
     const { store, readers, clock, owner } = this.#options;
     const turn = new RunningTurn({ turnId, runner, readers: readers.of(turnId), graceMs, store, clock, owner });

@@ -35,7 +35,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running: RunningTurns;
   readonly #stopping = new AbortController();
-  /** Turns that are this process's in the store, and that nobody runs: it goes on with them as soon as it can. */
+  /** Turns that this process owns in the store and that have no runner: it continues them as soon as it can. */
   readonly #again = new Set<TurnId>();
   readonly #background: Promise<unknown>;
 

@@ -12,8 +12,8 @@ export interface AnswerPlan {
 }
 
 /**
- * What to look for in the answer to a request; undefined when its text passes as it is (nothing to call, no form asked
- * for). `seed` makes the ids of calls: unique to the turn, and the same when the turn is read again.
+ * What to look for in the answer to a request; undefined when its text passes unchanged (no tools, no form). `seed` makes the
+ * ids of calls: unique to the turn, and the same when the turn is read again.
  */
 export function planAnswer(request: TurnRequest, seed: string): AnswerPlan | undefined {
   const calls = request.tools.length > 0 && request.toolChoice.type !== "none";

@@ -12,7 +12,7 @@ import { JsonAnswer } from "./json-answer.ts";
 export interface AnswerResult {
   /** What is wrong with it, for the model and for people; undefined when it can be used. */
   readonly problem: string | undefined;
-  /** What to say to the model so that it answers again. Without a problem the answer also stands as it is. */
+  /** What to say to the model so that it answers again. If `problem` is absent, the answer can be used even without a second one. */
   readonly reask: string | undefined;
   /** Readers have a whole call already, and the problem is another call: the turn ends with the calls that it has. */
   readonly isExcused: boolean;

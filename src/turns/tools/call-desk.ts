@@ -230,7 +230,7 @@ export class CallDesk {
       return;
     }
     const given = JSON.stringify([tool.tool.name, value]);
-    if (this.#isSecond && this.#given.has(given)) return; // it was told not to repeat it
+    if (this.#isSecond && this.#given.has(given)) return; // the second prompt asked the model not to repeat it
     if (!this.#isSecond) this.#given.add(given);
     if (before !== undefined) this.#reopened.splice(reopened, 1);
     this.#accepted++;

@@ -16,8 +16,8 @@ const anyObject: SchemaCheck = {
 };
 
 /**
- * An answer that has to be JSON. What is valid so far is sent as it grows, fences and prose around it are left out, and
- * the whole is checked at the end.
+ * An answer that must be JSON. The valid part is sent as it grows, without the fences and prose around it. The whole is
+ * checked at the end.
  */
 export class JsonAnswer {
   readonly #check: SchemaCheck;
@@ -54,7 +54,7 @@ export class JsonAnswer {
     if (send !== "") this.#emit(send);
   }
 
-  /** Sends the rest; answers what is wrong with the whole, if anything is. Cut off at its length limit it goes out as it is. */
+  /** Sends the rest and returns what is wrong with the whole, if anything is. An answer cut at its length limit may be invalid. */
   end(end: StopReason): string | undefined {
     const candidates = jsonIn(this.#raw);
     const valid = candidates.find(({ value }) => this.#check.misfits(value).length === 0);

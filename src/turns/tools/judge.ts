@@ -32,11 +32,11 @@ export interface Arrived {
 }
 
 /**
- * Decides what is asked again and what passes; the only place that does. An answer that cannot be used is asked for again,
- * once; the turn fails with `upstream_failed` where the second cannot be used either. A turn whose readers have a whole call
- * never fails for another call: it ends with what they have, and a call that is not whole is never marked done. One that only announces a call is asked
- * for that call as well, but stands if none comes. An adopted turn is not asked again (`mayAskAgain`), because
- * it may have been asked again before. Pure.
+ * Decides which answers pass and which are asked for again; nothing else decides that. An answer that cannot be used is asked
+ * for once more. If the second one cannot be used either, the turn fails with `upstream_failed`. A turn whose readers have a
+ * whole call never fails because of another call: it ends with what they have. A call that is not whole is never marked done.
+ * An answer that only announces a call is also asked for that call; it passes if no call comes. An adopted turn is not asked
+ * again (`mayAskAgain`), because its first process may have done so. Pure.
  */
 export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: boolean): AnswerVerdict {
   const { reask } = first.answer.result ?? {};
@@ -47,7 +47,7 @@ export function judge(first: Arrived, second: Arrived | undefined, mayAskAgain: 
   const last = second?.answer ?? first.answer;
   const report = reportOf(first.answer, last);
   const usage = usageEvents(summed(first.answer.usage, second?.answer.usage));
-  // an answer without a problem stands as it is when the call that it announces cannot be had
+  // an answer without a problem passes when the second one does not bring the call that it announced
   const stands = second === undefined || (first.answer.result?.problem === undefined && last.reader.calls === 0);
   // the second question was about a call: that it failed is no reason to take back a call that readers have
   const isSaved = second?.end.type === "failed" && last.reader.wholeCalls > 0;

@@ -4,8 +4,8 @@ import { isObject, type Misfit, type SchemaCheck } from "./schema-check.ts";
 type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * Arguments after loss-free repair, or what is still wrong with them; with `value` where that is about finer rules only, so that
- * the client may judge them.
+ * Arguments after loss-free repair, or what is still wrong with them. `value` is present if they break only finer rules of the
+ * schema; the client can then decide.
  */
 export type Repaired =
   | { readonly ok: true; readonly value: Arguments; readonly changed: boolean }

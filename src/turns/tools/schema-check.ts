@@ -39,9 +39,9 @@ const options = {
 } as const;
 
 /**
- * Compiles a client's schema: draft-07 where it says so, 2020-12 otherwise. A schema that cannot be compiled (it refers to
- * what is not there, or is no schema) checks nothing but its own list of required members: the client will judge. `what` is
- * checked, in the words of what does not fit.
+ * Compiles a client's schema: draft-07 if it says so, 2020-12 otherwise. A schema that cannot be compiled (a reference leads
+ * nowhere, or it is no schema) checks only its list of required members; the client checks the rest. `what` names the checked
+ * value in messages.
  */
 export function compileSchema(schema: JsonObject, what = "the arguments"): SchemaCheck {
   const required = Array.isArray(schema["required"]) ? schema["required"].filter((key) => typeof key === "string") : [];

@@ -7,7 +7,7 @@ import { plainTokens } from "./openers.ts";
 const blockEnd =
   /<\|tool_calls_section_end\|>|<\|tool_calls_end\|>|<\|call\|>|<\|eo[mt]_id\|>|<\|\/tool_call\|>|\[\/TOOL_CALLS?\]/;
 
-/** The length of a block of control tokens and what is in it, if its end is there. */
+/** The length and the content of a block of control tokens, if the block is complete. */
 export function tokenBlockLength(text: string): number {
   const match = blockEnd.exec(plainTokens(text));
   return match === null ? -1 : match.index + match[0].length;

@@ -87,7 +87,7 @@ export function tokenReader(names: ToolNames): WholeReader {
   };
 }
 
-/** JSON on lines of its own, without any tag. */
+/** JSON that fills whole lines, without any tag. */
 export function bareJsonReader(names: ToolNames): WholeReader {
   return (text, end) => {
     const maybe = mayBeCall(text, names);
@@ -125,8 +125,8 @@ export function actionReader(names: ToolNames): WholeReader {
 }
 
 /**
- * A named tag that does not stand on lines of its own (`text <tool_call …>…</tool_call>`): a call if its line ends after
- * the closing tag, a mention otherwise. `text` follows the opening tag.
+ * A named tag that shares its line with other text (`text <tool_call …>…</tool_call>`): a call if the line ends after the
+ * closing tag, a mention otherwise. `text` follows the opening tag.
  */
 export function inlineReader(tag: string, tool: ShownTool, names: ToolNames, atLineStart: boolean): WholeReader {
   const close = ownCloser(tag);

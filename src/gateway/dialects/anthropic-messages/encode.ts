@@ -14,7 +14,7 @@ import type { MessagesWire } from "./request.ts";
  * Message events: `message_start`, blocks one after the other, `message_delta`, `message_stop`. Thinking comes without a
  * signature, because only the vendor can sign. Source: docs/wire/clients.md, "Messages".
  *
- * A rewrite is told as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
+ * A rewrite is sent as in Chat Completions: the text delta's event carries `millrace: { rewritten: <whole text> }`.
  */
 export class MessagesEncoder implements Encoder {
   readonly #context: EncodeContext;
@@ -139,7 +139,7 @@ function wholeBlock(block: Block): JsonObject {
   return { type: "tool_use", id: block.callId, name: block.name, input: parseInput(block.arguments) };
 }
 
-/** Arguments are checked before a call is done; what is no object all the same is kept, under a name that says what it is. */
+/** Arguments were checked before; a text that is still no JSON object is kept under a member whose name says so. */
 function parseInput(text: string): unknown {
   try {
     const input: unknown = JSON.parse(text);

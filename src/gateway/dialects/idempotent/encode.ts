@@ -70,7 +70,7 @@ export class StreamEncoder {
     return this.#ended;
   }
 
-  /** What the client must be told beside the end, where the end is not a complete answer. */
+  /** The error to send after the end event, if the answer is not complete. */
   get failure(): ErrorRecord | undefined {
     if (this.#ended?.type === "failed") return this.#ended.error;
     return this.#ended?.type === "cancelled" ? cancelledError(this.#ended.by) : undefined;

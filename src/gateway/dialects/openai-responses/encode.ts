@@ -137,7 +137,7 @@ export class ResponsesEncoder implements Encoder {
     return { name: type, data: JSON.stringify({ type, sequence_number: this.#sequence++, ...members }) };
   }
 
-  /** An event that no log holds: with a number of its own, a client that goes on after it would miss one that is stored. */
+  /** An event that is not in the log. It has no new number: a client that resumes after a new number would miss a stored event. */
   #repeat(type: string, members: JsonObject): WireEvent {
     return {
       name: type,
@@ -146,7 +146,7 @@ export class ResponsesEncoder implements Encoder {
   }
 }
 
-/** An item as it is added: its content comes with events of its own. */
+/** An item without its content, which later events bring. */
 function bare(item: JsonObject): JsonObject {
   return item.type === "message" ? { ...item, content: [] } : item;
 }

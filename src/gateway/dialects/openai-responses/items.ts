@@ -27,7 +27,7 @@ export function answerMessage(answer: Answer): Message {
   };
 }
 
-/** Messages of a request as the input items that they came from, each with an id of its own. */
+/** Messages of a request as the input items that they came from, each with its own id. */
 export function inputItems(messages: readonly Message[], turnId: TurnId): readonly JsonObject[] {
   const items = messages.flatMap(itemsOf);
   return items.map((item, i) => ({ id: `${wireId("item_", turnId)}_${i}`, ...item }));

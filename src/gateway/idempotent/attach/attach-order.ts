@@ -15,7 +15,8 @@ export const defaultOrder: OrderTiming = { waitMs: 250, looks: 5 };
 export interface AttachPlace {
   /**
    * Resolves once this attach may take the stream over: true when all earlier attaches have left, false when the total wait is
-   * over. It does not wait for attaches of its own life (named by a client that counts its attaches): the log decides between those. Rejects with the signal's reason.
+   * over. It does not wait for attaches of the same client life, which a client names if it counts its attaches: the log orders
+   * those. Rejects with the signal's reason.
    */
   untilFree(signal: AbortSignal): Promise<boolean>;
   /** It takes the stream over now. Earlier attaches that have not taken it are overtaken. */
@@ -91,7 +92,7 @@ export class AttachOrder {
       while (!passed.signal.aborted && self.looked < looks) {
         const hasSlept = await this.#clock.sleep(waitMs / looks, AbortSignal.any([passed.signal, signal])).then(
           () => true,
-          () => false, // it has left, or nobody waits any more
+          () => false, // it has left, or the wait was given up
         );
         signal.throwIfAborted();
         if (hasSlept) self.looked++;

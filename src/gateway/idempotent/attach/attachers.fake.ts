@@ -26,14 +26,14 @@ export interface Scenario {
   readonly attachers: readonly Doings[];
   /** What the model answers, answer by answer. */
   readonly answers: readonly (readonly TurnEventBody[])[];
-  /** 1: attaches reach one gateway. 2: each has a gateway of its own, on one log. */
+  /** 1: both attaches reach one gateway. 2: each reaches another gateway, on one log. */
   readonly gateways: 1 | 2;
   readonly hold: "before" | "after";
   /** What the clients call the conversation. */
   readonly session?: string;
 }
 
-/** What only reads, and what only says that somebody is there: another order of these is another order of nothing. */
+/** Methods that only read, or only note a reader. Their order changes no outcome, so the schedule does not vary it. */
 const passing = [
   "readAfter",
   "readOutlineAfter",
@@ -50,8 +50,8 @@ const passing = [
 ];
 
 /**
- * Lets clients attach to one stream, send and leave, in the order that the schedule picks, and then looks whether what was
- * promised holds: throws with what does not. Answers how many were told that they were superseded.
+ * Lets clients attach to one stream, send and leave, in the order that the schedule picks. Then checks the promises and throws
+ * with those that are broken. Returns how many clients got `superseded`.
  */
 export async function playAttachers(scenario: Scenario, store: LogStore, schedule: Schedule): Promise<number> {
   const done: Done[] = [];
@@ -166,7 +166,7 @@ class Attacher {
 
 const metrics = new GatewayMetrics("0"); // a registry each would be most of the work
 
-/** What attaches need of a gateway, over a log and a model that a test plays; nobody waits in order. */
+/** The parts of a gateway that attaches need, over a log and a model that a test controls. Attaches do not wait for earlier ones. */
 export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string) {
   const clock = new FakeClock();
   const { turns } = fakeTurns({ store, backends: backend, clock, owner });
@@ -180,7 +180,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     waits: defaultTiming,
     limits: { maxBodyBytes: 1_000_000 },
     quotas: new Quotas(clock, defaultQuotas),
-    order: new AttachOrder(clock, { waitMs: 0, looks: 0 }), // who is late is not held up: the epochs alone have to hold
+    order: new AttachOrder(clock, { waitMs: 0, looks: 0 }), // a late attach is not held up, so that the epochs alone must protect the stream
   };
   return { parts, turns };
 }

@@ -42,7 +42,7 @@ export async function* runAttach(
     void feedAll(attach.session, incoming, parts.limits.maxBodyBytes); // never rejects, and ends with the connection
     yield* serveAttach(parts, attach, stopping, signal);
   } catch (error) {
-    if (signal.aborted) return; // the client went away: there is nobody to tell
+    if (signal.aborted) return; // the client has disconnected and would not get the error
     throw encodeAny(parts, error, false);
   }
 }

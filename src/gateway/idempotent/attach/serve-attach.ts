@@ -102,7 +102,7 @@ export async function* serveAttach(
     outcome = encoder.ended?.type ?? "left";
     if (encoder.failure !== undefined) throw encodeFailedEnd(encoder.failure);
   } catch (error) {
-    if (signal.aborted) return; // the client went away: there is nobody to tell
+    if (signal.aborted) return; // the client has disconnected and would not get the error
     if (outcome === "left") outcome = "failed";
     throw encodeAny(parts, error, state.accepted > 0);
   } finally {
@@ -123,8 +123,8 @@ export async function* serveAttach(
 }
 
 /**
- * For a client that sends nothing on a stream that was made a moment ago. It has been told that its request was accepted, and waits
- * for the answer; the store that held both is gone.
+ * For a client that sends nothing on a stream that was just created. An earlier store acknowledged its request, so the client
+ * waits for the answer; that store is lost.
  */
 function lostStream(): MillraceError {
   return new MillraceError("expired", "Nothing is known of this stream, and its client sent no request.", {
@@ -132,7 +132,7 @@ function lostStream(): MillraceError {
   });
 }
 
-/** Any failure as this protocol writes it; bugs are told to the log. `begun`: the stream has an accepted message. */
+/** Any failure in this protocol's format; bugs go to the log. `begun`: the stream has an accepted message. */
 export function encodeAny({ log }: Pick<StreamParts, "log">, error: unknown, begun: boolean): unknown {
   if (error instanceof ConnectError) return error;
   const ours = toMillraceError(error);

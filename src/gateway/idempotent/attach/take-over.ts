@@ -73,6 +73,6 @@ async function endsWhatRuns(streams: Streams, name: Name, place: AttachPlace): P
   const last = there?.accepted.findLast(({ turnId }) => turnId !== undefined)?.turnId;
   const turn = last === undefined ? undefined : await there?.get(last);
   if (turn === undefined || turn.ended) return false;
-  if (!place.isOvertaken) await there?.cancel(turn.turnId, "client"); // else it is the turn of somebody who came later
+  if (!place.isOvertaken) await there?.cancel(turn.turnId, "client"); // otherwise the turn belongs to a newer attach
   return true;
 }

@@ -35,7 +35,7 @@ export function namesStream(headers: Headers): boolean {
 }
 
 /**
- * The headers of an attach, checked before a stream is looked up, so that a refusal tells nothing about a stream.
+ * The headers of an attach, checked before a stream is looked up, so that a refusal does not show whether the stream exists.
  *
  * @throws MillraceError `invalid_request` with the header at fault. Source: docs/wire/idempotent-streams.md, "Headers".
  */

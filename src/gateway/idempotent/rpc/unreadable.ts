@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { MillraceError } from "../../../base/errors.ts";
 import { refusal } from "../../dialects/idempotent/errors.ts";
 
-/** What went wrong with a message on its way in, as connect tells it. */
+/** Translates Connect's error about an incoming message that cannot be read. */
 export function unreadable(cause: unknown, mostBytes: number): MillraceError {
   const { code, rawMessage } = ConnectError.from(cause);
   if (code === Code.ResourceExhausted) return messageTooLarge(mostBytes);

@@ -15,7 +15,7 @@ export interface StreamQuotas {
 
 const minuteMs = 60_000;
 
-/** Room for hundreds of streams that all come back after a restart; nothing that one client needs in good faith. */
+/** Enough for hundreds of streams that all reconnect after a restart, and far more than one honest client needs. */
 export const defaultQuotas: StreamQuotas = {
   openStreams: 256,
   attachesPerMinute: 1_200,

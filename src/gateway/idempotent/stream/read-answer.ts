@@ -15,7 +15,7 @@ export async function readAnswer(reading: StreamReading, turnId: TurnId, signal:
   return { blocks: fold.answer.blocks, waits: waitsForResults(fold.answer.end) };
 }
 
-/** Whether a turn that ended so is gone on with once its calls have results. */
+/** Whether a turn with this end continues once its calls have results. */
 export function waitsForResults(end: Answer["end"]): boolean {
   return end?.type === "finished" && end.reason.unified === "tool_calls";
 }

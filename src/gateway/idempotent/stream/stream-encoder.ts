@@ -3,7 +3,7 @@ import { waitAfterFirst } from "../../../turns/start/repeats.ts";
 import { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { chainDigest } from "./chain.ts";
 
-/** The encoder of a stream, whose fields that nobody reads are in `unread` once the model has the prompt. */
+/** The encoder of a stream. `unread` lists the request's fields that Millrace does not use, once the model has the prompt. */
 export function streamEncoder(state: { readonly unread: readonly string[] }): StreamEncoder {
   return new StreamEncoder({ digest: chainDigest, unread: () => state.unread, told: withSpentStream });
 }

@@ -38,7 +38,7 @@ export class StreamProgress {
     return this.#results;
   }
 
-  /** What the request says and nobody reads. */
+  /** The fields of the request that Millrace does not use. */
   get unread(): readonly string[] {
     return this.#unread;
   }

@@ -36,8 +36,8 @@ export interface StreamSessionOptions {
 export const mostWaiting = 64;
 
 /**
- * The way up of one attach: takes messages in the order of their numbers, makes each durable with what it starts, and
- * only then has it acknowledged. One message is worked on at a time; an abort is carried out as soon as it is there.
+ * The client's messages on one attach: takes them in the order of their numbers and stores each with the turn that it starts.
+ * Only then is the message acknowledged. It works on one message at a time; an abort is carried out as soon as it arrives.
  */
 export class StreamSession {
   readonly #options: StreamSessionOptions;
@@ -81,7 +81,7 @@ export class StreamSession {
     this.#listeners.add(bell);
   }
 
-  /** The stream's state has changed by somebody else's doing. */
+  /** Called when another attach or another process changed the stream's state. */
   noteChange(): void {
     this.#news();
   }

@@ -20,7 +20,7 @@ export interface RendezvousLimits {
   readonly parkMs: number;
   /** How long appends wait for their way down, ms; and how long the end of an attach is remembered. */
   readonly keepMs: number;
-  /** How long after its client left an append of an attach still counts, ms: it goes over a connection of its own. */
+  /** How long appends still count after the attach's client left; ms. They arrive over another connection. */
   readonly lateMs: number;
   /** Appends of one attach that wait. */
   readonly mostAppends: number;
