@@ -1,6 +1,6 @@
 import type { ResponseFormat } from "../../log/request.ts";
 import { ArgumentStream } from "./argument-stream.ts";
-import type { StopReason } from "./blocks.ts";
+import type { EndCause } from "./blocks.ts";
 import { continueJson } from "./continue-json.ts";
 import { wholeJson } from "./foreign-forms.ts";
 import { parseLooseJson } from "./loose-json.ts";
@@ -55,7 +55,7 @@ export class JsonAnswer {
   }
 
   /** Sends the rest; answers what is wrong with the whole, if anything is. Cut off at its length limit it goes out as it is. */
-  end(end: StopReason): string | undefined {
+  end(end: EndCause): string | undefined {
     const candidates = jsonIn(this.#raw);
     const valid = candidates.find(({ value }) => this.#check.misfits(value).length === 0);
     if (valid === undefined) {
