@@ -49,7 +49,7 @@ export interface PreparedTurn {
 /** A runner that has not begun, and how its prompt reaches the model. */
 export interface PreparedRun {
   readonly runner: Runner;
-  readonly continuity: Promise<string>;
+  readonly continuity: StartedTurn["continuity"];
 }
 
 /** Makes the runner of a new turn, whether a request starts it or a message of a stream. */
