@@ -3,21 +3,21 @@
  * the wait before this returns, and answers what takes that back. It is not called where the signal has aborted already.
  */
 export function waitFor<T>(
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => unknown,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) {
+    if (signal?.aborted === true) {
       reject(signal.reason as Error);
       return;
     }
     let takeBack = (): unknown => undefined;
     const onAbort = () => {
       takeBack();
-      reject(signal.reason as Error);
+      reject(signal?.reason as Error);
     };
-    signal.addEventListener("abort", onAbort, { once: true });
-    const over = () => signal.removeEventListener("abort", onAbort);
+    signal?.addEventListener("abort", onAbort, { once: true });
+    const over = () => signal?.removeEventListener("abort", onAbort);
     takeBack = begin(
       (value) => {
         over();

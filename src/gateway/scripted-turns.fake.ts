@@ -245,7 +245,7 @@ export class ScriptedTurns implements Turns {
       turnId: record.turnId,
       record,
       joined,
-      continuity: Promise.resolve("rebuilt(new)"),
+      continuity: () => "rebuilt(new)",
       degraded: this.degraded,
       expiresAtMs: this.#clock.now() + keptMs,
     };

@@ -1,5 +1,6 @@
 import { type ParseError, parse as parseJsonc, printParseErrorCode } from "jsonc-parser";
 import { MillraceError } from "../base/errors.ts";
+import { isObject } from "../base/json.ts";
 import { parseSimulatorOptions, type SimulatorConfig, type SimulatorOptions } from "./options.ts";
 
 /** What `millrace simulate` takes on its command line; what is undefined was not given. */
@@ -67,7 +68,7 @@ function parseConfig(text: string): Partial<SimulatorOptions> {
     const what = printParseErrorCode(first.error);
     throw new MillraceError("invalid_request", `The config file is not JSON: line ${line}, ${what}.`);
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isObject(value)) {
     throw new MillraceError("invalid_request", "The config file must hold one JSON object.");
   }
   return value; // its keys are checked with everything else

@@ -52,8 +52,8 @@ export interface StartedTurn {
   /** The turn as stored; if the request joined a turn, with the new expiry. */
   readonly record: TurnRecord;
   readonly joined: "no" | "key" | "implicit";
-  /** How the prompt reached the model: a fresh trajectory, or one that already held the history. */
-  readonly continuity: Promise<string>;
+  /** How the prompt reached the model, a fresh trajectory or one that already held the history; undefined until that is known. */
+  readonly continuity: () => string | undefined;
   /** True when the log could not be written: the answer flows, but cannot be resumed after a restart. */
   readonly degraded: boolean;
   /** When the turn's log stops being readable, epoch ms by this gateway's clock; attaching moves it on. */

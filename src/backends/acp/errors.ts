@@ -5,8 +5,8 @@ import {
   type MillraceErrorOptions,
   unusableAnswer,
 } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
 import { parseResetTime, windowNamed } from "../../language-server/errors/reset-time.ts";
-import { isObject } from "./process/json-lines.ts";
 import { ProcessGone, RpcError } from "./process/rpc-peer.ts";
 
 /** What a translation needs to know: which agent spoke, and the time. */

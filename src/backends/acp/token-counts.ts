@@ -1,6 +1,5 @@
-import type { JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
-import { isObject } from "./process/json-lines.ts";
 
 /** Tokens of one turn as an agent reports them. */
 export interface TokenCounts {

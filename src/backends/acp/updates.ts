@@ -1,7 +1,6 @@
-import type { JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
-import { isObject } from "./process/json-lines.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
 
 /** A step of the agent's own that does more than look: "edit (Write hello.txt)". */

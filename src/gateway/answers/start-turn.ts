@@ -28,7 +28,7 @@ export interface OpenTurn {
   readonly resumeAfter: WireCursor | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly joined: JoinedBy;
-  readonly continuity: Promise<string>;
+  readonly continuity: StartedTurn["continuity"];
   /** The operating system has the whole answer: finds out whether the client has read it. Undefined where no repeat depends on it. */
   readonly handOver?: () => Promise<void>;
 }
@@ -142,7 +142,7 @@ async function resumedTurn(gateway: Gateway, c: GatewayContext, fingerprint: str
 
 function resumedFrom(record: TurnRecord): CameTo {
   const { turnId, degraded, expiresAtMs } = record;
-  return { turnId, record, joined: "last_event_id", continuity: Promise.resolve("joined"), degraded, expiresAtMs };
+  return { turnId, record, joined: "last_event_id", continuity: () => "joined", degraded, expiresAtMs };
 }
 
 function openTurn(

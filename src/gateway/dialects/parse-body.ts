@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { MillraceError } from "../../base/errors.ts";
+import { isObject } from "../../base/json.ts";
 
 type Path = readonly PropertyKey[];
 
@@ -9,7 +10,7 @@ type Path = readonly PropertyKey[];
  * @throws MillraceError `invalid_request` with `param` as the caller would write it (`messages[2].content`).
  */
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+  if (!isObject(body)) {
     throw new MillraceError("invalid_request", "The body must be a JSON object.");
   }
   const result = schema.safeParse(body);

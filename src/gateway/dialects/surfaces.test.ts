@@ -3,6 +3,7 @@ import { accumulateResponse } from "openai/lib/responses/ResponseAccumulator";
 import type { Response, ResponseStreamEvent } from "openai/resources/responses/responses";
 import { describe, expect, it } from "vitest";
 import { proves } from "../../../test/support/proves.ts";
+import { isObject } from "../../base/json.ts";
 import type { TurnEvent, TurnEventBody } from "../../log/event.ts";
 import { asLog, recordedContext, recordedRequest, wholeAnswerOf } from "../recorded.fake.ts";
 import { anthropicMessages } from "./anthropic-messages/dialect.ts";
@@ -192,7 +193,7 @@ const messages: Surface = {
 function asInput(text: string): string {
   try {
     const input: unknown = JSON.parse(text);
-    if (typeof input === "object" && input !== null && !Array.isArray(input)) return JSON.stringify(input);
+    if (isObject(input)) return JSON.stringify(input);
   } catch {
     // not JSON: as below
   }

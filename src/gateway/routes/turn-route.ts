@@ -94,7 +94,7 @@ async function streamedAnswer(
     },
     signal,
   );
-  const headers = { ...sseHeaders, ...(await headersOf(turn, startedOf(early), ideToolsOf(last))) };
+  const headers = { ...sseHeaders, ...headersOf(turn, startedOf(early), ideToolsOf(last)) };
   if (turn.resumeAfter !== undefined && turn.record.ended) return restOfStream(texts, controller, headers);
   return new Response(pulledBody(texts, controller), { headers });
 }
@@ -130,7 +130,7 @@ async function wholeAnswer(gateway: Gateway, c: GatewayContext, dialect: Dialect
     const headers = {
       ...jsonHeaders,
       "content-length": length,
-      ...(await headersOf(turn, started, ideToolsOf(answer.end))),
+      ...headersOf(turn, started, ideToolsOf(answer.end)),
     };
     return new Response(pulledBody(deliver(text, reader), controller), { headers });
   }
@@ -170,21 +170,20 @@ type Started = Extract<TurnEvent, { readonly type: "started" }>;
  * A failed turn as a status. Once the conversation existed upstream, the prompt may have cost credits, so a header tells
  * the SDKs not to retry. Source: docs/wire/clients.md, "HTTP and model lists".
  */
-async function failedAnswer(
+function failedAnswer(
   c: GatewayContext,
   dialect: Dialect,
   turn: OpenTurn,
   known: { readonly started: Started | undefined; readonly ideTools: IdeToolNames | undefined },
   error: MillraceError,
-): Promise<Response> {
+): Response {
   const { started, ideTools } = known;
   c.var.logFields.code = error.code;
   const record = error.toRecord();
   const response = respond(
     forClient(dialect.encodeError(record, c.var.requestId), record, c.req.raw.headers.get("user-agent")),
   );
-  for (const [name, value] of Object.entries(await headersOf(turn, started, ideTools)))
-    response.headers.set(name, value);
+  for (const [name, value] of Object.entries(headersOf(turn, started, ideTools))) response.headers.set(name, value);
   if (started !== undefined && response.status >= 500) response.headers.set("x-should-retry", "false");
   return response;
 }
@@ -194,12 +193,12 @@ function ideToolsOf(event: TurnEvent | AnswerEnd | undefined): IdeToolNames | un
   return event?.type === "finished" || event?.type === "failed" ? event.ideTools : undefined;
 }
 
-async function headersOf(
+function headersOf(
   turn: OpenTurn,
   started: Started | undefined,
   ideTools: IdeToolNames | undefined,
-): Promise<Readonly<Record<string, string>>> {
-  const continuity = await settledValue(turn.continuity);
+): Readonly<Record<string, string>> {
+  const continuity = turn.continuity();
   return {
     ...turn.headers,
     ...(started === undefined ? {} : { "x-millrace-backend": started.backend }),
@@ -207,19 +206,6 @@ async function headersOf(
     ...(ideTools === undefined ? {} : { "x-millrace-ide-tools": headerSafe(ideTools.join(", ")) }),
     ...(continuity === undefined ? {} : { "x-millrace-continuity": headerSafe(continuity) }),
   };
-}
-
-/** A promise's value if it has one by now; does not wait. */
-async function settledValue(promise: Promise<string>): Promise<string | undefined> {
-  const value = promise.then(
-    (text) => text,
-    () => undefined, // how the prompt travelled is not known where it never did
-  );
-  const turnOfTheLoop = (async () => {
-    for (let i = 0; i < 5; i++) await Promise.resolve();
-    return undefined;
-  })();
-  return Promise.race([value, turnOfTheLoop]);
 }
 
 /** Turns an error that a route throws into its API's error. */

@@ -1,10 +1,10 @@
 import type { Clock } from "../../base/clock.ts";
 import { isDegraded, type MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
+import { Notifier } from "../../base/notifier.ts";
 import type { Secret } from "../../base/secret.ts";
 import { bodyOf, isTerminal, type TerminalEventType, type TurnEvent, type TurnEventBody } from "../event.ts";
 import { seqOf } from "../event-id.ts";
-import { Notifier } from "../notifier.ts";
 import { type Opened, pastTheEnd } from "../read-page.ts";
 import type { Retention } from "../retention.ts";
 import type { Appended, LogStore, LogWriter, NewTurn } from "../store.ts";

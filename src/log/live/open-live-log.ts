@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import { isDegraded, MillraceError } from "../../base/errors.ts";
 import type { EventId, TurnId } from "../../base/ids.ts";
+import { Notifier } from "../../base/notifier.ts";
 import type { Secret } from "../../base/secret.ts";
 import type {
   AttachedStream,
@@ -16,7 +17,6 @@ import type { LogCodec } from "../codec.ts";
 import type { CancelledBy, TurnEvent } from "../event.ts";
 import { seqOf } from "../event-id.ts";
 import type { StoreLifecycle } from "../lifecycle.ts";
-import { Notifier } from "../notifier.ts";
 import { unknownTurn } from "../open-log.ts";
 import type { OutlinedEvent } from "../outline.ts";
 import { outlineEvent } from "../outline.ts";

@@ -1,4 +1,4 @@
-type Schema = Readonly<Record<string, unknown>>;
+import { isObject, type JsonObject as Schema } from "../../base/json.ts";
 
 /** Plausible values for arguments by what they are called; harmless where a client really runs them. */
 const byName: readonly (readonly [name: RegExp, value: (text: string) => string])[] = [
@@ -8,9 +8,6 @@ const byName: readonly (readonly [name: RegExp, value: (text: string) => string]
   [/(pattern|glob|regex|query)$/i, () => "millrace"],
   [/(url|uri)$/i, () => "http://127.0.0.1/"],
 ];
-
-const isSchema = (value: unknown): value is Schema =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
  * A value that fits a JSON Schema: required members only, constants and defaults where they are given. `text` stands for
@@ -27,7 +24,7 @@ interface Context {
 }
 
 function instance(schema: unknown, context: Context, name: string): unknown {
-  if (!isSchema(schema) || context.depth > 12) return context.text;
+  if (!isObject(schema) || context.depth > 12) return context.text;
   const deeper = { ...context, depth: context.depth + 1 };
   if ("const" in schema) return schema["const"];
   if (Array.isArray(schema["enum"])) return schema["enum"][0] as unknown;
@@ -46,7 +43,7 @@ function instance(schema: unknown, context: Context, name: string): unknown {
 
 function ofType(schema: Schema, context: Context, name: string): unknown {
   const declared: unknown = Array.isArray(schema["type"]) ? schema["type"][0] : schema["type"];
-  switch (declared ?? (isSchema(schema["properties"]) ? "object" : "string")) {
+  switch (declared ?? (isObject(schema["properties"]) ? "object" : "string")) {
     case "object":
       return objectOf(schema, context);
     case "array": {
@@ -67,7 +64,7 @@ function ofType(schema: Schema, context: Context, name: string): unknown {
 }
 
 function objectOf(schema: Schema, context: Context): Record<string, unknown> {
-  const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
+  const properties = isObject(schema["properties"]) ? schema["properties"] : {};
   const required = Array.isArray(schema["required"]) ? (schema["required"] as string[]) : []; // names, by JSON Schema
   return Object.fromEntries(required.map((key) => [key, instance(properties[key] ?? {}, context, key)]));
 }
@@ -99,7 +96,7 @@ function resolve(reference: string, root: Schema): unknown {
     .replace(/^#\/?/, "")
     .split("/")
     .filter((piece) => piece !== "")) {
-    at = isSchema(at) ? at[part.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+    at = isObject(at) ? at[part.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
   }
   return at;
 }

@@ -34,18 +34,17 @@ function talk(backend: ScriptedBackend) {
     const continues =
       choice.type === "reuse" ? { cascadeId: choice.cascadeId, heldMessages: choice.heldMessages } : undefined;
     const continued = continues === undefined ? undefined : layoutPrompt(request, fakeModel, { continues }).prompt;
-    let how = "";
-    const onTravelled = (told: string) => (how = told);
+    const conversation = new Conversation({ continuity, asker, choice, continued });
     const asking = exchange({
       backend,
       prompt: layoutPrompt(request, fakeModel).prompt,
       run: { keep: false, onAlive: () => {} },
       plan: planAnswer(request, "seed"),
-      conversation: new Conversation({ continuity, asker, choice, continued, onTravelled }),
+      conversation,
     });
     const events: TurnEventBody[] = [];
     await asking(async (batch) => events.push(...batch) > 0, new AbortController().signal);
-    return { how, events };
+    return { how: conversation.travelled, events };
   };
   return { continuity, ask };
 }

@@ -10,8 +10,6 @@ export interface ConversationOptions {
   readonly choice: Continued;
   /** The prompt for the trajectory that the choice names; undefined where the layout cannot say it. */
   readonly continued: Prompt | undefined;
-  /** Told once how the prompt travelled: `reused`, `rebuilt(reason)`. */
-  readonly onTravelled: (how: string) => void;
 }
 
 /**
@@ -22,10 +20,16 @@ export class Conversation {
   readonly #options: ConversationOptions;
   readonly #calls = new Map<string, VisibleAnswer["calls"][number]>();
   #chosen: CascadeId | undefined;
+  #travelled: string | undefined;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
     this.#chosen = options.choice.type === "reuse" ? options.choice.cascadeId : undefined;
+  }
+
+  /** How the prompt travelled, once that is known: `reused`, `rebuilt(reason)`. */
+  get travelled(): string | undefined {
+    return this.#travelled;
   }
 
   get continued(): Prompt | undefined {
@@ -34,14 +38,14 @@ export class Conversation {
 
   /** The prompt goes into the trajectory that holds its history. */
   reuse(): void {
-    this.#options.onTravelled("reused");
+    this.#travelled = "reused";
   }
 
   /** The prompt goes into a fresh trajectory, with its whole history. */
   rebuild(): void {
-    const { choice, onTravelled } = this.#options;
+    const { choice } = this.#options;
     this.close();
-    onTravelled(`rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`);
+    this.#travelled = `rebuilt(${choice.type === "reuse" ? "trajectory_gone" : choice.reason})`;
   }
 
   /** What the client will see of the answer, besides its text. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
 import type { ShownTool } from "../tools/names.ts";
 
 /** What may be shortened in the tools' texts, in this order; the names are those of the `x-millrace-compacted` header. */
@@ -35,9 +35,6 @@ function firstSentences(description: string): string {
   const end = Math.max(cut.lastIndexOf(". "), cut.lastIndexOf(".\n"));
   return end > 40 ? cut.slice(0, end + 1) : `${cut.slice(0, cut.lastIndexOf(" ")).trimEnd()} …`;
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Keys whose value maps names to schemas, so that a *property* called `description` is not taken for prose. */
 const mapsOfSchemas = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);

@@ -1,6 +1,6 @@
 import { notNeeded } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Notifier } from "../../log/notifier.ts";
+import { Notifier } from "../../base/notifier.ts";
 
 /** How far the clocks of machines that share a store may be apart; ms. */
 const skewMs = 10_000;

@@ -10,7 +10,7 @@ export type TurnState = "created" | "prompted" | "streaming" | "finished" | "fai
 
 /** What can happen to a turn. */
 export type TurnInput =
-  /** An event for the log, from the backend through the turn's steps. */
+  /** An event for the log, from the backend through the turn's stages. */
   | { readonly type: "event"; readonly body: TurnEventBody }
   /** The backend's stream ended without a terminal event. */
   | { readonly type: "upstream_ended" }

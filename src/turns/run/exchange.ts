@@ -7,7 +7,7 @@ import type { AnswerPlan } from "../tools/answer-plan.ts";
 import { type AnswerReport, type AnswerVerdict, type Arrived, judge } from "../tools/judge.ts";
 import { PlannedAnswer } from "../tools/planned-answer.ts";
 import { type End, PlainAnswer } from "./answer.ts";
-import { through } from "./step.ts";
+import { through } from "./event-stage.ts";
 
 export interface ExchangeOptions {
   readonly backend: Backend;

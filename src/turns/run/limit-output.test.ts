@@ -14,8 +14,8 @@ function run(
   limits: { readonly stop?: readonly string[]; readonly maxOutputTokens?: number },
   bodies: readonly TurnEventBody[],
 ): readonly TurnEventBody[] {
-  const step = limitOutput({ stop: [], maxOutputTokens: undefined, countTokens, ...limits });
-  return step === undefined ? bodies : bodies.flatMap((body) => step.push(body));
+  const stage = limitOutput({ stop: [], maxOutputTokens: undefined, countTokens, ...limits });
+  return stage === undefined ? bodies : bodies.flatMap((body) => stage.push(body));
 }
 
 function textOf(bodies: readonly TurnEventBody[]): string {

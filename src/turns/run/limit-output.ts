@@ -1,5 +1,5 @@
 import type { FinishReason, IdeToolNames, TurnEventBody } from "../../log/event.ts";
-import type { EventStage } from "./step.ts";
+import type { EventStage } from "./event-stage.ts";
 
 export interface OutputLimits {
   /** Sequences that end the answer where they first appear; they are not part of it. Empty ones are ignored. */

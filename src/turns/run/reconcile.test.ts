@@ -10,8 +10,8 @@ const finished = (text: string): TurnEventBody => ({
 });
 
 function resumed(logged: readonly TurnEventBody[], again: readonly TurnEventBody[]): readonly TurnEventBody[] {
-  const step = reconcile(loggedAnswer(logged));
-  return again.flatMap((body) => step.push(body));
+  const stage = reconcile(loggedAnswer(logged));
+  return again.flatMap((body) => stage.push(body));
 }
 
 const deltas = (text: string, cuts: readonly number[], type: "text" | "thinking" = "text"): TurnEventBody[] => {

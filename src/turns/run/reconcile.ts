@@ -1,5 +1,5 @@
 import type { TurnEventBody } from "../../log/event.ts";
-import type { EventStage } from "./step.ts";
+import type { EventStage } from "./event-stage.ts";
 
 interface LoggedCall {
   readonly callId: string;

@@ -5,9 +5,9 @@ import { toMillraceError } from "../../base/errors.ts";
 import { type CancelledBy, isTerminal, type TurnEventBody } from "../../log/event.ts";
 import type { LogWriter } from "../../log/store.ts";
 import { decide, isOver, stopFor, type TurnInput, type TurnState } from "./decide.ts";
+import { type EventStage, through } from "./event-stage.ts";
 import type { Exchange } from "./exchange.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
-import { type EventStage, through } from "./step.ts";
 
 /** How long a cancel waits until the backend is found, and again until it has the cancel, before the turn ends; ms each. */
 const cancelFirstMs = 1_000;
@@ -19,12 +19,12 @@ export interface RunnerOptions {
   readonly state: TurnState;
   /** Finds the backend. The reason of the signal is a `StopReason`. May throw what finding a backend throws. */
   readonly open: (signal: AbortSignal) => Promise<Exchange>;
-  readonly steps: readonly EventStage[];
+  readonly stages: readonly EventStage[];
   readonly clock: Clock;
 }
 
 /**
- * Runs one turn: takes the batches of its exchange, passes each through the steps and the machine, and appends the result.
+ * Runs one turn: takes the batches of its exchange, passes each through the stages and the machine, and appends the result.
  * The only writer of the turn's log. `stop` may come at any time; the first one counts. Source: docs/turn-machine.md.
  */
 export class Runner {
@@ -94,7 +94,7 @@ export class Runner {
       if (wasAskedFor(input)) await this.#cancelUpstream();
       await this.#storing;
       if (this.#logFailure !== undefined) throw this.#logFailure.error;
-      if (!isOver(this.#state)) await this.#step([input]);
+      if (!isOver(this.#state)) await this.#advance([input]);
     } finally {
       this.#stored.resolve();
       this.#over.resolve();
@@ -151,7 +151,7 @@ export class Runner {
     if (this.#stopping !== undefined || isOver(this.#state)) return false;
     this.#upstreamEnded ||= batch.some(isTerminal);
     try {
-      await this.#step(batch.map((body) => ({ type: "event", body })));
+      await this.#advance(batch.map((body) => ({ type: "event", body })));
     } catch (error) {
       this.#logFailure = { error };
       this.#tell("cancel");
@@ -160,11 +160,11 @@ export class Runner {
     return !isOver(this.#state);
   }
 
-  async #step(inputs: readonly TurnInput[]): Promise<void> {
+  async #advance(inputs: readonly TurnInput[]): Promise<void> {
     this.#upstreamEnded ||= inputs.some(({ type }) => type === "upstream_ended" || type === "upstream_threw");
     const appends: TurnEventBody[] = [];
     let state = this.#state;
-    for (const input of this.#stepped(inputs)) {
+    for (const input of this.#throughStages(inputs)) {
       const decision = decide(state, input);
       state = decision.state;
       appends.push(...decision.appends);
@@ -179,12 +179,12 @@ export class Runner {
     if (isOver(this.#state)) this.#over.resolve();
   }
 
-  /** Terminal events that are made here pass through the steps too: they give back the text that they hold. */
-  #stepped(inputs: readonly TurnInput[]): readonly TurnInput[] {
+  /** Terminal events that are made here pass through the stages too: they give back the text that they hold. */
+  #throughStages(inputs: readonly TurnInput[]): readonly TurnInput[] {
     return inputs.flatMap((input): readonly TurnInput[] => {
       const bodies = input.type === "event" ? [input.body] : decide(this.#state, input).appends;
       if (bodies.length === 0) return [input];
-      return through(this.#options.steps, bodies).map((body) => ({ type: "event", body }));
+      return through(this.#options.stages, bodies).map((body) => ({ type: "event", body }));
     });
   }
 

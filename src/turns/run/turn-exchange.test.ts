@@ -36,7 +36,7 @@ function talking(backend: ScriptedBackend, continuity?: { readonly idleMs: numbe
     const started = await turns.start(asking({ request: fakeRequest(fields), fingerprint: `body-${asked++}` }), signal);
     const events: TurnEvent[] = [];
     for await (const event of turns.read(started.turnId, startOfLog, signal)) events.push(event);
-    return { events, how: await started.continuity, last: events.at(-1) };
+    return { events, how: started.continuity(), last: events.at(-1) };
   };
   return { turns, ask, outcomes };
 }

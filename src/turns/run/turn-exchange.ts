@@ -3,6 +3,7 @@ import type { NewTurn } from "../../log/store.ts";
 import type { Continuity } from "../continuity/continuity.ts";
 import { Conversation } from "../continuity/conversation.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
+import type { StartedTurn } from "../turns.ts";
 import { type Begun, type Exchange, exchange } from "./exchange.ts";
 import { continuedPromptOf, type Planning } from "./turn-plan.ts";
 
@@ -35,7 +36,7 @@ export function exchangeOf(
 }
 
 /**
- * The exchange of a new turn. `continuity` resolves to `reused` or `rebuilt(reason)`, once that is known. Without continuity every
+ * The exchange of a new turn. `continuity` answers `reused` or `rebuilt(reason)`, once that is known. Without continuity every
  * prompt goes into a fresh trajectory.
  */
 export function newTurnExchange(
@@ -43,13 +44,12 @@ export function newTurnExchange(
   continuity: Continuity | undefined,
   turn: Turn,
   asked: ExchangeInput,
-): { readonly exchange: Exchange; readonly continuity: Promise<string> } {
+): { readonly exchange: Exchange; readonly continuity: StartedTurn["continuity"] } {
   if (continuity === undefined) {
-    return { exchange: exchangeOf(planning, turn, asked), continuity: Promise.resolve("rebuilt(off)") };
+    return { exchange: exchangeOf(planning, turn, asked), continuity: () => "rebuilt(off)" };
   }
   const choice = continuity.choose(turn);
   const continued = choice.type === "reuse" ? continuedPromptOf(planning, turn, choice.cascadeId) : undefined;
-  const travelled = Promise.withResolvers<string>();
-  const conversation = new Conversation({ continuity, asker: turn, choice, continued, onTravelled: travelled.resolve });
-  return { exchange: exchangeOf(planning, turn, asked, conversation), continuity: travelled.promise };
+  const conversation = new Conversation({ continuity, asker: turn, choice, continued });
+  return { exchange: exchangeOf(planning, turn, asked, conversation), continuity: () => conversation.travelled };
 }

@@ -6,8 +6,8 @@ import type { NewTurn } from "../../log/store.ts";
 import { heldPart } from "../continuity/visible-history.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { LayoutOptions } from "../prompt/layout.ts";
+import type { EventStage } from "./event-stage.ts";
 import { limitOutput } from "./limit-output.ts";
-import type { EventStage } from "./step.ts";
 
 /** The model that a request's name means. */
 export interface PlannedModel {
@@ -43,7 +43,7 @@ export function continuedPromptOf(
 }
 
 /** What every answer passes on its way to the log, once its plan has read it. */
-export function stepsOf(
+export function stagesOf(
   planning: Planning,
   { turnId, request }: Pick<NewTurn, "turnId" | "request">,
 ): readonly EventStage[] {

@@ -3,7 +3,7 @@ import { startOfLog } from "../../base/ids.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { eventIdOf, seqOf } from "../../log/event-id.ts";
 import type { TurnReading, TurnRecord } from "../../log/store.ts";
-import type { EventStage } from "../run/step.ts";
+import type { EventStage } from "../run/event-stage.ts";
 import { type FailedSeries, failedAgain, type Reached, seriesMs } from "./repeats.ts";
 
 /** How many bodies of streams are remembered at once. */

@@ -6,10 +6,10 @@ import type { LogWriter, NewTurn, TurnRecord } from "../../log/store.ts";
 import type { Continuity } from "../continuity/continuity.ts";
 import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Readers } from "../read/readers.ts";
+import type { EventStage } from "../run/event-stage.ts";
 import { Runner } from "../run/runner.ts";
-import type { EventStage } from "../run/step.ts";
 import { newTurnExchange } from "../run/turn-exchange.ts";
-import { type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
+import { type Planning, promptOf, stagesOf } from "../run/turn-plan.ts";
 import type { TrajectoryNotes } from "../supervise/archive-orphaned-trajectories.ts";
 import type { StartedTurn, StartTurn } from "../turns.ts";
 import type { Admission } from "./admission.ts";
@@ -49,7 +49,7 @@ export interface PreparedTurn {
 /** A runner that has not begun, and how its prompt reaches the model. */
 export interface PreparedRun {
   readonly runner: Runner;
-  readonly continuity: Promise<string>;
+  readonly continuity: StartedTurn["continuity"];
 }
 
 /** Makes the runner of a new turn, whether a request starts it or a message of a stream. */
@@ -71,7 +71,7 @@ export class Launcher {
     return { turn, prompt, backend, withdraw };
   }
 
-  /** `watches`: further steps that see the events of the turn. */
+  /** `watches`: further stages that see the events of the turn. */
   launch(
     { turn, backend, prompt }: PreparedTurn,
     writer: LogWriter | Promise<LogWriter>,
@@ -81,11 +81,11 @@ export class Launcher {
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
     const modelUid = turn.modelUid as ModelUid;
-    const steps = [refusals.watch(modelUid), this.#noting(turn), ...watches, ...stepsOf(planning, turn)];
+    const stages = [refusals.watch(modelUid), this.#noting(turn), ...watches, ...stagesOf(planning, turn)];
     const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
     const gated = queue.gate(turn, watched);
     const open = async () => gated;
-    return { runner: new Runner({ writer, state: "created", open, steps, clock }), continuity };
+    return { runner: new Runner({ writer, state: "created", open, stages, clock }), continuity };
   }
 
   /** Notes which conversation the turn uses. */

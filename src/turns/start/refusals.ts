@@ -3,8 +3,8 @@ import { deadline } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { type ErrorRecord, MillraceError } from "../../base/errors.ts";
 import type { ModelUid } from "../../base/ids.ts";
+import type { EventStage } from "../run/event-stage.ts";
 import type { Exchange } from "../run/exchange.ts";
-import type { EventStage } from "../run/step.ts";
 
 /** How long a refusal is repeated without a new prompt, if the end of its limit is unknown. */
 const rememberMs = 60_000;

@@ -179,7 +179,7 @@ export class Starting {
       turnId: record.turnId,
       record,
       joined: asked.idempotencyKey === undefined ? "implicit" : "key",
-      continuity: Promise.resolve("joined"),
+      continuity: () => "joined",
       degraded: record.degraded,
       expiresAtMs: record.expiresAtMs,
     };

@@ -8,7 +8,7 @@ import type { Exchange } from "../run/exchange.ts";
 import { loggedAnswer, reconcile } from "../run/reconcile.ts";
 import { Runner } from "../run/runner.ts";
 import { exchangeOf } from "../run/turn-exchange.ts";
-import { continuedPromptOf, type Planning, promptOf, stepsOf } from "../run/turn-plan.ts";
+import { continuedPromptOf, type Planning, promptOf, stagesOf } from "../run/turn-plan.ts";
 import type { TurnQueue } from "../start/turn-queue.ts";
 
 /** How long an adopted turn waits for an IDE to be there, and how long between two looks. A row of docs/retries.md. */
@@ -47,14 +47,14 @@ export async function adopt(
     const asked = { backend, prompt: prompt(), run: options.run };
     if (started === undefined) return queue.gate(record, exchangeOf(planning, record, asked), "left");
     if (backend.kind !== started.backend) throw anotherIde(started.backend, backend.kind);
-    // the whole answer again: steps have changed what the log holds, so only they can say where it stands
+    // the whole answer again: stages have changed what the log holds, so only they can say where it stands
     const { cascadeId, fromStep } = started;
     const answered = events.some((event) => event.type !== "started");
     const from = { cascadeId, answered, ...(fromStep === undefined ? {} : { fromStep }) };
     return queue.gate(record, exchangeOf(planning, record, { ...asked, from }), answered ? "answered" : "asked");
   };
-  const steps = [...stepsOf(planning, record), reconcile(logged)];
-  const runner = new Runner({ writer, state: stateAfter(events), open, steps, clock });
+  const stages = [...stagesOf(planning, record), reconcile(logged)];
+  const runner = new Runner({ writer, state: stateAfter(events), open, stages, clock });
   if (record.cancelRequested !== undefined) runner.stop({ type: "cancel", by: record.cancelRequested });
   const cleanUp = async () => {
     const cascadeId = started?.cascadeId;

@@ -2,7 +2,7 @@ import type { TurnEventBody } from "../../log/event.ts";
 import { announcedCall } from "./announced-call.ts";
 import type { AnswerPlan } from "./answer-plan.ts";
 import { AnswerScanner } from "./answer-scanner.ts";
-import type { StopReason } from "./blocks.ts";
+import type { EndCause } from "./blocks.ts";
 import { CallDesk, type CallRepair } from "./call-desk.ts";
 import { Emission } from "./emission.ts";
 import { writeCall } from "./grammar.ts";
@@ -102,7 +102,7 @@ export class AnswerReader {
     return [...events, ...this.#emission.take()];
   }
 
-  end(end: StopReason): { readonly events: readonly TurnEventBody[]; readonly result: AnswerResult } {
+  end(end: EndCause): { readonly events: readonly TurnEventBody[]; readonly result: AnswerResult } {
     this.#scanner?.end(end);
     const json = this.#endJson(end);
     this.#desk.passOnUncorrected();
@@ -146,7 +146,7 @@ export class AnswerReader {
     else if (this.#before === undefined) this.#emission.add({ type: "text", delta });
   }
 
-  #endJson(end: StopReason): { readonly text: string; readonly again: string } | undefined {
+  #endJson(end: EndCause): { readonly text: string; readonly again: string } | undefined {
     if (this.#json === undefined) return undefined;
     if (this.#desk.accepted > 0 || this.#desk.problems.length > 0 || this.#desk.forced) {
       if (this.#before === undefined) this.#json.sendAsPlainText();

@@ -1,5 +1,5 @@
 import { AnswerText } from "./answer-text.ts";
-import { type Block, namedBlock, type StopReason } from "./blocks.ts";
+import { type Block, type EndCause, namedBlock } from "./blocks.ts";
 import type { CallDesk } from "./call-desk.ts";
 import { envelopeReader, type ObjectPosition } from "./envelope.ts";
 import { closesFence, fenceReader, readFenceLine } from "./fences.ts";
@@ -47,17 +47,17 @@ export class AnswerScanner {
   }
 
   /** The answer is over: everything held is decided. */
-  end(end: StopReason): void {
+  end(end: EndCause): void {
     this.#run(end);
     this.#text.end();
   }
 
-  #run(end: StopReason | undefined): void {
+  #run(end: EndCause | undefined): void {
     while (this.#step(end));
   }
 
   /** Does one thing; false when there is nothing to do without more text. */
-  #step(end: StopReason | undefined): boolean {
+  #step(end: EndCause | undefined): boolean {
     const mode = this.#mode;
     switch (mode.in) {
       case "text":
@@ -78,7 +78,7 @@ export class AnswerScanner {
     }
   }
 
-  #stepInText(end: StopReason | undefined): boolean {
+  #stepInText(end: EndCause | undefined): boolean {
     const at = this.#pending.search(/[<`~{[AO]/);
     if (at !== 0) return this.#pass(at === -1 ? this.#pending.length : at);
     const text = this.#pending;
@@ -104,7 +104,7 @@ export class AnswerScanner {
     }
   }
 
-  #open(text: string, lineStart: boolean, end: StopReason | undefined): boolean {
+  #open(text: string, lineStart: boolean, end: EndCause | undefined): boolean {
     const { names } = this.#desk;
     const opener = readOpener(text, names);
     if (opener === "more" && end === undefined) return false;
@@ -165,7 +165,7 @@ export class AnswerScanner {
     return { atLineStart, first: isEmpty, before: line.slice(-8) };
   }
 
-  #invented(form: RegExp, end: StopReason | undefined): boolean {
+  #invented(form: RegExp, end: EndCause | undefined): boolean {
     if (!form.test(this.#pending)) {
       return "Observation:".startsWith(this.#pending) && end === undefined ? false : this.#pass(1);
     }
@@ -179,7 +179,7 @@ export class AnswerScanner {
     return true;
   }
 
-  #stepInWhole(mode: Mode & { readonly in: "whole" }, end: StopReason | undefined): boolean {
+  #stepInWhole(mode: Mode & { readonly in: "whole" }, end: EndCause | undefined): boolean {
     const verdict = mode.read(this.#pending.slice(mode.opener), end);
     if (verdict === "more") return false;
     this.#mode = { in: "text" };
@@ -207,7 +207,7 @@ export class AnswerScanner {
     return true;
   }
 
-  #stepInBlock(block: Block, end: StopReason | undefined): boolean {
+  #stepInBlock(block: Block, end: EndCause | undefined): boolean {
     const step = block.advance(this.#pending, end);
     this.#pending = (step.back ?? "") + this.#pending.slice(step.taken);
     if (step.over) {
@@ -224,7 +224,7 @@ export class AnswerScanner {
     return this.#pass(newline === -1 ? this.#pending.length : newline + 1);
   }
 
-  #stepInThoughts(close: string, end: StopReason | undefined): boolean {
+  #stepInThoughts(close: string, end: EndCause | undefined): boolean {
     const at = this.#pending.indexOf(close);
     if (at !== -1) {
       this.#mode = { in: "text" };
@@ -234,7 +234,7 @@ export class AnswerScanner {
     return this.#pass(this.#pending.length - held);
   }
 
-  #passRun(form: RegExp, end: StopReason | undefined): boolean {
+  #passRun(form: RegExp, end: EndCause | undefined): boolean {
     const length = form.exec(this.#pending)?.[0].length ?? 1;
     if (length === this.#pending.length && end === undefined && this.#text.atLineStart) return false;
     return this.#pass(length);

@@ -1,4 +1,5 @@
-import { isObject, type SchemaCheck } from "./schema-check.ts";
+import { isObject } from "../../base/json.ts";
+import type { SchemaCheck } from "./schema-check.ts";
 
 type Expect = "object" | "key" | "colon" | "value" | "comma";
 

@@ -5,7 +5,7 @@ import type { ShownTool } from "./names.ts";
 import type { Opener } from "./openers.ts";
 
 /** How an answer ended: on its own, or cut off at its length limit. */
-export type StopReason = "stop" | "length";
+export type EndCause = "stop" | "length";
 
 /** What a block did with the text it was shown. `taken` undefined: it needs more. */
 export interface BlockProgress {
@@ -17,7 +17,7 @@ export interface BlockProgress {
 
 /** A call that is being read. Shown all text that is there; at the end of the answer once with `end`. */
 export interface Block {
-  advance(text: string, end: StopReason | undefined): BlockProgress;
+  advance(text: string, end: EndCause | undefined): BlockProgress;
 }
 
 const family =
@@ -74,7 +74,7 @@ function unknownToolBlock(opener: Opener & { readonly kind: "named" }, desk: Cal
 /** Arguments as one JSON object, sent as they grow; anything else is read when its tag closes. */
 function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownTool, desk: CallDesk): Block {
   let open: OpenCall | undefined;
-  const finishRaw = (text: string, end: StopReason | undefined): BlockProgress => {
+  const finishRaw = (text: string, end: EndCause | undefined): BlockProgress => {
     const body = (open?.raw ?? "") + text;
     const match = ownCloser(opener.tag).exec(body) ?? (end === undefined ? null : closer(opener.tag).exec(body));
     if (match === null && end === undefined) return { taken: 0, over: false };
@@ -107,7 +107,7 @@ function functionBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
     },
   };
 
-  function finishClosed(text: string, end: StopReason | undefined): BlockProgress {
+  function finishClosed(text: string, end: EndCause | undefined): BlockProgress {
     const match = /^([\s}\])`,;]*)/.exec(text)?.[0] ?? "";
     const close = closer(opener.tag).exec(text);
     const closes = close !== null && close.index === match.length;
@@ -191,7 +191,7 @@ function freeformBlock(opener: Opener & { readonly kind: "named" }, tool: ShownT
     },
   };
 
-  function wholeFreeform(text: string, end: StopReason | undefined): BlockProgress {
+  function wholeFreeform(text: string, end: EndCause | undefined): BlockProgress {
     const match = close.exec(text) ?? (end === undefined ? null : ownCloser(opener.tag).exec(text));
     if (match === null && end === undefined) return { taken: 0, over: false };
     const body = match === null ? text : text.slice(0, match.index);

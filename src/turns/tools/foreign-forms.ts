@@ -1,7 +1,7 @@
+import { isObject } from "../../base/json.ts";
 import { type CallAttempt, callsFromJson, findTool } from "./call-shapes.ts";
 import { parseLooseJson } from "./loose-json.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
-import { isObject } from "./schema-check.ts";
 
 /**
  * The arguments that stand between a call's tags, where they are not one strict JSON object: fenced or loose JSON, JSON

@@ -1,10 +1,11 @@
+import { isObject } from "../../base/json.ts";
 import type { ResponseFormat } from "../../log/request.ts";
 import { ArgumentStream } from "./argument-stream.ts";
-import type { StopReason } from "./blocks.ts";
+import type { EndCause } from "./blocks.ts";
 import { continueJson } from "./continue-json.ts";
 import { wholeJson } from "./foreign-forms.ts";
 import { parseLooseJson } from "./loose-json.ts";
-import { compileSchema, isObject, type SchemaCheck } from "./schema-check.ts";
+import { compileSchema, type SchemaCheck } from "./schema-check.ts";
 
 /** A schema that takes any object. */
 const anyObject: SchemaCheck = {
@@ -55,7 +56,7 @@ export class JsonAnswer {
   }
 
   /** Sends the rest and returns what is wrong with the whole, if anything is. An answer cut at its length limit may be invalid. */
-  end(end: StopReason): string | undefined {
+  end(end: EndCause): string | undefined {
     const candidates = jsonIn(this.#raw);
     const valid = candidates.find(({ value }) => this.#check.misfits(value).length === 0);
     if (valid === undefined) {

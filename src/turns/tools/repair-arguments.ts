@@ -1,5 +1,6 @@
+import { isObject } from "../../base/json.ts";
 import { equalJson } from "./equal-json.ts";
-import { isObject, type Misfit, type SchemaCheck } from "./schema-check.ts";
+import type { Misfit, SchemaCheck } from "./schema-check.ts";
 
 type Arguments = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formatsPlugin from "ajv-formats";
-import type { JsonObject } from "../../base/json.ts";
+import { isObject, type JsonObject } from "../../base/json.ts";
 
 /**
  * One way in which a value does not fit. `path` is a JSON pointer; `expected` the types wanted, for a type error; `byDefault`
@@ -154,8 +154,4 @@ function defaultOf(schema: unknown, key: unknown): Misfit["byDefault"] {
   return isObject(member) && Object.hasOwn(member, "default")
     ? { key: String(key), value: member["default"] }
     : undefined;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

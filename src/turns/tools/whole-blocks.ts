@@ -1,4 +1,4 @@
-import { ownCloser, type StopReason } from "./blocks.ts";
+import { type EndCause, ownCloser } from "./blocks.ts";
 import { type CallAttempt, mayBeCall } from "./call-shapes.ts";
 import { readArguments, readCalls, unfenced, wholeJson, xmlArguments } from "./foreign-forms.ts";
 import { closingBracket } from "./loose-json.ts";
@@ -24,7 +24,7 @@ export type BlockReading =
   | { readonly is: "broken"; readonly length: number; readonly explicit: boolean };
 
 /** Reads a block from the start of `text`, all of which belongs to the answer. "more" until it is whole; never at the end. */
-export type WholeReader = (text: string, end: StopReason | undefined) => BlockReading | "more";
+export type WholeReader = (text: string, end: EndCause | undefined) => BlockReading | "more";
 
 /** `<tool_call>{"name": …}</tool_call>` and its relatives; `tag` was read, `text` follows it. */
 export function namelessReader(tag: string, names: ToolNames): WholeReader {

@@ -1,11 +1,11 @@
 import { deadline, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 import { type Abilities, readAbilities } from "../abilities.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
 import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
 import type { AgentChild } from "./agent-child.ts";
-import { isObject, JsonLines } from "./json-lines.ts";
+import { JsonLines } from "./json-lines.ts";
 import { ProcessGone, type Reply, RpcError, RpcPeer } from "./rpc-peer.ts";
 
 /** A session that this process has open. */

@@ -1,8 +1,4 @@
-import type { JsonObject } from "../../../base/json.ts";
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+import { isObject, type JsonObject } from "../../../base/json.ts";
 
 const longestLine = 64 * 1024 * 1024;
 

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { bestEffort, deadline } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { isMillraceError } from "../../../base/errors.ts";
+import { isObject } from "../../../base/json.ts";
 import { clean } from "../errors.ts";
 import { launchFor } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
-import { isObject, JsonLines } from "./json-lines.ts";
+import { JsonLines } from "./json-lines.ts";
 import { ProcessGone, RpcError, RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 

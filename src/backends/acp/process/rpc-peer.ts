@@ -1,6 +1,5 @@
 import { orAborted } from "../../../base/async.ts";
-import type { JsonObject } from "../../../base/json.ts";
-import { isObject } from "./json-lines.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 
 /** How a request ended that the agent answered with an error. Stays inside this folder: `errors.ts` translates it. */
 export class RpcError extends Error {

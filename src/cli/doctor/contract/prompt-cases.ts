@@ -1,4 +1,5 @@
 import type { PromptForm } from "../../../backends/backend.ts";
+import { isObject } from "../../../base/json.ts";
 import type { ResponseFormat, Tool, TurnRequest } from "../../../log/request.ts";
 import { judged, type Seen } from "./assumption.ts";
 
@@ -102,7 +103,7 @@ function request(question: string): TurnRequest {
 function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+    return isObject(value) ? value : {};
   } catch {
     return {};
   }

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from "../../../base/errors.ts";
-import type { JsonObject } from "../../../base/json.ts";
+import { isObject, type JsonObject } from "../../../base/json.ts";
 import type { TurnEvent, Usage } from "../../../log/event.ts";
 import type { TurnRequest } from "../../../log/request.ts";
 import { type Answer, type AnswerEnd, AnswerFold, type AnswerStep, type Block, millraceEnd } from "../answer.ts";
@@ -143,7 +143,7 @@ function wholeBlock(block: Block): JsonObject {
 function parseInput(text: string): unknown {
   try {
     const input: unknown = JSON.parse(text);
-    if (typeof input === "object" && input !== null && !Array.isArray(input)) return input;
+    if (isObject(input)) return input;
   } catch {
     // not JSON: kept as text below
   }

@@ -1,3 +1,4 @@
+import { isObject } from "../../../base/json.ts";
 import type { Message, Tool, TurnRequest } from "../../../log/request.ts";
 import {
   type ConversationMessage,
@@ -98,8 +99,8 @@ function parseSchema(text: string, param: string): Readonly<Record<string, unkno
   } catch {
     throw refuse(param, "Not JSON.", "Send a JSON Schema as text.");
   }
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+  if (!isObject(schema)) {
     throw refuse(param, "Not a JSON object.", "Send a JSON Schema as text.");
   }
-  return schema as Readonly<Record<string, unknown>>; // an object that JSON made
+  return schema;
 }

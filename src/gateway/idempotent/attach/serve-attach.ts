@@ -1,6 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../../base/async.ts";
+import { Bell } from "../../../base/bell.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError, toMillraceError } from "../../../base/errors.ts";
 import type { TurnId } from "../../../base/ids.ts";
@@ -15,7 +16,6 @@ import type { StreamEncoder } from "../../dialects/idempotent/encode.ts";
 import { encodeFailedEnd, encodeInterruption, encodeRefusal } from "../../dialects/idempotent/errors.ts";
 import { isAnswering, lookAgainMs } from "../../http/timing.ts";
 import type { StreamOutcome } from "../../metrics/metrics.ts";
-import { Bell } from "../stream/bell.ts";
 import { liveChunks } from "../stream/live-chunks.ts";
 import { streamEncoder } from "../stream/stream-encoder.ts";
 import { followState } from "./observe.ts";

@@ -1,4 +1,4 @@
-import { Bell } from "../stream/bell.ts";
+import { Bell } from "../../../base/bell.ts";
 
 /**
  * Reads a body ahead of its consumer, at most `mostBytes`. Unread bytes are lost when the connection ends, and a message that arrived

@@ -1,8 +1,8 @@
+import { Bell } from "../../../base/bell.ts";
 import { startOfLog } from "../../../base/ids.ts";
 import type { StreamUnifiedChatResponseWithTools as ServerChunk } from "../../../proto/aiserver/v1/chat_pb.ts";
 import type { Attachment } from "../../../turns/attach/attachment.ts";
 import type { StreamEncoder } from "../../dialects/idempotent/encode.ts";
-import { Bell } from "./bell.ts";
 import { waitsForResults } from "./read-answer.ts";
 import { streamEncoder } from "./stream-encoder.ts";
 import type { StreamProgress } from "./stream-progress.ts";
@@ -25,30 +25,23 @@ export interface LiveChunksOptions {
 export async function* liveChunks(options: LiveChunksOptions, signal: AbortSignal): AsyncGenerator<ServerChunk, void> {
   const { reading, state, tell, cursor, encoder = streamEncoder(state) } = options;
   const bell = new Bell();
-  const ring = () => bell.ring();
   tell(bell);
-  signal.addEventListener("abort", ring, { once: true });
-  try {
-    for (let index = 0; ; index++) {
-      let turnId = state.turns[index];
-      for (; turnId === undefined; turnId = state.turns[index]) {
-        const waits = index === 0 || waitsForResults(encoder.turnEnd);
-        const how = waits ? state.endAfter(encoder.blocks) : undefined;
-        if (how !== undefined) {
-          const chunk = encoder.end(how);
-          if (chunk.eventId > cursor) yield chunk;
-          return;
-        }
-        await bell.wait();
-        signal.throwIfAborted();
+  for (let index = 0; ; index++) {
+    let turnId = state.turns[index];
+    for (; turnId === undefined; turnId = state.turns[index]) {
+      const waits = index === 0 || waitsForResults(encoder.turnEnd);
+      const how = waits ? state.endAfter(encoder.blocks) : undefined;
+      if (how !== undefined) {
+        const chunk = encoder.end(how);
+        if (chunk.eventId > cursor) yield chunk;
+        return;
       }
-      encoder.begin();
-      for await (const event of reading.read(turnId, startOfLog, signal)) {
-        for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
-      }
-      if (encoder.ended !== undefined) return;
+      await bell.wait(signal);
     }
-  } finally {
-    signal.removeEventListener("abort", ring);
+    encoder.begin();
+    for await (const event of reading.read(turnId, startOfLog, signal)) {
+      for (const chunk of encoder.push(event)) if (chunk.eventId > cursor) yield chunk;
+    }
+    if (encoder.ended !== undefined) return;
   }
 }

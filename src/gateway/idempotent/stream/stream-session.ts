@@ -1,4 +1,5 @@
 import { bestEffort } from "../../../base/async.ts";
+import { Bell } from "../../../base/bell.ts";
 import { MillraceError, toMillraceError } from "../../../base/errors.ts";
 import type { TurnId } from "../../../base/ids.ts";
 import { superseded } from "../../../log/superseded.ts";
@@ -15,7 +16,6 @@ import {
 import { refusal } from "../../dialects/idempotent/errors.ts";
 import { firstTurn, nextTurn } from "../attach/next-turn.ts";
 import type { AttachAsk } from "../rpc/attach-headers.ts";
-import { Bell } from "./bell.ts";
 import { type EndedAnswer, readAnswer } from "./read-answer.ts";
 import type { StreamProgress } from "./stream-progress.ts";
 
@@ -114,14 +114,12 @@ export class StreamSession {
 
   /** Works until the signal aborts or something fails; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const stop = () => this.#work.ring();
-    signal.addEventListener("abort", stop, { once: true });
     try {
       while (!signal.aborted && this.#failure === undefined) {
         const next = this.#ready.shift();
         if (next === undefined) {
           if (this.#unreadable !== undefined) throw this.#unreadable;
-          await this.#work.wait();
+          await this.#work.wait(signal);
           continue;
         }
         this.#room.ring();
@@ -134,7 +132,6 @@ export class StreamSession {
       this.#busy = false;
       if (!signal.aborted) this.fail(error);
     } finally {
-      signal.removeEventListener("abort", stop);
       this.#over = true;
       this.#room.ring();
     }

@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { bestEffort } from "../../../base/async.ts";
+import { Bell } from "../../../base/bell.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { StreamUnifiedChatRequestWithToolsIdempotent as ClientMessage } from "../../../proto/aiserver/v1/chat_pb.ts";
 import { encodeInterruption } from "../../dialects/idempotent/errors.ts";
-import { Bell } from "../stream/bell.ts";
 
 /** What one append brings. */
 export interface Append {

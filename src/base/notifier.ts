@@ -1,4 +1,4 @@
-import { waitFor } from "../base/wait.ts";
+import { waitFor } from "./wait.ts";
 
 /** Wakes all who wait for the next change of one thing. */
 export class Notifier {
@@ -8,8 +8,8 @@ export class Notifier {
     return this.#waiting.size > 0;
   }
 
-  /** Resolves at the next `wake`; rejects with the signal's reason. Registers before it returns. */
-  wait(signal: AbortSignal): Promise<void> {
+  /** Resolves at the next `wake`; rejects with the reason of the signal, where there is one. Registers before it returns. */
+  wait(signal?: AbortSignal): Promise<void> {
     return waitFor(signal, (wake) => {
       this.#waiting.add(wake);
       return () => this.#waiting.delete(wake);

@@ -9,12 +9,12 @@ import type { LogWriter } from "../../log/store.ts";
 import { bash, fakeRequest } from "../prompt/request.fake.ts";
 import { planAnswer } from "../tools/answer-plan.ts";
 import { stateAfter } from "./decide.ts";
+import type { EventStage } from "./event-stage.ts";
 import { exchange } from "./exchange.ts";
 import { limitOutput } from "./limit-output.ts";
 import { mergeDeltas } from "./merge-deltas.ts";
 import { loggedAnswer, reconcile } from "./reconcile.ts";
 import { Runner } from "./runner.ts";
-import type { EventStage } from "./step.ts";
 
 const cascadeId = "c" as CascadeId; // any text will do
 const started: TurnEventBody = { type: "started", modelUid: "m" as ModelUid, backend: "cascade", cascadeId };
@@ -87,7 +87,7 @@ async function logOf(
     archive: async () => {},
   };
   const limit = limitOutput({ stop: request.stop, maxOutputTokens: request.maxOutputTokens, countTokens });
-  const steps: EventStage[] = [
+  const stages: EventStage[] = [
     ...(limit === undefined ? [] : [limit]),
     ...(held.length > 0 ? [reconcile(loggedAnswer(held))] : []),
   ];
@@ -99,7 +99,7 @@ async function logOf(
     ...(held.length > 0 ? { from: { cascadeId } } : {}),
   });
   const clock = new FakeClock();
-  await new Runner({ writer, state: stateAfter(held), open: async () => asking, steps, clock }).run();
+  await new Runner({ writer, state: stateAfter(held), open: async () => asking, stages, clock }).run();
   return log;
 }
 
@@ -123,7 +123,7 @@ const request = fc.constantFrom(
   fakeRequest({ responseFormat: { type: "json_object" } }),
 );
 
-describe("the steps of a turn", () => {
+describe("the stages of a turn", () => {
   test("give the same log for the same answers, however these are cut into deltas and batches", async () => {
     await fc.assert(
       fc.asyncProperty(request, said, said, cut, cut, async (asked, first, second, one, other) => {
