@@ -29,7 +29,7 @@ export interface BackendHarness {
 
 /** What a kind of backend can do; cases that need more are skipped for that reason. */
 export interface BackendCapabilities {
-  /** A turn is a trajectory on the server: it can be cancelled there, archived, gone on with, continued. */
+  /** A turn is a trajectory on the server, which can be cancelled, archived, resumed and continued. */
   readonly trajectories: boolean;
   /** A model that the server behind the harness has. */
   readonly modelUid?: string;
@@ -39,7 +39,7 @@ export interface BackendCapabilities {
 
 const anyPrompt = promptFor("claude-opus-4-7-medium");
 
-/** What every backend promises, whatever it talks to. Source: the contract in `backend.ts`. */
+/** The promises of every backend. Source: the contract in `backend.ts`. */
 export function describeBackend(
   name: string,
   capabilities: BackendCapabilities,
@@ -186,7 +186,7 @@ export function describeBackend(
     });
 
     test.skipIf(!capabilities.trajectories)(
-      "a detach leaves all as it is, and the turn goes on from there with the same prompt",
+      "a detach changes nothing upstream, and the turn resumes from there with the same prompt",
       async () => {
         await harness.answer({ text: "Going on and on", holds: true });
         const before = await harness.counts();

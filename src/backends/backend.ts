@@ -44,7 +44,7 @@ export interface ResumePoint {
   readonly answered?: boolean;
 }
 
-/** Why a running turn was stopped: the reason of its signal. `detach` leaves everything upstream as it is. */
+/** Why a running turn was stopped: the reason of its signal. `detach` changes nothing upstream. */
 export type StopReason = "cancel" | "detach";
 
 /**
@@ -52,8 +52,8 @@ export type StopReason = "cancel" | "detach";
  *
  * - The first batch is `started` alone. The prompt is sent only when the consumer asks for the batch after it: asking means
  *   "stored". That is how a prompt is sent at most once per turn. Source: docs/architecture.md.
- * - The last event of the last batch is `finished`, `failed`, or `cancelled` by `ide` when somebody pressed stop there. Errors
- *   of the upstream are events, never exceptions; what goes wrong before `started` is a `failed` too.
+ * - The last event of the last batch is `finished`, `failed`, or `cancelled` by `ide` when the user pressed stop in the IDE.
+ *   Errors of the upstream are events, never exceptions; an error before `started` is a `failed` too.
  * - When `signal` aborts with reason `"cancel"` the backend cancels and archives upstream, then ends without a terminal
  *   event: the one who aborted writes it. With `"detach"` it just stops.
  * - The conversation is archived at every end, unless detached, or finished and kept for continuity (`keep`).
@@ -62,11 +62,11 @@ export interface Backend {
   readonly kind: BackendKind;
   run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
   /**
-   * Goes on with a turn whose log holds `started` and all up to `from`; does not repeat `started`. Sends the prompt only
-   * if the server certainly never accepted it. A turn whose log is empty is `run` afresh instead.
+   * Continues a turn whose log holds `started` and all events up to `from`; does not repeat `started`. Sends the prompt only
+   * if the server certainly never accepted it. For a turn whose log is empty, call `run` instead.
    */
   resume(prompt: Prompt, from: ResumePoint, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch>;
-  /** Cleans up a conversation that nobody will continue. */
+  /** Cleans up a conversation that will not be continued. */
   archive(cascadeId: CascadeId, signal: AbortSignal): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 
-/** A clock whose sleepers wake at once and find that the time has passed: for loops that wait, where nobody else keeps time. */
+/** A clock whose sleepers wake at once and find that the time has passed: for loops that wait, in tests without other timers. */
 export class InstantClock implements Clock {
   #now = 1_750_000_000_000;
 

@@ -104,7 +104,7 @@ async function live(seed: number): Promise<{ readonly attaches: number; readonly
   return { attaches, mostUpAtOnce };
 }
 
-test("a stream over any connection that is lossy but fair comes to its end, whole, and never sends more than what is not acknowledged again (G16)", {
+test("a stream over any lossy but fair connection ends, complete, and resends only what is not acknowledged (G16)", {
   timeout: 600_000,
 }, async () => {
   let attaches = 0;

@@ -109,7 +109,7 @@ describe("the guard", () => {
     ).toBe(401);
   });
 
-  it("does not open without a key, or with one that anybody could guess", () => {
+  it("does not open without a key, or with a key that is easy to guess", () => {
     const options = { ...fakeGateway(), log: { write() {} }, version: "", instance: "" };
     const open = (keys: { name: string; key: Secret }[]) => () => openGateway({ ...options, keys });
     expect(open([])).toThrow(MillraceError);
@@ -159,7 +159,7 @@ describe("routes", () => {
     expect(logged.map((line) => line.level)).toEqual(["debug"]);
   });
 
-  it("shows health details to who has the key only", async () => {
+  it("shows health details only to a caller with the key", async () => {
     const { request } = fakeGateway({ healthDetails: async () => ({ ide: "windsurf 2.0" }) });
     const stranger = await (await request("/health", { headers: { authorization: "" } })).json();
     expect(stranger).toEqual({ status: "ok", name: "millrace", instance: "instance-test" });

@@ -32,7 +32,7 @@ const deeds: Readonly<Record<string, (store: LogStore, turnId: TurnId, clock: Se
   again: (store) => store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o"),
 };
 
-test("what was once expired stays so, whatever is asked and wherever the clock goes, until its tombstone is gone (P10)", async () => {
+test("what has expired stays expired for every request and every clock, until its tombstone is gone (P10)", async () => {
   const step = fc.oneof(
     fc.record({ move: fc.integer({ min: -30, max: 45 }) }),
     fc.record({ deed: fc.constantFrom(...Object.keys(deeds)) }),

@@ -221,7 +221,7 @@ export function describeLogStore(
         return events;
       }
 
-      test("say of every turn what happened, when and how much, and no word of it, whether or not its client sealed it", async () => {
+      test("show each event's kind, time and length without any text, whether or not the client sealed the turn", async () => {
         for (const clientKey of [undefined, key]) {
           for (const end of ends) {
             const { record, writer } = await store.create(newTurn(), "owner-1", { clientKey });
@@ -338,7 +338,7 @@ export function describeLogStore(
         expect(await store.get("turn_none" as TurnId)).toBeUndefined();
       });
 
-      test("go on with nobody reading for the longest time that was asked for, never for a shorter one", async () => {
+      test("continue without a reader for the longest time that a client asked for", async () => {
         const { turnId } = await begin({ graceMs: 1_000 });
         const graceMs = async () => (await store.get(turnId))?.graceMs;
         for (const [asked, longest] of [
@@ -359,7 +359,7 @@ export function describeLogStore(
         expect(await store.listRunning({ exceptOwner: "owner-1" })).toMatchObject([{ turnId }]);
       });
 
-      test("that run are listed for whoever may have to run them, without those of one owner where that is asked", async () => {
+      test("that run are listed for adoption, and without those of one owner on request", async () => {
         const mine = await store.create(newTurn(), "me");
         const other = await store.create(newTurn(), "other");
         const ended = await store.create(newTurn(), "other");
@@ -370,7 +370,7 @@ export function describeLogStore(
         expect(await ids({ exceptOwner: "me" })).toEqual([other.record.turnId]);
       });
 
-      test("with one caller's key are one turn, whoever comes second", async () => {
+      test("with one caller's key are one turn, in either order", async () => {
         const first = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o");
         const second = await store.create(newTurn({ idempotencyKey: "k", fingerprint: "g" }), "o");
         expect(second.writer).toBeUndefined();
@@ -403,7 +403,7 @@ export function describeLogStore(
         expect(await store.get(turnId)).toMatchObject({ delivered: true, lastEventId: "a1" });
       });
 
-      test("are gone for good once removed, and their writer is told", async () => {
+      test("are deleted without a tombstone, and their writer gets an error", async () => {
         const { turnId, writer } = await begin({ idempotencyKey: "k" });
         const waiting = store.untilPast(turnId, startOfLog, never);
         await store.remove(turnId);
@@ -471,7 +471,7 @@ export function describeLogStore(
     describe("retention", () => {
       const hourMs = 3_600_000;
 
-      test("keeps an ended turn for two hours, then answers `expired`, whatever the clock does later", async () => {
+      test("keeps an ended turn for two hours, then answers `expired`, also if the clock goes back later", async () => {
         const turn = newTurn({ idempotencyKey: "k" });
         const { writer } = await store.create(turn, "o");
         await writer?.append([text("secret"), finished], clock.now());

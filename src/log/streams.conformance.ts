@@ -46,7 +46,7 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect((await storeOf().attachStream(name, "resume")).accepted).toHaveLength(1);
     });
 
-    test("belongs to its newest attach; the older one is told, and can send no more", async () => {
+    test("belongs to its newest attach; the older one gets an error and cannot send any more", async () => {
       const name = named();
       const older = await storeOf().attachStream(name, "create");
       const told = storeOf().untilSuperseded(older, never);
@@ -138,7 +138,7 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(await send(writer, 1)).toMatchObject({ outcome: "admitted" });
     });
 
-    test("that nobody made, or made under another key or by another caller, is `expired` to who resumes it", async () => {
+    test("that does not exist, or belongs to another key or caller, is `expired` for a client that resumes it", async () => {
       const name = named();
       await storeOf().attachStream(name, "create");
       for (const other of [named(), { ...name, clientKey: key(2) }, { ...name, caller: "caller-2" }]) {
@@ -148,7 +148,7 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect(elsewhere).toMatchObject({ epoch: 1, accepted: [] });
     });
 
-    test("is kept for two hours after its last message or attach, then `expired` for good", async () => {
+    test("is kept for two hours after its last message or attach, then stays `expired`", async () => {
       const hourMs = 3_600_000;
       const name = named();
       const stream = await storeOf().attachStream(name, "create");
@@ -186,7 +186,7 @@ export function describeStreams(storeOf: () => LogStore, clockOf: () => Settable
       expect((await storeOf().attachStream(name, "resume")).accepted).toHaveLength(1);
     });
 
-    test("ends up the same however its messages are repeated (P7)", async () => {
+    test("ends in the same state, however often its messages are repeated (P7)", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(fc.nat({ max: 4 }), { maxLength: 25 }), async (attempts) => {
           const name = named();

@@ -193,7 +193,7 @@ describe("a turn", () => {
     expect(turns.lastAliveAtMs(turnId)).toBe(clock.now());
   });
 
-  test("that nobody knows cannot be read or cancelled", async () => {
+  test("that is unknown cannot be read or cancelled", async () => {
     const { turns } = begin();
     const unknown = "turn_none" as TurnId;
     await expect(turns.read(unknown, startOfLog, never).next()).rejects.toMatchObject({ code: "invalid_request" });
@@ -220,7 +220,7 @@ describe("a stop sequence", () => {
 });
 
 describe("cancel", () => {
-  test("ends the turn once, stops the upstream, and is nothing the second time", async () => {
+  test("ends the turn once, stops the upstream, and does nothing the second time", async () => {
     const { turns, backend } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
@@ -258,7 +258,7 @@ describe("cancel", () => {
 });
 
 describe("a disconnect", () => {
-  test("is not a cancel: the turn goes on for its grace time, then is abandoned upstream", async () => {
+  test("is not a cancel: the turn continues for its grace time, then is cancelled upstream", async () => {
     const { turns, backend, clock } = begin();
     const { turnId } = await turns.start(asking(), never);
     const reader = new FakeReader(turns, turnId);
@@ -408,7 +408,7 @@ describe("an idempotency key", () => {
 });
 
 describe("the same request again without a key", () => {
-  test("joins its twin that runs with nobody reading", async () => {
+  test("joins its twin that runs without a reader", async () => {
     const { turns } = begin();
     const first = await turns.start(asking(), never);
     const reader = new FakeReader(turns, first.turnId);
@@ -597,7 +597,7 @@ describe("the same request again without a key", () => {
     ["whose implicit joins are off", { implicitJoins: false }, asking()],
     ["that has a key of its own", {}, asking({ idempotencyKey: "k" })],
     ["of another session", {}, asking({ session: "s2" })],
-  ])("waits for nobody in a request %s", async (_, options, other) => {
+  ])("does not wait in a request %s", async (_, options, other) => {
     const { turns } = begin(options);
     await turns.start(asking(), never);
     expect((await turns.start(other, never)).joined).toBe("no"); // the clock stands still
@@ -742,7 +742,7 @@ describe("a stop of the gateway", () => {
     expect(await turns.get(crashed.record.turnId)).toMatchObject({ outcome: "finished" });
   });
 
-  test("with a thousand turns under way leaves none behind: each is gone on with once, and adds what it lacked", async () => {
+  test("with a thousand running turns leaves none behind: each continues once, and adds what its log lacked", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const started = { type: "started", modelUid: "m" as never, backend: "cascade", cascadeId: fakeCascade } as const;
@@ -929,7 +929,7 @@ describe("a stop of the gateway", () => {
     expect(backend.answers).toHaveLength(0);
   });
 
-  test("that finds a store which fails leaves the turn as it was, and goes on with it once the store is well", async () => {
+  test("that finds a failing store changes nothing, and continues the turn once the store works", async () => {
     const clock = new FakeClock();
     const inner = durable(openMemoryLog({ clock }));
     const { writer } = await inner.create(record(clock), "gone");

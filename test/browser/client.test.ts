@@ -60,7 +60,7 @@ describe.skipIf(executablePath === undefined)(`the reliable client in Chromium${
 
   afterAll(() => browser.close());
 
-  it("goes on with an answer after a reload and after the gateway's death, in one tab at a time", async () => {
+  it("continues an answer after a reload and after the gateway was killed, in one tab at a time", async () => {
     const origin = await site(script);
     const home = temporaryHome();
     const ide = await simulator({ home });

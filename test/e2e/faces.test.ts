@@ -13,7 +13,7 @@ const text = 'Grüße, 世界 🙂!\\n\\n```sh\\necho \\"<b>hi</b>\\"\\n``` and 
 const spoken = text.replaceAll("\\n", "\n").replaceAll('\\"', '"');
 const question = `[[sim: text="${text}" thinking=60 rate=600 chunk=5]] Say it.`;
 
-test("every face of the gateway tells one and the same answer, and each the same whenever and from wherever it is read (G17)", async () => {
+test("every API of the gateway gives the same answer, at any time and from any cursor (G17)", async () => {
   const { client, served } = await world({ args: ["--continuity", "off"] });
   const anthropic = new Anthropic({ baseURL: served.url, apiKey: served.key, maxRetries: 0 });
   const fetched = async (path: string, headers: Readonly<Record<string, string>> = {}) =>

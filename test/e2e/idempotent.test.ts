@@ -61,7 +61,7 @@ test("an abort without a number, first thing after a crash, ends the answer and 
   expect(report.messages).toHaveLength(1);
 });
 
-test("a stream with a call goes on over whatever tier its client comes back on", async () => {
+test("a stream with a call continues over any tier on which its client comes back", async () => {
   const { home, ide } = await machine();
   const served = await gateway({ home });
   const client = rawClient(served);

@@ -82,7 +82,7 @@ describe("what real clients sent, recorded", () => {
     told.set(backend, { outcomes, images: images.filter((prompt) => prompt.images.length > 0).length });
   });
 
-  test("comes to the same over both", () => {
+  test("gives the same result over both", () => {
     expect(told.get("ACP")).toEqual(told.get("Cascade"));
     expect(told.get("ACP")).toMatchObject({ images: withImages });
   });
@@ -187,7 +187,7 @@ describe("what models write when they mean to call a tool", () => {
     told.set(backend, new Map(some.map((each, at) => [each, outcomes[at] ?? []])));
   });
 
-  test("comes to the same over both", () => {
+  test("gives the same result over both", () => {
     expect(told.get("ACP")?.size).toBeGreaterThan(250);
     for (const [each, lines] of told.get("Cascade") ?? [])
       expect([each.name, told.get("ACP")?.get(each)]).toEqual([each.name, lines]);

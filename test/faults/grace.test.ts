@@ -26,7 +26,7 @@ const cases = Object.entries(apis).flatMap(([path, body], api) =>
   }),
 );
 
-test("who joins a turn lengthens its grace time, in every API, and that holds when the gateway is killed", async () => {
+test("a client that joins a turn extends its grace time, in every API, and also if the gateway is killed", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home });
   const args = ["--continuity", "off"];

@@ -10,7 +10,7 @@ const canaries = ["canary-of-the-prompt-6b1e", "canary-of-the-answer-6b1e", "can
 
 /** Windows knows no such signal. */
 test.skipIf(process.platform === "win32")(
-  "once a sealed stream has ended and its client is gone, the gateway's memory has no word of it, nor its key (G9)",
+  "once a sealed stream has ended and its client has left, the gateway's memory holds neither its texts nor its key (G9)",
   async () => {
     const home = temporaryHome();
     const dumps = join(home, "dumps");

@@ -12,7 +12,7 @@ const named = (name: string, key: string) => ({
   "x-idempotency-event-id": "0",
 });
 
-test("an original client whose message was acknowledged by a store that is gone is told so, and does not wait for ever", async () => {
+test("an original client whose message was acknowledged by a lost store gets an error, and does not wait for ever", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home, turn: { holdAfter: 10, rate: 2_000, thinking: 0 } });
   const first = await gateway({ home });

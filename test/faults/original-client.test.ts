@@ -31,7 +31,7 @@ call bash {"command":"pwd"}
 say The tools said: {results}
 ]] Go on.`;
 
-test("a client of the published fields and algorithm goes on where its gateway is killed between a call and its result", async () => {
+test("a client of the published protocol continues when its gateway is killed between a call and its result", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home });
   let served = await gateway({ home });
@@ -61,7 +61,7 @@ test("a client of the published fields and algorithm goes on where its gateway i
   expect((await ide.report()).messages).toHaveLength(3 * ways.length); // three answers each, each asked for once
 });
 
-test("an original client tries nothing twice that is refused for good, and its abort ends the answer", async () => {
+test("an original client does not retry a final refusal, and its abort ends the answer", async () => {
   const { served, ide } = await world();
   const { url, key } = served;
   const run = (way: (typeof ways)[number], more: Partial<OriginalOptions> = {}) =>

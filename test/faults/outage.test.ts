@@ -124,7 +124,7 @@ async function outageOf(linkOf: (tier: Tier, clock: FakeClock, random: () => num
   };
 }
 
-test("a thousand streams whose gateway is down for a minute try a few times each, take no more memory, and come back spread over the longest wait (G15)", {
+test("a thousand streams whose gateway is down for a minute retry a few times each, take no more memory, and reconnect spread over the longest wait (G15)", {
   timeout: 300_000,
 }, async () => {
   const { triesDown, triesAfter, busiest, tookMs, grownBytes } = await outageOf((tier, clock, random) =>

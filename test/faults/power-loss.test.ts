@@ -8,7 +8,7 @@ import { generator } from "../support/long-suite.ts";
 
 /** Some of the moments that `npm run test:power` goes through one by one. Recording system calls needs `strace` and the right to. */
 test.skipIf(!mayTrace)(
-  "whatever was acknowledged is there after the power went at any write, and what was not flushed got lost in any part",
+  "after a power cut at any write everything acknowledged is there, and any part of the rest may be lost",
   async () => {
     const log = await recordedLog(1, 120);
     const lost = await losePower(log, { share: 0.02, random: generator(3), check: checkLog });

@@ -53,7 +53,7 @@ async function killedAfter(characters: number, { url, key }: { readonly url: str
   return { folder, seen };
 }
 
-test("an answer survives the death of its gateway, and of whoever asked, and is asked for once", async () => {
+test("an answer survives when its gateway and its client are killed, and costs one prompt", async () => {
   const home = temporaryHome();
   const ide = await simulator({ home });
   const args = ["--continuity", "off"];

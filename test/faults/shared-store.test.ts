@@ -8,7 +8,7 @@ import { ask, collect, degradedGauge, gateway, openai, patience, patienceMs, sim
 
 /** No server to be had is a reason to skip; CI installs one. */
 test.skipIf(!redisInstalled)(
-  "gateways that share a Redis server share turns, take over what one left, and do without it for a while",
+  "gateways that share a Redis server share turns, take over those of a gateway that ended, and work without the server for a while",
   async () => {
     const home = temporaryHome();
     const redis = await redisServer();

@@ -17,7 +17,7 @@ function encoded({ text, eventId }: { readonly text: string; readonly eventId: s
   return Buffer.concat([bytes, Buffer.from("8a9d0603616263", "hex")]); // field 13,201, three bytes
 }
 
-test("messages come out of a Connect stream as they went in, however its bytes are cut, with what they have of the future (P1, P3)", async () => {
+test("messages come out of a Connect stream as they went in, however its bytes are cut, with fields of later versions (P1, P3)", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(message, { minLength: 1, maxLength: 5 }),

@@ -70,7 +70,7 @@ const ofTheFuture = Buffer.from("c8be0201caff0303616263d1ff030102030405060708", 
 const messages = file.messages.flatMap((schema) => [schema, ...schema.nestedMessages]);
 
 test.each(messages.map((schema) => [schema.name, schema] as const))(
-  "%s reads as it was written, with what it has of the future kept (P1)",
+  "%s reads as it was written, and keeps fields of later versions (P1)",
   (_name, schema) => {
     expect(schema.fields.some(({ number }) => number === 5_097 || number === 8_185 || number === 8_186)).toBe(false);
     fc.assert(

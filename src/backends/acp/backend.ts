@@ -18,8 +18,8 @@ export function acpBackend(parts: AgentParts): Backend {
 }
 
 /**
- * Stops the session where it still works, and deletes it where the agent can. A session that no process has open can only be
- * deleted, for which a process is started if none runs; an agent that deletes nothing is not started for it.
+ * Stops the session if it still works, and deletes it if the agent can delete sessions. To delete a session that no process has
+ * open, a process is started if none runs. An agent that cannot delete is not started.
  */
 async function archive(parts: AgentParts, cascadeId: CascadeId, signal: AbortSignal): Promise<void> {
   const { spec, pool, notes } = parts;

@@ -62,7 +62,7 @@ describe("updates", () => {
     expect(reader.effect).toBeUndefined();
   });
 
-  test("a question to the agent's own user stops the turn: nobody would answer it", () => {
+  test("a question to the agent's own user stops the turn, because it cannot be answered here", () => {
     const reader = new UpdateReader();
     reader.read(tool("other", { title: "ask_user_question" }));
     expect(reader.effect).toBe("other: ask_user_question");

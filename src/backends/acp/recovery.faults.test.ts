@@ -214,7 +214,7 @@ describe("the gateway dies in the middle of a turn", () => {
     expect(await harness.count("delete")).toBe(1);
   });
 
-  test("another vendor's agent that does not know the session: fails, for nobody can tell that it was never asked", async () => {
+  test("another vendor's agent that does not know the session: fails, because it may have been asked already", async () => {
     const cascadeId = await begunAndLost(await open({ text }, { vendor: "other" }));
     const events = await askedAgain({ cascadeId, text: "", thinking: "" });
     expect(events).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);

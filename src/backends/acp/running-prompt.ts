@@ -98,7 +98,7 @@ export class RunningPrompt {
   }
 }
 
-/** The end that the result of `session/prompt` tells. */
+/** The end of a prompt, from the result of `session/prompt`. */
 export function answered(result: JsonObject): PromptEnd {
   const { stopReason, usage, _meta } = result;
   return {

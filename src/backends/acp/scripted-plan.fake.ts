@@ -31,7 +31,7 @@ export interface AgentPlan {
   readonly storesParts?: boolean;
   /** A session is stored before its first prompt. */
   readonly storesUnprompted?: boolean;
-  /** A replay tells that a turn is complete. */
+  /** A replay marks the end of a complete turn. */
   readonly marksEnd?: boolean;
   /** `session/load` finds the session locked; then `onLocked` becomes the plan. */
   readonly locked?: boolean;

@@ -2,9 +2,9 @@ import type { Prompt, PromptForm } from "../backend.ts";
 import type { AcpAgentSpec, AcpStyle } from "./process/agent-spec.ts";
 
 /**
- * In which style Devin is asked when the configuration does not say. Its default agent in `ask` mode answers plain questions
- * as the vendor means it to. A request with client tools goes to the agent type without tools of its own: the default agent
- * would use its own instead of the client's. Source: docs/wire/acp.md, "Permissions".
+ * The style for Devin if the configuration names none. Plain questions go to its default agent in `ask` mode, as the vendor
+ * intends. A request with client tools goes to the agent type that has no tools: the default agent would use its own tools
+ * instead of the client's. Source: docs/wire/acp.md, "Permissions".
  */
 const devinStyles: Readonly<Record<PromptForm, AcpStyle>> = { text: "ask", tools: "summarizer", json: "ask" };
 
@@ -21,7 +21,7 @@ export interface AgentLaunch {
   readonly args: readonly string[];
 }
 
-/** The summarizer has no model option in its sessions, so that each of its models needs a process of its own. */
+/** The summarizer's sessions have no model option, so each of its models needs a separate process. */
 export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | undefined): AgentLaunch {
   const style = styleFor(spec, form);
   if (style === "ask") return { style, key: "ask", args: spec.args };
@@ -34,8 +34,8 @@ export function launchFor(spec: AcpAgentSpec, form: PromptForm, model: string | 
 }
 
 /**
- * The texts of a `session/prompt`, each a block of its own: what to follow, then the conversation. `told` says that this
- * session already holds the same instructions.
+ * The texts of a `session/prompt`, one block each: the instructions, then the conversation. `told` means that this session
+ * already has the same instructions.
  */
 export function promptBlocks(
   style: AcpStyle,

@@ -39,8 +39,8 @@ export function tokensIn(value: unknown): TokenCounts | undefined {
 }
 
 /**
- * The `usage` event of these counts. Agents differ in whether cached tokens are part of the input and thoughts are part of
- * the output; the sum that they give beside it tells. Without a sum both are taken for parts.
+ * The `usage` event of these counts. For some agents cached tokens are part of the input, and thoughts part of the output. The
+ * agent's total shows which. Without a total, both count as parts.
  */
 export function usageEvent({ input, output, thought, cached, total }: TokenCounts): TurnEventBody {
   const apart = total - input - output;

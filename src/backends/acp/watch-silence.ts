@@ -5,8 +5,8 @@ import type { RunningPrompt } from "./running-prompt.ts";
 const lookMs = 5_000;
 
 /**
- * Tells every 5 s that the agent's process is alive, and ends a prompt that was silent for `silenceMs`. Runs until the
- * returned controller aborts; beside the answer's path, so that no delta waits for a timer.
+ * Reports every 5 s that the agent's process is alive, and ends a prompt that was silent for `silenceMs`. Runs until the
+ * returned controller aborts. It runs beside the answer, so that no delta waits for a timer.
  */
 export function watchSilence(
   running: RunningPrompt,

@@ -154,7 +154,7 @@ function pollFailure(error: unknown): PollFailure {
   return error.code === "cancelled" ? "not_sent" : callFailure(error);
 }
 
-/** A server that cannot be found yet is no failure of its own: the next poll fails, and its budget counts. */
+/** A server that cannot be found yet is not counted as a failure here: the next poll fails, and that uses its budget. */
 async function lookAgain(current: CurrentServer, signal: AbortSignal): Promise<"nothing runs" | "try again"> {
   try {
     await current.again(signal);

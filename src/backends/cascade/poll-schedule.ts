@@ -12,7 +12,7 @@ export interface PollPace {
   readonly confirmMs: number;
   /** The part of the time, at most, that one turn spends waiting for answers: a slow server is asked less often. */
   readonly busyFraction: number;
-  /** How long a server may be out of reach, as it is while the IDE restarts it, or silent. */
+  /** How long a server may be silent or unreachable, as it is while the IDE restarts it. */
   readonly outageMs: number;
   /** The same where no process of an IDE is found meanwhile: a client waits for its message. */
   readonly absentMs: number;

@@ -273,7 +273,7 @@ describe("following", () => {
     ]);
   });
 
-  test("the trajectory is archived before the end is handed on: nobody comes back to a turn whose log has ended", async () => {
+  test("the trajectory is archived before the end is passed on, because a turn whose log has ended is not adopted", async () => {
     const { server, run } = setUp();
     const archivedAt = new Map<string, number>();
     await run(false, (event) => archivedAt.set(event.type, server.archived.length));

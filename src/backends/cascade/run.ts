@@ -29,7 +29,7 @@ interface Held {
   ended: "no" | "finished" | "otherwise";
   /** The caller has received the end event, and owns a trajectory that is kept. */
   handedOver?: boolean;
-  /** The caller never received the id, so nobody can resume the trajectory. */
+  /** The caller never received the id, so the trajectory cannot be resumed. */
   unannounced?: boolean;
   cleaned: boolean;
 }

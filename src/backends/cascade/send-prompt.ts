@@ -56,9 +56,9 @@ const betweenLooksMs = 100;
 const leastLooks = 4;
 
 /**
- * Whether the server took this turn's prompt, by what its trajectory shows: a user message, on a fresh trajectory any step, or
- * a run status that is not idle. A message that was taken shows within a second; `absent` is said only after `graceMs` of
- * answers that show nothing. Source: docs/wire/cascade.md, "Time line of a turn".
+ * Whether the server accepted this turn's prompt. It did if the trajectory shows a user message, any step on a fresh trajectory,
+ * or a run status that is not idle. An accepted message shows within a second. The result is `absent` only if the answers of
+ * `graceMs` show nothing. Source: docs/wire/cascade.md, "Time line of a turn".
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
@@ -103,7 +103,7 @@ async function isIdle(current: CurrentServer, cascadeId: CascadeId, signal: Abor
     const { status } = await current.server.getStatus(cascadeId, signal);
     return status === CascadeRunStatus.IDLE || status === CascadeRunStatus.UNSPECIFIED;
   } catch (error) {
-    if (callFailure(error) === "unimplemented") return true; // then the steps alone must tell
+    if (callFailure(error) === "unimplemented") return true; // then only the steps can show it
     throw error;
   }
 }

@@ -37,12 +37,16 @@ const cost = {
  * Splits a transcript into its messages, in the order of their numbers. `total` is how many steps it renders, one block
  * each; 0 when the server does not say. `prompt` is the user message that was sent.
  *
- * An answer, or a prompt, may hold a line that looks like a header. What can be known: a real header begins the transcript
- * or follows a blank line; there is one per step; the prompt is skipped as a whole where it stands word for word; the body of
- * a Tool message is one bracketed marker, after which only an error has a text; numbers are not repeated and nearly always consecutive. Of all readings the one
- * that fits this best is taken, and of equal ones that which gives the earlier messages more. So a look-alike inside an
- * answer is text, unless it stands exactly where a real message could: then nothing in the format tells the two apart, and no
- * more is lost than that one line's place in the text. Source: docs/wire/cascade.md, "Transcript".
+ * An answer or a prompt may hold a line that looks like a header. These rules separate them:
+ *
+ * - A real header begins the transcript or follows a blank line, and there is one for each step.
+ * - The prompt is skipped as a whole if it appears word for word.
+ * - The body of a Tool message is one bracketed marker; only an error has a text after it.
+ * - Numbers are not repeated and nearly always consecutive.
+ *
+ * The reading that fits these rules best wins; among equals, the one that gives more text to the earlier messages. So a
+ * look-alike inside an answer stays text, unless it is exactly where a real message could be. The format cannot separate the two
+ * then, and only that line moves to the wrong place. Source: docs/wire/cascade.md, "Transcript".
  */
 export function readTranscript(
   transcript: string,

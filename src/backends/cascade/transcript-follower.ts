@@ -130,7 +130,7 @@ function entryOf(block: TranscriptBlock, index: number, blocks: readonly Transcr
     case "User":
       return plainEntry("user");
     case "Assistant": {
-      // a message after it shows that the planner has moved on; without one, only the run status can tell
+      // a message after it shows that the planner has moved on; without one, only the run status shows that
       const phase = index < blocks.length - 1 ? "done" : "unmarked";
       return { ...plainEntry("answer"), answer: { text: block.body, thinking: "" }, phase };
     }

@@ -15,7 +15,7 @@ export interface Entry {
   readonly tool: ToolUse | undefined;
 }
 
-/** A tool of the IDE's agent, by its name. Every use but `effect` leaves the user's machine as it is. */
+/** A tool of the IDE's agent, by its name. Only a use of kind `effect` can change the user's machine. */
 export interface ToolUse {
   readonly name: string;
   readonly kind: StepKind;
@@ -47,9 +47,9 @@ export function spliceTail(
 }
 
 /**
- * What entries show of the turn: those after its user message (the first at or after `from`), up to the next one. On a
- * `fresh` trajectory everything before that message is the turn's too. `lastAnswer` is the place of its last answer. `ideTools`
- * tells whether the IDE's agent may look things up.
+ * The turn's part of the entries: those after its user message (the first at or after `from`), up to the next user message. On
+ * a `fresh` trajectory all entries before that message belong to the turn too. `lastAnswer` is the index of its last answer.
+ * `ideTools`: whether the IDE's agent may look things up.
  */
 export function viewOf(
   entries: readonly Entry[],

@@ -24,7 +24,7 @@ export interface TurnView {
   readonly checkpointLast: boolean;
   /** An error that no answer follows. */
   readonly error: ShownError | undefined;
-  /** The IDE's agent wants to use, or uses, this tool of its own, and the turn must stop. */
+  /** A tool that the IDE's agent uses or wants to use. The turn must stop because of it. */
   readonly tool: string | undefined;
   /** The tools with which the IDE's agent looked something up, each once, in the order of their first use. */
   readonly read: readonly string[];

@@ -9,7 +9,7 @@ import { defaultRetention } from "../../log/retention.ts";
 import { newTurn } from "../../log/turn.fake.ts";
 import { openStore } from "./compose-store.ts";
 
-test("a store whose key is gone says how many turns nobody can read, once", async () => {
+test("a store whose key is lost reports once how many turns cannot be read", async () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-store-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const logKeyFile = join(folder, "log-key");

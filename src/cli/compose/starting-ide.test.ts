@@ -78,7 +78,7 @@ describe("a request without an IDE", () => {
     expect(await answer).toBe("answered");
   });
 
-  it("is told after five seconds that nobody is signed in to an IDE that started a moment ago", async () => {
+  it("learns after five seconds that an IDE that just started has no account signed in", async () => {
     const { clock, machine, ask } = setUp();
     Object.assign(machine, { runs: true, signedIn: false });
     const refused = ask().catch((error: unknown) => error);
@@ -86,7 +86,7 @@ describe("a request without an IDE", () => {
     expect(await refused).toBe(signedOut);
   });
 
-  it("is told at once that nobody is signed in to an IDE that has run for a while", async () => {
+  it("learns at once that an IDE that has run for a while has no account signed in", async () => {
     const { clock, machine, ask } = setUp();
     Object.assign(machine, { runs: true, signedIn: false, startedAtMs: clock.now() - 60_000 });
     await expect(ask()).rejects.toBe(signedOut);

@@ -31,7 +31,7 @@ test("what a gateway wrote is read back, only by its user, and gone when it stop
   expect(readGatewayFile(path)).toBeUndefined();
 });
 
-test("a folder that cannot be written to costs the file for that time, is said once, and leaves no drafts", async () => {
+test("while its folder cannot be written the file is missing, which is reported once and leaves no drafts", async () => {
   const path = file();
   writeFileSync(dirname(path), "no folder");
   const { clock, told, end } = keeping(path);
@@ -47,7 +47,7 @@ test("a folder that cannot be written to costs the file for that time, is said o
   await end();
 });
 
-test("a file that is taken away is there again, and another gateway's is left as it is", async () => {
+test("a file that was removed is written again, and another gateway's file is not changed", async () => {
   const path = file();
   const { clock, end } = keeping(path);
   rmSync(dirname(path), { recursive: true });
@@ -67,7 +67,7 @@ test("a gateway that stops leaves the file of the one that came after it", async
   expect(readGatewayFile(path)?.instance).toBe("b");
 });
 
-test("half a file, or somebody else's, is none", () => {
+test("half a file, and another program's file, count as none", () => {
   const path = file();
   writeGatewayFile(path, address);
   for (const content of ["", "{", "[]", '{"url":"nowhere"}']) {

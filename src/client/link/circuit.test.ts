@@ -31,7 +31,7 @@ describe("the circuit to a gateway", () => {
     expect(circuit.isOpen).toBe(false);
   });
 
-  test("has one stream of a thousand try a gateway that is gone, once in a while", async () => {
+  test("lets one stream of a thousand try an unreachable gateway now and then", async () => {
     const { clock, circuit } = brokenCircuit();
     const waiting = Array.from({ length: 1000 }, () => circuit.enter(never));
     await clock.advance(999);

@@ -143,7 +143,7 @@ export function describeRecordStore(
       }
       const refused = { error: { code: "internal", details: { reason: "damaged_record" } }, kept: true };
 
-      test("any byte that was changed shows, and nothing of it is used or deleted", async ({ skip }) => {
+      test("a change of any byte is noticed, and the record is neither used nor deleted", async ({ skip }) => {
         const harness = await harnessOf();
         if (harness.atRest === undefined) return skip("nothing is at rest");
         const owned = await (await harness.open()).take(a);

@@ -205,7 +205,7 @@ const happenings: readonly Happening[] = [
 ];
 
 describe("the algorithm of a stream", () => {
-  test("keeps its promises whatever happens in whichever order, and comes to its end once it is let", () => {
+  test("keeps its promises for any events in any order, and ends once it can", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 2, max: 9 }),

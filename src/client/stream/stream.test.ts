@@ -232,7 +232,7 @@ describe("a stream that the gateway refuses", () => {
     ["ticket_spent", 2], // the one before counts once more
     ["seqno_conflict", 1],
     ["superseded", 4], // the others may have been older attaches of its own, which came late
-  ])("ends with its word: %s", async (reason, attaches) => {
+  ])("ends with the gateway's error: %s", async (reason, attaches) => {
     const tier = scripted(() => failing(refusal(reason, "expired", Code.FailedPrecondition)));
     const stream = await startReliableStream(request, { ...hasty, gateway: link(tier) }, never);
     await expect(readAll(stream)).rejects.toMatchObject({ code: "expired", hint: "h", details: { reason } });
@@ -288,7 +288,7 @@ describe("a stream that the gateway refuses", () => {
     expect(disk.size).toBe(0);
   });
 
-  test("says when nobody there speaks the protocol", async () => {
+  test("reports a gateway that does not speak the protocol", async () => {
     const tier = scripted(() => failing(new ConnectError("404", Code.Unimplemented)));
     const stream = await startReliableStream(request, { ...hasty, gateway: link(tier) }, never);
     await expect(readAll(stream)).rejects.toThrow("does not speak the stream protocol");
@@ -321,7 +321,7 @@ describe("a gateway that is away", () => {
   const refusedAt = "connect ECONNREFUSED 127.0.0.1:1";
   const nobody = () => failing(Object.assign(new Error(refusedAt), { code: "ECONNREFUSED" }));
 
-  test("and was never there is given up after half a minute: nobody looks at a silent program for longer", async () => {
+  test("and never answered is given up after half a minute, because a user does not watch a silent program longer", async () => {
     const disk = new Map();
     const clock = new FakeClock();
     const options = { gateway: link(scripted(nobody)), clock, random: () => 0.5, store: new DyingStore(disk) };
@@ -389,7 +389,7 @@ describe("a gateway that is away", () => {
     expect(await read).toMatchObject({ code: "upstream_failed" });
   });
 
-  test("does not get its budget back by a mere welcome, and does by anything new", async () => {
+  test("gets its budget back when anything new arrives, and not from a welcome alone", async () => {
     const server = new FakeStreamServer([Array.from({ length: 9 }, (_, i) => says(String(i)))]);
     const options = optionsFor(server, (attach) => ({ down: attach < 4 ? 1 : 4 }));
     const policy = { baseMs: 0, capMs: 0, budget: 4 };
@@ -417,7 +417,7 @@ describe("a connection that is silent", () => {
     [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }),
   });
 
-  test("is taken for dead, and the stream goes on over the next tier, from then on at once", async () => {
+  test("counts as dead, and the stream continues over the next tier, from then on at once", async () => {
     const server = new FakeStreamServer(plain);
     const clock = new FakeClock();
     const silent = scripted(mute);
@@ -479,7 +479,7 @@ describe("a connection that is silent", () => {
   });
 });
 
-describe("a log that is not the one that was read", () => {
+describe("a log that differs from the log that was read", () => {
   /** Reads until `events` arrived, then leaves. */
   async function readSome(stream: ReliableStream, count: number): Promise<void> {
     let seen = 0;
@@ -512,7 +512,7 @@ describe("a log that is not the one that was read", () => {
     }
   });
 
-  test("because an event was changed, left out, added, swapped or given twice: it shows before it is surfaced, or at the end", async () => {
+  test("because an event was changed, left out, added, swapped or doubled: the client notices before it delivers the event, or at the end", async () => {
     const changes: readonly ((chunks: ServerChunk[]) => ServerChunk[])[] = [
       (chunks) => chunks.filter((_, i) => i !== 4),
       (chunks) => [...chunks.slice(0, 4), ...chunks.slice(3)],
@@ -587,7 +587,7 @@ describe("what was left", () => {
     return { store, options };
   }
 
-  test("is gone on with at the next start, and only by one", async () => {
+  test("is continued at the next start, by one client only", async () => {
     const server = new FakeStreamServer(plain);
     const { options } = await left(server, "conversation 7");
     const found = await autoResume(options, never);
@@ -608,7 +608,7 @@ describe("what was left", () => {
     expect(ids(await readAll(stream))).toEqual(server.only.chunks.map(({ eventId }) => eventId));
   });
 
-  test("is not gone on with when it was left too long ago, by the gateway's clock and no other", async () => {
+  test("is not continued when it was left too long ago by the gateway's clock", async () => {
     const server = new FakeStreamServer(plain);
     server.retentionMs = 100 * 3_600_000;
     const { options } = await left(server);
@@ -659,7 +659,7 @@ describe("what was left", () => {
 });
 
 describe("an application", () => {
-  test("is told that the gateway cannot resume, and that the loss of such a connection is final", async () => {
+  test("learns that the gateway cannot resume, and that losing such a connection is final", async () => {
     const server = new FakeStreamServer(plain);
     server.degraded = true;
     const changes: ConnectionChange[] = [];
@@ -767,7 +767,7 @@ describe("an application", () => {
     expect(rest.at(-1)).toMatchObject({ type: "end", outcome: "finished" });
   });
 
-  test("cannot have an unproved end passed off as a whole answer", async () => {
+  test("never takes an unproved end for a whole answer", async () => {
     const server = new FakeStreamServer(plain);
     let attach = 0;
     const tier = openBidiTier(transportTo(server));

@@ -13,23 +13,23 @@ describe("what a request is for", () => {
     expect(projectOf(new Headers({ "x-millrace-project": bytes }))).toBe(project);
   });
 
-  it("is told in Latin-1 too", () => {
+  it("is read in Latin-1 too", () => {
     expect(projectOf(new Headers({ "x-millrace-project": "caf\u00e9" }))).toBe("café");
   });
 });
 
-describe("who asks", () => {
+describe("the name of a client", () => {
   it.each([
     [{ "user-agent": "opencode/1.18.33 linux" }, "opencode/1.18.33"],
     [{ "user-agent": "connect-es/2.2.0", "x-millrace-client": "my-app/1.0" }, "my-app/1.0"],
     [{ "user-agent": "Mozilla/5.0 (X11)", "x-millrace-client": " my-page " }, "my-page"],
     [{ "user-agent": "opencode/1", "x-millrace-client": "(nobody)" }, "opencode/1"],
     [{}, undefined],
-  ])("is told by %j: %s", (headers, client) => {
+  ])("comes from %j: %s", (headers, client) => {
     expect(clientOf(new Headers(headers as Record<string, string>))).toBe(client);
   });
 
-  it("may be told by a page of an allowed origin", () => {
+  it("can be set by a page of an allowed origin", () => {
     const origin = "https://app.example";
     const asked = { origin, "access-control-request-headers": "authorization, x-millrace-client" };
     expect(preflight(new Headers(asked)).headers.get("access-control-allow-headers")).toContain("x-millrace-client");
@@ -47,12 +47,12 @@ describe("a client's session", () => {
     [{ "thread-id": "t" }, "t"],
     [{ "x-session-id": "" }, undefined],
     [{}, undefined],
-  ])("is told by %j: %s", (headers, session) => {
+  ])("comes from %j: %s", (headers, session) => {
     expect(sessionOf(new Headers(headers as Record<string, string>))).toBe(session);
   });
 });
 
-describe("how long a turn goes on with nobody reading", () => {
+describe("how long a turn continues without a reader", () => {
   it.each([
     [{}, "", undefined],
     [{ "x-millrace-grace": "90" }, "", 90_000],

@@ -86,7 +86,7 @@ export function describeStream(tier: TierName): void {
       expect(Number(expiresAtUnixMs - serverNowUnixMs)).toBeGreaterThanOrEqual(7_199_000);
     });
 
-    test("R2, R3: belongs to its caller and its key; any other is answered as an unknown stream is", async () => {
+    test("R2, R3: belongs to its caller and its key; for any other it is an unknown stream", async () => {
       const { world, names, first } = await begun(tier);
       await first.until(({ chunks }) => chunks.length > 0);
       const cursor = idsOf(first).at(-1) ?? "";
@@ -105,7 +105,7 @@ export function describeStream(tier: TierName): void {
       await first.until(({ acks }) => acks.length === 2); // the refused attach did not disturb the first one
     });
 
-    test("R4, R5, R6: acknowledges each message once it is durable, and again when it comes again; it counts once", async () => {
+    test("R4, R5, R6: acknowledges each message once it is durable, and each repeat of it; a message takes effect once", async () => {
       const { world, names, first } = await begun(tier);
       first.send(say.request("Hello", 0, { tools: ["look"] }));
       await first.until(({ acks }) => acks.length === 2);
@@ -146,7 +146,7 @@ export function describeStream(tier: TierName): void {
       });
     });
 
-    test("R8: goes on after any cursor with the same bytes, and nothing else", async () => {
+    test("R8: continues after any cursor with the same bytes, and nothing else", async () => {
       const { world, names, first } = await whole(tier);
       const all = first.chunks.map(bytesOf);
       for (const [index, cursor] of ["0", ...idsOf(first)].entries()) {
@@ -358,7 +358,7 @@ export function describeStream(tier: TierName): void {
       expect(first.acks).toEqual([0, 1, 2]);
     });
 
-    test("G11: spends a ticket with each attach, and takes the last one once more, since a welcome can be lost", async () => {
+    test("G11: spends a ticket with each attach, and accepts the last one once more, since a welcome can be lost", async () => {
       const { world, names, first } = await begun(tier);
       const ticketOf = ({ welcome }: RawAttach) => ({
         "x-millrace-ticket": Buffer.from(welcome?.facts?.nextTicket ?? []).toString("base64url"),

@@ -32,7 +32,7 @@ describe("asking again", () => {
     expect(two).toMatchObject({ request: one?.request, modelUid: one?.modelUid, client: "millrace-dashboard" });
   });
 
-  it("sends nothing without consent, for a turn that runs, or for somebody else", async () => {
+  it("sends nothing without consent, for a running turn, or for another caller", async () => {
     const first = await asked();
     const path = `/v1/turns/${first}/ask-again`;
     for (const json of [{}, { consent: true }, { consent: false, once: "consent-1" }])

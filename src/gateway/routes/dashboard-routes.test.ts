@@ -161,7 +161,7 @@ describe("turns for an onlooker", () => {
     return fake.turns.turnId(count - 1);
   }
 
-  it("are told as they begin, grow and end, without a word of their text", async () => {
+  it("are reported as they begin, grow and end, without any of their text", async () => {
     const clock = new FakeClock();
     const fake = fakeGateway({ clock });
     const before = await startTurn(fake, "first secret");
@@ -217,7 +217,7 @@ describe("turns for an onlooker", () => {
     expect(JSON.stringify(events)).not.toContain("secret");
   });
 
-  it("tell who came back, when, how and from where, in the summary and between the events", async () => {
+  it("show which client came back, when, how and from where, in the summary and between the events", async () => {
     const clock = new FakeClock();
     const { meter, events, kept } = rememberedReturns();
     const fake = fakeGateway({ clock, meter, events });

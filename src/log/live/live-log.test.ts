@@ -122,7 +122,7 @@ describe("a store that fails", () => {
     await log.close().catch(() => undefined);
   });
 
-  test("and is well again takes back every turn, running or ended, under the same ids", async () => {
+  test("and works again takes back every turn, running or ended, under the same ids", async () => {
     const { clock, failing, primary, log, said } = await begin();
     const before = await created(log);
     await before.writer.append([text("a")], now);

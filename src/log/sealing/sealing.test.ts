@@ -234,7 +234,7 @@ describe("a turn that its client sealed", () => {
     expect((await store.get(turn.turnId, { clientKey }))?.sealed).toBeUndefined();
   });
 
-  test("shows the gateway's keeper an outline; not under another gateway's key, and nothing of it that was changed", async () => {
+  test("shows the gateway's owner an outline, but not under another gateway's key, and not after a change", async () => {
     const { clock, store, medium, tamperWith } = tamperable();
     const { record, writer } = await store.create(newTurn(), "o", { clientKey });
     const { turnId } = record;

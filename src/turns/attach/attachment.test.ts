@@ -24,7 +24,7 @@ function begin(retention = defaultRetention) {
 }
 
 describe("a message on a client's stream", () => {
-  test("starts its turn once, however often it is sent, and over whichever connection", async () => {
+  test("starts its turn once, however often and over which connections it is sent", async () => {
     const { turns, backend } = begin();
     const first = await turns.attach(name, "create");
     const sent = await first.send(ask, asking(), never);
@@ -37,7 +37,7 @@ describe("a message on a client's stream", () => {
     await turns.stop();
   });
 
-  test("over a connection that a newer one replaced is fenced off, and that connection is told why", async () => {
+  test("over a replaced connection is refused, and that connection gets the reason", async () => {
     const { turns, backend } = begin();
     const older = await turns.attach(name, "create");
     const newer = await turns.attach(name, "resume");

@@ -49,7 +49,7 @@ test("a reader in another process keeps a turn going, and its leaving starts the
   expect(await one.turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
 });
 
-test("whoever joins a turn counts as there before the first read, until that client goes away", async () => {
+test("a client that joins a turn counts as a reader before its first read, until it disconnects", async () => {
   const { turns, clock } = begin();
   const turnId = await leftBehind(turns, { graceMs: 1_000 });
   const client = new AbortController();

@@ -43,7 +43,7 @@ function play(history: readonly TurnInput[]): { readonly state: TurnState; reado
 
 const anyHistory = fc.array(fc.constantFrom(...inputs), { maxLength: 30 });
 
-describe("the turn machine, whatever happens in whatever order", () => {
+describe("the turn machine, for any inputs in any order", () => {
   test("I0: a log has at most one terminal event, and nothing follows it", () => {
     fc.assert(
       fc.property(anyHistory, (history) => {
@@ -92,7 +92,7 @@ describe("the turn machine, whatever happens in whatever order", () => {
     expect(stopFor("handed_over", false)).toBe("detach");
   });
 
-  test("I5: an upstream that did not end by itself is told to, however the turn ended", () => {
+  test("I5: an upstream that did not end by itself is stopped, however the turn ended", () => {
     for (const state of ["finished", "failed", "cancelled"] as const) {
       expect(stopFor(state, false)).toBe("cancel");
       expect(stopFor(state, true)).toBeUndefined();

@@ -95,7 +95,7 @@ async function streaming(): Promise<{ readonly world: RunnerWorld; readonly run:
 }
 
 describe("a runner that is stopped before its backend was found", () => {
-  test("hands the turn over without looking for one, whoever stops it after that", async () => {
+  test("hands the turn over without looking for one, also if it is stopped after that", async () => {
     const world = new RunnerWorld();
     world.runner.stop({ type: "detach" });
     world.runner.stop({ type: "cancel", by: "client" });

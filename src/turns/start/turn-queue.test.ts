@@ -68,7 +68,7 @@ describe("with at most so many turns at once", () => {
     expect(prompts(fake)).toBe(4);
   });
 
-  test("a caller with many turns holds nobody up", async () => {
+  test("a caller with many turns does not hold up the others", async () => {
     const fake = limited({ mostTurns: () => 1 });
     await fake.come({ caller: "busy" });
     const busy = [await fake.come({ caller: "busy" }), await fake.come({ caller: "busy" })];
@@ -181,7 +181,7 @@ test("a limit that is raised lets in at once those that wait, and one that is lo
 });
 
 describe("while it is paused", () => {
-  test("what waits goes on waiting, what runs goes on, and both end well after it", async () => {
+  test("waiting turns keep waiting, running turns continue, and all end well after it", async () => {
     let isPaused = false;
     const fake = limited({ mostTurns: () => 1, isPaused: () => isPaused });
     const running = await fake.come();
@@ -200,7 +200,7 @@ describe("while it is paused", () => {
   });
 });
 
-test("who comes at the same moment does not share a place", async () => {
+test("two turns that come at the same moment do not share a place", async () => {
   const fake = limited({ mostTurns: () => 1 });
   const asked = [1, 2, 3].map((n) => fake.turns.start(asking({ fingerprint: `b-${n}` }), never));
   await fake.clock.advance(250);

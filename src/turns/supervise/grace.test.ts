@@ -61,7 +61,7 @@ const asks = [
 
 describe("the grace time of a turn", () => {
   test.each(asks)(
-    "grows with who joins it by its key, never to a shorter one: %s",
+    "grows with a client that joins by the key, and never shrinks: %s",
     async (_, first, second, longest) => {
       const { clock, turns } = begin();
       const one = await come(turns, { idempotencyKey: "k", graceMs: first });
@@ -73,7 +73,7 @@ describe("the grace time of a turn", () => {
     },
   );
 
-  test.each(asks)("grows with who joins it without a key: %s", async (_, first, second, longest) => {
+  test.each(asks)("grows with a client that joins without a key: %s", async (_, first, second, longest) => {
     const { clock, turns } = begin();
     const one = await come(turns, { graceMs: first });
     await one.leave();
@@ -84,7 +84,7 @@ describe("the grace time of a turn", () => {
     await expectEndAfter(longest, clock, turns, one.turnId);
   });
 
-  test("stays what one asked for who has left, whoever came before and after", async () => {
+  test("stays as long as a client asked that has left, whatever other clients ask before and after", async () => {
     const { clock, turns } = begin();
     const readers = [];
     for (const graceMs of [5_000, 40_000, 1_000]) readers.push(await come(turns, { idempotencyKey: "k", graceMs }));

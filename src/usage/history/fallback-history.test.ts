@@ -79,7 +79,7 @@ function expectSome(of: FallbackHistory): void {
 }
 
 describe("a history whose file cannot be used at the start", () => {
-  it("keeps what is added while the file is locked, tells no part for the whole, and heals by itself", async () => {
+  it("keeps what is added while the file is locked, shows no partial result, and recovers by itself", async () => {
     openHistory({ file, keepDays: 400 }).close();
     const other = new DatabaseSync(file);
     other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
@@ -112,7 +112,7 @@ describe("a history whose file cannot be used at the start", () => {
     expect(readFileSync(`${file}.damaged`)).toEqual(damaged);
   });
 
-  it("leaves a damaged file that is not its own as it is, and goes on once somebody has moved it", async () => {
+  it("does not change a damaged file of another program, and continues once the user has moved it", async () => {
     writeFileSync(file, "this was a database once, but no more: ".repeat(500));
     const damaged = readFileSync(file);
     const opened = open();
@@ -165,7 +165,7 @@ describe("a history whose file cannot be used at the start", () => {
     expect(opened.spend(all)).toMatchObject([{ turns: 2 }]);
   });
 
-  it("goes on with what stands at its path once it was told to open that", () => {
+  it("continues with the file at its path once it may open it", () => {
     const kept = open();
     kept.addTurn(turn(1));
     const copy = join(folder, "copy.db");

@@ -103,7 +103,7 @@ export class AgentProcess {
     }
   }
 
-  /** Opens a stored session; `replay` is what the agent tells of it before it answers, in order. */
+  /** Opens a stored session; `replay` gets the updates that the agent sends before it answers, in order. */
   async loadSession(
     id: string,
     signal: AbortSignal,
@@ -144,7 +144,7 @@ export class AgentProcess {
     return running;
   }
 
-  /** Called when a prompt has ended, whether anybody took its events or not. Set by the pool. */
+  /** Called when a prompt has ended, whether or not its events were read. Set by the pool. */
   onIdle: () => void = () => {};
 
   cancel(sessionId: string): void {

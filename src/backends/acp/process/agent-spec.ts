@@ -35,6 +35,6 @@ export interface AcpModel {
   readonly description: string | undefined;
   /** The heading under which the agent lists it. */
   readonly group: string | undefined;
-  /** The one that the agent uses when nobody chooses. */
+  /** The agent's default model. */
   readonly isCurrent: boolean;
 }

@@ -14,7 +14,7 @@ const defaultName = "millrace";
 /** Some builds of Devin serve the vendor's own editor alone, by the name that it gives. */
 const devinName = "windsurf";
 
-/** Starts processes of one agent: in an empty folder of their own, with their own environment, past `initialize`. */
+/** Starts processes of one agent, each in its own empty folder and with its own environment, and sends `initialize`. */
 export class AgentStarter {
   /** Everything that is kept of this agent is below it. */
   readonly folder: string;

@@ -12,7 +12,7 @@ import { JsonLines } from "./json-lines.ts";
 import { ProcessGone, RpcError, RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 
-/** What an agent answered to one request, as it is on the wire, or why it did not. */
+/** An agent's answer to one request, unchanged, or the reason why there is none. */
 export type AgentReply =
   | { readonly ok: true; readonly result: unknown }
   | { readonly ok: false; readonly why: string; readonly code?: number };

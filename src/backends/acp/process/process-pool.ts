@@ -30,7 +30,7 @@ interface Slot {
   lastUsedMs: number;
   /** Aborts the wait for the end of its warm time. */
   cooling: AbortController | undefined;
-  /** It was told to end. */
+  /** The pool asked it to end. */
   ending: boolean;
 }
 

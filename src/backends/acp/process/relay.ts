@@ -25,7 +25,7 @@ agent.on("error", () => process.exit(127));
 agent.on("exit", (code, signal) => (signal === null ? process.exit(code) : process.kill(process.pid, signal)));
 `;
 
-/** An agent's process, and what tells it apart from the process that was started for it. */
+/** An agent's process. It may differ from the process that was started, which can be a relay. */
 export interface Spawned {
   readonly child: ChildProcess;
   /** The agent's own process; that of the relay until the relay has told it. */

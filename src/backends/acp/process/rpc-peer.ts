@@ -21,7 +21,7 @@ export class ProcessGone extends Error {
 
 export type Reply = { readonly result: unknown } | { readonly error: Error };
 
-/** What the agent asks of its client, and tells it. */
+/** Handlers for the agent's requests and notifications. */
 export interface PeerHandlers {
   /** The result of a request; undefined where Millrace does not know the method. */
   onRequest(method: string, params: JsonObject): object | undefined;

@@ -22,8 +22,8 @@ const shell = "/bin/sh";
 const drainMs = 2_000;
 
 /**
- * Starts an agent that does not outlive this process: as a process group of its own with a lifeline where there is a POSIX shell,
- * else (on Windows) below a relay.
+ * Starts an agent that ends with this process. With a POSIX shell the agent is a process group with a lifeline; on Windows it
+ * runs below a relay.
  */
 export const spawnChild: StartChild = (launch, clock) =>
   started(existsSync(shell) ? spawnGroup(launch) : spawnBelowRelay(launch), clock);
@@ -80,7 +80,7 @@ class SpawnedChild implements AgentChild {
     this.#input = stdin;
     this.#output = stdout;
     const line = child.stdio[3];
-    stdin.on("error", () => {}); // the process is gone: `exit` tells it
+    stdin.on("error", () => {}); // the process ended: `exit` reports that
     line?.on("error", () => {}); // as above
     stderr.setEncoding("utf8");
     stderr.on("data", (text: string) => {

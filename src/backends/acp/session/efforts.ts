@@ -5,7 +5,7 @@ import type { SessionOffer } from "./session-options.ts";
 const effortWord = /^(?:none|minimal|low|medium|high|xhigh|max)$/;
 const named = /^(.+)@([a-z]+)$/;
 
-/** A model and the effort behind its id; `claude-sonnet-5@high` is how an effort of its own option is written. */
+/** A model and the effort behind its id; `claude-sonnet-5@high` names an effort that the agent has as a separate option. */
 export function splitEffort(id: string): { readonly model: string; readonly effort: string | undefined } {
   const [, model, effort] = named.exec(id) ?? [];
   return model === undefined || effort === undefined || !effortWord.test(effort)

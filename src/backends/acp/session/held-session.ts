@@ -17,7 +17,7 @@ export class HeldSession {
   ended: "no" | "finished" | "otherwise" = "no";
   /** The caller has received the end event. */
   told = false;
-  /** The session's id was told to the caller. */
+  /** The caller has received the session's id. */
   named = false;
   /** The id in the turn's log, where a new session took its place. */
   replaced: string | undefined;

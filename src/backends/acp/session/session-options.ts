@@ -46,7 +46,7 @@ export interface EffortChoice {
 export interface SessionOffer {
   readonly sessionId: string | undefined;
   readonly model: ModelChoice | undefined;
-  /** How hard the model thinks, where that is an option of its own. */
+  /** How hard the model thinks, if the agent has a separate option for it. */
   readonly effort: EffortChoice | undefined;
   /** `configId` undefined: the mode is set by `session/set_mode`. */
   readonly mode:

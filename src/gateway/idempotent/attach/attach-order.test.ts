@@ -24,7 +24,7 @@ function watched(place: AttachPlace, signal = never) {
 }
 
 describe("an attach", () => {
-  test("is free at once where nobody is, where others have left, and on another stream", async () => {
+  test("is free at once on a new stream, on one whose other attaches left, and on another stream", async () => {
     const { come, clock } = open();
     const first = come();
     expect(await first.untilFree(never)).toBe(true);
@@ -35,7 +35,7 @@ describe("an attach", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test("waits for the one that is there, for a quarter of a second and not longer", async () => {
+  test("waits for an attach that stays, for a quarter of a second at most", async () => {
     const { come, clock } = open();
     come();
     const place = come();
@@ -61,7 +61,7 @@ describe("an attach", () => {
     expect(third.state).toBe("alone");
   });
 
-  test("waits for nobody whose client has left", async () => {
+  test("does not wait for an attach whose client has left", async () => {
     const { come, clock } = open();
     const first = come();
     const second = watched(come());

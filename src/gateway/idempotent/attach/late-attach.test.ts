@@ -9,7 +9,7 @@ async function sleeping(clock: FakeClock, many: (count: number) => boolean): Pro
   await until(() => many(clock.sleeping));
 }
 
-describe.each(tierNames)("over %s, an attach that is worked on after the one that followed it", (tier) => {
+describe.each(tierNames)("over %s, an attach that the gateway works on after a later one", (tier) => {
   async function begun(numbered: boolean) {
     const clock = new FakeClock();
     const world = await streamWorld({ clock, quotas: { openStreams: 2, attachesPerMinute: 100_000 } });
@@ -47,7 +47,7 @@ describe.each(tierNames)("over %s, an attach that is worked on after the one tha
 
   const untouched = { ended: undefined, text: "Hi", nextEpoch: 2 };
 
-  test("claims nothing once its connection is known to be gone, without any number", async () => {
+  test("takes over nothing once its connection is known to be closed, also without a number", async () => {
     const all = await begun(false);
     const { clock, world, names } = all;
     const before = clock.sleeping;
@@ -59,7 +59,7 @@ describe.each(tierNames)("over %s, an attach that is worked on after the one tha
     expect(await goneOn(all)).toEqual(untouched);
   });
 
-  test("is told at once that it was superseded where its client counts", async () => {
+  test("gets `superseded` at once if its client counts attaches", async () => {
     const all = await begun(true);
     const late = attach(all.world, tier, all.names, "0", all.as(1)).send(say.request("Hello"));
     expect(detailsOf(await late.ended).info).toMatchObject({ reason: "superseded" });

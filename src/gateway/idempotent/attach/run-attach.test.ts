@@ -61,7 +61,7 @@ test("what came before the client of an open attach left is worked on, and then 
   expect(await accepted()).toEqual([...request, { seqno: 1, starts: false }]);
 });
 
-test("a client that left before its attach was open is heard, and is told nothing", async () => {
+test("the messages of a client that left before its attach was open still count, and it gets no answer", async () => {
   const { down, leave, arrive, accepted } = attach();
   leave();
   arrive([say.request("Hello")], new Error("the connection broke"));

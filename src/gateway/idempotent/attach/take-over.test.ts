@@ -109,19 +109,22 @@ describe("an attach whose client has left", () => {
     [[say.abort(1)], ["turn-1 by client"]],
     [[say.request("Hello"), say.abort()], ["turn-1 by client"]],
     [[say.request("Hello"), say.close(1)], []],
-  ])("where another one stays ends what runs by an abort, and nothing else of it counts: %j", async (said, ended) => {
-    const { come, clock, cancelled } = stream();
-    come();
-    const late = come(...said);
-    const takes = late.begin();
-    late.leave();
-    await idle();
-    await clock.advance(249);
-    expect(cancelled).toEqual([]);
-    await clock.advance(1);
-    expect(await takes).toBe(false);
-    expect(cancelled).toEqual(ended);
-  });
+  ])(
+    "while another attach stays ends the turn by an abort, and its other messages do not count: %j",
+    async (said, ended) => {
+      const { come, clock, cancelled } = stream();
+      come();
+      const late = come(...said);
+      const takes = late.begin();
+      late.leave();
+      await idle();
+      await clock.advance(249);
+      expect(cancelled).toEqual([]);
+      await clock.advance(1);
+      expect(await takes).toBe(false);
+      expect(cancelled).toEqual(ended);
+    },
+  );
 
   test.each([say.abort(), say.abort(1)])(
     "where another one stays and only a tool's result is waited for, ends the stream itself by an abort: %j",
@@ -139,7 +142,7 @@ describe("an attach whose client has left", () => {
     },
   );
 
-  test("ends nothing of who came later and took the stream over, while it waited or while it looked", async () => {
+  test("ends no turn of a later attach that took the stream over, while it waited or while it looked", async () => {
     for (const isSeen of [false, true]) {
       const { come, clock, cancelled, onLook } = stream();
       come();
@@ -173,7 +176,7 @@ describe("an attach whose client has left", () => {
   });
 });
 
-test("an attach whose client is there takes the stream over from whoever stays, after a moment", async () => {
+test("an attach whose client is connected takes the stream over from one that stays, after a moment", async () => {
   const { come, clock } = stream();
   come();
   const takes = come().begin();

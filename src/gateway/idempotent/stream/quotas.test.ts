@@ -16,7 +16,7 @@ const failureOf = (work: () => unknown): unknown => {
   return undefined;
 };
 
-test("a caller that attaches too often is told how long to wait; another is not held back (R19)", async () => {
+test("a caller that attaches too often gets the time to wait; another caller is not held back (R19)", async () => {
   const { clock, quotas } = begin({ attachesPerMinute: 2 });
   quotas.attach("a")();
   quotas.attach("a")();

@@ -80,7 +80,7 @@ const times = [0, keptMs - 1_000, keptMs, keptMs + tombstoneMs - 1];
 const promptsAfter = (played: number) => (played >= 5 ? 2 : played >= 2 ? 1 : 0);
 
 test.each(steps)(
-  "a client that %s and comes back goes on, has it whole, or is told that it expired, whenever that is (G6, G12)",
+  "a client that %s and comes back at any time continues, gets the whole answer, or gets `expired` (G6, G12)",
   async (_name, played) => {
     for (const laterMs of times) {
       const clock = new SettableClock(1_750_000_000_000);

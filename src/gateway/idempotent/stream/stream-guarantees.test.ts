@@ -40,7 +40,7 @@ async function begun(options: StreamWorldOptions = {}, question = "Hello") {
 }
 
 describe("a stream", () => {
-  test("R12: leaves nothing readable on the disk, whoever has the gateway's own key", async () => {
+  test("R12: leaves nothing on the disk that can be read with the gateway's own key", async () => {
     const { store, folder } = await sealedFileLog(systemClock);
     const { world, names, first } = await begun({ store }, "canary-question-5f1c");
     world.backend.last.text("canary-answer-5f1c");
@@ -57,7 +57,7 @@ describe("a stream", () => {
     expect([...found]).toEqual([clear]); // the search finds what is there
   });
 
-  test("notes who came back to its turn, and from where in it", async () => {
+  test("notes each client that came back to its turn, and its cursor", async () => {
     const returns: unknown[] = [];
     const meter = { recordResumption: (resumption: unknown) => returns.push(resumption) } as unknown as GatewayMeter; // only this is asked
     const { world, names, first } = await begun({ gateway: { meter } });
@@ -68,7 +68,7 @@ describe("a stream", () => {
     expect(returns).toMatchObject([{ turnId: turn?.turnId, how: "cursor", after: cursor.split(".")[1] }]);
   });
 
-  test("shows its keeper what happened and when, while it runs and after its end, and no word of it", async () => {
+  test("shows the gateway's owner what happened and when, while it runs and after its end, without any text", async () => {
     const secret = "canary-5f1c";
     const { world, first } = await begun({ gateway: { dashboardText: true } }, secret);
     const { request } = world.fake;
@@ -148,7 +148,7 @@ describe("a stream", () => {
     expect(kept).toEqual([1, 0.75, 0.25]);
   });
 
-  test("R13: is kept for two hours, and then `expired`, never begun again", async () => {
+  test("R13: is kept for two hours, then is `expired` and never started again", async () => {
     const clock = new SettableClock(1_750_000_000_000);
     const { world, names, first } = await begun({ clock });
     world.backend.last.finish("");
@@ -163,7 +163,7 @@ describe("a stream", () => {
     expect(world.backend.answers).toHaveLength(1);
   });
 
-  test("R16: says at its welcome that it is degraded, flows all the same, and is never a second one of a stored stream", async () => {
+  test("R16: reports in its welcome that it is degraded, delivers its answer, and never starts a stored stream a second time", async () => {
     const failing = new FailingMedium(new MemoryMedium());
     const codec = testCodec();
     const clock = systemClock;
@@ -192,7 +192,7 @@ describe("a stream", () => {
     expect(world.backend.answers).toHaveLength(2);
   });
 
-  test("R19: has its caller's quota, and says when to come back", async () => {
+  test("R19: has a quota for each caller, and says when to retry", async () => {
     const world = await streamWorld({ quotas: { openStreams: 1, attachesPerMinute: 2, retainedBytes: 200 } });
     const first = await attach(world, "bidi", newNames()).until(({ welcome }) => welcome !== undefined);
     const second = await attach(world, "bidi", newNames()).ended;
@@ -233,7 +233,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("arrives whole however often it is cut and over whatever tiers it goes on (P11, G2)", async () => {
+  test("arrives whole, however often it is cut and over any tiers (P11, G2)", async () => {
     const { world, names, first } = await begun();
     await first.cut();
     const words = Array.from({ length: 40 }, (_, i) => `word ${i} `);
@@ -361,7 +361,7 @@ test("a key in any form of base64 is the same key", async () => {
   }
 });
 
-test("a client of the original protocol whose stream was lost is told so, and does not wait for ever", async () => {
+test("a client of the original protocol whose stream was lost gets an error, and does not wait for ever", async () => {
   const clock = new FakeClock();
   const world = await streamWorld({ clock });
   const lost = attach(world, "bidi", newNames()); // its request was acknowledged in another store

@@ -72,7 +72,7 @@ test("a poll without news ends after 15 s; what comes later is the next poll's, 
   expect(acksOf(await next)).toEqual([7]);
 });
 
-test("a way down that nobody polls for 30 s is freed, also between two messages", async () => {
+test("a downstream without a poll for 30 s is freed, also between two messages", async () => {
   const { clock, polled, feed, state } = begin();
   feed(1);
   const first = all(polled.poll(never));
@@ -84,7 +84,7 @@ test("a way down that nobody polls for 30 s is freed, also between two messages"
   expect(state.freed).toBe(true);
 });
 
-test("a poll that was cut ends the attach: nobody knows what of it arrived", async () => {
+test("a poll that was cut ends the attach, because the gateway cannot know how much arrived", async () => {
   const { polled, feed, state } = begin();
   const cut = new AbortController();
   const poll = polled.poll(cut.signal);
