@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { EventSink } from "../base/emitter.ts";
 import { MillraceError } from "../base/errors.ts";
 import { type EventId, newTurnId, startOfLog, type TurnId } from "../base/ids.ts";
+import { Notifier } from "../base/notifier.ts";
 import { type CancelledBy, isTerminal, type TurnEvent, type TurnEventBody } from "../log/event.ts";
 import { eventIdOf } from "../log/event-id.ts";
 import { type OutlinedEvent, outlineEvent } from "../log/outline.ts";
@@ -33,7 +34,7 @@ export class ScriptedTurns implements Turns {
   readonly #clock: Clock;
   readonly #events: EventSink<Pick<TurnLifecycle, "turn_started">> | undefined;
   readonly #turns = new Map<TurnId, HeldTurn>();
-  #wakers: (() => void)[] = [];
+  readonly #changes = new Notifier();
 
   constructor(clock: Clock, events?: EventSink<Pick<TurnLifecycle, "turn_started">>) {
     this.#clock = clock;
@@ -88,7 +89,7 @@ export class ScriptedTurns implements Turns {
       turn.record = { ...turn.record, lastEventId: eventId };
       if (isTerminal(body)) turn.record = { ...turn.record, ended: true, outcome: body.type };
     }
-    this.#wake();
+    this.#changes.wake();
   }
 
   /** The id of the n-th turn (from 0). */
@@ -129,13 +130,13 @@ export class ScriptedTurns implements Turns {
     const turn = this.#turns.get(turnId);
     if (turn === undefined) throw new MillraceError("invalid_request", "There is no such turn.");
     turn.readers++;
-    this.#wake();
+    this.#changes.wake();
     try {
       yield* this.follow(turnId, after, signal);
       turn.record = { ...turn.record, delivered: true };
     } finally {
       turn.readers--;
-      this.#wake();
+      this.#changes.wake();
     }
   }
 
@@ -209,20 +210,7 @@ export class ScriptedTurns implements Turns {
 
   /** Resolves when anything changed: an event, a reader that came or went. */
   changed(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const onAbort = () => reject(signal.reason as Error); // passed on as the aborter gave it
-      signal.addEventListener("abort", onAbort, { once: true });
-      this.#wakers.push(() => {
-        signal.removeEventListener("abort", onAbort);
-        resolve();
-      });
-    });
-  }
-
-  #wake(): void {
-    const wakers = this.#wakers;
-    this.#wakers = [];
-    for (const wake of wakers) wake();
+    return this.#changes.wait(signal);
   }
 
   #joins(turn: JoinTurn): HeldTurn | undefined {

@@ -1,4 +1,5 @@
 import type { CascadeId } from "../base/ids.ts";
+import { Notifier } from "../base/notifier.ts";
 
 /** A user message that the server accepted, as it came over the wire. */
 export interface AcceptedMessage {
@@ -57,7 +58,7 @@ export interface Report {
 /** Collects what a report tells. */
 export class Observations {
   #version = 0;
-  #waiting = new Set<() => void>();
+  readonly #changes = new Notifier();
   readonly messages: AcceptedMessage[] = [];
   readonly refusedMessages: string[] = [];
   readonly cancels: CascadeId[] = [];
@@ -77,8 +78,7 @@ export class Observations {
   /** Something may be different now. */
   changed(): void {
     this.#version++;
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
+    this.#changes.wake();
   }
 
   call(rpc: string, contentType: string): void {
@@ -108,7 +108,7 @@ export class Observations {
   /** Resolves as soon as something is newer than `version`; at once if it is already. */
   async changedSince(version: number): Promise<void> {
     if (this.#version > version) return;
-    await new Promise<void>((resolve) => this.#waiting.add(resolve));
+    await this.#changes.wait();
   }
 
   report(cascades: readonly CascadeReport[]): Report {

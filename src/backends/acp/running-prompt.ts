@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../base/json.ts";
+import { Notifier } from "../../base/notifier.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { type TokenCounts, tokensIn } from "./token-counts.ts";
 import { UpdateReader } from "./updates.ts";
@@ -24,7 +25,7 @@ export class RunningPrompt {
   #resolveEnded: () => void = () => {};
   #pending: TurnEventBody[] = [];
   #end: PromptEnd | undefined;
-  #wake: (() => void) | undefined;
+  readonly #news = new Notifier();
   /** How many pieces of output the agent has sent for this prompt; grows while it lives. */
   heard = 0;
 
@@ -42,13 +43,13 @@ export class RunningPrompt {
     this.heard++;
     const event = this.reader.read(update);
     if (event !== undefined) this.#add(event);
-    this.nudge();
+    this.#news.wake();
   }
 
   permission(toolCall: JsonObject): void {
     this.heard++;
     this.reader.readPermission(toolCall);
-    this.nudge();
+    this.#news.wake();
   }
 
   stopped(params: JsonObject): void {
@@ -59,21 +60,13 @@ export class RunningPrompt {
   finish(end: PromptEnd): void {
     this.#end ??= end;
     this.#resolveEnded();
-    this.nudge();
+    this.#news.wake();
   }
 
-  /** Wakes the taker, for news from the agent or to look at its signal. */
-  nudge(): void {
-    this.#wake?.();
-    this.#wake = undefined;
-  }
-
-  /** Resolves at the next nudge; at once when there is something to take already. */
-  async changed(): Promise<void> {
+  /** Resolves at the next news from the agent; at once when there is something to take already. Rejects with the signal's reason. */
+  async changed(signal: AbortSignal): Promise<void> {
     if (this.#pending.length > 0 || this.#end !== undefined || this.reader.effect !== undefined) return;
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve;
-    });
+    await this.#news.wait(signal);
   }
 
   /** The events since the last call; neighbours of one kind are one event. */

@@ -220,8 +220,6 @@ async function* drain(
   before: AnswerSoFar,
   running: RunningPrompt,
 ): AsyncGenerator<Batch, { readonly end: PromptEnd; readonly sent: AnswerSoFar }> {
-  const wake = () => running.nudge();
-  signal.addEventListener("abort", wake);
   const watching = watchSilence(running, parts, options.onAlive);
   let { text, thinking } = before;
   let heard = running.heard;
@@ -241,11 +239,10 @@ async function* drain(
       }
       const end = running.reader.effect === undefined ? running.end : stoppedByUs;
       if (end !== undefined) return { end, sent: { text, thinking } };
-      await running.changed();
+      await running.changed(signal);
     }
   } finally {
     watching.abort();
-    signal.removeEventListener("abort", wake);
   }
 }
 

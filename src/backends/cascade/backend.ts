@@ -22,8 +22,8 @@ export function cascadeBackend(
   const parts = { source, server, settings };
   const run = (prompt: Prompt, from: ResumePoint | undefined, options: RunOptions, signal: AbortSignal) =>
     capabilities.steps
-      ? runCascade(stepsFollower, parts, prompt, from, options, signal)
-      : runCascade(transcriptFollower, parts, prompt, from, options, signal);
+      ? runCascade(stepsFollower, parts, { prompt, from, options }, signal)
+      : runCascade(transcriptFollower, parts, { prompt, from, options }, signal);
   return {
     kind: "cascade",
     run: (prompt, options, signal) => run(prompt, undefined, options, signal),

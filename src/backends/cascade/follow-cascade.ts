@@ -6,14 +6,13 @@ import {
   MillraceError,
   toMillraceError,
 } from "../../base/errors.ts";
-import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { FollowedTurn, FollowerState } from "./follower.ts";
 import type { PollPacer } from "./poll-pacer.ts";
 import {
   afterAnswer,
@@ -44,14 +43,12 @@ export interface FollowOptions {
  * asks for what may have changed. Rejects with the signal's reason when it aborts, wherever that meets it.
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  from: StartPoint,
-  cascadeId: CascadeId,
-  current: CurrentServer,
+  turn: FollowedTurn<State, Snapshot>,
   { clock, pace, pacer, silenceMs, onAlive, beforePoll }: FollowOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  let state = follower.start(from);
+  const { follower, start, cascadeId, current } = turn;
+  let state = follower.start(start);
   let history: PollHistory = noPolls;
   let detours = 0;
   const now = () => clock.monotonic();
@@ -64,12 +61,12 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       let failure: unknown;
       beforePoll?.(state.progress.phase === "closing");
       try {
-        const followed = follower.follow(state, await follower.read(current.server, cascadeId, state, now, signal));
+        const followed = follower.follow(state, await follower.read(current.server, { cascadeId, state, now }, signal));
         events.push(...followed.events);
         state = followed.state;
         onAlive();
         if (!state.mustReread && wantsRun(state.progress, now())) {
-          const run = await readRun(from, cascadeId, current, now, signal);
+          const run = await readRun(turn, now, signal);
           state = follower.follow(state, run).state;
           onAlive();
         }
@@ -120,9 +117,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
 const tellNothing = new WeakSet<LanguageServer>();
 
 async function readRun(
-  from: StartPoint,
-  cascadeId: CascadeId,
-  current: CurrentServer,
+  { start, cascadeId, current }: Pick<FollowedTurn<never, never>, "start" | "cascadeId" | "current">,
   now: () => number,
   signal: AbortSignal,
 ): Promise<RunSnapshot> {
@@ -134,7 +129,7 @@ async function readRun(
     const ended = executors.filter(
       (executor) =>
         executor.terminationReason !== ExecutorTerminationReason.UNSPECIFIED &&
-        (from.fresh || executor.lastStepIdx >= from.fromStep),
+        (start.fresh || executor.lastStepIdx >= start.fromStep),
     );
     return { kind: "run", atMs: now(), status, executors: ended, restarted };
   } catch (error) {

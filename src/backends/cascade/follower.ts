@@ -2,6 +2,7 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
+import type { CurrentServer } from "../current-server.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import type { IdeTools } from "./settings.ts";
 import type { TurnProgress } from "./turn-progress.ts";
@@ -40,12 +41,21 @@ export interface FollowerState {
  */
 export interface Follower<State extends FollowerState, Snapshot> {
   start(from: StartPoint): State;
-  read(
-    server: LanguageServer,
-    cascadeId: CascadeId,
-    state: State,
-    now: () => number,
-    signal: AbortSignal,
-  ): Promise<Snapshot>;
+  read(server: LanguageServer, from: ReadFrom<State>, signal: AbortSignal): Promise<Snapshot>;
   follow(state: State, snapshot: Snapshot | RunSnapshot): Followed<State>;
+}
+
+/** What one poll reads, and the clock of its snapshot. */
+export interface ReadFrom<State> {
+  readonly cascadeId: CascadeId;
+  readonly state: State;
+  readonly now: () => number;
+}
+
+/** A turn on its trajectory, and the follower that reads it. */
+export interface FollowedTurn<State extends FollowerState, Snapshot> {
+  readonly follower: Follower<State, Snapshot>;
+  readonly start: StartPoint;
+  readonly cascadeId: CascadeId;
+  readonly current: CurrentServer;
 }

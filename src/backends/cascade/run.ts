@@ -6,18 +6,30 @@ import { errorFromDetails, errorFromText, upstreamReason } from "../../language-
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
-import { type AnswerSoFar, emptyAnswer } from "../answer-diff.ts";
+import { emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, reportedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
-import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { FollowedTurn, Follower, FollowerState, StartPoint } from "./follower.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 import type { CascadeSettings } from "./settings.ts";
 
 export interface CascadeParts {
   readonly source: ServerSource;
   readonly server: LanguageServer;
+  readonly settings: CascadeSettings;
+}
+
+/** What is asked. `from`: how far another process came. */
+export interface CascadeRun {
+  readonly prompt: Prompt;
+  readonly from: ResumePoint | undefined;
+  readonly options: RunOptions;
+}
+
+/** What a prompt is sent with. */
+interface Sending extends CascadeRun {
   readonly settings: CascadeSettings;
 }
 
@@ -38,21 +50,20 @@ const cleanUpMs = 5_000;
 const usageMs = 2_000;
 
 /**
- * One turn: the contract of `Backend.run`, and of `Backend.resume` where `from` says how far another process came. Gives each poll as
+ * One turn: the contract of `Backend.run`, and of `Backend.resume` where there is a `from`. Gives each poll as
  * one batch. Errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up in every case. The usage
  * comes with the terminal event, after the clean-up: a turn whose log has that event is never resumed.
  */
 export async function* runCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
   { source, server, settings }: CascadeParts,
-  prompt: Prompt,
-  from: ResumePoint | undefined,
-  options: RunOptions,
+  { prompt, from, options }: CascadeRun,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const current = new CurrentServer(source, server);
   const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no", cleaned: false };
   const { onAlive } = options;
+  const sending: Sending = { prompt, from, options, settings };
   try {
     let start: StartPoint;
     let cascadeId: CascadeId;
@@ -62,15 +73,15 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       ({ cascadeId } = begun);
       yield [startedEvent(prompt, begun, current)];
       signal.throwIfAborted();
-      start = startPoint(prompt, fromStep, emptyAnswer, settings, current);
+      start = startPoint(sending, current, { fromStep, sent: emptyAnswer });
       held.prompted = true;
-      await send(follower, start, cascadeId, current, prompt, settings, options, signal);
+      await send({ follower, start, cascadeId, current }, sending, signal);
     } else {
       if (from.cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
       ({ cascadeId } = from);
       const sent = { text: from.text, thinking: from.thinking };
-      start = startPoint(prompt, from.fromStep ?? 0, sent, settings, current);
-      await sendUnlessAccepted(follower, start, cascadeId, current, prompt, from, settings, options, signal);
+      start = startPoint(sending, current, { fromStep: from.fromStep ?? 0, sent });
+      await sendUnlessAccepted({ follower, start, cascadeId, current }, { ...sending, from }, signal);
     }
     let { thinking } = start.sent;
     let early: ReturnType<typeof readUsage> | undefined;
@@ -79,7 +90,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       if (early !== undefined) void bestEffort(early);
     };
     const following = { ...settings, onAlive, beforePoll };
-    for await (const batch of followCascade(follower, start, cascadeId, current, following, signal)) {
+    for await (const batch of followCascade({ follower, start, cascadeId, current }, following, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -116,39 +127,30 @@ function startedEvent(
 
 /** Sends the prompt, and makes sure that it arrived. */
 async function send<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  start: StartPoint,
-  cascadeId: CascadeId,
-  current: CurrentServer,
-  prompt: Prompt,
-  settings: CascadeSettings,
-  options: RunOptions,
+  turn: FollowedTurn<State, Snapshot>,
+  { prompt, settings, options }: Sending,
   signal: AbortSignal,
 ): Promise<void> {
   await options.beforePrompt?.(signal);
-  if ((await sendPrompt(current, cascadeId, prompt, signal)) === "accepted") return;
-  const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
+  if ((await sendPrompt(turn.current, turn.cascadeId, prompt, signal)) === "accepted") return;
+  const accepted = await wasAccepted(turn, acceptance(settings, options), signal);
   if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
 }
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
 async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  start: StartPoint,
-  cascadeId: CascadeId,
-  current: CurrentServer,
-  prompt: Prompt,
-  from: ResumePoint,
-  settings: CascadeSettings,
-  options: RunOptions,
+  turn: FollowedTurn<State, Snapshot>,
+  sending: Sending & { readonly from: ResumePoint },
   signal: AbortSignal,
 ): Promise<void> {
+  const { settings, options, from } = sending;
+  const { current } = turn;
   await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-  const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
+  const accepted = await wasAccepted(turn, acceptance(settings, options), signal);
   if (accepted === "accepted") return;
   if (from.answered === true || from.text !== "" || from.thinking !== "")
     throw new MillraceError("upstream_failed", vanishedMessage);
-  await send(follower, start, cascadeId, current, prompt, settings, options, signal);
+  await send(turn, sending, signal);
 }
 
 /** The trajectory of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
@@ -211,16 +213,13 @@ async function cleanUp(held: Held, current: CurrentServer, options: RunOptions, 
 }
 
 function startPoint(
-  prompt: Prompt,
-  fromStep: number,
-  sent: AnswerSoFar,
-  { clock, ideTools }: CascadeSettings,
+  { prompt, settings: { clock, ideTools } }: Sending,
   current: CurrentServer,
+  at: Pick<StartPoint, "fromStep" | "sent">,
 ): StartPoint {
   return {
-    fromStep,
+    ...at,
     fresh: prompt.continues === undefined,
-    sent,
     prompt: prompt.text,
     errorOf: (details) => {
       const context = { nowMs: clock.now(), secrets: [current.server.endpoint.csrfToken] };

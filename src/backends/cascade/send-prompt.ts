@@ -5,7 +5,7 @@ import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { FollowedTurn, FollowerState } from "./follower.ts";
 import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
 
 /**
@@ -63,10 +63,7 @@ const leastLooks = 4;
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
 export async function wasAccepted<State extends FollowerState, Snapshot>(
-  follower: Follower<State, Snapshot>,
-  from: StartPoint,
-  cascadeId: CascadeId,
-  current: CurrentServer,
+  { follower, start, cascadeId, current }: FollowedTurn<State, Snapshot>,
   { clock, pace, graceMs, onAlive }: AcceptanceOptions,
   signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {
@@ -75,10 +72,10 @@ export async function wasAccepted<State extends FollowerState, Snapshot>(
   let firstAnswerAtMs: number | undefined;
   for (let looks = 1; ; ) {
     try {
-      const state = follower.start(from);
-      const snapshot = await follower.read(current.server, cascadeId, state, now, signal);
+      const state = follower.start(start);
+      const snapshot = await follower.read(current.server, { cascadeId, state, now }, signal);
       const { view } = follower.follow(state, snapshot).state.progress;
-      if (view.prompted || (from.fresh && view.entries > 0)) return "accepted";
+      if (view.prompted || (start.fresh && view.entries > 0)) return "accepted";
       if (!(await isIdle(current, cascadeId, signal))) return "accepted";
       onAlive();
       history = noPolls;

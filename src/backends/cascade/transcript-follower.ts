@@ -106,7 +106,7 @@ export function followTranscript(
 export const transcriptFollower: Follower<TranscriptState, TranscriptSnapshot> = {
   start: startTranscript,
   follow: followTranscript,
-  async read(server, cascadeId, { offset }, now, signal) {
+  async read(server, { cascadeId, state: { offset }, now }, signal) {
     const { transcript, totalSteps } = await server.getTranscript(cascadeId, offset, signal);
     return { kind: "transcript", atMs: now(), offset, transcript, totalSteps };
   },

@@ -1,7 +1,8 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import { bestEffort } from "../../base/async.ts";
+import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import { Notifier } from "../../base/notifier.ts";
 import type { CommandContext } from "../command.ts";
 
 /** Lines that come within this time of each other were pasted together, in ms. */
@@ -23,7 +24,7 @@ export class LineReader {
   readonly #screen: { isQuiet: boolean };
   readonly #lines: string[] = [];
   #onInterrupt: () => void = () => undefined;
-  #wake: () => void = () => undefined;
+  readonly #typed = new Notifier();
   #isEnded = false;
   #wasInterrupted = false;
 
@@ -42,17 +43,17 @@ export class LineReader {
     this.#readline.on("line", (line) => {
       if (screen.isQuiet) return; // typed while the answer came
       this.#lines.push(line);
-      this.#wake();
+      this.#typed.wake();
     });
     this.#readline.on("close", () => {
       this.#isEnded = true;
-      this.#wake();
+      this.#typed.wake();
       this.#onInterrupt();
     });
     this.#readline.on("SIGINT", () => {
       if (screen.isQuiet) return this.#onInterrupt();
       this.#wasInterrupted = true;
-      this.#wake();
+      this.#typed.wake();
     });
   }
 
@@ -108,18 +109,14 @@ export class LineReader {
       if (text !== undefined) return { text };
       if (this.#wasInterrupted) return "interrupt";
       if (this.#isEnded) return undefined;
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+      await this.#typed.wait();
     }
   }
 
   async #isPasted(): Promise<boolean> {
     if (this.#lines.length > 0) return true;
     if (this.#isEnded) return false;
-    const more = new AbortController();
-    this.#wake = () => more.abort();
-    await bestEffort(this.#clock.sleep(pasteMs, more.signal));
+    await within(this.#typed.wait(), pasteMs, this.#clock);
     return this.#lines.length > 0;
   }
 }

@@ -1,5 +1,7 @@
+import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { startOfLog } from "../../base/ids.ts";
+import { Notifier } from "../../base/notifier.ts";
 import { outlineEvent } from "../../log/outline.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import type { Turns } from "../../turns/turns.ts";
@@ -36,12 +38,12 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
   const changed = new Set<string>();
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
-  let wake = () => {};
+  const news = new Notifier();
 
   const tell = (summary: TurnSummary) => {
     summaries.set(summary.id, summary);
     changed.add(summary.id);
-    wake();
+    news.wake();
   };
   const returnsTo = (turnId: string) => meter?.resumptions(turnId)?.length ?? null;
   const latest = (summary: TurnSummary) => ({ ...summary, returns: summaries.get(summary.id)?.returns ?? null });
@@ -113,11 +115,10 @@ export async function* turnFeed(options: TurnFeedOptions, signal: AbortSignal): 
       }
       await clock.sleep(quietMs, stopped);
       if (changed.size > 0) continue;
-      const change = new Promise<void>((resolve) => (wake = resolve));
-      const pause = new AbortController();
-      const paused = clock.sleep(lookAgainMs, AbortSignal.any([stopped, pause.signal]));
-      await Promise.race([change, paused.catch(() => undefined)]); // ended below, or by the onlooker
-      pause.abort();
+      const enough = new AbortController();
+      const over = AbortSignal.any([stopped, enough.signal]);
+      await Promise.race([bestEffort(news.wait(over)), bestEffort(clock.sleep(lookAgainMs, over))]);
+      enough.abort();
     }
   } catch (error) {
     if (!stopped.aborted) throw error;

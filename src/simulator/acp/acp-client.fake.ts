@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { orAborted } from "../../base/async.ts";
+import { Notifier } from "../../base/notifier.ts";
 import { patience } from "../rpc-client.fake.ts";
 import { readLines } from "./desk-link.ts";
 
@@ -30,7 +30,7 @@ export class RawClient implements AsyncDisposable {
   /** Answers what the agent asks; nothing by default. */
   onRequest: Answerer = () => undefined;
   #lastId = 0;
-  #wake: (() => void)[] = [];
+  readonly #changes = new Notifier();
   #ended = false;
 
   constructor(path: string, args: readonly string[], env: Readonly<Record<string, string>>) {
@@ -85,7 +85,7 @@ export class RawClient implements AsyncDisposable {
       const found = this.messages.find(passes);
       if (found !== undefined) return found;
       if (this.#ended) throw new Error(`the agent ended; it wrote: ${this.stderr}`);
-      await orAborted(new Promise<void>((resolve) => this.#wake.push(resolve)), signal);
+      await this.#changes.wait(signal);
     }
   }
 
@@ -141,8 +141,6 @@ export class RawClient implements AsyncDisposable {
   }
 
   #changed(): void {
-    const waiting = this.#wake;
-    this.#wake = [];
-    for (const wake of waiting) wake();
+    this.#changes.wake();
   }
 }

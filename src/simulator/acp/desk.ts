@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { createServer, type Server, type Socket } from "node:net";
-import { orAborted } from "../../base/async.ts";
+import { Notifier } from "../../base/notifier.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { QuotaError } from "../account/plan.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
@@ -68,7 +68,7 @@ export class AgentDesk {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #version = 0;
-  #waiting: (() => void)[] = [];
+  readonly #changes = new Notifier();
   readonly #report = {
     processes: [] as AgentProcessReport[],
     clients: [] as AgentReport["clients"][number][],
@@ -118,7 +118,7 @@ export class AgentDesk {
     for (;;) {
       const report = this.report();
       if (passes(report)) return report;
-      await orAborted(new Promise<void>((resolve) => this.#waiting.push(resolve)), signal);
+      await this.#changes.wait(signal);
     }
   }
 
@@ -256,9 +256,7 @@ export class AgentDesk {
 
   #changed(): void {
     this.#version++;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const wake of waiting) wake();
+    this.#changes.wake();
   }
 }
 

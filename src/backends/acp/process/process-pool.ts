@@ -1,6 +1,7 @@
 import { bestEffort, orAborted } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { MillraceError } from "../../../base/errors.ts";
+import { Notifier } from "../../../base/notifier.ts";
 import type { Abilities } from "../abilities.ts";
 import type { AgentLaunch } from "../style.ts";
 import type { AgentProcess } from "./agent-process.ts";
@@ -57,7 +58,7 @@ export class ProcessPool {
   readonly #slots = new Map<string, Slot>();
   readonly #failures = new Map<string, Failure>();
   readonly #closing = new AbortController();
-  #freed: (() => void)[] = [];
+  readonly #freed = new Notifier();
   starts = 0;
   crashes = 0;
   /** Of the process that was started last. */
@@ -83,7 +84,7 @@ export class ProcessPool {
         if (!this.#slots.has(launch.key)) this.#start(launch);
         continue;
       }
-      await orAborted(new Promise<void>((resolve) => this.#freed.push(resolve)), signal);
+      await this.#freed.wait(signal);
     }
   }
 
@@ -185,7 +186,7 @@ export class ProcessPool {
   #remove(slot: Slot): void {
     slot.cooling?.abort();
     if (this.#slots.get(slot.key) === slot) this.#slots.delete(slot.key);
-    this.#announce();
+    this.#freed.wake();
   }
 
   /** Waits until the next start is due; a long pause is not waited out, but told. */
@@ -215,7 +216,7 @@ export class ProcessPool {
 
   /** A process that has nothing to do ends after its warm time, unless it is used before. */
   #rest(slot: Slot): void {
-    this.#announce();
+    this.#freed.wake();
     slot.lastUsedMs = this.#options.clock.monotonic();
     if (!isIdle(slot) || slot.ending) return;
     slot.cooling?.abort();
@@ -231,12 +232,6 @@ export class ProcessPool {
     slot.cooling?.abort();
     await bestEffort(slot.ready.then((process) => process.child.end(endGraceMs)));
     this.#remove(slot);
-  }
-
-  #announce(): void {
-    const freed = this.#freed;
-    this.#freed = [];
-    for (const wake of freed) wake();
   }
 }
 
