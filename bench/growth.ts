@@ -1,110 +1,144 @@
+import { parseArgs } from "node:util";
 import { type GatewayProcess } from "../test/support/gateway-process.ts";
 import { costOf } from "./gateway/process-cost.ts";
 import type { Growth } from "./load/answer.ts";
-import { askChat, askMessages, askResponses } from "./load/ask.ts";
-import { median } from "./load/figures.ts";
+import { askChat, askCompletions, askMessages, askResponses } from "./load/ask.ts";
+import { type Spread, spread } from "./load/figures.ts";
 import { openWorld } from "./load/gateway.ts";
+import { measureLogSize } from "./load/log-size.ts";
+import { startRedis } from "./log/redis.ts";
 
 /**
- * How the gateway's cost grows: with the length of an answer and of a conversation, the readers of one turn, slow readers, the
- * dialect, and the store.
+ * How the gateway's cost grows: with the length of an answer and of a conversation, the size of the log, the readers of one turn, slow
+ * readers, the dialect, and the store. Each row says how many times the first row's processor time it takes. `--only` names sections,
+ * `--json` prints one object.
  */
-const repeats = 3;
-
-interface Figure {
-  readonly cpuMs: number;
-  readonly tookMs: number;
-  readonly peakMiB: number;
-}
+const { values: options } = parseArgs({
+  options: {
+    only: { type: "string" },
+    json: { type: "boolean", default: false },
+    repeats: { type: "string", default: "3" },
+  },
+});
+const repeats = Number(options.repeats);
 
 type Ask = (gateway: GatewayProcess, name: string) => Promise<void>;
 
-console.log("answer length, typed steps, Chat Completions, 100,000 characters a second");
-for (const characters of [1_000, 16_000, 256_000, 2_000_000]) {
-  const figure = await measure({ characters, charactersPerSecond: 100_000, firstMs: 50 }, [], askChat);
-  show(
-    `${characters.toLocaleString("en")} characters`,
-    figure,
-    `${((figure.cpuMs / characters) * 1000).toFixed(1)} ms CPU per 1,000`,
-  );
+interface Figure {
+  readonly cpuMs: Spread;
+  readonly tookMs: Spread;
+  readonly peakMiB: number;
 }
 
-console.log("\nreaders of one turn, 2,000 characters at 1,000 a second");
+interface Case {
+  readonly name: string;
+  readonly growth: Growth;
+  readonly ask: Ask;
+  readonly args?: readonly string[];
+}
+
 const steady: Growth = { characters: 2_000, charactersPerSecond: 1_000, firstMs: 250 };
-let one: Figure | undefined;
-for (const readers of [1, 10, 100]) {
-  const figure = await measure(steady, [], async (gateway, name) => {
-    await Promise.all(
-      Array.from({ length: readers }, () => askChat(gateway, name, { headers: { "idempotency-key": name } })),
-    );
-  });
-  one ??= figure;
-  show(`${readers} readers`, figure, `x${(figure.cpuMs / one.cpuMs).toFixed(2)} of one`);
-}
-
-console.log("\nconversation length, messages of 220 characters, an answer of 1,000");
 const brief: Growth = { characters: 1_000, charactersPerSecond: 1_000, firstMs: 50 };
-let shortest: Figure | undefined;
-for (const messages of [2, 20, 100, 500]) {
-  const figure = await measure(brief, [], (gateway, name) => askChat(gateway, name, {}, messages - 1));
-  shortest ??= figure;
-  show(`${messages} messages`, figure, `x${(figure.cpuMs / shortest.cpuMs).toFixed(2)} of 2`);
-}
-
-console.log("\nslow readers, 16 answers of 100,000 characters at 100,000 a second");
 const broad: Growth = { characters: 100_000, charactersPerSecond: 100_000, firstMs: 50 };
-for (const pauseMs of [0, 3_000]) {
-  const figure = await measure(broad, [], (gateway, round) =>
-    many(16, gateway, round, (to, name) => askChat(to, name, { pauseMs })),
-  );
-  show(pauseMs === 0 ? "they read at once" : "they pause for 3 s", figure, "");
-}
-
-console.log("\ndialects, 16 answers at once");
+const redis = await startRedis();
+const stores: Readonly<Record<string, readonly string[]>> = {
+  memory: ["--store", "memory"],
+  sqlite: ["--store", "sqlite"],
+  ...(redis === undefined ? {} : { redis: ["--store", "redis", "--redis-url", redis.url] }),
+};
 const dialects: Readonly<Record<string, Ask>> = {
   "Chat Completions": askChat,
   Responses: askResponses,
   Messages: askMessages,
+  Completions: askCompletions,
 };
-let first: Figure | undefined;
-for (const [name, ask] of Object.entries(dialects)) {
-  const figure = await measure(steady, [], (gateway, round) => many(16, gateway, round, ask));
-  first ??= figure;
-  show(name, figure, `x${(figure.cpuMs / first.cpuMs).toFixed(2)} of Chat Completions`);
+
+const sections: Readonly<Record<string, readonly Case[]>> = {
+  "answer length": [1_000, 16_000, 256_000, 2_000_000].map((characters) => ({
+    name: `${characters.toLocaleString("en")} characters`,
+    growth: { characters, charactersPerSecond: 100_000, firstMs: 50 },
+    ask: askChat,
+  })),
+  "conversation length": [2, 20, 100, 500].map((messages) => ({
+    name: `${messages} messages`,
+    growth: brief,
+    ask: (gateway, name) => askChat(gateway, name, {}, messages - 1),
+  })),
+  "readers of one turn": [1, 10, 100].map((readers) => ({
+    name: `${readers} readers`,
+    growth: steady,
+    ask: async (gateway, name) => {
+      const key = { headers: { "idempotency-key": name } };
+      await Promise.all(Array.from({ length: readers }, () => askChat(gateway, name, key)));
+    },
+  })),
+  "slow readers, 16 at once": [0, 3_000].map((pauseMs) => ({
+    name: pauseMs === 0 ? "they read at once" : "they pause for 3 s",
+    growth: broad,
+    ask: (gateway, round) => many(16, gateway, round, (to, name) => askChat(to, name, { pauseMs })),
+  })),
+  "dialects, 16 at once": Object.entries(dialects).map(([name, ask]) => ({
+    name,
+    growth: steady,
+    ask: (gateway, round) => many(16, gateway, round, ask),
+  })),
+  "stores, 16 at once": Object.entries(stores).map(([name, args]) => ({
+    name,
+    args,
+    growth: steady,
+    ask: (gateway, round) => many(16, gateway, round, askChat),
+  })),
+};
+
+const wanted = options.only?.split(",");
+const isWanted = (section: string) => wanted === undefined || wanted.some((name) => section.startsWith(name));
+const report: { readonly section: string; readonly name: string; readonly [figure: string]: unknown }[] = [];
+try {
+  for (const [section, cases] of Object.entries(sections).filter(([section]) => isWanted(section)))
+    await run(section, cases);
+  if (isWanted("log size"))
+    for (const row of await measureLogSize([10, 1_000, 10_000, 100_000])) {
+      report.push({ section: "log size", name: `${row.turns} turns`, ...row });
+      say(
+        `log of ${row.turns.toLocaleString("en").padStart(7)} turns: a reader that returns has its first event after ${row.firstMs.p50.toFixed(1)} / ${row.firstMs.p95.toFixed(1)} ms (p50 / p95), an answer costs ${row.cpuMs.median.toFixed(0)} ms of CPU (${row.cpuMs.min.toFixed(0)}-${row.cpuMs.max.toFixed(0)})`,
+      );
+    }
+} finally {
+  await redis?.stop();
+}
+if (options.json) console.log(JSON.stringify({ bench: "growth", repeats, rows: report }));
+
+async function run(section: string, cases: readonly Case[]): Promise<void> {
+  say(`\n${section}`);
+  let first: Figure | undefined;
+  for (const one of cases) {
+    const figure = await measure(one);
+    first ??= figure;
+    const times = figure.cpuMs.median / first.cpuMs.median;
+    report.push({ section, name: one.name, ...figure, times });
+    const { cpuMs, tookMs, peakMiB } = figure;
+    say(
+      `${one.name.padEnd(24)} CPU ${cpuMs.median.toFixed(0).padStart(6)} ms (${cpuMs.min.toFixed(0)}-${cpuMs.max.toFixed(0)})  x${times.toFixed(2)}  took ${tookMs.median.toFixed(0).padStart(6)} ms  peak ${peakMiB.toFixed(0)} MiB`,
+    );
+  }
 }
 
-console.log("\nstores, 16 answers at once");
-let memory: Figure | undefined;
-for (const store of ["memory", "sqlite"]) {
-  const figure = await measure(steady, ["--store", store], (gateway, round) => many(16, gateway, round, askChat));
-  memory ??= figure;
-  show(store, figure, `x${(figure.cpuMs / memory.cpuMs).toFixed(2)} of memory`);
-}
-
-/** Medians of repeats over one gateway, after an answer that warms it up. */
-async function measure(growth: Growth, args: readonly string[], ask: Ask): Promise<Figure> {
+/** Repeats over one gateway, after an answer that warms it up. */
+async function measure({ growth, args = [], ask }: Case): Promise<Figure> {
   const world = await openWorld(growth);
   try {
     const gateway = await world.start(args);
     try {
       await ask(gateway, "warm-up");
-      const figures: Figure[] = [];
+      const [cpuMs, tookMs]: [number[], number[]] = [[], []];
       for (let round = 0; round < repeats; round++) {
         const [before, startedAt] = [costOf(gateway.pid), performance.now()];
         await ask(gateway, `round ${round}`);
-        const after = costOf(gateway.pid);
-        figures.push({
-          cpuMs: (after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN),
-          tookMs: performance.now() - startedAt,
-          peakMiB: (after?.peakBytes ?? Number.NaN) / 2 ** 20,
-        });
+        cpuMs.push((costOf(gateway.pid)?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN));
+        tookMs.push(performance.now() - startedAt);
       }
-      const of = (what: (figure: Figure) => number) => median(figures.map(what));
-      return {
-        cpuMs: of(({ cpuMs }) => cpuMs),
-        tookMs: of(({ tookMs }) => tookMs),
-        peakMiB: of(({ peakMiB }) => peakMiB),
-      };
+      const peakMiB = (costOf(gateway.pid)?.peakBytes ?? Number.NaN) / 2 ** 20;
+      return { cpuMs: spread(cpuMs), tookMs: spread(tookMs), peakMiB };
     } finally {
       await gateway.stop();
     }
@@ -117,8 +151,6 @@ async function many(turns: number, gateway: GatewayProcess, round: string, ask: 
   await Promise.all(Array.from({ length: turns }, (_, turn) => ask(gateway, `${round}, turn ${turn}`)));
 }
 
-function show(what: string, { cpuMs, tookMs, peakMiB }: Figure, note: string): void {
-  console.log(
-    `${what.padEnd(24)} CPU ${cpuMs.toFixed(0).padStart(6)} ms  took ${tookMs.toFixed(0).padStart(6)} ms  peak ${peakMiB.toFixed(0)} MiB  ${note}`,
-  );
+function say(line: string): void {
+  if (!options.json) console.log(line);
 }

@@ -10,8 +10,9 @@ import type { Growth, Lags } from "./load/answer.ts";
 import type { PollOrder, PollReport } from "./load/bare-poller.ts";
 import { median, spread } from "./load/figures.ts";
 import { asked, told } from "./load/process.ts";
+import { readWatched } from "./load/read-watched.ts";
 import type { ServerOrder, ServerReady, ServerReport } from "./load/server.ts";
-import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
+import type { ReadOrder } from "./load/sse-reader.ts";
 
 /**
  * What the gateway costs beside a bare poller, in one run: the same server, the same answers, in turns. `--short` takes under a
@@ -97,7 +98,7 @@ async function measure(way: Way): Promise<Row[]> {
         const seen = await told<ServerReport>(server, "report");
         const read: ReadOrder = { url: gateway.url, key: gateway.key, model, growth, streams, round };
         const startedAt = performance.now();
-        const { lags, failures, slowestHealthMs } = await asked<ReadReport>("sse-reader.ts", read);
+        const { lags, failures, slowestHealthMs } = await readWatched(read);
         const ms = performance.now() - startedAt;
         if (failures[0] !== undefined)
           console.error(`  ${failures.length} answers failed: ${failures[0].slice(0, 300)}`);

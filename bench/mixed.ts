@@ -5,10 +5,14 @@ import { openWorld } from "./load/gateway.ts";
 
 /**
  * An hour of mixed load (`--minutes` for less): all APIs, second readers, slow readers and clients that leave, `--streams` at once.
- * Shows each minute what the gateway costs, and its memory a minute after the load.
+ * Shows each minute what the gateway costs, and its memory a minute after the load. `--json` prints one object at the end.
  */
 const { values: options } = parseArgs({
-  options: { minutes: { type: "string", default: "60" }, streams: { type: "string", default: "16" } },
+  options: {
+    minutes: { type: "string", default: "60" },
+    streams: { type: "string", default: "16" },
+    json: { type: "boolean", default: false },
+  },
 });
 const minutes = Number(options.minutes);
 const streams = Number(options.streams);
@@ -17,6 +21,7 @@ const world = await openWorld({ characters: 2_000, charactersPerSecond: 200, fir
 const gateway = await world.start();
 const counts = { answers: 0, failures: 0, slowestHealthMs: 0 };
 const load = new AbortController();
+const shown: unknown[] = [];
 try {
   const lanes = Array.from({ length: streams }, (_, lane) => run(lane));
   const health = watchHealth();
@@ -25,13 +30,14 @@ try {
     await sleep(60_000);
     const after = costOf(gateway.pid);
     const cpu = ((after?.cpuMs ?? Number.NaN) - (before?.cpuMs ?? Number.NaN)) / 60_000;
-    show(`minute ${minute}`, `${(cpu * 100).toFixed(0)} % of a processor`);
+    show(`minute ${minute}`, cpu);
     counts.slowestHealthMs = 0;
   }
   load.abort();
   await Promise.all([...lanes, health]);
   await sleep(60_000);
-  show("a minute later", "");
+  show("a minute later", undefined);
+  if (options.json) console.log(JSON.stringify({ bench: "mixed", minutes, streams, rows: shown }));
 } finally {
   await gateway.stop();
   world.close();
@@ -80,11 +86,14 @@ async function watchHealth(): Promise<void> {
   }
 }
 
-function show(when: string, note: string): void {
+function show(when: string, processors: number | undefined): void {
   const cost = costOf(gateway.pid);
-  const mib = (bytes = Number.NaN) => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+  const [residentMiB, peakMiB] = [cost?.residentBytes, cost?.peakBytes].map((bytes = Number.NaN) => bytes / 2 ** 20);
+  shown.push({ when, residentMiB, peakMiB, processors, ...counts });
+  if (options.json) return;
+  const busy = processors === undefined ? "" : `; ${(processors * 100).toFixed(0)} % of a processor`;
   console.log(
-    `${when.padEnd(14)} ${mib(cost?.residentBytes)} resident, ${mib(cost?.peakBytes)} at most; ${counts.answers} answers, ${counts.failures} failed; slowest /health ${counts.slowestHealthMs.toFixed(0)} ms; ${note}`,
+    `${when.padEnd(14)} ${residentMiB?.toFixed(0)} MiB resident, ${peakMiB?.toFixed(0)} at most; ${counts.answers} answers, ${counts.failures} failed; slowest /health ${counts.slowestHealthMs.toFixed(0)} ms${busy}`,
   );
 }
 

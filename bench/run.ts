@@ -3,6 +3,8 @@ const benches: Readonly<Record<string, () => Promise<unknown>>> = {
   load: () => import("./load.ts"),
   setup: () => import("./setup.ts"),
   growth: () => import("./growth.ts"),
+  blocks: () => import("./blocks.ts"),
+  log: () => import("./log.ts"),
   mixed: () => import("./mixed.ts"),
   restart: () => import("./restart.ts"),
   gateway: () => import("./gateway.ts"),

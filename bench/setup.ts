@@ -8,7 +8,8 @@ import type { PollOrder, PollReport } from "./load/bare-poller.ts";
 import { median, spread } from "./load/figures.ts";
 import { model, openWorld, type World } from "./load/gateway.ts";
 import { asked } from "./load/process.ts";
-import type { ReadOrder, ReadReport } from "./load/sse-reader.ts";
+import { readWatched } from "./load/read-watched.ts";
+import type { ReadOrder } from "./load/sse-reader.ts";
 
 /**
  * From a request to the prompt that the server accepted, beside a bare client: one request after another in one process, and many at
@@ -105,7 +106,7 @@ async function ask({ world, gateway }: Side, streams: number, isInTurn: boolean,
     round,
   };
   const watched = world.watch({ prompts: turns, pid: gateway.pid });
-  const { lags, failures, slowestHealthMs } = await asked<ReadReport>("sse-reader.ts", order);
+  const { lags, failures, slowestHealthMs } = await readWatched(order);
   if (failures[0] !== undefined) throw new Error(`${failures.length} answers failed: ${failures[0]}`);
   const [after, told] = [costOf(gateway.pid), await world.report()];
   const counted = isInTurn ? lags.slice(1) : lags; // the first request of a client opens its connection

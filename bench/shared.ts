@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +8,7 @@ import { sealedCodec } from "../src/log/sealing/sealed-codec.ts";
 import { openSqliteLog } from "../src/log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../src/log/store.ts";
 import { newTurn } from "../src/log/turn.fake.ts";
+import { startRedis } from "./log/redis.ts";
 
 /**
  * `npm run bench shared`: stores of one Redis server, as one to five gateways have them, beside one SQLite file: events appended
@@ -20,12 +19,9 @@ const clock = systemClock;
 const never = new AbortController().signal;
 const codec = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
 const folder = mkdtempSync(join(tmpdir(), "millrace-shared-bench-"));
-const socket = join(folder, "redis.sock");
-const durable = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""];
-const server = spawn("redis-server", ["--port", "0", "--unixsocket", socket, "--dir", folder, ...durable], {
-  stdio: ["ignore", "pipe", "inherit"],
-});
-for await (const chunk of server.stdout) if (/ready to accept/i.test(String(chunk))) break;
+const redis = await startRedis();
+if (redis === undefined) throw new Error("redis-server is not installed");
+const { url } = redis;
 const delta = "A sentence of ordinary length.";
 
 try {
@@ -48,14 +44,12 @@ try {
     await show(`Redis, 3 gateways, ${retained} retained turns`, all, 1);
   });
 } finally {
-  const exited = once(server, "exit");
-  server.kill("SIGKILL");
-  await exited;
+  await redis.stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function withGateways(count: number, work: (all: readonly LogStore[]) => Promise<void>): Promise<void> {
-  const open = () => openRedisLog({ url: `unix:${socket}`, clock, codec });
+  const open = () => openRedisLog({ url, clock, codec });
   const all = await Promise.all(Array.from({ length: count }, open));
   await work(all);
   for (const store of all) await store.close();

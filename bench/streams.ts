@@ -1,5 +1,3 @@
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +20,7 @@ import { openTurns } from "../src/turns/open-turns.ts";
 import { plainLayout } from "../src/turns/turns.fake.ts";
 import { runAll } from "../test/model/report.ts";
 import { quantile } from "./gateway/curve.ts";
+import { startRedis } from "./log/redis.ts";
 import { acksPerSecond } from "./streams/acks.ts";
 import { measureCuts, measureStreaming } from "./streams/cuts.ts";
 import { measureTierCuts } from "./streams/tier-cuts.ts";
@@ -315,19 +314,4 @@ function finished(text: string): TurnEventBody {
 
 function show(perSecond: number): string {
   return Math.round(perSecond).toLocaleString("en").padStart(9);
-}
-
-/** A Redis of our own on a socket file, where one is installed. */
-async function startRedis() {
-  if (spawnSync("redis-server", ["--version"]).status !== 0) return undefined;
-  const socket = join(folder, "redis.sock");
-  const options = ["--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--dir", folder];
-  const child = spawn("redis-server", options, { stdio: ["ignore", "pipe", "inherit"] });
-  for await (const chunk of child.stdout) if (String(chunk).includes("ready to accept connections")) break;
-  const stop = async () => {
-    const exited = once(child, "exit");
-    child.kill();
-    await exited;
-  };
-  return { url: `unix:${socket}`, stop };
 }

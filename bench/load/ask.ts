@@ -33,6 +33,10 @@ export function askMessages(gateway: GatewayProcess, name: string, taking: Takin
   return drain(gateway, "/v1/messages", body, "message_stop", taking);
 }
 
+export function askCompletions(gateway: GatewayProcess, name: string, taking: Taking = {}): Promise<void> {
+  return drain(gateway, "/v1/completions", { model, stream: true, prompt: name }, "[DONE]", taking);
+}
+
 /** Reads an answer to its end, or as long as the client stays; throws when the end does not come. */
 async function drain(
   gateway: GatewayProcess,

@@ -13,8 +13,13 @@ export const model = "claude-opus-4-7-medium";
 export interface World {
   /** Of the load server. */
   readonly port: number;
+  /** The log of the gateways that are started here. */
+  readonly storeFile: string;
   /** Starts a gateway here; again after one was killed. `bin`: another build than this one. `profile`: a folder for its CPU profile. */
-  start(args?: readonly string[], how?: { readonly bin?: string; readonly profile?: string }): Promise<GatewayProcess>;
+  start(
+    args?: readonly string[],
+    how?: { readonly bin?: string; readonly profile?: string; readonly env?: Readonly<Record<string, string>> },
+  ): Promise<GatewayProcess>;
   /** What came over the wire so far. */
   report(): Promise<ServerReport>;
   /** What the process has used by each of the next prompts. */
@@ -33,12 +38,16 @@ export async function openWorld(growth: Growth, steps = true): Promise<World> {
   writeFileSync(file, JSON.stringify(tokens), { mode: 0o600 });
   return {
     port,
-    start: (args = [], { bin, profile } = {}) =>
+    storeFile: join(home, ".millrace/turns.db"),
+    start: (args = [], { bin, profile, env = {} } = {}) =>
       startGatewayProcess({
         home,
         args: ["--endpoint", `127.0.0.1:${port}`, "--token-file", file, ...args],
         ...(bin === undefined ? {} : { bin }),
-        ...(profile === undefined ? {} : { env: { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profile}` } }),
+        env: {
+          ...env,
+          NODE_OPTIONS: `${env["NODE_OPTIONS"] ?? ""}${profile === undefined ? "" : ` --cpu-prof --cpu-prof-dir=${profile}`}`,
+        },
       }),
     report: () => told<ServerReport>(server, "report"),
     watch: (order) => told<WatchReport>(server, order),

@@ -18,8 +18,6 @@ export interface ReadReport {
   readonly lags: readonly Lags[];
   /** Why each answer that is not among them failed. */
   readonly failures: readonly string[];
-  /** The slowest `/health` while they ran; ms. */
-  readonly slowestHealthMs: number;
 }
 
 const agent = new Agent({ keepAlive: true });
@@ -61,33 +59,18 @@ function post(url: string, key: string, body: string): Promise<IncomingMessage> 
   });
 }
 
-async function watchHealth(url: string, until: () => boolean): Promise<number> {
-  let slowestMs = 0;
-  while (!until()) {
-    const askedAt = performance.now();
-    await (await fetch(`${url}/health`)).text();
-    slowestMs = Math.max(slowestMs, performance.now() - askedAt);
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-  return slowestMs;
-}
-
 process.once("message", (order: ReadOrder) => void run(order));
 
 async function run(order: ReadOrder): Promise<void> {
-  let over = false;
-  const health = watchHealth(order.url, () => over);
   const numbers = Array.from({ length: order.streams }, (_, number) => number);
   const results: PromiseSettledResult<Lags>[] = [];
   if (order.inTurn === true)
     for (const number of numbers) results.push(...(await Promise.allSettled([read(order, number)])));
   else results.push(...(await Promise.allSettled(numbers.map((number) => read(order, number)))));
-  over = true;
   agent.destroy();
   const report: ReadReport = {
     lags: results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : [])),
     failures: results.flatMap((result) => (result.status === "rejected" ? [String(result.reason)] : [])),
-    slowestHealthMs: await health,
   };
   process.send?.(report, () => process.disconnect());
 }

@@ -12,6 +12,8 @@ export class FakeAnswer {
   readonly options: RunOptions;
   /** Whether the event after `started` was asked for, which is when a real backend sends the prompt. */
   promptSent = false;
+  /** Called when it becomes so. */
+  onPrompt: () => void = () => {};
   /** The reason of the signal that stopped it; undefined until then. */
   stoppedBy: unknown;
   /** Whether it has cleaned up. */
@@ -55,6 +57,7 @@ export class FakeAnswer {
         yield [{ type: "started", modelUid: this.prompt.modelUid, backend: kind, cascadeId: fakeCascade }];
       }
       this.promptSent = true;
+      this.onPrompt();
       while (!signal.aborted) {
         const next = this.#queue.shift();
         if (next !== undefined) yield next;
@@ -95,6 +98,11 @@ export class FakeBackend implements Backend, Backends {
 
   async archive(cascadeId: CascadeId): Promise<void> {
     this.archived.push(cascadeId);
+  }
+
+  /** Those whose prompt was sent. */
+  get sent(): readonly FakeAnswer[] {
+    return this.answers.filter(({ promptSent }) => promptSent);
   }
 
   /** The answer that was begun last. */

@@ -33,7 +33,9 @@ export function seal(
   nonce: Uint8Array = randomBytes(nonceBytes),
 ): Uint8Array {
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(bound));
-  return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()]);
+  const sealed = cipher.update(content);
+  cipher.final(); // holds nothing back
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]);
 }
 
 /** What `seal` put in; undefined when the key is another, or anything was changed, `bound` included. */

@@ -1,4 +1,4 @@
-import { createHash, createHmac, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from "node:crypto";
 import type { TurnId } from "../../base/ids.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { ClearRecord, LogCodec, OutlineCodec, SealedRecord, TurnCodec } from "../codec.ts";
@@ -93,7 +93,7 @@ function placeOf(turnId: TurnId, { seq, epoch, kind, atMs }: RecordPlace): strin
 }
 
 function macOf(key: KeyObject, turnId: TurnId, row: Omit<SealedRecord, "mac">, previousMac: Uint8Array): Uint8Array {
-  const digest = createHash("sha256").update(row.payload).digest();
+  const digest = hash("sha256", row.payload, "buffer");
   const place = `${placeOf(turnId, row)}\n`;
   return createHmac("sha256", key).update(previousMac).update(place).update(digest).digest().subarray(0, macBytes);
 }

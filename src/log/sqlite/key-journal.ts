@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, createReadStream, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 
 /** A turn that was asked for under a key. */
 export interface KeyedTurn {
@@ -10,6 +12,9 @@ export interface KeyedTurn {
 
 /** A journal that is smaller is not worth the work of making it shorter; bytes. */
 const smallBytes = 1 << 16;
+
+/** How many turns are looked up in one turn of the event loop: a few milliseconds. */
+const turnsAtOnce = 500;
 
 /** What a caller's idempotency key is found by in the journal. It says nothing of the key. */
 export function digestOfKey(caller: string, keyIndex: string): string {
@@ -55,16 +60,33 @@ export class KeyJournal {
 
   /** All that can be read of it. */
   read(): readonly KeyedTurn[] {
-    return turnsIn(textOf(this.#path));
+    const turns = new Map<string, KeyedTurn>();
+    readLines(textOf(this.#path).split("\n"), turns);
+    return [...turns.values()];
   }
 
-  /** Drops the turns that are not to be kept. */
-  compact(keeps: (turnId: string) => boolean): void {
+  /** Drops the turns that are not to be kept, a few at a time: a journal may have a hundred thousand. */
+  async compact(keeps: (turnId: string) => boolean): Promise<void> {
     const draft = `${this.#path}.${randomBytes(6).toString("hex")}.draft`;
     try {
-      const text = textOf(this.#path);
-      const kept = turnsIn(text).filter(({ turnId }) => keeps(turnId));
-      writeFileSync(draft, kept.map(lineOf).join("") + textOf(this.#path).slice(text.length), { mode: 0o600 });
+      const { ino } = statSync(this.#path);
+      const turns = new Map<string, KeyedTurn>();
+      let [read, rest] = [0, ""];
+      for await (const chunk of createReadStream(this.#path, { encoding: "latin1" })) {
+        read += chunk.length;
+        const lines = (rest + chunk).split("\n");
+        rest = lines.pop() ?? "";
+        readLines(lines, turns);
+      }
+      const kept: string[] = [];
+      let looked = 0;
+      for (const turn of turns.values()) {
+        if (keeps(turn.turnId)) kept.push(lineOf(turn));
+        if (++looked % turnsAtOnce === 0) await nextTurn();
+      }
+      await writeFile(draft, kept.join(""), { mode: 0o600 });
+      if (statSync(this.#path).ino !== ino) throw new Error("another process has made it shorter");
+      appendFileSync(draft, textOf(this.#path, read), "latin1"); // what was added meanwhile
       this.#compactedBytes = statSync(draft).size;
       renameSync(draft, this.#path);
     } catch {
@@ -89,20 +111,19 @@ function lineOf({ digest, turnId, createdAtMs }: KeyedTurn): string {
   return `+ ${digest} ${turnId} ${createdAtMs}\n`;
 }
 
-function turnsIn(text: string): readonly KeyedTurn[] {
-  const turns = new Map<string, KeyedTurn>();
-  for (const line of text.split("\n")) {
+function readLines(lines: readonly string[], turns: Map<string, KeyedTurn>): void {
+  for (const line of lines) {
     const [, digest, turnId, createdAtMs] = /^\+ ([\w-]{22}) (\S+) (\d+)$/.exec(line) ?? [];
     if (digest !== undefined && turnId !== undefined)
       turns.set(turnId, { digest, turnId, createdAtMs: Number(createdAtMs) });
     else if (line.startsWith("- ")) turns.delete(line.slice(2));
   }
-  return [...turns.values()];
 }
 
-function textOf(path: string): string {
+/** From that byte on; empty where it cannot be read. */
+function textOf(path: string, from = 0): string {
   try {
-    return readFileSync(path, "latin1");
+    return readFileSync(path, "latin1").slice(from);
   } catch {
     return "";
   }

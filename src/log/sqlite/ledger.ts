@@ -42,10 +42,9 @@ export class Ledger {
   }
 
   /** Drops the keys of turns that the log does not hold any more. */
-  sweep(statements: Pick<Statements, "all">): void {
+  async sweep({ one }: Pick<Statements, "one">): Promise<void> {
     if (!this.#journal.isLong) return;
-    const held = new Set(statements.all("SELECT turn_id FROM turns").map((row) => String(row["turn_id"])));
-    this.#journal.compact((turnId) => held.has(turnId));
+    await this.#journal.compact((turnId) => one("SELECT 1 FROM turns WHERE turn_id = ?", turnId) !== undefined);
   }
 
   close(): void {

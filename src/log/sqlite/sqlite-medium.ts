@@ -315,7 +315,7 @@ export class SqliteMedium implements LogMedium {
       this.#run("DELETE FROM owners WHERE alive_until_ms <= ?", tombstonesUpToMs);
       this.#run("DELETE FROM lost_keys WHERE created_at_ms <= ?", tombstonesUpToMs - lostKeyMs);
     });
-    this.#ledger.sweep({ all });
+    await this.#ledger.sweep(this.#statements);
   }
 
   async renewOwner(owner: string, aliveUntilMs: number): Promise<void> {

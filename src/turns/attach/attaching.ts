@@ -1,14 +1,16 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
+import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { AttachedStream, AttachIntent, StreamMessage, StreamName } from "../../log/client-stream.ts";
 import type { CancelledBy } from "../../log/event.ts";
-import type { StreamStore, TurnReading } from "../../log/store.ts";
+import type { Admitted, LogWriter, StreamStore, TurnReading } from "../../log/store.ts";
 import type { Reading } from "../read/reading.ts";
 import { FailedBodies } from "../start/failed-series.ts";
 import type { Launcher, PreparedTurn } from "../start/launcher.ts";
 import { refuseRepeat } from "../start/refuse-repeat.ts";
 import type { Starting } from "../start/starting.ts";
+import type { UnstoredRuns } from "../start/unstored-runs.ts";
 import type { StartTurn } from "../turns.ts";
 import { type Attachment, type AttachOptions, neverSuperseded, type Sent, watchSuperseded } from "./attachment.ts";
 
@@ -19,6 +21,7 @@ export interface AttachingOptions {
   readonly reading: Pick<Reading, "read" | "follow" | "noteReader">;
   readonly starting: Pick<Starting, "supersedeOthers">;
   readonly launcher: Launcher;
+  readonly unstored: UnstoredRuns;
   readonly running: {
     cancel(turnId: TurnId, by: CancelledBy, stream: AttachedStream): Promise<boolean>;
   };
@@ -60,6 +63,7 @@ export class Attaching {
       degraded,
       superseded,
       send: async (message, start, signal) => {
+        if (superseded.aborted) return { outcome: "fenced", turn: undefined };
         const sent =
           start === undefined ? await this.#admit(stream, message) : await this.#start(stream, message, start, signal);
         if (sent.turn !== undefined) {
@@ -102,14 +106,24 @@ export class Attaching {
     body: string | undefined,
     signal: AbortSignal,
   ): Promise<Sent> {
-    const { launcher, starting, owner } = this.#options;
-    const admitted = await this.#store.admit(stream, message, { turn: prepared.turn, owner });
+    const { launcher, starting, unstored, owner } = this.#options;
+    const watches = body === undefined ? [] : [this.#failedBodies.watch(body)];
+    const admitting = this.#store.admit(stream, message, { turn: prepared.turn, owner });
+    const launch = unstored.begin(launcher, prepared, admitting.then(writerOf), watches);
+    const admitted = await admitting;
     if (admitted.outcome !== "admitted" || admitted.turn === undefined)
       return { outcome: admitted.outcome, turn: undefined };
-    const { record, writer } = admitted.turn;
-    const watches = body === undefined ? [] : [this.#failedBodies.watch(body)];
-    const begun = launcher.begin(record, launcher.launch(prepared, writer, watches), signal);
+    const { record } = admitted.turn;
+    launch.stored();
+    const begun = launcher.begin(record, launch, signal);
     await starting.supersedeOthers(record);
     return { outcome: "admitted", turn: begun };
   }
+}
+
+/** Throws where the message starts no turn after all. */
+function writerOf(admitted: Admitted): LogWriter {
+  if (admitted.outcome !== "admitted" || admitted.turn === undefined)
+    throw new MillraceError("cancelled", "The message of this turn was not accepted.");
+  return admitted.turn.writer;
 }

@@ -5,11 +5,12 @@ import { startOfLog } from "../../base/ids.ts";
 import { Secret } from "../../base/secret.ts";
 import { idle, until } from "../../base/wait.fake.ts";
 import { MemoryMedium } from "../../log/memory/memory-medium.ts";
+import { openMemoryLog } from "../../log/memory/open-memory-log.ts";
 import { openLog } from "../../log/open-log.ts";
 import { defaultRetention } from "../../log/retention.ts";
 import { encodeKey } from "../../log/sealing/keys.ts";
 import { sealedCodec } from "../../log/sealing/sealed-codec.ts";
-import { asking, fakeTurns } from "../turns.fake.ts";
+import { asking, bound, fakeTurns } from "../turns.fake.ts";
 
 const never = new AbortController().signal;
 const clientKey = new Secret(Buffer.alloc(32, 9).toString("base64url"));
@@ -33,7 +34,7 @@ describe("a message on a client's stream", () => {
     const second = await turns.attach(name, "resume");
     expect(second.accepted).toMatchObject([{ seqno: 0, turnId: sent.turn?.turnId }]);
     expect(await second.send(ask, asking(), never)).toMatchObject({ outcome: "repeated" });
-    expect(backend.answers).toHaveLength(1);
+    expect(backend.sent).toHaveLength(1);
     await turns.stop();
   });
 
@@ -82,6 +83,70 @@ describe("a message on a client's stream", () => {
     const stream = await turns.attach(name, "create");
     expect(await stream.send(ask, undefined, never)).toEqual({ outcome: "admitted", turn: undefined });
     expect((await turns.attach(name, "resume")).accepted).toHaveLength(1);
+  });
+});
+
+describe("a message that is being stored", () => {
+  /** A store that answers `admit` when the test says so, and what happened in which order. */
+  function beginHeld() {
+    const order: string[] = [];
+    const gate = Promise.withResolvers<void>();
+    const inner = openMemoryLog({ clock: new FakeClock() });
+    const store = bound(inner);
+    store.admit = async (...args) => {
+      await gate.promise;
+      const admitted = await inner.admit(...args);
+      order.push(`admit: ${admitted.outcome}`);
+      if (admitted.outcome !== "admitted" || admitted.turn === undefined) return admitted;
+      const { record, writer } = admitted.turn;
+      const append: typeof writer.append = async (bodies, atMs) => {
+        order.push(`append: ${bodies.map(({ type }) => type).join(", ")}`);
+        return writer.append(bodies, atMs);
+      };
+      return { outcome: "admitted", turn: { record, writer: { turnId: writer.turnId, epoch: writer.epoch, append } } };
+    };
+    return { ...fakeTurns({ store }), order, gate };
+  }
+
+  async function sentAndHeld() {
+    const world = beginHeld();
+    const stream = await world.turns.attach(name, "create");
+    const sent = stream.send(ask, asking(), never);
+    await until(() => world.backend.answers.length === 1);
+    world.order.push("conversation begun");
+    world.backend.last.onPrompt = () => world.order.push("prompt");
+    await idle();
+    return { ...world, stream, sent };
+  }
+
+  test("has its conversation begun meanwhile, and its prompt sent when message, turn and conversation are stored", async () => {
+    const { turns, backend, order, gate, sent } = await sentAndHeld();
+    gate.resolve();
+    await sent;
+    await backend.prompted();
+    expect(order).toEqual(["conversation begun", "admit: admitted", "append: started", "prompt"]);
+    await turns.stop();
+  });
+
+  test("and is refused, has its conversation cancelled, and no prompt is sent", async () => {
+    const { turns, backend, order, gate, sent } = await sentAndHeld();
+    await turns.attach(name, "resume");
+    gate.resolve();
+    expect(await sent).toEqual({ outcome: "fenced", turn: undefined });
+    await until(() => backend.last.closed);
+    expect(order).toEqual(["conversation begun", "admit: fenced"]);
+    expect(backend.last.stoppedBy).toBe("cancel");
+    await turns.stop();
+  });
+
+  test("when the gateway stops, is cleaned up first", async () => {
+    const { turns, backend, gate, sent } = await sentAndHeld();
+    sent.catch(() => undefined); // its outcome is of no interest
+    await turns.attach(name, "resume");
+    const stopped = turns.stop();
+    gate.resolve();
+    await stopped;
+    expect(backend.last.closed).toBe(true);
   });
 });
 

@@ -16,6 +16,7 @@ import type { FailedSeries } from "./repeats.ts";
 import { begunElsewhere } from "./same-moment.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import { supersede } from "./supersede.ts";
+import type { UnstoredRuns } from "./unstored-runs.ts";
 
 export interface StartingOptions {
   readonly store: TurnWriting & TurnReading;
@@ -26,6 +27,7 @@ export interface StartingOptions {
   readonly readers: Readers;
   readonly reading: Pick<Reading, "hasReader" | "noteReaderOf">;
   readonly launcher: Launcher;
+  readonly unstored: UnstoredRuns;
   readonly running: {
     /** Aborts when the turns stop. */
     readonly stopping: AbortSignal;
@@ -35,8 +37,6 @@ export interface StartingOptions {
 
 /** How long a request waits for the first event of its turn, before the turn is flushed alone; ms. */
 const startsSoonMs = 250;
-/** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
-const cleanUpMs = 10_000;
 
 /** Starts the turn of a request, or joins it to the turn that it repeats. */
 export class Starting {
@@ -46,8 +46,6 @@ export class Starting {
   readonly #inFlight: StartsInFlight;
   /** Turns that are stored, but not flushed yet. */
   readonly #unflushed = new Map<TurnId, Promise<void>>();
-  /** Runs that have begun upstream and whose turn is not stored: until it is, or until they have cleaned up. */
-  readonly #unstored = new Set<Promise<void>>();
 
   constructor(options: StartingOptions) {
     this.#options = options;
@@ -90,11 +88,6 @@ export class Starting {
     await bestEffort(supersede(record, superseding));
   }
 
-  /** Waits until what was begun upstream for turns that were not stored is cleaned up, for ten seconds at most. */
-  async close(): Promise<void> {
-    await within(Promise.all(this.#unstored), cleanUpMs, this.#clock);
-  }
-
   /** A new turn, unless another request stores the same one first. */
   async #begun(asked: StartTurn, failed: FailedSeries | undefined, signal: AbortSignal): Promise<StartedTurn> {
     const { launcher } = this.#options;
@@ -116,21 +109,16 @@ export class Starting {
     signal: AbortSignal,
   ): Promise<StartedTurn> {
     const { launcher } = this.#options;
-    const stored = Promise.withResolvers<LogWriter>();
     const watches = failed === undefined ? [] : [watchRepeat(failed, () => this.#clock.now())];
-    const launch = launcher.launch(prepared, stored.promise, watches);
     const decided = this.#stored(prepared.turn);
-    void decided.then(writerOf).then(stored.resolve, stored.reject);
-    const begun = launch.runner.begin(); // a conversation is started meanwhile; no prompt is sent before `started` is stored
-    this.#unstored.add(begun);
-    void begun.then(() => this.#unstored.delete(begun));
+    const launch = this.#options.unstored.begin(launcher, prepared, decided.then(writerOf), watches);
     const { record, writer, elsewhere } = await decided;
     if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
     if (elsewhere !== undefined) {
       await this.#store.remove(record.turnId);
       return this.#joined(elsewhere, asked, signal);
     }
-    this.#unstored.delete(begun);
+    launch.stored();
     const started = launcher.begin(record, launch, signal);
     await Promise.all([this.#durable(record, launch.runner), this.supersedeOthers(record)]);
     return started;

@@ -76,7 +76,7 @@ export async function playAttachers(scenario: Scenario, store: LogStore, schedul
   await Promise.all(playing);
   for (const { attach } of attachers) await attach?.cut();
   const opening = { clientKey: new Secret(names.encryptionKey) };
-  const broken = await brokenPromises({ store, ask, opening, done, heard, prompts: backend.answers.length });
+  const broken = await brokenPromises({ store, ask, opening, done, heard, prompts: backend.sent.length });
   for (const { turnId } of await store.list({ caller: ask.name.caller, open: true, limit: 64 }))
     await store.requestCancel(turnId, "client");
   for (const { turns } of gateways) await turns.stop();
@@ -98,13 +98,13 @@ class ScheduledBackend extends FakeBackend {
   override run(prompt: Prompt, options: RunOptions, signal: AbortSignal): AsyncIterable<Batch> {
     const events = super.run(prompt, options, signal);
     const answer = this.last;
-    const bodies = this.#answers[this.answers.length - 1] ?? [];
     const respond = async () => {
+      const bodies = this.#answers[this.sent.length - 1] ?? [];
       await this.#schedule.step("answers", "model", "the model");
       answer.emit(...bodies);
       if (bodies.some(isTerminal)) answer.end();
     };
-    void respond();
+    answer.onPrompt = () => void respond();
     return events;
   }
 }

@@ -1,0 +1,104 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { systemClock } from "../../src/base/clock.ts";
+import { clearCodec } from "../../src/log/codec.ts";
+import { openMemoryLog } from "../../src/log/memory/open-memory-log.ts";
+import { openRedisLog } from "../../src/log/redis/open-redis-log.ts";
+import { encodeKey } from "../../src/log/sealing/keys.ts";
+import { sealedCodec } from "../../src/log/sealing/sealed-codec.ts";
+import { openSqliteLog } from "../../src/log/sqlite/open-sqlite-log.ts";
+import { migrations } from "../../src/log/sqlite/schema.ts";
+import type { LogStore } from "../../src/log/store.ts";
+import { newTurn } from "../../src/log/turn.fake.ts";
+import { startRedis } from "./redis.ts";
+
+/** So many turns write so many events each, so many with each append. */
+export interface Shape {
+  readonly turns: number;
+  readonly events: number;
+  readonly eventsAnAppend: number;
+}
+
+/** One way to store events. */
+export interface Appending {
+  /** One round, of new turns. */
+  run(shape: Shape): Promise<{ readonly perSecond: number; readonly cpuMicroseconds: number }>;
+  close(): Promise<void>;
+}
+
+const delta = "A sentence of ordinary length.";
+
+/** The bare loop first, then each store, not sealed and sealed. Redis is left out where its server is not installed. */
+export async function appendings(folder: string): Promise<readonly (readonly [string, Appending])[]> {
+  const clock = systemClock;
+  const sealed = sealedCodec(encodeKey(crypto.getRandomValues(new Uint8Array(32))));
+  const file = (name: string) => join(folder, `${name}-${process.hrtime.bigint()}.db`);
+  const ways: [string, Appending][] = [["bare inserts", bare(file("bare"))]];
+  for (const [name, codec] of [
+    ["", clearCodec],
+    [", sealed", sealed],
+  ] as const) {
+    ways.push([`memory${name}`, over(openMemoryLog({ clock, codec }))]);
+    ways.push([`SQLite${name}`, over((await openSqliteLog({ path: file("log"), clock, codec })).store)]);
+    const redis = await startRedis();
+    if (redis === undefined) continue;
+    const store = over(await openRedisLog({ url: redis.url, clock, codec }));
+    const close = async () => {
+      await store.close();
+      await redis.stop();
+    };
+    ways.push([`Redis${name}`, { ...store, close }]);
+  }
+  return ways;
+}
+
+/** Each turn appends its events one append after the other, so the group commit gets one append of each turn at a time. */
+function over(store: LogStore): Appending {
+  return {
+    async run({ turns, events, eventsAnAppend }) {
+      const batch = Array.from({ length: eventsAnAppend }, () => ({ type: "text" as const, delta }));
+      const create = () => store.create(newTurn({ createdAtMs: systemClock.now() }), "bench");
+      const made = await Promise.all(Array.from({ length: turns }, create));
+      return measured(turns * events, async () => {
+        const write = async ({ writer }: (typeof made)[number]) => {
+          for (let at = 0; at < events; at += eventsAnAppend) await writer?.append(batch, systemClock.now());
+        };
+        await Promise.all(made.map(write));
+      });
+    },
+    close: () => store.close(),
+  };
+}
+
+/** The same rows into the same table, in transactions as large as a group commit's, and nothing else. */
+function bare(path: string): Appending {
+  const database = new DatabaseSync(path);
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON");
+  database.exec(migrations.join("\n"));
+  const columns = "turn_id, seq, epoch, kind, at_ms, payload, mac, outline";
+  const insert = database.prepare(`INSERT INTO events (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
+  const [payload, mac, nothing] = [new Uint8Array(90), new Uint8Array(16), new Uint8Array(0)];
+  return {
+    run({ turns, events, eventsAnAppend }) {
+      const ids = Array.from({ length: turns }, () => newTurn().turnId);
+      return measured(turns * events, async () => {
+        for (let at = 0; at < events; at += eventsAnAppend) {
+          database.exec("BEGIN IMMEDIATE");
+          for (const id of ids)
+            for (let i = 0; i < eventsAnAppend; i++)
+              insert.run(id, at + i, 1, "text", systemClock.now(), payload, mac, nothing);
+          database.exec("COMMIT");
+        }
+      });
+    },
+    close: async () => database.close(),
+  };
+}
+
+async function measured(events: number, work: () => Promise<void>) {
+  const [before, startedAt] = [process.cpuUsage(), performance.now()];
+  await work();
+  const tookMs = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(before);
+  return { perSecond: (events / tookMs) * 1_000, cpuMicroseconds: (user + system) / events };
+}
