@@ -182,7 +182,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     quotas: new Quotas(clock, defaultQuotas),
     order: new AttachOrder(clock, { waitMs: 0, looks: 0 }), // who is late is not held up: the epochs alone have to hold
   };
-  return { parts, turns };
+  return { parts, turns, clock };
 }
 
 /** One attach, as the gateway serves it over tier 1, without a socket. */
