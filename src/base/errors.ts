@@ -24,6 +24,14 @@ export type ErrorCode =
 /** `details.reason` of an `upstream_failed` whose answer cannot be used; asking again would hardly help. */
 export const unusableAnswer = "unusable_answer";
 
+/** `details.reason` of an `upstream_failed` whose prompt did not arrive. The gateway has looked for it for seconds. */
+export const lostPrompt = "lost_prompt";
+
+/** The `reason` in an error's details, if it has one. */
+export function reasonOf({ details }: Pick<ErrorRecord, "details">): unknown {
+  return typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
+}
+
 /** What to do next when the thrower has nothing better to say. */
 export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
@@ -154,8 +162,7 @@ export const unusableServer = "unusable_server";
 /** Whether no process of an IDE was found at all, so that none is starting either. */
 export function isWithoutAnyIde(error: unknown): boolean {
   if (!isMillraceError(error) || error.code !== "ide_not_running") return false;
-  const { details } = error;
-  return !(typeof details === "object" && details !== null && "reason" in details && details.reason === unusableServer);
+  return reasonOf(error) !== unusableServer;
 }
 
 /** Ours as it is; anything else is a bug that reached a border, and becomes `internal` without its text. */

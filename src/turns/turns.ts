@@ -38,6 +38,8 @@ export interface StartTurn {
   readonly retry?: boolean;
   /** Finds out whether the clients of earlier answers to this request have read them, where that is not known yet. */
   readonly settle?: () => Promise<void>;
+  /** The client repeats each failure in the middle of an answer by itself, seconds later: its repeat gets no prompt at once. */
+  readonly repeatsLate?: boolean;
 }
 
 /** What finds the turn that a request repeats (its caller, body, key and session), and the grace time that this reader asks for. */

@@ -11,6 +11,8 @@ export interface Recorded {
   readonly atMs: number;
   /** The status of its answer; undefined while there is none. */
   status?: number;
+  /** When the answer had ended, or the client had left; undefined before. */
+  endedAtMs?: number;
 }
 
 export interface Recorder {
@@ -40,7 +42,10 @@ export async function startRecorder(gatewayUrl: string): Promise<Recorder> {
         },
       );
       upstream.on("error", () => outgoing.destroy());
-      outgoing.on("close", () => upstream.destroy());
+      outgoing.on("close", () => {
+        recorded.endedAtMs = performance.now();
+        upstream.destroy();
+      });
       upstream.end(body);
     });
   });

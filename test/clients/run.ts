@@ -53,17 +53,25 @@ for (const journey of acp || onlyFailures ? [] : [...pluginJourneys, ...setupJou
   travelled.push({ journey, version: versionOf(clients, packageName), failure: await travel(journey) });
 }
 let failuresHold = true;
-const failureRows = await driveFailures(clients, acp ? [] : cases, failuresToDrive(), (client, failure, verdict) => {
-  const { observed, wrong } = verdict;
-  const known = isAsKnown(client, failure, verdict);
-  failuresHold &&= known;
-  const mark = known ? (wrong === undefined ? "ok" : "known") : "FAILED";
-  const took = (ms: number | undefined) => (ms === undefined ? "never" : `${(ms / 1000).toFixed(1)} s`);
-  process.stderr.write(
-    `${mark.padEnd(7)} ${client.name} (${client.surface}) after ${failure.name}: ${observed.requests} requests [${observed.statuses.join(" ")}], ${observed.prompts} prompts, message ${took(observed.messageAfterMs)}, end ${took(observed.endedAfterMs)}, ${observed.userAgent} ${wrong ?? ""}\n`,
-  );
-  if (verbose) show(observed.ran);
-});
+/** Most of a client's time after a failure is waiting, so a few of them wait at once; alone where the times are written down. */
+const atOnce = update ? 1 : 3;
+const failureRows = await driveFailures(
+  clients,
+  acp ? [] : cases,
+  failuresToDrive(),
+  atOnce,
+  (client, failure, verdict) => {
+    const { observed, wrong } = verdict;
+    const known = isAsKnown(client, failure, verdict);
+    failuresHold &&= known;
+    const mark = known ? (wrong === undefined ? "ok" : "known") : "FAILED";
+    const took = (ms: number | undefined) => (ms === undefined ? "never" : `${(ms / 1000).toFixed(1)} s`);
+    process.stderr.write(
+      `${mark.padEnd(7)} ${client.name} (${client.surface}) after ${failure.name}: ${observed.requests} requests [${observed.statuses.map((status, at) => `${status ?? "none"} ${span(observed.spans[at])}`).join(", ")}], ${observed.prompts} prompts, message ${took(observed.messageAfterMs)}, end ${took(observed.endedAfterMs)}, ${observed.userAgent} ${wrong ?? ""}\n`,
+    );
+    if (verbose) show(observed.ran);
+  },
+);
 const isWhole = only === undefined && !acp;
 const page = join(root, "docs/clients.md");
 const written = readFileSync(page, "utf8");
@@ -124,6 +132,10 @@ async function suite(client: ClientCase): Promise<Readonly<Record<Scenario, Outc
     await bench.close();
   }
   return Object.fromEntries(outcomes) as Record<Scenario, Outcome>; // one a scenario
+}
+
+function span(at: { readonly fromMs: number; readonly toMs: number } | undefined): string {
+  return at === undefined ? "" : `at ${(at.fromMs / 1000).toFixed(1)}-${(at.toMs / 1000).toFixed(1)} s`;
 }
 
 function report({ name, surface }: ClientCase, scenario: Scenario, outcome: Outcome, way = ""): void {

@@ -37,6 +37,32 @@ async function modelsOf({ url, key }: GatewayProcess): Promise<readonly string[]
   return models;
 }
 
+/** What a client is told of a fault, asked as often as it repeats it by itself, and what that cost. */
+async function toldAs(userAgent: string, directive: string) {
+  const standIn = await standInFor("Cascade", { turn: { rate: "instant", firstMs: 10, inputMs: 5, thinking: 0 } });
+  const served = await gateway({ home: standIn.ide.home, args: ["--continuity", "off"] });
+  const [chat] = askOf(
+    cells.filter(({ api, keyed }) => api === "Chat Completions" && !keyed),
+    [standIn.model],
+    `[[sim: size=80 ${directive}]]`,
+  );
+  if (chat === undefined) throw new Error("there is no such cell");
+  const told = await repeatedly(served, { ...chat, question: { ...chat.question, userAgent } });
+  return { statuses: told.map(({ status }) => status), prompts: (await standIn.prompts()).length };
+}
+
+test("a client that pauses before it repeats a 5xx reads at once that its prompt did not arrive", async () => {
+  const { statuses } = await toldAs("opencode/1.18.33", "error=internal error-at=send");
+  expect(new Set(statuses)).toEqual(new Set([422]));
+});
+
+test("a client that repeats every error in a stream reads the reason at its first repeat, after one prompt", async () => {
+  const { statuses, prompts } = await toldAs("factory-cli/0.215.0", "error=internal error-after=40");
+  expect([...new Set(statuses)]).toEqual([200, 422]);
+  expect(statuses.indexOf(422)).toBe(1);
+  expect(prompts).toBe(1);
+});
+
 describe.each(backends)("over %s", (backend: BackendName) => {
   test.each(faults)(
     "$name costs one more prompt at most, none under a key, and the client reads why",

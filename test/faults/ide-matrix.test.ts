@@ -59,7 +59,7 @@ describe.each(backends)("over %s", (backend: BackendName) => {
     expect(codex.map(({ status }) => status)).toEqual([400, 400]);
     await standIn.comeBack();
     await untilAnswered(served, standIn);
-    for (const { cell, question } of asked) await cell.ask(served, question);
+    for (const { cell, question } of asked) expect(await cell.ask(served, question)).toMatchObject({ failed: false });
     expectPrompts(asked, await standIn.prompts());
   });
 

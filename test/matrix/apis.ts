@@ -5,9 +5,8 @@ import { startReliableStream } from "../../src/client/stream/start-stream.ts";
 import { detailsOf, rawClient, say } from "../../src/gateway/idempotent/raw-client.fake.ts";
 import { StreamEnd_Outcome } from "../../src/proto/aiserver/v1/chat_pb.ts";
 import type { GatewayProcess } from "../support/gateway-process.ts";
-
-/** A client has its message within 10 s; three times that on a test machine with other work. */
-const soonMs = 30_000;
+import { patience } from "../support/world.ts";
+import { soon } from "./soon.ts";
 
 /** What one attempt of a client came to. */
 export interface Told {
@@ -33,7 +32,7 @@ export interface Cell {
   readonly how: string;
   readonly api: "Chat Completions" | "Responses" | "Messages" | "the stream protocol";
   readonly keyed: boolean;
-  /** Rejects when nothing is said in time. */
+  /** Fails when nothing is said within 10 s. */
   ask(gateway: GatewayProcess, question: Question): Promise<Told>;
 }
 
@@ -49,12 +48,15 @@ const apis: Readonly<Record<Cell["api"], Cell["ask"]>> = {
 
 /** Every API, with a key and without. The key of a stream is its name. */
 export const cells: readonly Cell[] = Object.entries(apis).flatMap(([api, ask]) =>
-  [false, true].map((keyed) => ({
-    how: `${api}, ${keyed ? "with" : "without"} a key`,
-    api: api as Cell["api"], // a key of the record above
-    keyed,
-    ask,
-  })),
+  [false, true].map((keyed) => {
+    const how = `${api}, ${keyed ? "with" : "without"} a key`;
+    return {
+      how,
+      api: api as Cell["api"], // a key of the record above
+      keyed,
+      ask: (gateway: GatewayProcess, question: Question) => soon(gateway, how, () => ask(gateway, question)),
+    };
+  }),
 );
 
 function overHttp(path: string, body: (question: string) => object): Cell["ask"] {
@@ -68,7 +70,7 @@ function overHttp(path: string, body: (question: string) => object): Cell["ask"]
         ...(userAgent === undefined ? {} : { "user-agent": userAgent }),
       },
       body: JSON.stringify({ model, stream: true, ...body(question) }),
-      signal: AbortSignal.timeout(soonMs),
+      signal: patience(),
     });
     let text = "";
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -85,7 +87,7 @@ async function overNewStream({ url, key: apiKey }: GatewayProcess, { model, text
   const options = { gateway: nodeLink({ url, key: apiKey }), store: openMemoryRecordStore() };
   const request = { model, messages: [{ role: "user" as const, text: question }] };
   try {
-    const stream = await startReliableStream(request, options, AbortSignal.timeout(soonMs));
+    const stream = await startReliableStream(request, options, patience());
     let text = "";
     for await (const event of stream.events) {
       text += JSON.stringify(event);
@@ -104,7 +106,7 @@ async function overNamedStream(gateway: GatewayProcess, { model, text, onText }:
     "x-idempotency-key": key,
     "x-idempotent-encryption-key": Buffer.alloc(32, key).toString("base64url"),
   });
-  const late = AbortSignal.timeout(soonMs);
+  const late = patience();
   late.addEventListener("abort", () => void attach.cut());
   void attach.until((now) => now.text !== "").then(onText, () => {}); // an attach may end without a text
   attach.send(say.request(text, 0, { model })).endInput();

@@ -1,5 +1,5 @@
 import { bestEffort, deadline } from "../../base/async.ts";
-import { MillraceError, toMillraceError } from "../../base/errors.ts";
+import { lostPrompt, MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { errorFromDetails, errorFromText, upstreamReason } from "../../language-server/errors/errors.ts";
@@ -134,7 +134,8 @@ async function send<State extends FollowerState, Snapshot>(
   await options.beforePrompt?.(signal);
   if ((await sendPrompt(turn.current, turn.cascadeId, prompt, signal)) === "accepted") return;
   const accepted = await wasAccepted(turn, acceptance(settings, options), signal);
-  if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
+  if (accepted === "absent")
+    throw new MillraceError("upstream_failed", lostSendMessage, { details: { reason: lostPrompt } });
 }
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */

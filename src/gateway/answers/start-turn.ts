@@ -3,6 +3,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { TurnRecord } from "../../log/store.ts";
 import { estimateTokens } from "../../turns/prompt/estimate.ts";
 import type { JoinTurn, StartedTurn } from "../../turns/turns.ts";
+import { repeatsLate } from "../dialects/by-client.ts";
 import type { Dialect, EncodeContext, ParsedTurn } from "../dialects/dialect.ts";
 import { callerOf, type Gateway, type GatewayContext } from "../http/context.ts";
 import { fingerprintOf } from "../http/fingerprint.ts";
@@ -112,6 +113,7 @@ async function turnOf(
       client: clientOf(headers),
       project: projectOf(headers),
       wire: parsed.wire,
+      repeatsLate: repeatsLate(headers.get("user-agent")),
     },
     signal,
   );

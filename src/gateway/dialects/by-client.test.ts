@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ErrorRecord, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { type ErrorRecord, lostPrompt, MillraceError, unusableAnswer } from "../../base/errors.ts";
 import type { EventId } from "../../base/ids.ts";
 import { encodeAnthropicError } from "./anthropic-messages/errors.ts";
 import { encoderForClient, forClient } from "./by-client.ts";
@@ -57,6 +57,27 @@ describe.each([
       const refused = [refusal("quota_exhausted", 1_000), refusal("rate_limited", 30_000)];
       expect(refused.map((error) => statusFor(error, userAgent))).toEqual(statuses);
       expect(statusFor(refusal("rate_limited", 4_000), userAgent)).toBe(429);
+    },
+  );
+
+  test.each([
+    ["OpenAI/JS 7.57.0", "usual"],
+    ["claude-cli/2.1.330 (external, cli)", "usual"],
+    [codex, "usual"],
+    [langChain, 400],
+    ["opencode/1.18.33 ai-sdk/provider-utils/4.0.23", 422],
+    ["Kilo-Code/7.7.7 ai-sdk/provider-utils/4.0.27 runtime/bun/1.3.14", 422],
+    ["ai-sdk/openai-compatible/3.0.37", 422],
+    ["QwenCode/0.24.4 (linux; x64)", 422],
+    ["pi (linux 6.18; x64)", 422],
+    ["factory-cli/0.215.0", 422],
+  ])(
+    "of a prompt that was looked for in vain is final at once for %s, if it pauses before it repeats",
+    (userAgent, status) => {
+      const lost = new MillraceError("upstream_failed", "It broke.", { details: { reason: lostPrompt } }).toRecord();
+      const usual = encodeError(first, "req-1").status;
+      expect(statusFor(lost, userAgent)).toBe(status === "usual" ? usual : status);
+      expect(statusFor(first, userAgent)).toBe(usual);
     },
   );
 

@@ -1,7 +1,7 @@
 import type { ErrorRecord } from "../../base/errors.ts";
 import type { Encoder, WireError, WireEvent } from "./dialect.ts";
 import { inPlainWords } from "./plain-words.ts";
-import { finalStatus, isFinal, isLongRefusal } from "./retry-headers.ts";
+import { finalStatus, isFinal, isLongRefusal, isLostPrompt } from "./retry-headers.ts";
 
 /** A client for which the usual answer to a failure does not end its retries, or hides the reason from its user. */
 interface Client {
@@ -10,6 +10,10 @@ interface Client {
   readonly finalStatus?: number;
   /** It waits in silence for a refusal's `retry-after`, or shows no reason for a 429: the first refusal is final for it. */
   readonly firstRefusalIsFinal?: true;
+  /** It waits two seconds and more before it repeats a 5xx. A prompt that was looked for in vain for seconds is final for it. */
+  readonly lostPromptIsFinal?: true;
+  /** It repeats every error in a stream, four seconds later and more: its first repeat gets the same failure, and no prompt. */
+  readonly repeatsLate?: true;
   /** It shows the whole body to its user: only the message stays. */
   readonly showsBody?: true;
   /** What in a final error's body makes it repeat the request, with any status. */
@@ -31,25 +35,29 @@ const repeatedWords = new RegExp(
   "i",
 );
 
+const impatient = { firstRefusalIsFinal: true, lostPromptIsFinal: true } as const;
+
 /**
  * The clients that need an answer of their own. Source: docs/clients.md, "After a failure".
  *
  * - Codex repeats a request up to five times after every status but 400, 404 and 429. After a 429 it shows the number only.
  * - OpenCode and Kilo wait for `retry-after` in silence, and repeat a 4xx whose body has one of their words. So does pi.
  * - Qwen Code, the Vercel AI SDK, and Cline with it, wait for `retry-after` in silence.
- * - droid repeats a 429 five times in 90 s, and a 5xx ten times in four minutes, in silence.
+ * - droid repeats a 429 five times in 90 s, and a 5xx ten times in four minutes, in silence. It repeats an error in a stream after
+ *   four seconds, whatever the error says, and again after seven.
+ * - All of these but Codex wait two to six seconds before they repeat a 5xx.
  * - Qwen Code waits a minute after a rate limit in a stream and asks again, ten times. After any other error of a stream it asks
  *   for the rest of the answer, three times. It does neither where the error's type is `invalid_request_error`.
  * - LangChain repeats a request up to six times after every status but 400 to 407 and 409, and waits longer each time.
  */
 const clients: readonly Client[] = [
   { userAgent: /^codex[_-]/i, finalStatus: 400, firstRefusalIsFinal: true, showsBody: true },
-  { userAgent: /^(?:opencode|kilo-code)\//i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
-  { userAgent: /^pi \(/i, firstRefusalIsFinal: true, repeatsOn: repeatedWords },
-  { userAgent: /^ai-sdk[/-]/i, firstRefusalIsFinal: true },
-  { userAgent: /^factory-cli\//i, firstRefusalIsFinal: true },
-  { userAgent: /^QwenCode\//i, firstRefusalIsFinal: true, streamErrorIsFinal: true },
-  { userAgent: /^langchain/i, finalStatus: 400, firstRefusalIsFinal: true },
+  { userAgent: /^(?:opencode|kilo-code)\//i, ...impatient, repeatsOn: repeatedWords },
+  { userAgent: /^pi \(/i, ...impatient, repeatsOn: repeatedWords },
+  { userAgent: /^ai-sdk[/-]/i, ...impatient },
+  { userAgent: /^factory-cli\//i, ...impatient, repeatsLate: true },
+  { userAgent: /^QwenCode\//i, ...impatient, streamErrorIsFinal: true },
+  { userAgent: /^langchain/i, ...impatient, finalStatus: 400 },
 ];
 
 /** The error in the form on which the client that asks stops and shows why. */
@@ -62,6 +70,11 @@ export function forClient(wire: WireError, error: ErrorRecord, userAgent: string
   const mayRepeat = status >= 500 || status === 408 || status === 409 || status === 429;
   const body = client.repeatsOn === undefined || mayRepeat ? said : inPlainWords(said, client.repeatsOn);
   return { ...wire, status, body };
+}
+
+/** Whether the client repeats a request by itself, seconds later, after every failure in the middle of an answer. */
+export function repeatsLate(userAgent: string | null): boolean {
+  return clientOf(userAgent)?.repeatsLate === true;
 }
 
 /** The encoder of a stream, whose error has the form on which the client that reads it stops. */
@@ -85,7 +98,9 @@ function clientOf(userAgent: string | null): Client | undefined {
 }
 
 function isFinalFor(client: Client, error: ErrorRecord): boolean {
-  return isFinal(error) || (client.firstRefusalIsFinal === true && isLongRefusal(error));
+  if (isFinal(error)) return true;
+  if (client.firstRefusalIsFinal === true && isLongRefusal(error)) return true;
+  return client.lostPromptIsFinal === true && isLostPrompt(error);
 }
 
 /** An event of a stream; where it is an error of the OpenAI APIs, in the final form. */

@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorRecord, unusableAnswer } from "../../base/errors.ts";
+import { type ErrorCode, type ErrorRecord, lostPrompt, reasonOf, unusableAnswer } from "../../base/errors.ts";
 
 /** Longest wait that is announced: clients ignore longer ones and retry by their own, much shorter plan. */
 const longestWaitSeconds = 60;
@@ -74,9 +74,13 @@ export const noIdeStatus = 424;
 const unusableAnswerStatus = 422;
 
 /** Whether the model was asked twice already and gave nothing that can be used. */
-function isUnusableAnswer({ code, details }: ErrorRecord): boolean {
-  const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
-  return code === "upstream_failed" && reason === unusableAnswer;
+function isUnusableAnswer(error: ErrorRecord): boolean {
+  return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer;
+}
+
+/** Whether the gateway has looked for seconds for a prompt that did not arrive. */
+export function isLostPrompt(error: ErrorRecord): boolean {
+  return error.code === "upstream_failed" && reasonOf(error) === lostPrompt;
 }
 
 /**

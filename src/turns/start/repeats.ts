@@ -1,4 +1,4 @@
-import { type ErrorCode, type ErrorRecord, MillraceError, unusableAnswer } from "../../base/errors.ts";
+import { type ErrorCode, type ErrorRecord, MillraceError, reasonOf, unusableAnswer } from "../../base/errors.ts";
 
 /** How often a failed request may become a prompt again, while the same body comes without a key. */
 export interface RepeatRule {
@@ -104,9 +104,15 @@ export function waitAfterFirst(error: ErrorRecord): number {
 }
 
 /** The rules of a failure. */
-export function rulesFor({ code, details }: ErrorRecord): Rules {
-  const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
-  return code === "upstream_failed" && reason === unusableAnswer ? unusableRules : repeatRules[code];
+export function rulesFor(error: ErrorRecord): Rules {
+  return error.code === "upstream_failed" && reasonOf(error) === unusableAnswer
+    ? unusableRules
+    : repeatRules[error.code];
+}
+
+/** The series for a client that repeats each failure in the middle of an answer by itself: its first repeat gets no prompt. */
+export function forLateRepeats(series: FailedSeries): FailedSeries {
+  return series.reached === "a_part" ? { ...series, prompts: series.prompts + 1 } : series;
 }
 
 /** The same failure, told again: `repeated` makes every API answer it with a status on which clients stop. */

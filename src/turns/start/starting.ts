@@ -12,7 +12,7 @@ import { failedSeries, watchRepeat } from "./failed-series.ts";
 import { refuseConflict, type Twins, twinsOf } from "./join.ts";
 import type { Launcher, PreparedTurn } from "./launcher.ts";
 import { refuseRepeat } from "./refuse-repeat.ts";
-import type { FailedSeries } from "./repeats.ts";
+import { type FailedSeries, forLateRepeats } from "./repeats.ts";
 import { begunElsewhere } from "./same-moment.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import { supersede } from "./supersede.ts";
@@ -63,7 +63,8 @@ export class Starting {
       if (twin !== undefined) return await this.#joined(twin, asked, signal);
       const nowMs = this.#clock.now();
       const failed = await failedSeries(this.#store, same, nowMs);
-      refuseRepeat(failed, this.#clock.now());
+      const counted = failed !== undefined && asked.repeatsLate === true ? forLateRepeats(failed) : failed;
+      refuseRepeat(counted, this.#clock.now());
       return await this.#begun(asked, failed, signal);
     } finally {
       leave();

@@ -13,14 +13,12 @@ export interface Verdict {
   readonly wrong: string | undefined;
 }
 
-/** Most of a client's time after a failure is waiting, so a few of them wait at once. */
-const atOnce = 3;
-
-/** Drives each client through each failure; `tell` hears of each as it ends. */
+/** Drives each client through each failure, `atOnce` of them at a time; `tell` hears of each as it ends. */
 export async function driveFailures(
   folder: string,
   clients: readonly ClientCase[],
   names: ReadonlySet<FailureName>,
+  atOnce: number,
   tell: (client: ClientCase, failure: Failure, verdict: Verdict) => void,
 ): Promise<readonly FailureRow[]> {
   const rows = clients

@@ -13,6 +13,8 @@ export interface Observed {
   /** The requests for an answer that it sent, and their statuses in order. */
   readonly requests: number;
   readonly statuses: readonly (number | undefined)[];
+  /** When each of them came and when its answer had ended, since the first one. */
+  readonly spans: readonly { readonly fromMs: number; readonly toMs: number }[];
   /** What reached the model. */
   readonly prompts: number;
   /** From its first request until the user could read why; undefined: never. */
@@ -45,6 +47,10 @@ export async function observe(clients: string, client: ClientCase, failure: Fail
     return {
       requests: asked.length,
       statuses: asked.map(({ status }) => status),
+      spans: asked.map(({ atMs, endedAtMs = performance.now() }) => ({
+        fromMs: atMs - since,
+        toMs: endedAtMs - since,
+      })),
       prompts: failure.withoutIde === true ? 0 : ((await bench.ide.report()).calls["SendUserCascadeMessage"] ?? 0),
       messageAfterMs: shownAtMs === undefined ? undefined : Math.max(0, shownAtMs - since),
       endedAfterMs: ran.killed ? undefined : endedAtMs - since,

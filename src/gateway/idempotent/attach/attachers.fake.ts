@@ -182,7 +182,7 @@ export function gatewayOver(store: LogStore, backend: FakeBackend, owner: string
     quotas: new Quotas(clock, defaultQuotas),
     order: new AttachOrder(clock, { waitMs: 0, looks: 0 }), // a late attach is not held up, so that the epochs alone must protect the stream
   };
-  return { parts, turns };
+  return { parts, turns, clock };
 }
 
 /** One attach, as the gateway serves it over tier 1, without a socket. */

@@ -14,9 +14,9 @@ import { gatewayOver } from "./attachers.fake.ts";
 import { runAttach } from "./run-attach.ts";
 
 /** An attach whose messages come when the test says so, and then end as it says. */
-function attach() {
+function attach(backend = new FakeBackend()) {
   const store = sealedMemoryLog(new FakeClock());
-  const { parts, turns } = gatewayOver(store, new FakeBackend(), "owner-1");
+  const { parts, turns, clock } = gatewayOver(store, backend, "owner-1");
   const headers = new Headers(headersOf(newNames()));
   const client = new AbortController();
   const arrived = Promise.withResolvers<{ readonly said: readonly MessageInit[]; readonly error?: Error }>();
@@ -38,6 +38,7 @@ function attach() {
   );
   return {
     down,
+    clock,
     leave: () => client.abort(new Error("left")),
     arrive: (said: readonly MessageInit[], error?: Error) => arrived.resolve({ said, ...(error && { error }) }),
     /** What was accepted, by number. */
@@ -50,6 +51,36 @@ function attach() {
 }
 
 const request = [{ seqno: 0, starts: true }];
+
+/** A backend that is found when the test says so. */
+class LateBackend extends FakeBackend {
+  readonly found = Promise.withResolvers<void>();
+
+  override async choose() {
+    await this.found.promise;
+    return super.choose();
+  }
+}
+
+test("a client that sends nothing on a stream that nobody knows is told so", async () => {
+  const { down, clock } = attach();
+  await down.next(); // the welcome
+  const told = expect(down.next()).rejects.toThrow(/its client sent no request/);
+  await clock.advance(8_000);
+  await told;
+});
+
+test("a request that takes long to be stored is not taken for one that was never sent", async () => {
+  const backend = new LateBackend();
+  const { down, clock, arrive } = attach(backend);
+  await down.next(); // the welcome
+  arrive([say.request("Hello")]);
+  const told = down.next();
+  await clock.advance(20_000);
+  backend.found.resolve();
+  expect(await told).toMatchObject({ value: { response: { case: "seqnoAck", value: 0 } } });
+  await down.return();
+});
 
 test("what came before the client of an open attach left is worked on, and then the attach is over", async () => {
   const { down, leave, arrive, accepted } = attach();

@@ -86,7 +86,8 @@ export async function* serveAttach(
         beatAt = nextBeatAt();
         continue;
       }
-      const emptyMs = state.accepted === 0 ? emptyUntilMs - clock.monotonic() : Infinity;
+      const isEmpty = state.accepted === 0 && session.idle; // not while a message that arrived is being stored
+      const emptyMs = isEmpty ? emptyUntilMs - clock.monotonic() : Infinity;
       if (emptyMs <= 0) throw lostStream();
       const leftMs = Math.min(emptyMs, beatAt - clock.monotonic());
       if (leftMs > 0) await waitFor(bell, clock, leftMs);
