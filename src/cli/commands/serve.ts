@@ -31,7 +31,7 @@ import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { otlpEndpoint } from "../telemetry/otlp-traces.ts";
+import { type OtlpReceiver, otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { describeDamage } from "../terminal/describe-damage.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellChosenIde } from "./servers.ts";
@@ -199,7 +199,7 @@ export const serveCommand = defineCommand({
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
       log,
-      otlpEndpoint: otlpEndpoint(options.otlpEndpoint, io.env),
+      otlp: otlpReceiver(options.otlpEndpoint, io.env),
     });
     const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
@@ -329,7 +329,7 @@ export async function openComposed(
     readonly onlyHome?: string;
     readonly dashboardText?: boolean;
     readonly log?: GatewayLog;
-    readonly otlpEndpoint?: string | undefined;
+    readonly otlp?: OtlpReceiver | undefined;
   } = {},
 ): Promise<Composed> {
   const asked = overridesOf(io, options);
@@ -356,7 +356,7 @@ export async function openComposed(
     retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,
-    otlpEndpoint: extra.otlpEndpoint,
+    otlp: extra.otlp,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],
