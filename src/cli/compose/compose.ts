@@ -102,6 +102,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       mostTurns: () => mostTurns,
       mostOf: (caller) => keys.keyOf(caller)?.maxTurns,
       isPaused,
+      lagMs: () => metrics.loopLag.lately(),
       onChanged: (listener) => (limitChanged = listener),
     },
   });
