@@ -12,12 +12,12 @@ import { accumulates, grown, type Room, spread } from "./verdict.ts";
  * the IDE and then the gateway are killed. Exits 1 if an answer is lost, a prompt is sent twice, or what the gateway holds grows. Answers
  * are kept for a minute, so that the size of the log can be judged: no answer may be left at the end, and once the retention deletes, the
  * log must not grow from window to window.
- * `--turns` (20,000), `--short` (400 turns; CI), `--json FILE`, `--seed` repeats the order of events.
+ * `--turns` (20,000), `--short` (400 turns; so does CI), `--json FILE`, `--seed` repeats the order of events.
  */
 const { values: options } = parseArgs({
   options: {
     turns: { type: "string" },
-    short: { type: "boolean", default: false },
+    short: { type: "boolean", default: process.env["CI"] !== undefined },
     json: { type: "string" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
   },
