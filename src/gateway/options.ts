@@ -49,6 +49,22 @@ export interface PauseState {
   readonly since: string | null;
 }
 
+/** An IDE that prompts go to, and since when its user agrees to it; null where nobody has agreed. */
+export interface IdeConsent {
+  readonly ide: string;
+  readonly product: string;
+  /** What the user agrees to. */
+  readonly text: string;
+  readonly acceptedAt: string | null;
+}
+
+export interface ConsentBook {
+  /** The IDEs here whose plan prompts would use. */
+  list(signal: AbortSignal): Promise<readonly IdeConsent[]>;
+  /** Remembers that the user agrees for this IDE. Answers false where `list` does not have it. */
+  give(ide: string, signal: AbortSignal): Promise<boolean>;
+}
+
 export interface GatewayOptions {
   readonly turns: Turns;
   readonly models: Models;
@@ -80,6 +96,8 @@ export interface GatewayOptions {
   readonly storeState?: () => StoreState;
   /** The pause, for `/health`; null while there is none. */
   readonly pauseState?: () => PauseState | null;
+  /** The user's consents, for the dashboard; without it, nothing there needs one. */
+  readonly consents?: ConsentBook;
   /** Whether the dashboard may show the texts of prompts and answers; not by default. */
   readonly dashboardText?: boolean;
   /** The product that a prompt to this model goes to now, for `x-millrace-ide`; undefined where none is known. */

@@ -46,6 +46,8 @@ const rows: Readonly<Record<string, Row>> = {
   "GET /api/hello": { status: 200 },
   "GET /v1/ides": { status: 200 },
   "GET /v1/keys": { status: 200 },
+  "GET /v1/consents": { status: 200 },
+  "POST /v1/consents": { body: { ide: "windsurf", agree: true }, status: 400 }, // a stand-in needs no consent
   "GET /v1/dashboard/models": { status: 200 },
   "POST /v1/turns/{id}/ask-again": {
     target: `/v1/turns/${nobody}/ask-again`,

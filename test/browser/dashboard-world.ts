@@ -11,6 +11,7 @@ import type { MillraceError } from "../../src/base/errors.ts";
 import type { ModelUid } from "../../src/base/ids.ts";
 import { Secret } from "../../src/base/secret.ts";
 import type { IdeVerdicts } from "../../src/cli/compose/ide-verdicts.ts";
+import { fakeConsents } from "../../src/gateway/consents.fake.ts";
 import { readDashboard } from "../../src/gateway/dashboard/dashboard-files.ts";
 import type { KeptSession } from "../../src/gateway/dashboard/dashboard-sessions.ts";
 import type { IssuedKey } from "../../src/gateway/dashboard/inventory.ts";
@@ -128,6 +129,8 @@ export async function dashboardWorld(options: {
   readonly keys?: readonly IssuedKey[];
   /** What is wrong with the log's file. */
   readonly degradedBy?: MillraceError;
+  /** Whether nobody has agreed yet that prompts go to the IDE. */
+  readonly needsConsent?: boolean;
 }): Promise<DashboardWorld> {
   const clock = systemClock;
   const now = clock.now();
@@ -175,12 +178,14 @@ export async function dashboardWorld(options: {
   let sessions: readonly KeptSession[] = [];
   let hasIdes = options.plan === "full";
   let pausedSince: string | null = null;
+  const consents = fakeConsents();
   const open = () =>
     openGateway({
       turns: turns.turns,
       events,
       models: new FakeModels(someModels),
       issuedKeys: () => options.keys ?? [],
+      ...(options.needsConsent === true ? { consents } : {}),
       pauseState: () => (pausedSince === null ? null : { since: pausedSince }),
       clock,
       log: { write: () => {} },

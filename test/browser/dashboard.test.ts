@@ -638,6 +638,22 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await banner.count()).toBe(0);
   });
 
+  it("says at the top that consent is missing, and gives it with one button", async () => {
+    const { page } = await open({ needsConsent: true });
+    const banner = page
+      .getByRole("alert")
+      .filter({ hasText: "You have not agreed yet that prompts go to Devin Desktop." });
+    await banner.waitFor();
+    expect(await banner.innerText()).toMatch(/They use the plan\..*millrace accept/s);
+    await picture(page, "consent");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await banner.getByRole("button", { name: "I agree" }).click();
+    await banner.waitFor({ state: "detached" });
+    await page.reload();
+    await page.getByText("live", { exact: true }).waitFor();
+    expect(await banner.count()).toBe(0);
+  });
+
   it("says on a failed turn's page what went wrong and what to do", async () => {
     const { page, world } = await open({}, { colorScheme: "dark" });
     world.ask("Hi");

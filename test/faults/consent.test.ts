@@ -39,6 +39,34 @@ test("no prompt goes to an IDE before its user agreed, and one command is enough
   expect(await prompts()).toBe(2);
 });
 
+test("the dashboard says that consent is missing and gives it, for its session and not for a page from elsewhere", async () => {
+  const { home, served, client, prompts } = await realWorld();
+  const authorization = `Bearer ${served.key}`;
+  const linked = await fetch(`${served.url}/v1/dashboard/link`, { method: "POST", headers: { authorization } });
+  const { path } = (await linked.json()) as { readonly path: string };
+  const signedIn = await fetch(served.url + path, { redirect: "manual" });
+  const [cookie = ""] = (signedIn.headers.get("set-cookie") ?? "").split(";");
+  const from = (site: string) => ({ cookie, "sec-fetch-site": site, "content-type": "application/json" });
+  const listed = async () =>
+    (await (await fetch(`${served.url}/v1/consents`, { headers: from("same-origin") })).json()) as {
+      readonly data: readonly { readonly ide: string; readonly accepted_at: string | null }[];
+    };
+  expect((await listed()).data).toMatchObject([{ ide: "windsurf", accepted_at: null }]);
+  const agree = (site: string) =>
+    fetch(`${served.url}/v1/consents`, {
+      method: "POST",
+      headers: from(site),
+      body: JSON.stringify({ ide: "windsurf", agree: true }),
+    });
+  expect((await agree("cross-site")).status).toBe(401);
+  await expect(client.chat.completions.create(ask("May I?"))).rejects.toMatchObject({ code: "consent_needed" });
+  expect((await agree("same-origin")).status).toBe(200);
+  expect((await listed()).data[0]?.accepted_at).not.toBeNull();
+  expect(existsSync(join(home, ".millrace/consent/windsurf"))).toBe(true);
+  await client.chat.completions.create(ask("And now?"));
+  expect(await prompts()).toBe(1);
+});
+
 test("serve --accept agrees beforehand, and it is remembered", async () => {
   const { home, client } = await realWorld(["--accept"]);
   await client.chat.completions.create(ask("In a script?"));

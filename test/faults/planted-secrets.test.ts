@@ -22,6 +22,7 @@ const texts = {
 };
 const apiKey = "sk-ws-01-canary-of-the-api-key-0123456789abcdef";
 const foreignKey = "canary-of-a-key-that-opens-nothing-5c1d";
+const receiverSecret = "canary-of-the-receiver-of-traces-5c1d";
 const environmentSecret = "canary-of-the-environment-5c1d";
 
 /** Where something was looked for, and what stood there. */
@@ -150,6 +151,8 @@ test.skipIf(process.platform !== "linux").each([
     const env = {
       NODE_OPTIONS: `--heapsnapshot-signal=SIGUSR2 --diagnostic-dir=${dumps} ${crash}`,
       MILLRACE_REDIS_URL: `redis://:${environmentSecret}@127.0.0.1:1`,
+      MILLRACE_OTLP_HEADERS: `authorization=${receiverSecret}`,
+      MILLRACE_OTLP_ENDPOINT: "http://127.0.0.1:1", // nobody is there, and the log says so
     };
     const args = ["--continuity", "off", "--log-level", "debug", "--log-format", format];
     const served = await gateway({ home, args, env });
@@ -174,7 +177,8 @@ test.skipIf(process.platform !== "linux").each([
       ["cascades", "list"],
       ["keys", "list"],
     ]) {
-      const { stdout, stderr } = await millrace(argv, { home, env: { MILLRACE_REDIS_URL: env.MILLRACE_REDIS_URL } });
+      const { NODE_OPTIONS: _, ...settings } = env;
+      const { stdout, stderr } = await millrace(argv, { home, env: settings });
       places.set(argv.join(" "), stdout + stderr);
     }
     places.set("the doctor's bundle", gunzipSync(readFileSync(bundle)).toString("utf8"));
@@ -188,6 +192,7 @@ test.skipIf(process.platform !== "linux").each([
     await served.stop();
     places.set("log lines", served.log());
     expect(served.log().length).toBeGreaterThan(100);
+    expect(served.log()).toMatch(format === "json" ? "traces_not_sent" : /traces/i);
 
     const own = new Map([
       ["file key", served.key], // where the owner finds it
@@ -198,6 +203,7 @@ test.skipIf(process.platform !== "linux").each([
       apiKey,
       foreignKey,
       environmentSecret,
+      receiverSecret,
       ide.csrfToken.reveal(),
       served.key,
       created.stdout.trim(),

@@ -6,6 +6,7 @@ import { ask, world } from "../support/world.ts";
 interface Received {
   readonly path: string | undefined;
   readonly text: string;
+  readonly key: string | undefined;
 }
 
 /** A receiver that refuses the first `refusals` requests. */
@@ -18,7 +19,7 @@ async function receiver(refusals: number) {
     request.on("end", () => {
       const isRefused = refused < refusals;
       if (isRefused) refused++;
-      else received.push({ path: request.url, text });
+      else received.push({ path: request.url, text, key: request.headers.authorization });
       response.writeHead(isRefused ? 503 : 200, { "content-type": "application/json" }).end("{}");
     });
   });
@@ -30,13 +31,15 @@ async function receiver(refusals: number) {
 
 test("each turn is one span that holds counts and names, and neither prompt nor answer", async () => {
   const { url, received, refused } = await receiver(1);
-  const { client, served } = await world({ args: ["--otlp-endpoint", url] });
+  const env = { MILLRACE_OTLP_HEADERS: "authorization=Bearer%20key-of-the-receiver" };
+  const { client, served } = await world({ args: ["--otlp-endpoint", url], env });
   const answer = await client.chat.completions.create(ask("The zebra crosses at midnight."));
   await expect.poll(refused).toBe(1);
   await served.stop(); // sends what waits
   await expect.poll(() => received.length).toBe(1);
-  const [{ path, text } = { path: "", text: "" }] = received;
-  expect(path).toBe("/v1/traces");
+  const [{ path, text, key } = { path: "", text: "", key: "" }] = received;
+  expect([path, key]).toEqual(["/v1/traces", "Bearer key-of-the-receiver"]);
+  expect(served.log()).not.toContain("key-of-the-receiver");
   expect(text).not.toContain("zebra");
   expect(text).not.toContain(answer.choices[0]?.message.content?.slice(0, 20));
   const { resourceSpans } = JSON.parse(text) as {

@@ -11,12 +11,12 @@ import type { FuzzOrder, FuzzReport } from "./worker.ts";
  * `npm run test:fuzz`: gives every reader of foreign input what is a few changes away from inputs that reached new code, as V8's
  * counters say. Exits 1 when a reader throws anything but a clear error, hangs, or takes memory without bound; the input is kept
  * in `test/fuzz/corpus/<target>/` and runs first from then on. `--minutes` (10) are shared by all targets, `--short` is one
- * minute, `--only` picks targets by a part of their names, `--keep` adds inputs that reached new code to the corpus, `--seed` repeats a run.
+ * minute (so is CI), `--only` picks targets by a part of their names, `--keep` adds inputs that reached new code to the corpus, `--seed` repeats a run.
  */
 const { values: options } = parseArgs({
   options: {
     minutes: { type: "string" },
-    short: { type: "boolean", default: false },
+    short: { type: "boolean", default: process.env["CI"] !== undefined },
     only: { type: "string", default: "" },
     keep: { type: "boolean", default: false },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },

@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync }
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { GatewayProcess } from "../support/gateway-process.ts";
+import { type LogSize, logSizeOf } from "./log-size.ts";
 
 /** What a gateway holds while no turn runs. */
-export interface Footprint {
+export interface Footprint extends LogSize {
   /** In use after a garbage collection. */
   readonly heapMiB: number;
   /** Resident, before that collection: what a task manager shows. */
@@ -12,11 +13,14 @@ export interface Footprint {
   readonly handles: number;
   readonly files: number;
   readonly sockets: number;
-  /** The event log with its journals. */
-  readonly logMiB: number;
 }
 
 const mib = (bytes: number) => bytes / 2 ** 20;
+
+/** The log of a gateway with this home. */
+export function logFileOf(home: string): string {
+  return join(home, ".millrace", "turns.db");
+}
 
 /** Asks a gateway that was started with `tell-memory.ts` and that file. Linux only: the rest is read from `/proc`. */
 export async function footprintOf({ pid }: GatewayProcess, memoryFile: string, home: string): Promise<Footprint> {
@@ -40,7 +44,7 @@ export async function footprintOf({ pid }: GatewayProcess, memoryFile: string, h
     handles,
     files: open.length - sockets,
     sockets,
-    logMiB: mib(bytesIn(join(home, ".millrace"))),
+    ...logSizeOf(logFileOf(home)),
   };
 }
 

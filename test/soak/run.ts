@@ -3,18 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { generator, say, table } from "../support/long-suite.ts";
-import { Soak } from "./soak.ts";
-import { grown, type Room } from "./verdict.ts";
+import type { LogSize } from "./log-size.ts";
+import { Soak, type Window } from "./soak.ts";
+import { accumulates, grown, type Room, spread } from "./verdict.ts";
 
 /**
  * `npm run test:soak`: thousands of turns over one gateway, in every dialect, while calls to the IDE fail, clients leave, and
- * the IDE and then the gateway are killed. Exits 1 if an answer is lost, a prompt is sent twice, or what the gateway holds grows.
- * `--turns` (20,000), `--short` (400 turns; CI), `--json FILE`, `--seed` repeats the order of events.
+ * the IDE and then the gateway are killed. Exits 1 if an answer is lost, a prompt is sent twice, or what the gateway holds grows. Answers
+ * are kept for a minute, so that the size of the log can be judged: no answer may be left at the end, and once the retention deletes, the
+ * log must not grow from window to window.
+ * `--turns` (20,000), `--short` (400 turns; so does CI), `--json FILE`, `--seed` repeats the order of events.
  */
 const { values: options } = parseArgs({
   options: {
     turns: { type: "string" },
-    short: { type: "boolean", default: false },
+    short: { type: "boolean", default: process.env["CI"] !== undefined },
     json: { type: "string" },
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
   },
@@ -26,6 +29,15 @@ const windows = 12;
 if (!Number.isInteger(turns) || turns < windows * 10)
   throw new Error(`--turns needs a whole number from ${windows * 10} on.`);
 if (process.platform !== "linux") throw new Error("The soak reads what a process holds from /proc; run it on Linux.");
+
+/** Kept for a minute, and swept once a minute; the machine may be busy. */
+const erasedSeconds = 240;
+/** The log is looked at this often at most: what comes and goes with a sweep is no growth. */
+const lookEverySeconds = 60;
+/** With fewer looks since the retention began to delete, a slope says nothing. */
+const fewestJudged = 5;
+/** Of a turn that has expired, and of its entry in the usage history. */
+const mostRememberedBytes = 4_096;
 
 /** Of what each figure may be more at the end of the load. */
 const rooms = {
@@ -54,12 +66,15 @@ async function soak(): Promise<void> {
   const steady = turns - world.outcome.asked;
   await world.load(Math.floor(steady / windows), false); // warms it up: what is loaded once is loaded now
   const rows = [await world.look()];
+  const times = [seconds()];
   for (let i = 1; i < windows; i++) {
     await world.load(Math.floor(steady / windows), i % 3 === 1);
     rows.push(await world.look());
+    times.push(seconds());
     say(`window ${i} of ${windows - 1}: ${world.outcome.asked} turns, ${seconds()} s`);
   }
   const calm = await world.calm(calmSeconds);
+  const erased = await world.erased(erasedSeconds);
   const prompts = await world.standIn.prompts();
   const figures = [...rows, calm];
   say(
@@ -88,27 +103,63 @@ async function soak(): Promise<void> {
       ? [`resident memory stays at ${calm.residentMiB} MiB after the load`]
       : []),
     ...(calm.heapMiB > most(rows[0]?.heapMiB) ? [`the heap stays at ${calm.heapMiB} MiB after the load`] : []),
+    ...(erased.keptTurns > 0
+      ? [`${erased.keptTurns} turns are still kept ${erasedSeconds} s after the load, in ${erased.contentMiB} MiB`]
+      : []),
+    ...judgeLog(rows, times, erased),
   ];
-  const logBytesPerTurn =
-    (((rows.at(-1)?.logMiB ?? 0) - (rows[Math.floor(windows / 2)]?.logMiB ?? 0)) * 2 ** 20) / (steady / 2);
   say(
     `${asked} turns: ${answered} answered, ${failed.length} failed and said so, ${lost.length} lost; ${prompts.accepted} prompts`,
   );
   say(
     `${world.gatewayDeaths} deaths of the gateway, ${world.standIn.deaths} of the IDE, ${world.standIn.faults} calls that failed`,
   );
-  say(`the log grows by ${logBytesPerTurn.toFixed(0)} bytes a turn at the end; seed ${options.seed}, ${seconds()} s`);
+  say(
+    `of an expired turn the log remembers ${rememberedBytes(erased).toFixed(0)} bytes; seed ${options.seed}, ${seconds()} s`,
+  );
   for (const each of broken) say(`BROKEN: ${each}`);
   if (options.json !== undefined)
     writeFileSync(
       options.json,
       JSON.stringify(
-        { turns: asked, answered, failed: failed.length, lost, prompts, rows, calm, logBytesPerTurn, broken },
+        { turns: asked, answered, failed: failed.length, lost, prompts, rows, calm, erased, broken },
         undefined,
         2,
       ),
     );
   process.exitCode = broken.length > 0 ? 1 : 0;
+}
+
+/** What is wrong with the log's size: by windows where there were enough of them, and of each turn for good. */
+function judgeLog(rows: readonly Window[], times: readonly number[], erased: LogSize): readonly string[] {
+  const since = rows.findIndex(({ erasedTurns }) => erasedTurns > 0);
+  const judged = since < 0 ? [] : spread(rows.slice(since), times.slice(since), lookEverySeconds);
+  const remembered = rememberedBytes(erased);
+  const forGood =
+    remembered > mostRememberedBytes ? [`of each expired turn ${remembered.toFixed(0)} bytes stay in the log`] : [];
+  const [first, last] = [judged[0], judged.at(-1)];
+  if (first === undefined || last === undefined || judged.length < fewestJudged) {
+    say(`the log was judged by its end alone: ${judged.length} looks a minute apart while the retention deleted`);
+    return forGood;
+  }
+  const bytesEach = last.contentMiB / last.keptTurns;
+  const turnsOf = ({ keptTurns, erasedTurns }: Window) => keptTurns + erasedTurns;
+  const written = (bytesEach * (turnsOf(last) - turnsOf(first))) / (judged.length - 1);
+  const content = judged.map(({ contentMiB }) => contentMiB);
+  const file = judged.map(({ logMiB, rememberedMiB }) => logMiB - rememberedMiB);
+  return [
+    ...told("what the log keeps of answers", accumulates(content, written)),
+    ...told("the log's file", accumulates(file, written)),
+    ...forGood,
+  ];
+}
+
+function told(what: string, how: string | undefined): readonly string[] {
+  return how === undefined ? [] : [`${what} ${how} (MiB)`];
+}
+
+function rememberedBytes({ rememberedMiB, erasedTurns }: LogSize): number {
+  return (rememberedMiB * 2 ** 20) / Math.max(1, erasedTurns);
 }
 
 /** What is near the start. */

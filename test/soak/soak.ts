@@ -3,7 +3,8 @@ import type { Question } from "../crash/crash-client.ts";
 import { TurnFailed } from "../crash/crash-client.ts";
 import { Lives } from "../crash/lives.ts";
 import { Progress } from "../crash/progress.ts";
-import { type Footprint, footprintOf } from "./footprint.ts";
+import { type Footprint, footprintOf, logFileOf } from "./footprint.ts";
+import { type LogSize, logSizeOf } from "./log-size.ts";
 import { soakClients } from "./soak-clients.ts";
 import { StandIn } from "./stand-in.ts";
 
@@ -96,6 +97,17 @@ export class Soak implements AsyncDisposable {
   async calm(seconds: number): Promise<Window> {
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
     return this.look();
+  }
+
+  /** Waits until the retention has erased every answer; what is left of them after so many seconds. */
+  async erased(seconds: number): Promise<LogSize> {
+    const file = logFileOf(this.standIn.simulator.home);
+    const untilMs = performance.now() + seconds * 1_000;
+    for (;;) {
+      const size = logSizeOf(file);
+      if (size.keptTurns === 0 || performance.now() > untilMs) return size;
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
   }
 
   async #run(turns: number, beside: (nth: number) => Promise<void>): Promise<void> {

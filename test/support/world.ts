@@ -39,11 +39,12 @@ export function openai(target: Pick<GatewayProcess, "url" | "key">): OpenAI {
 
 /** A stand-in IDE and a gateway that finds it in the same home. */
 export async function world(
-  options: { readonly simulator?: SimulatorOptions; readonly args?: readonly string[] } = {},
+  options: Omit<Parameters<typeof gateway>[0], "home"> & { readonly simulator?: SimulatorOptions } = {},
 ) {
+  const { simulator: ofIde, ...ofGateway } = options;
   const home = temporaryHome();
-  const ide = await simulator({ ...options.simulator, home });
-  const served = await gateway({ home, ...(options.args === undefined ? {} : { args: options.args }) });
+  const ide = await simulator({ ...ofIde, home });
+  const served = await gateway({ home, ...ofGateway });
   return { home, ide, served, client: openai(served) };
 }
 

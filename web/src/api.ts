@@ -107,6 +107,16 @@ export interface IdesFound {
   readonly rejected: readonly { readonly subject: string; readonly why: string }[];
 }
 
+/** The IDEs that prompts go to, and since when the user agrees to it. */
+export interface Consents {
+  readonly data: readonly {
+    readonly ide: string;
+    readonly product: string;
+    readonly text: string;
+    readonly accepted_at: string | null;
+  }[];
+}
+
 export interface Health {
   readonly version: string;
   /** Null while the owner has not paused the gateway. */
@@ -199,6 +209,13 @@ export const api = {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ consent: true, once }),
+    }),
+  consents: (signal: AbortSignal) => ask<Consents>("/v1/consents", { signal }),
+  agree: (ide: string) =>
+    ask<Consents>("/v1/consents", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ide, agree: true }),
     }),
   health: (signal: AbortSignal) => ask<Health>("/health", { signal }),
   ides: (signal: AbortSignal) => ask<IdesFound>("/v1/ides", { signal }),

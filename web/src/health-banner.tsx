@@ -1,14 +1,16 @@
 import { useRef } from "preact/hooks";
-import { api, type Health, type IdesFound } from "./api.ts";
+import { AgreeButton } from "./agree-button.tsx";
+import { api, type Consents, type Health, type IdesFound } from "./api.ts";
 import { useSilentSince } from "./gateway-link.ts";
 import { Prose } from "./parts.tsx";
 import { type Loaded, useData } from "./use-data.ts";
 import { instantInWords } from "./words.ts";
 
-/** What the page knows of the gateway, its store and the IDEs. */
+/** What the page knows of the gateway, its store, the IDEs and the user's consent. */
 export interface PageHealth {
   readonly health: Loaded<Health>;
   readonly ides: Loaded<IdesFound>;
+  readonly consents: Loaded<Consents>;
 }
 
 const healthEveryMs = 15_000;
@@ -18,6 +20,7 @@ export function usePageHealth(): PageHealth {
   return {
     health: useData("health", api.health, healthEveryMs),
     ides: useData("ides", api.ides, healthEveryMs),
+    consents: useData("consents", api.consents, healthEveryMs),
   };
 }
 
@@ -25,19 +28,26 @@ interface Problem {
   readonly what: string;
   readonly why: string;
   readonly todo: string;
+  /** The user chose this, or has still to choose: nothing is broken. */
+  readonly isChoice?: true;
+  /** The IDE that the user may agree to here. */
+  readonly agreeTo?: string;
   /** Where the gateway says since when, epoch ms. */
   readonly sinceMs?: number;
 }
 
 /** One banner for all that is wrong now: the gateway, its store, the IDE. Nothing while all is well. */
-export function HealthBanner({ health, ides }: PageHealth) {
+export function HealthBanner({ health, ides, consents }: PageHealth) {
   const silentSinceMs = useSilentSince();
   const openedMs = useRef(Date.now());
   const seen = useRef(new Map<string, number>());
-  const problems = silentSinceMs === undefined ? problemsOf(health.data, ides.data) : [gatewaySilent];
+  const problems = silentSinceMs === undefined ? problemsOf(health.data, ides.data, consents.data) : [gatewaySilent];
   for (const what of seen.current.keys()) if (!problems.some((one) => one.what === what)) seen.current.delete(what);
   return (
-    <div role="alert" class={problems.length === 0 ? "hidden" : `banner ${problems.every(isPause) ? "warn" : ""}`}>
+    <div
+      role="alert"
+      class={problems.length === 0 ? "hidden" : `banner ${problems.every(({ isChoice }) => isChoice) ? "warn" : ""}`}
+    >
       {problems.map((problem) => {
         const sinceMs = silentSinceMs ?? problem.sinceMs ?? seen.current.get(problem.what) ?? Date.now();
         seen.current.set(problem.what, sinceMs);
@@ -45,11 +55,14 @@ export function HealthBanner({ health, ides }: PageHealth) {
         const isSeen = silentSinceMs === undefined && problem.sinceMs === undefined;
         const wasThere = isSeen && sinceMs - openedMs.current < healthEveryMs;
         return (
-          <p key={problem.what}>
-            <strong>{problem.what}</strong> <Prose text={problem.why} />{" "}
-            <span class="muted">{`Since ${wasThere ? "before " : ""}${instantInWords(sinceMs)}.`}</span>{" "}
-            <Prose text={problem.todo} />
-          </p>
+          <div key={problem.what}>
+            <p>
+              <strong>{problem.what}</strong> <Prose text={problem.why} />{" "}
+              <span class="muted">{`Since ${wasThere ? "before " : ""}${instantInWords(sinceMs)}.`}</span>{" "}
+              <Prose text={problem.todo} />
+            </p>
+            {problem.agreeTo !== undefined && <AgreeButton ide={problem.agreeTo} onAgreed={consents.reload} />}
+          </div>
         );
       })}
     </div>
@@ -62,15 +75,24 @@ const gatewaySilent: Problem = {
   todo: "Start it again with `millrace serve`; this page then goes on by itself.",
 };
 
-function problemsOf(health: Health | undefined, ides: IdesFound | undefined): readonly Problem[] {
+function problemsOf(
+  health: Health | undefined,
+  ides: IdesFound | undefined,
+  consents: Consents | undefined,
+): readonly Problem[] {
   const store = health?.store?.degraded === true ? [storeProblem(health.store)] : [];
-  return [...pauseProblem(health), ...store, ...ideProblem(ides)];
+  return [...pauseProblem(health), ...consentProblems(consents), ...store, ...ideProblem(ides)];
 }
 
-const paused = "Millrace is paused.";
-
-function isPause({ what }: Problem): boolean {
-  return what === paused;
+function consentProblems(consents: Consents | undefined): readonly Problem[] {
+  const missing = consents?.data.filter((one) => one.accepted_at === null) ?? [];
+  return missing.map(({ ide, product, text }) => ({
+    what: `You have not agreed yet that prompts go to ${product}.`,
+    why: `Until you agree, no prompt is sent there. ${text}`,
+    todo: "Agree here, or type `millrace accept`.",
+    isChoice: true,
+    agreeTo: ide,
+  }));
 }
 
 function pauseProblem(health: Health | undefined): readonly Problem[] {
@@ -78,7 +100,8 @@ function pauseProblem(health: Health | undefined): readonly Problem[] {
   const { since } = health.paused;
   return [
     {
-      what: paused,
+      what: "Millrace is paused.",
+      isChoice: true,
       why: "No prompt is sent. Answers that are there can still be read.",
       todo: "`millrace resume` ends the pause.",
       ...(since === null ? {} : { sinceMs: Date.parse(since) }),

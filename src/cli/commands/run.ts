@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { MillraceError } from "../../base/errors.ts";
+import { startable } from "../../base/node/startable.ts";
 import type { ClientProgram } from "../clients/client.ts";
 import { clients, findClient } from "../clients/clients.ts";
 import { millraceCommand } from "../clients/millrace-command.ts";
@@ -59,7 +60,9 @@ async function untilEnded(launch: ClientProgram, title: string, { io }: CommandC
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text, { mode: 0o600 });
   }
-  const child = spawn(command, [...args], { stdio: "inherit", env: { ...io.env, ...env } });
+  const whole = { ...io.env, ...env };
+  const { command: program, args: given, ...how } = startable(command, args, { env: whole, platform: io.platform });
+  const child = spawn(program, given, { stdio: "inherit", env: whole, ...how });
   try {
     const [code] = (await once(child, "exit")) as [number | null];
     return code ?? exitCodes.interrupted;

@@ -2,6 +2,7 @@ import { backendModes } from "../../backends/choose-backend.ts";
 import { MillraceError } from "../../base/errors.ts";
 import { isPortTaken, type Listening, type ListenOptions } from "../../gateway/http/listen.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
+import { readSocketAddress, type SocketAddress, spellSocketGuard } from "../../gateway/http/socket-address.ts";
 import { openTlsFiles } from "../../gateway/http/tls-files.ts";
 import type { OpenGateway } from "../../gateway/open-gateway.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
@@ -30,7 +31,7 @@ import { keepHeapSmall } from "../gateway-process/small-heap.ts";
 import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
-import { otlpEndpoint } from "../telemetry/otlp-traces.ts";
+import { type OtlpReceiver, otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { describeDamage } from "../terminal/describe-damage.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { spellChosenIde } from "./servers.ts";
@@ -143,9 +144,11 @@ export const serveCommand = defineCommand({
     allowCleartext: flag(
       "allow --host to be an address that other machines can reach without TLS; key and prompts then travel unencrypted",
     ),
-    socket: text("listen on this Unix domain socket (mode 0600), in place of an address and port", "<path>", {
-      env: "MILLRACE_SOCKET",
-    }),
+    socket: text(
+      "listen on this Unix domain socket (mode 0600), on Windows on this named pipe, in place of an address and port",
+      "<path>",
+      { env: "MILLRACE_SOCKET" },
+    ),
     allowHost: texts("also accept this name in the Host header", "<name>"),
     allowOrigin: texts("allow web pages of this origin to call the gateway", "<https://origin>"),
     dashboardText: flag("show the text of prompts and answers on the dashboard while they are kept", {
@@ -185,7 +188,8 @@ export const serveCommand = defineCommand({
       if (known !== undefined && new URL(running.url).port === String(options.port)) throw alreadyServes(known);
       out.note(`Your gateway is already running at ${running.url}. This is a second one.`);
     }
-    const { host = "127.0.0.1", allowCleartext, socket } = options;
+    const { host = "127.0.0.1", allowCleartext } = options;
+    const socket = options.socket === undefined ? undefined : readSocketAddress(options.socket, io.platform);
     const givenTls = tlsOf(options, context);
     let tls = givenTls;
     const where = { host, allowCleartext, socket, tls: givenTls && (() => (tls ?? givenTls)()) };
@@ -195,7 +199,7 @@ export const serveCommand = defineCommand({
       allowedOrigins: options.allowOrigin,
       dashboardText: options.dashboardText,
       log,
-      otlpEndpoint: otlpEndpoint(options.otlpEndpoint, io.env),
+      otlp: otlpReceiver(options.otlpEndpoint, io.env),
     });
     const fixedBy = portReason(given, settings.folder);
     const listening = await listenSomewhere(composed.gateway, { ...where, port: options.port, fixedBy }, context).catch(
@@ -235,6 +239,7 @@ export const serveCommand = defineCommand({
       );
     else {
       out.line(`Millrace ${version()} serves on ${listening.url}`);
+      if (socket !== undefined) out.line(`  guard             ${spellSocketGuard(socket)}`);
       out.line(`  OpenAI base URL   ${base}/v1`);
       out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
       out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
@@ -272,7 +277,7 @@ function tlsOf(
   if (tlsCert === undefined || tlsKey === undefined)
     throw new MillraceError("invalid_request", "TLS needs both --tls-cert and --tls-key.", { hint: "Give both." });
   if (socket !== undefined)
-    throw new MillraceError("invalid_request", "A Unix domain socket needs no TLS.", {
+    throw new MillraceError("invalid_request", "A socket or a pipe needs no TLS.", {
       hint: "Leave one of both out.",
     });
   const onProblem = ({ message }: Error) => out.note(`${message} The certificate from before stays in use.`);
@@ -324,7 +329,7 @@ export async function openComposed(
     readonly onlyHome?: string;
     readonly dashboardText?: boolean;
     readonly log?: GatewayLog;
-    readonly otlpEndpoint?: string | undefined;
+    readonly otlp?: OtlpReceiver | undefined;
   } = {},
 ): Promise<Composed> {
   const asked = overridesOf(io, options);
@@ -351,7 +356,7 @@ export async function openComposed(
     retention: retentionOf(options.retention, options.retentionCap),
     implicitJoins: !options.noImplicitJoin,
     dashboardText: extra.dashboardText ?? false,
-    otlpEndpoint: extra.otlpEndpoint,
+    otlp: extra.otlp,
     continuityIdleMs: options.continuity === "on" ? continuityIdleMs : undefined,
     allowedHosts: extra.allowedHosts ?? [],
     allowedOrigins: extra.allowedOrigins ?? [],
@@ -379,7 +384,7 @@ export async function listenSomewhere(
     readonly port: number;
     readonly allowCleartext?: boolean;
     readonly tls?: ListenOptions["tls"];
-    readonly socket?: string | undefined;
+    readonly socket?: SocketAddress | undefined;
     readonly fixedBy?: PortReason | undefined;
   },
   { io, out, signal }: CommandContext,

@@ -124,8 +124,13 @@ function specOf({ io, settings }: CommandContext): ServiceSpec {
     homeFolder: io.homeFolder,
     folder: settings.folder,
     configHome: io.env["XDG_CONFIG_HOME"],
+    user: windowsUser(io.env),
     uid: process.getuid?.() ?? 0,
   };
+}
+
+function windowsUser({ USERDOMAIN: domain, USERNAME: name }: CommandContext["io"]["env"]): string | undefined {
+  return domain === undefined || name === undefined ? undefined : `${domain}\\${name}`;
 }
 
 /** A gateway that the service did not start has the port: the service would end at once. */

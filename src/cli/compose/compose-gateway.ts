@@ -13,6 +13,7 @@ import type { Schemas } from "../../schema/open-schemas.ts";
 import type { StreamTurns } from "../../turns/attach/attachment.ts";
 import type { Meter } from "../../usage/meter.ts";
 import { agentStats, type ComposedAgents } from "../agents/compose-agents.ts";
+import { consentBook } from "../gateway-process/consent-book.ts";
 import { healthDetails } from "../gateway-process/health-details.ts";
 import { keyInFile } from "../gateway-process/key-file.ts";
 import { readPause } from "../gateway-process/pause-file.ts";
@@ -57,6 +58,12 @@ export function composeGateway(parts: GatewayParts): OpenGateway {
     mostOpen: wholeNumber(io.env, "MILLRACE_OPEN_REQUESTS", defaultMostOpen),
     storeState: () => describeStore(opened),
     pauseState: () => describePause(options.pauseFile),
+    consents: consentBook(finder, {
+      folder,
+      accept: options.accept,
+      nowMs: () => clock.now(),
+      namesAgent: options.acpCommand !== undefined,
+    }),
     // With a shared server the file holds the usage history alone.
     logBytes: () => (storeFile === undefined || redis !== undefined ? undefined : bytesOf(storeFile)),
     dashboard: readDashboard(dashboardFolder),

@@ -3,6 +3,7 @@ import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { IdeOverrides } from "../../ide/discover/overrides.ts";
 import type { Retention } from "../../log/retention.ts";
 import type { Config } from "../config/config-schema.ts";
+import type { OtlpReceiver } from "../telemetry/otlp-receiver.ts";
 import type { Io } from "../terminal/io.ts";
 import type { AskingOptions } from "./compose-upstream.ts";
 import type { RedisAddress } from "./redis-address.ts";
@@ -35,7 +36,7 @@ export interface ComposeOptions extends AskingOptions {
   /** Whether the user agreed beforehand that prompts go to the IDE. */
   readonly accept: boolean;
   /** Where spans are sent; nowhere by default. */
-  readonly otlpEndpoint?: string | undefined;
+  readonly otlp?: OtlpReceiver | undefined;
   readonly retention: Retention;
   readonly implicitJoins: boolean;
   /** How long a trajectory stays open for the next turn of its conversation; undefined: every turn has a fresh one. */

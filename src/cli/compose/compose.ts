@@ -64,8 +64,8 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const metrics = new GatewayMetrics(version());
   metrics.subscribe(events);
 
-  const { otlpEndpoint: endpoint } = options;
-  const traces = endpoint === undefined ? undefined : sendTraces({ endpoint, version: version(), clock, log, events });
+  const { otlp: receiver } = options;
+  const traces = receiver === undefined ? undefined : sendTraces({ receiver, version: version(), clock, log, events });
 
   const schemas = composeSchemas(io);
   const finder = composeIdeFinder(io, options.overrides, { owner, schemas, events });
@@ -102,6 +102,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       mostTurns: () => mostTurns,
       mostOf: (caller) => keys.keyOf(caller)?.maxTurns,
       isPaused,
+      lagMs: () => metrics.loopLag.lately(),
       onChanged: (listener) => (limitChanged = listener),
     },
   });

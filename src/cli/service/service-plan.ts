@@ -9,6 +9,8 @@ export interface ServiceSpec {
   readonly folder: string;
   /** `XDG_CONFIG_HOME`, where it is set. */
   readonly configHome: string | undefined;
+  /** `DOMAIN\name`, for Windows; undefined where the system does not say. */
+  readonly user?: string | undefined;
   /** The user's number, for launchd. */
   readonly uid: number;
 }

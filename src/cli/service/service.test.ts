@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { launchdPlist } from "./launchd.ts";
 import { managerOf } from "./manager-of.ts";
 import type { ServiceAction, ServiceSpec } from "./service-plan.ts";
@@ -39,6 +40,23 @@ WantedBy=default.target
 `);
 });
 
+const analyze = spawnSync("systemd-analyze", ["--version"]).status === 0;
+
+test.runIf(analyze)("the systemd unit passes systemd's own check", () => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-unit-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const check = (text: string) => {
+    const file = join(folder, "millrace.service");
+    writeFileSync(file, text);
+    const env = { ...process.env, XDG_RUNTIME_DIR: folder };
+    const { status, stderr } = spawnSync("systemd-analyze", ["verify", "--user", file], { env, encoding: "utf8" });
+    return { status, ofUnit: stderr.split("\n").filter((line) => line.includes("millrace.service")) };
+  };
+  const unit = systemdUnit({ ...spec, program: process.execPath });
+  expect(check(unit)).toEqual({ status: 0, ofUnit: [] });
+  expect(check(unit.replace("RestartSec=5", "RestartSec=soon")).ofUnit).not.toEqual([]); // it does look
+});
+
 test("the launch agent is restarted unless it ended well, and its texts are escaped", () => {
   const plist = launchdPlist(spec);
   expect(plist).toContain("    <string>/opt/node 24/bin/node</string>\n    <string>/srv/100% $HOME/bin.js</string>\n");
@@ -55,6 +73,13 @@ test("the Windows task runs a script that sets the variables", () => {
   expect(xml.startsWith("\uFEFF<?xml")).toBe(true);
   expect(xml).toContain('<Arguments>/d /c "C:\\Users\\Ada &amp; Bob\\.millrace\\service.cmd"</Arguments>');
   expect(xml).toContain("<ExecutionTimeLimit>PT0S</ExecutionTimeLimit>");
+  expect(xml).not.toContain("<UserId>");
+});
+
+test("the Windows task names its user, at the logon and as the one it runs as", () => {
+  const xml = taskXml({ ...spec, user: "PC\\Ada & Bob" });
+  expect(xml).toContain("<Enabled>true</Enabled>\n      <UserId>PC\\Ada &amp; Bob</UserId>\n    </LogonTrigger>");
+  expect(xml).toContain('<Principal id="Author">\n      <UserId>PC\\Ada &amp; Bob</UserId>');
 });
 
 test.each<[NodeJS.Platform, ServiceAction, readonly string[]]>([

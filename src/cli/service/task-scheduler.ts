@@ -61,8 +61,12 @@ export function taskScript({ program, args, env }: ServiceSpec): string {
   ].join("\r\n");
 }
 
-/** The task: one instance, no time limit, also on battery; three new starts after a failure. */
+/**
+ * The task: one instance, no time limit, also on battery; three new starts after a failure. It names the user: only an administrator may
+ * make a task that starts when anybody logs on.
+ */
 export function taskXml(spec: ServiceSpec): string {
+  const user = spec.user === undefined ? "" : `\n      <UserId>${xml(spec.user)}</UserId>`;
   return `\uFEFF<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo>
@@ -70,11 +74,11 @@ export function taskXml(spec: ServiceSpec): string {
   </RegistrationInfo>
   <Triggers>
     <LogonTrigger>
-      <Enabled>true</Enabled>
+      <Enabled>true</Enabled>${user}
     </LogonTrigger>
   </Triggers>
   <Principals>
-    <Principal id="Author">
+    <Principal id="Author">${user}
       <LogonType>InteractiveToken</LogonType>
       <RunLevel>LeastPrivilege</RunLevel>
     </Principal>

@@ -1,9 +1,9 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSource } from "../../base/emitter.ts";
-import { MillraceError } from "../../base/errors.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
+import type { OtlpReceiver } from "./otlp-receiver.ts";
 import { type OtlpSpan, spanOf } from "./turn-span.ts";
 
 /** How often spans are sent, how long a receiver may take, and how many spans wait for one that is away; the oldest go first. */
@@ -12,8 +12,7 @@ const answerWithinMs = 10_000;
 const mostSpans = 2_048;
 
 export interface TracesOptions {
-  /** Without `/v1/traces`. */
-  readonly endpoint: string;
+  readonly receiver: OtlpReceiver;
   readonly version: string;
   readonly clock: Clock;
   readonly log: GatewayLog;
@@ -21,8 +20,8 @@ export interface TracesOptions {
 }
 
 /** Sends a span for each turn that ended to an OTLP receiver, over HTTP with JSON. A receiver that is away costs no answer anything. */
-export function sendTraces({ endpoint, version, clock, log, events }: TracesOptions): { close(): Promise<void> } {
-  const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
+export function sendTraces({ receiver, version, clock, log, events }: TracesOptions): { close(): Promise<void> } {
+  const url = `${receiver.endpoint.replace(/\/+$/, "")}/v1/traces`;
   const spans: OtlpSpan[] = [];
   const stop = new AbortController();
   let isAway = false;
@@ -36,7 +35,7 @@ export function sendTraces({ endpoint, version, clock, log, events }: TracesOpti
     try {
       const response = await fetch(url, {
         method: "POST",
-        headers: { "content-type": "application/json" },
+        headers: { ...headersOf(receiver), "content-type": "application/json" },
         body: JSON.stringify(requestOf(batch, version)),
         redirect: "error", // only the address that the user named gets anything
         signal: AbortSignal.timeout(answerWithinMs),
@@ -66,17 +65,8 @@ export function sendTraces({ endpoint, version, clock, log, events }: TracesOpti
   };
 }
 
-/** The address that `--otlp-endpoint` means; `env` takes OpenTelemetry's own variable. Throws `invalid_request`. */
-export function otlpEndpoint(
-  wanted: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-): string | undefined {
-  const address = wanted === "env" ? env["OTEL_EXPORTER_OTLP_ENDPOINT"] : wanted;
-  if (address === undefined || address === "") return undefined;
-  if (URL.canParse(address) && /^https?:$/.test(new URL(address).protocol)) return address;
-  throw new MillraceError("invalid_request", `The OTLP endpoint ${JSON.stringify(address)} is not an http address.`, {
-    hint: "Give the address of a receiver for OTLP over HTTP, such as http://127.0.0.1:4318.",
-  });
+function headersOf({ headers }: OtlpReceiver): Record<string, string> {
+  return Object.fromEntries(headers.map(([name, value]) => [name, value.reveal()]));
 }
 
 function requestOf(spans: readonly OtlpSpan[], version: string) {

@@ -124,11 +124,13 @@ describe("the certificate of a gateway that runs", () => {
   });
 });
 
+const unix = (path: string) => ({ kind: "unix", path }) as const;
+
 describe.runIf(hasFileModes)("a Unix domain socket", () => {
   it("has mode 0600, and needs the key as well", async () => {
     const socket = join(folder(), "millrace.sock");
     const mask = process.umask();
-    const { listening } = await listenOn({ socket });
+    const { listening } = await listenOn({ socket: unix(socket) });
     expect([process.umask(), modeOf(socket, 0o600)]).toEqual([mask, 0o600]);
     expect(listening.url).toBe(`unix:${socket}`);
     expect(await overSocket(socket)).toMatchObject({ status: 401 });
@@ -142,12 +144,15 @@ describe.runIf(hasFileModes)("a Unix domain socket", () => {
 
   it("is not taken from a gateway that listens there, and nothing else is replaced", async () => {
     const socket = join(folder(), "millrace.sock");
-    await listenOn({ socket });
-    await expect(listenOn({ socket })).rejects.toMatchObject({ code: "invalid_request", param: "socket" });
+    await listenOn({ socket: unix(socket) });
+    await expect(listenOn({ socket: unix(socket) })).rejects.toMatchObject({
+      code: "invalid_request",
+      param: "socket",
+    });
     expect(await overSocket(socket)).toMatchObject({ status: 401 });
     const file = join(folder(), "notes.txt");
     writeFileSync(file, "mine");
-    await expect(listenOn({ socket: file })).rejects.toMatchObject({ param: "socket" });
+    await expect(listenOn({ socket: unix(file) })).rejects.toMatchObject({ param: "socket" });
     expect(statSync(file).size).toBe(4);
   });
 
@@ -159,7 +164,20 @@ describe.runIf(hasFileModes)("a Unix domain socket", () => {
     renameSync(moved, socket); // so that closing does not remove it
     await new Promise<void>((resolve) => dead.close(() => resolve()));
     expect(statSync(socket).isSocket()).toBe(true);
-    await listenOn({ socket });
+    await listenOn({ socket: unix(socket) });
     expect(await overSocket(socket)).toMatchObject({ status: 401 });
+  });
+});
+
+describe.runIf(hasFileModes)("a named pipe", () => {
+  it("is served without a look at files and their modes, and is not taken twice", async () => {
+    const socket = { kind: "pipe", path: join(folder(), "pipe") } as const; // stands for a name of Windows
+    const { listening } = await listenOn({ socket });
+    expect(listening.url).toBe(`pipe:${socket.path}`);
+    expect(await overSocket(socket.path)).toMatchObject({ status: 401 });
+    expect(await overSocket(socket.path, { authorization: `Bearer ${fakeKey}` })).toMatchObject({ status: 200 });
+    await expect(listenOn({ socket })).rejects.toThrow(/^The pipe .* is in use/);
+    await listening.close();
+    await listenOn({ socket });
   });
 });

@@ -14,7 +14,8 @@ import {
   limitPipelining,
   watchRequests,
 } from "./connection-limits.ts";
-import { listenOnSocket } from "./unix-socket.ts";
+import { type SocketAddress, spellSocketAddress } from "./socket-address.ts";
+import { listenOnPipe, listenOnSocket } from "./unix-socket.ts";
 
 /** A gateway that listens. */
 export interface Listening {
@@ -36,8 +37,8 @@ export interface ListenOptions {
   readonly allowCleartext?: boolean;
   /** What each new connection is secured with. */
   readonly tls?: (() => SecureContext) | undefined;
-  /** The path of a Unix domain socket, in place of host and port. */
-  readonly socket?: string | undefined;
+  /** In place of host and port. */
+  readonly socket?: SocketAddress | undefined;
   readonly limits?: Partial<ConnectionLimits>;
 }
 
@@ -89,7 +90,8 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
       (speaksHttp2 && http2 !== undefined ? http2 : http1).emit("connection", connection);
     });
   });
-  if (options.socket !== undefined) await listenOnSocket(server, options.socket);
+  if (options.socket?.kind === "pipe") await listenOnPipe(server, options.socket.path);
+  else if (options.socket !== undefined) await listenOnSocket(server, options.socket.path);
   else
     await new Promise<void>((resolve, reject) => {
       server.once("error", (error: NodeJS.ErrnoException) => reject(listenError(error, options)));
@@ -110,7 +112,7 @@ export async function listen(options: ListenOptions, handlers: PortHandlers): Pr
     url:
       options.socket === undefined
         ? `${options.tls === undefined ? "http" : "https"}://${host}:${port}`
-        : `unix:${options.socket}`,
+        : spellSocketAddress(options.socket),
     port,
     answering: () => answering.count,
     stopAccepting,

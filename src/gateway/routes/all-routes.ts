@@ -5,6 +5,7 @@ import { completionBody } from "../dialects/openai-completions/request.ts";
 import { jsonResponse } from "../http/context.ts";
 import { chatCompletionSchema, completionSchema, openApiSchema } from "./answer-schemas.ts";
 import { askAgainRoute } from "./ask-again-route.ts";
+import { consentRoutes } from "./consent-routes.ts";
 import { dashboardRoutes, onlookerRoutes } from "./dashboard-routes.ts";
 import { inventoryRoutes } from "./inventory-routes.ts";
 import { messagesRoutes } from "./messages-routes.ts";
@@ -46,6 +47,7 @@ export const routes: readonly Route[] = [
   ...usageRoutes,
   ...turnHistoryRoutes,
   ...inventoryRoutes,
+  ...consentRoutes,
   ...plainRoutes,
   ...dashboardRoutes,
   defineRoute("GET /openapi.json", {

@@ -174,4 +174,9 @@ export const idesSchema = z.object({
   rejected: z.array(z.object({ subject: z.string(), why: z.string() })),
 });
 
+export const consentsSchema = z.object({
+  object: z.literal("list"),
+  data: z.array(z.object({ ide: z.string(), product: z.string(), text: z.string(), accepted_at: maybe(instant) })),
+});
+
 export const openApiSchema = z.looseObject({ openapi: z.literal("3.1.0"), paths: z.record(z.string(), z.unknown()) });

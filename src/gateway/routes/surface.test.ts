@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import { snapshotOf } from "../../usage/snapshot.fake.ts";
+import { fakeConsents } from "../consents.fake.ts";
 import { encodeAnthropicError } from "../dialects/anthropic-messages/errors.ts";
 import { encodeOpenAiError, openAiErrors } from "../dialects/openai-errors.ts";
 import { fakeGateway } from "../gateway.fake.ts";
@@ -36,6 +37,7 @@ function wholeGateway() {
       limits: async () => ({ nowMs: 1000, readings: [reading], errors: [] }),
       readings: () => [snapshot],
     },
+    consents: fakeConsents(),
     ides: async () => ({
       object: "ides",
       looked_at: "2025-06-01T00:00:00.000Z",
@@ -121,6 +123,8 @@ describe("the list of routes", () => {
         input: "x",
         max_tokens: 9,
         consent: true,
+        ide: "windsurf",
+        agree: true,
         once: "12345678",
       };
       const init = { method, ...(body === undefined ? {} : { json }) };

@@ -210,3 +210,52 @@ test("two turns that come at the same moment do not share a place", async () => 
     0, 1, 2,
   ]);
 });
+
+describe("while the event loop is late", () => {
+  test("turns that run get on, and new ones begin one by one, as far apart as it is late", async () => {
+    let lagMs = 0;
+    const fake = limited({ lagMs: () => lagMs });
+    await fake.come();
+    await fake.come();
+    expect(prompts(fake)).toBe(2);
+    lagMs = 2_000;
+    const third = await fake.come();
+    const fourth = await fake.come();
+    expect(prompts(fake)).toBe(2);
+    expect(fake.turns.load()).toEqual({ running: 2, waiting: 2 });
+    expect(fake.turns.placeInQueue(fourth.turnId)).toEqual({ position: 2, of: 2 });
+    await finish(fake, 0); // a free place is no reason to hurry
+    expect(prompts(fake)).toBe(2);
+    await fake.clock.advance(2_000);
+    await idle();
+    expect(fake.turns.placeInQueue(third.turnId)).toBeUndefined();
+    expect(fake.turns.load()).toEqual({ running: 2, waiting: 1 });
+    await fake.clock.advance(2_000);
+    await idle();
+    expect(prompts(fake)).toBe(4);
+  });
+
+  test("the turns that waited begin in groups once it is in time again", async () => {
+    let lagMs = 0;
+    const fake = limited({ lagMs: () => lagMs });
+    await fake.come();
+    lagMs = 10_000;
+    for (let i = 0; i < 20; i++) await fake.come();
+    expect(fake.turns.load()).toEqual({ running: 1, waiting: 20 });
+    lagMs = 0;
+    await fake.clock.advance(5_000);
+    await idle();
+    expect(fake.turns.load()).toEqual({ running: 17, waiting: 4 });
+    await fake.clock.advance(50);
+    await idle();
+    expect(fake.turns.load()).toEqual({ running: 21, waiting: 0 });
+    await fake.come();
+    expect(prompts(fake)).toBe(22);
+  });
+
+  test("a turn alone begins at once", async () => {
+    const fake = limited({ lagMs: () => 60_000 });
+    await fake.come();
+    expect(prompts(fake)).toBe(1);
+  });
+});

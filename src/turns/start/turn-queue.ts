@@ -6,6 +6,11 @@ import type { Exchange } from "../run/exchange.ts";
 
 /** How often it is looked whether the gateway goes on, while turns wait for that; ms. A row of docs/retries.md. */
 const lookAgainMs = 1_000;
+/** From this lag of the event loop on, new turns wait for as long as it is late; ms. */
+const lateMs = 250;
+/** How many turns that waited for the event loop begin together once it is in time again, and how far such groups are apart; ms. */
+const atOnce = 16;
+const groupMs = 50;
 
 /** Where a turn stands in the queue: 1 is next. */
 export interface QueuePlace {
@@ -20,6 +25,8 @@ export interface TurnLimits {
   readonly mostOf?: ((caller: string) => number | undefined) | undefined;
   /** Whether no prompt may be sent now. */
   readonly isPaused?: (() => boolean) | undefined;
+  /** How late the event loop was lately; ms. */
+  readonly lagMs?: (() => number) | undefined;
   /** Calls the listener when `mostTurns` has changed. */
   readonly onChanged?: ((listener: () => void) => void) | undefined;
 }
@@ -48,7 +55,7 @@ interface Waiter {
 /**
  * Lets as many turns run as the limits say; the others wait before their prompt is sent. A free place goes to the caller with the
  * fewest running turns, then to the one that was served longest ago, then to the first that came. So one caller with
- * many turns does not delay the others.
+ * many turns does not delay the others. While the event loop is late, new turns begin one by one, so that those that run get on.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
@@ -60,6 +67,8 @@ export class TurnQueue {
   #served = 0;
   #order: readonly Waiter[] | undefined;
   #looking = false;
+  /** How many turns may begin before the next look at the event loop; undefined while it is in time. */
+  #beginners: number | undefined;
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
@@ -107,6 +116,7 @@ export class TurnQueue {
       this.pump();
     };
     if (signal.aborted) return leave;
+    if (stage === "new" && this.#beginners === undefined && this.#isLate()) void this.#slowDown();
     this.#waiting.add(waiter);
     this.#order = undefined;
     const isNext = this.#ordered().every((other) => other === waiter || !this.#mayRun(other) || !this.#isWanted(other));
@@ -123,6 +133,7 @@ export class TurnQueue {
     this.#waiting.delete(waiter);
     this.#running.add(waiter);
     this.#servedAt.set(waiter.turn.caller, ++this.#served);
+    if (this.#beginners !== undefined && waiter.stage === "new") this.#beginners--;
     waiter.admit();
   }
 
@@ -131,6 +142,7 @@ export class TurnQueue {
     const { mostTurns, mostOf, isPaused } = this.#options;
     if (isPaused?.() === true) return false;
     if (stage === "asked") return true; // it runs upstream already
+    if (stage === "new" && this.#beginners !== undefined && this.#beginners <= 0) return false;
     const most = mostTurns?.();
     const mostOfCaller = mostOf?.(caller);
     const inLane = () => [...this.#running].filter((other) => other.lane === lane).length;
@@ -182,6 +194,23 @@ export class TurnQueue {
   #forget(caller: string): void {
     const isHere = [...this.#waiting, ...this.#running].some(({ turn }) => turn.caller === caller);
     if (!isHere) this.#servedAt.delete(caller);
+  }
+
+  /** A turn that would run alone holds nobody up. */
+  #isLate(): boolean {
+    return this.#running.size > 0 && (this.#options.lagMs?.() ?? 0) >= lateMs;
+  }
+
+  /** While the event loop is late, one turn begins each time; then groups do, until none waits for this any more. */
+  async #slowDown(): Promise<void> {
+    const { clock, lagMs } = this.#options;
+    do {
+      this.#beginners = 0;
+      await bestEffort(clock.sleep(Math.max(groupMs, lagMs?.() ?? 0), never));
+      this.#beginners = this.#isLate() ? 1 : atOnce;
+      this.pump();
+    } while (this.#beginners === 0);
+    this.#beginners = undefined;
   }
 
   async #untilResumed(): Promise<void> {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import process from "node:process";
+import { startable } from "../../../base/node/startable.ts";
 import type { ChildLaunch } from "./agent-child.ts";
 
 /**
@@ -10,8 +11,8 @@ import type { ChildLaunch } from "./agent-child.ts";
  */
 const program = `
 const { spawn } = require("node:child_process");
-const [command, ...args] = process.argv.slice(1);
-const agent = spawn(command, args, { stdio: "inherit", windowsHide: true });
+const { command, args, windowsVerbatimArguments } = JSON.parse(process.argv[1]);
+const agent = spawn(command, args, { stdio: "inherit", windowsHide: true, windowsVerbatimArguments });
 const kill = () => {
   if (process.platform !== "win32") return agent.kill("SIGKILL");
   const taskkill = (process.env.SystemRoot || "C:\\\\Windows") + "\\\\System32\\\\taskkill.exe";
@@ -34,9 +35,14 @@ export interface Spawned {
   readonly kill: () => void;
 }
 
-/** Starts an agent below a relay that ends it when this process is gone, however this process ended: a way that needs no shell. */
+/**
+ * Starts an agent below a relay that ends it when this process is gone, however this process ended: a way that needs no POSIX shell.
+ *
+ * @throws MillraceError `invalid_request` for an argument that `startable` refuses.
+ */
 export function spawnBelowRelay({ command, args, cwd, environment }: ChildLaunch): Spawned {
-  const child = spawn(process.execPath, ["-e", program, "--", command, ...args], {
+  const agent = startable(command, args, { env: environment });
+  const child = spawn(process.execPath, ["-e", program, "--", JSON.stringify(agent)], {
     cwd,
     env: { ...environment },
     windowsHide: true,
