@@ -7,7 +7,7 @@ import { turnFake } from "../../usage/history/history.fake.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
 import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets, periodAt } from "./key-budget.ts";
-import type { KeyLimits, KeyRecord } from "./keys-file.ts";
+import type { KeyLimits, KeyRecord } from "./key-record.ts";
 import { parseApis, parseBudget, parseExpiry } from "./parse-limits.ts";
 
 const noon = new Date(2026, 10, 22, 12).getTime();

@@ -4,7 +4,7 @@ import { isDegraded, isMillraceError, MillraceError } from "../../base/errors.ts
 import type { TurnId } from "../../base/ids.ts";
 import type { Spend, UsageHistory } from "../../usage/history/history.ts";
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
-import type { Budget, KeyRecord } from "./keys-file.ts";
+import type { Budget, KeyRecord } from "./key-record.ts";
 
 const longestMs = 86_400_000;
 
