@@ -49,7 +49,9 @@ test.skipIf(!redisInstalled)(
     ];
     expect(listed.data).toMatchObject(states);
     const page = await fetch(`${b.url}/v1/keys`, { headers: { authorization: `Bearer ${b.key}` } });
-    expect(await page.json()).toMatchObject({ data: expect.arrayContaining(states.map((state) => expect.objectContaining(state))) });
+    expect(await page.json()).toMatchObject({
+      data: expect.arrayContaining(states.map((state) => expect.objectContaining(state))),
+    });
 
     await redis.kill();
     await expect.poll(() => degradedGauge(a), { timeout: patienceMs }).toBe(1);
