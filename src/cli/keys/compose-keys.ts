@@ -6,11 +6,10 @@ import { callerDigest } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Admission } from "../../turns/start/admission.ts";
-import type { UsageHistory } from "../../usage/history/history.ts";
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
 import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
 import { keyAdmission } from "./key-admission.ts";
-import { KeyBudgets } from "./key-budget.ts";
+import { KeyBudgets, type KeyBudgetsOptions } from "./key-budget.ts";
 import { type KeyRecord, stateOf } from "./key-record.ts";
 
 /** The keys of a gateway: who has them, what they are called, and what their turns may. */
@@ -28,7 +27,7 @@ export interface KeyParts {
   readonly clock: Clock;
   readonly log: GatewayLog;
   readonly events: EventSource<TurnLifecycle>;
-  readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
+  readonly history: KeyBudgetsOptions["history"];
   /** Where several gateways share the budgets. */
   readonly shared?: SharedUsage | undefined;
   /** The keys that several gateways share, as far as they are known. */
