@@ -7,6 +7,7 @@ import { preflight } from "./http/cors.ts";
 import { authenticate, type GuardPolicy, ownerOf, refuseForeign, unauthenticated } from "./http/guard.ts";
 import { foldPath } from "./http/paths.ts";
 import { headerSafe } from "./http/request-headers.ts";
+import { storeHeader } from "./http/store-header.ts";
 import { mountFiles } from "./routes/dashboard-routes.ts";
 import { isForDashboard, isOpen, mountRoutes, routeNotFound } from "./routes/mount-routes.ts";
 import { onRouteError } from "./routes/turn-route.ts";
@@ -69,8 +70,8 @@ function guard(gateway: Gateway, policy: GuardPolicy, c: GatewayContext): Respon
 }
 
 /**
- * The headers of every response: the id that is also in the log, the IDE if the caller has a key, and CORS for an allowed origin
- * (the guard refused the others). If the request sent no prompt, the IDE is the one that would get a prompt now.
+ * The headers of every response: the id that is also in the log, the IDE and the store's weaknesses if the caller has a key, and CORS
+ * for an allowed origin (the guard refused the others). If the request sent no prompt, the IDE is the one that would get a prompt now.
  */
 function finish(gateway: Gateway, c: GatewayContext, requestId: string): void {
   const { headers } = c.res;
@@ -78,6 +79,8 @@ function finish(gateway: Gateway, c: GatewayContext, requestId: string): void {
     const ide = gateway.ideOf?.(c.var.logFields.model);
     if (ide !== undefined) headers.set("x-millrace-ide", headerSafe(ide));
   }
+  const weak = c.var.caller === undefined ? undefined : storeHeader(gateway);
+  if (weak !== undefined) headers.set("x-millrace-store", weak);
   headers.set("x-request-id", requestId);
   headers.set("request-id", requestId);
   headers.set("x-content-type-options", "nosniff");

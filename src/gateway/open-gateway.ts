@@ -50,7 +50,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
     async listen(listenOptions) {
       const arriving = new Slices(40); // shorter slices split group commits and cost more than they give
       const rpc = options.rpc?.(gateway);
-      const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway.ideOf);
+      const handleRpc = rpc === undefined ? undefined : guarded(policy, rpc, gateway);
       const http1 = (incoming: IncomingMessage, outgoing: ServerResponse) => {
         if (handleRpc !== undefined && rpc !== undefined && isFor(rpc, incoming)) {
           handleRpc(incoming, outgoing);

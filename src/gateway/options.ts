@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { EventSource } from "../base/emitter.ts";
 import type { Secret } from "../base/secret.ts";
+import type { StoreWeakness } from "../log/weakness.ts";
 import type { Models } from "../models/model.ts";
 import type { TurnLifecycle } from "../turns/lifecycle.ts";
 import type { Turns } from "../turns/turns.ts";
@@ -40,6 +41,8 @@ export interface StoreState {
   /** What is wrong and what to do about it, while it is. */
   readonly why: string | null;
   readonly hint: string | null;
+  /** What may lose what the store acknowledged. */
+  readonly weaknesses?: readonly StoreWeakness[];
   /** The store was found damaged when it was opened: where its files are kept, and how many keyed turns are lost. */
   readonly damaged?: { readonly copy: string | null; readonly lost_keys: number } | null;
 }

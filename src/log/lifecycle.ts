@@ -1,6 +1,7 @@
 import type { NoDetails } from "../base/emitter.ts";
 import type { MillraceError } from "../base/errors.ts";
 import type { Damage } from "./sqlite/damage.ts";
+import type { StoreWeakness } from "./weakness.ts";
 
 /** What happens to the store of the log. */
 export interface StoreLifecycle {
@@ -12,4 +13,6 @@ export interface StoreLifecycle {
   readonly store_restored: NoDetails;
   /** Its file was found damaged, as it was opened. */
   readonly store_damaged: Damage;
+  /** What may lose what it acknowledged is another thing now; empty once nothing may. */
+  readonly store_weakened: { readonly weaknesses: readonly StoreWeakness[] };
 }

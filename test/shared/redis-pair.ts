@@ -30,9 +30,14 @@ export class RedisPair implements AsyncDisposable {
     this.#primary = primary;
   }
 
-  static async start(program: string, folder: string): Promise<RedisPair> {
+  /** The replica reaches its primary at the port that `via` answers for the primary's. */
+  static async start(
+    program: string,
+    folder: string,
+    via: (port: number) => Promise<number> = async (port) => port,
+  ): Promise<RedisPair> {
     const pair = new RedisPair(program, folder, await startNode(program, join(folder, "redis-0")));
-    await pair.addReplica();
+    await pair.addReplica(await via(pair.port));
     return pair;
   }
 
@@ -41,10 +46,10 @@ export class RedisPair implements AsyncDisposable {
   }
 
   /** Resolves once the replica has all that the primary has. */
-  async addReplica(): Promise<void> {
+  async addReplica(port: number = this.#primary.port): Promise<void> {
     this.#lives++;
     const folder = join(this.#folder, `redis-${this.#lives}`);
-    const replica = await startNode(this.#program, folder, ["--replicaof", "127.0.0.1", String(this.#primary.port)]);
+    const replica = await startNode(this.#program, folder, ["--replicaof", "127.0.0.1", String(port)]);
     this.#replica = replica;
     while (!(await info(replica.port)).includes("master_link_status:up")) await sleep(50);
   }

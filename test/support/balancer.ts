@@ -37,6 +37,11 @@ export class Balancer implements AsyncDisposable {
     this.drop();
   }
 
+  /** Every connection stays, and nothing gets through. What is on its way is lost if the connection then breaks. */
+  hold(): void {
+    for (const socket of this.#sockets) socket.pause();
+  }
+
   mend(): void {
     this.#isCut = false;
   }

@@ -1,12 +1,19 @@
 import { MillraceError } from "../../base/errors.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
-import { createKey, type KeyRecord, keyState, readKeys, revokeKey, rotateKey } from "../keys/keys-file.ts";
+import type { RedisAddress } from "../compose/redis-address.ts";
+import { createKey, revokeKey, rotateKey } from "../keys/change-keys.ts";
+import { type KeyRecord, keyState } from "../keys/key-record.ts";
+import type { KeyStore } from "../keys/key-store.ts";
+import { openKeyStore } from "../keys/open-key-store.ts";
 import { parseApis, parseBudget, parseExpiry } from "../keys/parse-limits.ts";
-import { flag, integer, text, texts } from "../options.ts";
+import { explainedBy, flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
+import { storeOptions } from "../store-options.ts";
 import { type Column, printTable } from "../terminal/table.ts";
 
 const json = flag("print JSON");
+/** Where the gateway keeps its keys: with a shared store, in it. */
+const where = explainedBy("serve", storeOptions);
 const nameArgument = { name: "name", summary: "what the key is called", required: true, variadic: false } as const;
 
 const createCommand = defineCommand({
@@ -26,27 +33,25 @@ const createCommand = defineCommand({
       initial: undefined,
     }),
     expires: text("when it ends: 30d, or the last day such as 2027-01-31", "<time>", { defaultText: "never" }),
+    ...where,
     json,
   },
   examples: [
     ["millrace keys create ci --budget '200 turns/day' --expires 90d", "for a build server"],
     ["millrace keys create ada --model claude-sonnet-4.6 --api anthropic-messages", "for one model and one API"],
   ],
-  async run({ options, args }, { io, out, settings }) {
+  async run({ options, args }, context) {
+    const { io, out } = context;
     const nowMs = io.clock.now();
     const name = nameOf(args);
-    const key = createKey(
-      settings.keysFile,
-      name,
-      {
-        models: [...options.model],
-        apis: parseApis(options.api),
-        ...(options.budget === undefined ? {} : { budget: parseBudget(options.budget) }),
-        ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
-        ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
-      },
-      nowMs,
-    );
+    const limits = {
+      models: [...options.model],
+      apis: parseApis(options.api),
+      ...(options.budget === undefined ? {} : { budget: parseBudget(options.budget) }),
+      ...(options.maxTurns === undefined ? {} : { maxTurns: options.maxTurns }),
+      ...(options.expires === undefined ? {} : { expiresAtMs: parseExpiry(options.expires, nowMs) }),
+    };
+    const key = await withKeys(options, context, (keys) => createKey(keys, name, limits, nowMs));
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
     out.note("Keep it now: only its hash is stored.");
@@ -60,12 +65,15 @@ const listCommand = defineCommand({
   options: {
     all: flag("show revoked keys too"),
     wide: flag("show every column, however narrow the terminal is"),
+    ...where,
     json,
   },
   examples: [["millrace keys list", "those that work, and those that have expired"]],
-  async run({ options }, { io, out, settings }) {
+  async run({ options }, context) {
+    const { io, out } = context;
     const nowMs = io.clock.now();
-    const keys = readKeys(settings.keysFile).filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
+    const every = await withKeys(options, context, (keys) => keys.read());
+    const keys = every.filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
     if (options.json) return out.json({ data: keys.map((key) => shown(key, nowMs)) });
     if (keys.length === 0) {
       out.line("There is no key beside the owner's.");
@@ -99,11 +107,14 @@ const revokeCommand = defineCommand({
   summary: "End a key: it opens nothing from the next request on",
   group: "Set up",
   arguments: [nameArgument],
-  options: { json },
+  description:
+    "A gateway that runs refuses the key from its next request on. With --store redis that holds for every gateway of the store, half a second later at most.",
+  options: { ...where, json },
   examples: [["millrace keys revoke ci", "the history keeps its name"]],
-  async run({ options, args }, { io, out, settings }) {
+  async run({ options, args }, context) {
+    const { io, out } = context;
     const name = nameOf(args);
-    revokeKey(settings.keysFile, name, io.clock.now());
+    await withKeys(options, context, (keys) => revokeKey(keys, name, io.clock.now()));
     if (options.json) out.json({ name, revoked: true });
     else out.line(`The key ${name} opens nothing any more. Answers that run go on.`);
   },
@@ -115,26 +126,42 @@ const rotateCommand = defineCommand({
   description: "The old value stops working at once. The turns of the key, its limits and what it has used stay.",
   group: "Set up",
   arguments: [nameArgument],
-  options: { json },
+  options: { ...where, json },
   examples: [["millrace keys rotate ci", "after its value was seen by others"]],
-  async run({ options, args }, { out, settings }) {
+  async run({ options, args }, context) {
+    const { out } = context;
     const name = nameOf(args);
-    const key = rotateKey(settings.keysFile, name);
+    const key = await withKeys(options, context, (keys) => rotateKey(keys, name));
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
     out.note("Keep it now: only its hash is stored. The old value no longer works.");
   },
 });
 
-/** `millrace keys`: keys for others, beside the owner's. It works on their file, with or without a gateway. */
+/** `millrace keys`: keys for others, beside the owner's. It works where they are kept, with or without a gateway. */
 export const keysCommand = defineCommand({
   ...outlines.keys,
-  options: {},
+  options: { ...where },
   subcommands: [createCommand, listCommand, revokeCommand, rotateCommand],
   examples: [["millrace keys create ci --budget '200 turns/day'", "a key for a build server"]],
   run: (input, context: CommandContext) =>
-    listCommand.run({ ...input, options: { all: false, wide: false, json: false } }, context),
+    listCommand.run({ ...input, options: { ...input.options, all: false, wide: false, json: false } }, context),
 });
+
+/** What the work answers, done over the keys where these options say that they are kept. */
+async function withKeys<T>(
+  { store, redisUrl }: { readonly store: string; readonly redisUrl: RedisAddress },
+  { out, settings }: CommandContext,
+  work: (keys: KeyStore) => Promise<T>,
+): Promise<T> {
+  const redis = store === "redis" ? redisUrl : undefined;
+  const keys = await openKeyStore({ ...settings, redis, onProblem: ({ message }) => out.note(message) });
+  try {
+    return await work(keys);
+  } finally {
+    await keys.close();
+  }
+}
 
 function nameOf([name]: readonly string[]): string {
   if (name === undefined) throw new MillraceError("invalid_request", "The name of the key is missing.");

@@ -28,9 +28,10 @@ import { readPause } from "../gateway-process/pause-file.ts";
 import { findPortHolder } from "../gateway-process/port-holder.ts";
 import { alreadyServes, type PortReason, portReason, portTaken } from "../gateway-process/port-taken.ts";
 import { keepHeapSmall } from "../gateway-process/small-heap.ts";
-import { choice, commandLine, duration, explainedBy, flag, integer, redisAddress, text, texts } from "../options.ts";
+import { choice, commandLine, duration, explainedBy, flag, integer, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { version } from "../package-files.ts";
+import { storeOptions } from "../store-options.ts";
 import { type OtlpReceiver, otlpReceiver } from "../telemetry/otlp-receiver.ts";
 import { describeDamage } from "../terminal/describe-damage.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
@@ -49,15 +50,7 @@ export const gatewayOptions = {
     { min: 0, max: 65_535, initial: defaultPort },
     { env: "MILLRACE_PORT" },
   ),
-  store: choice(
-    "where answers are stored: in a file, on a Redis server that several gateways share, or in memory only",
-    ["sqlite", "redis", "memory"],
-    "sqlite",
-    { env: "MILLRACE_STORE" },
-  ),
-  redisUrl: redisAddress("address of the server for --store redis; put a password into the variable, not here", {
-    env: "MILLRACE_REDIS_URL",
-  }),
+  ...storeOptions,
   grace: duration("how long an answer continues after its client disconnects", 120_000, {
     env: "MILLRACE_GRACE",
     defaultText: "2m",

@@ -102,6 +102,7 @@ function describeStore(opened: OpenedStore): StoreState {
     degraded: error !== undefined,
     why: error?.message ?? null,
     hint: error?.hint ?? null,
+    weaknesses: opened.weaknesses(),
     damaged: damage === undefined ? null : { copy: damage.copy ?? null, lost_keys: damage.lostKeys },
   };
 }

@@ -11,7 +11,7 @@ import type { UsageHistory } from "../../usage/history/history.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import { type Meter, openMeter } from "../../usage/meter.ts";
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
-import { sharingHistory } from "../../usage/shared/sharing-history.ts";
+import { type SharingHistory, sharingHistory } from "../../usage/shared/sharing-history.ts";
 import { openUsageRecorder, type TurnSource } from "../../usage/usage-recorder.ts";
 import type { Io } from "../terminal/io.ts";
 import { lastAsked, writeLimitsFile } from "./limits-file.ts";
@@ -44,7 +44,10 @@ const openTimeoutMs = 250;
  *
  * @throws MillraceError `invalid_request` for settings that cannot be.
  */
-export function composeMeter(parts: OwnMeterParts): { readonly meter: Meter; readonly history: FallbackHistory } {
+export function composeMeter(parts: OwnMeterParts): {
+  readonly meter: Meter;
+  readonly history: FallbackHistory & Partial<Pick<SharingHistory, "catchUp">>;
+} {
   const { io, storeFile, ownsFile, events, shared } = parts;
   const { clock } = io;
   const ownFile = ownsFile && storeFile !== undefined ? { ownFile: { clock, events } } : {};

@@ -17,6 +17,7 @@ import type { Damage } from "../../log/sqlite/damage.ts";
 import { inspectSqliteLog } from "../../log/sqlite/inspect-sqlite-log.ts";
 import { openSqliteLog } from "../../log/sqlite/open-sqlite-log.ts";
 import type { LogStore } from "../../log/store.ts";
+import type { StoreWeakness } from "../../log/weakness.ts";
 import type { RedisAddress } from "./redis-address.ts";
 
 export interface StoreOptions {
@@ -37,6 +38,8 @@ export interface OpenedStore {
   readonly damage: () => Damage | undefined;
   /** How many turns the file held when its key was gone, so that a new one was made: nobody can read them. */
   readonly unreadableTurns: number;
+  /** What may lose what the store acknowledged, as it is now. */
+  readonly weaknesses: () => readonly StoreWeakness[];
   /** Why the store could not be opened, while it cannot. */
   readonly degradedBy: () => MillraceError | undefined;
 }
@@ -53,6 +56,8 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   events.on("store_damaged", (found) => {
     damage = found;
   });
+  let weaknesses: readonly StoreWeakness[] = [];
+  events.on("store_weakened", (found) => ({ weaknesses } = found));
   let tries = 0;
   let key: Secret | undefined;
   const openCodec = async () => {
@@ -64,7 +69,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const openRedisLog = redis === undefined ? undefined : await loadRedisLog(); // no client is no failure that passes
   const opening =
     redis !== undefined && openRedisLog !== undefined
-      ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec() })
+      ? async () => openRedisLog({ url: redis.url.reveal(), clock, retention, codec: await openCodec(), events })
       : storeFile !== undefined
         ? async () => {
             const patience = tries++ === 0 ? {} : { openTimeoutMs: retryTimeoutMs };
@@ -86,12 +91,19 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
       store: openMemoryLog({ clock, codec, retention }),
       damage: () => undefined,
       unreadableTurns,
+      weaknesses: () => [],
       degradedBy: () => undefined,
     };
   const shared = redis === undefined ? {} : { sharedBetweenMachines: true as const };
   const capabilities = { survivesRestart: true, sharedBetweenProcesses: true, ...shared };
   const store = await openLiveLog({ clock, retention, capabilities, codec, open: opening, events });
-  return { store, damage: () => damage, unreadableTurns, degradedBy: () => store.degradedBy };
+  return {
+    store,
+    damage: () => damage,
+    unreadableTurns,
+    weaknesses: () => weaknesses,
+    degradedBy: () => store.degradedBy,
+  };
 }
 
 async function turnsIn(file: string): Promise<number> {

@@ -14,6 +14,7 @@ import { consentCheck } from "../gateway-process/consent.ts";
 import { ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
 import { composeKeys } from "../keys/compose-keys.ts";
+import { startSharedKeys } from "../keys/start-shared-keys.ts";
 import { version } from "../package-files.ts";
 import { sendTraces } from "../telemetry/otlp-traces.ts";
 import { composeGateway } from "./compose-gateway.ts";
@@ -82,7 +83,16 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
   const shared = await composeSharedUsage(io, redis);
   const usage = composeMeter({ io, finder, folder, storeFile, ownsFile: redis !== undefined, events, shared });
   const nameOf = (uid: string) => models.nameOf(uid);
-  const keys = composeKeys({ ...options, clock, events, history: usage.history, shared, nameOf });
+  const sharedKeys = redis === undefined ? undefined : await startSharedKeys({ ...options, redis, clock });
+  const keys = composeKeys({
+    ...options,
+    clock,
+    events,
+    history: usage.history,
+    shared,
+    sharedKeys: sharedKeys?.known,
+    nameOf,
+  });
   const isPaused = () => readPause(options.pauseFile) !== undefined;
   const prompted = starting.backends(backends);
   let { mostTurns } = options;
@@ -135,6 +145,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
       await listening?.close();
       await agents.close();
       await store.close();
+      await sharedKeys?.close();
       await traces?.close();
       finder.close();
     },

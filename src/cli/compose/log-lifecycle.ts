@@ -1,6 +1,7 @@
 import type { EventSource } from "../../base/emitter.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { Ide } from "../../ide/ide.ts";
+import { storeWeaknesses } from "../../log/weakness.ts";
 import type { FinishedTurn } from "../../usage/history/finished-turn.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
 
@@ -21,6 +22,11 @@ export function logLifecycle(
   events.on("store_damaged", ({ copy, lostKeys }) =>
     log.write("error", "store_damaged", { store, copy, lost_keys: lostKeys }),
   );
+  events.on("store_weakened", ({ weaknesses }) => {
+    const why = weaknesses.map((each) => storeWeaknesses[each]).join(" ");
+    if (weaknesses.length === 0) log.write("info", "store_strong", { store });
+    else log.write("warn", "store_weak", { store, weaknesses, why });
+  });
   events.on("history_failed", ({ error: { message: why, hint } }) =>
     log.write("error", "usage_degraded", { file, why, hint }),
   );

@@ -6,10 +6,11 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import { Emitter } from "../../base/emitter.ts";
 import { Secret } from "../../base/secret.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { createKey, revokeKey } from "./change-keys.ts";
 import { composeKeys } from "./compose-keys.ts";
-import { createKey, readKeys, revokeKey } from "./keys-file.ts";
+import { openKeysFile, readKeys } from "./keys-file.ts";
 
-test("keys are shown with what they may and have used, without anything that belongs to their value", () => {
+test("keys are shown with what they may and have used, without anything that belongs to their value", async () => {
   const folder = mkdtempSync(join(tmpdir(), "millrace-keys-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const keysFile = join(folder, "keys.json");
@@ -17,9 +18,14 @@ test("keys are shown with what they may and have used, without anything that bel
   const history = openHistory({ file: ":memory:", keepDays: 400 });
   onTestFinished(() => history.close());
   const limits = { models: ["opus"], apis: [], budget: { most: 5, unit: "turns", period: "day" } } as const;
-  const value = createKey(keysFile, "ci", { ...limits, models: [...limits.models], apis: [] }, clock.now());
-  createKey(keysFile, "old", { models: [], apis: [] }, clock.now());
-  revokeKey(keysFile, "old", clock.now());
+  const value = await createKey(
+    openKeysFile(keysFile),
+    "ci",
+    { ...limits, models: [...limits.models], apis: [] },
+    clock.now(),
+  );
+  await createKey(openKeysFile(keysFile), "old", { models: [], apis: [] }, clock.now());
+  await revokeKey(openKeysFile(keysFile), "old", clock.now());
   const keys = composeKeys({
     key: new Secret("mr-owner-key-0123456789"),
     keysFile,

@@ -6,12 +6,11 @@ import { callerDigest } from "../../gateway/http/guard.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import type { TurnLifecycle } from "../../turns/lifecycle.ts";
 import type { Admission } from "../../turns/start/admission.ts";
-import type { UsageHistory } from "../../usage/history/history.ts";
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
 import { type IssuedKeys, openIssuedKeys } from "./issued-keys.ts";
 import { keyAdmission } from "./key-admission.ts";
-import { KeyBudgets } from "./key-budget.ts";
-import { type KeyRecord, keyState } from "./keys-file.ts";
+import { KeyBudgets, type KeyBudgetsOptions } from "./key-budget.ts";
+import { type KeyRecord, keyState } from "./key-record.ts";
 
 /** The keys of a gateway: who has them, what they are called, and what their turns may. */
 export interface ComposedKeys extends IssuedKeys {
@@ -28,16 +27,19 @@ export interface KeyParts {
   readonly clock: Clock;
   readonly log: GatewayLog;
   readonly events: EventSource<TurnLifecycle>;
-  readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
+  readonly history: KeyBudgetsOptions["history"];
   /** Where several gateways share the budgets. */
   readonly shared?: SharedUsage | undefined;
+  /** The keys that several gateways share, as far as they are known. */
+  readonly sharedKeys?: (() => readonly KeyRecord[]) | undefined;
   /** What a model's UID is called. */
   readonly nameOf: (uid: string) => string;
 }
 
-export function composeKeys({ key, keysFile, clock, log, events, history, shared, nameOf }: KeyParts): ComposedKeys {
+export function composeKeys(parts: KeyParts): ComposedKeys {
+  const { key, keysFile, clock, log, events, history, shared, sharedKeys, nameOf } = parts;
   const onProblem = ({ message }: Error) => log.write("error", "keys_unusable", { why: message });
-  const keys = openIssuedKeys({ file: keysFile, clock, onProblem });
+  const keys = openIssuedKeys({ file: keysFile, clock, shared: sharedKeys, onProblem });
   const budgets = new KeyBudgets({ history, clock, shared });
   events.on("turn_adopted", ({ caller, turnId }) => {
     const adopted = keys.keyOf(caller);

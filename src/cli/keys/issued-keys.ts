@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { statSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 import { isDegraded } from "../../base/errors.ts";
 import { Secret } from "../../base/secret.ts";
 import type { Caller } from "../../gateway/http/guard.ts";
-import { hashKey, type KeyRecord, readKeys } from "./keys-file.ts";
+import { hashKey, type KeyRecord } from "./key-record.ts";
+import { readKeys, versionOf } from "./keys-file.ts";
+import { mergeKeys } from "./merge-keys.ts";
 
 /** The keys that `millrace keys` made, as a running gateway sees them: each change of their file counts from the next request on. */
 export interface IssuedKeys {
@@ -19,24 +20,34 @@ export interface IssuedKeys {
 export interface IssuedKeysOptions {
   readonly file: string;
   readonly clock: Pick<Clock, "now">;
+  /** The keys of the store that gateways share, as far as they are known; the same array until they change. */
+  readonly shared?: (() => readonly KeyRecord[]) | undefined;
   /** The file cannot be used; told once for each version of it. */
   readonly onProblem: (error: Error) => void;
 }
 
-export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): IssuedKeys {
+const none: readonly KeyRecord[] = [];
+
+export function openIssuedKeys({ file, clock, shared = () => none, onProblem }: IssuedKeysOptions): IssuedKeys {
   let seen: string | undefined;
+  let seenShared = none;
+  let inFile = none;
   let keys: readonly (KeyRecord & { readonly caller: string })[] = [];
   const current = () => {
-    const now = versionOf(file);
-    if (now === seen) return keys;
-    seen = now;
-    try {
-      keys = readKeys(file).map((key) => ({ ...key, caller: digestOfId(key.id) }));
-    } catch (error) {
-      if (!isDegraded(error)) throw error;
-      keys = []; // a file that others can change opens nothing
-      onProblem(error);
+    const [now, nowShared] = [versionOf(file), shared()];
+    if (now === seen && nowShared === seenShared) return keys;
+    if (now !== seen) {
+      seen = now;
+      try {
+        inFile = readKeys(file);
+      } catch (error) {
+        if (!isDegraded(error)) throw error;
+        inFile = none; // a file that others can change opens nothing
+        onProblem(error);
+      }
     }
+    seenShared = nowShared;
+    keys = mergeKeys(nowShared, inFile).map((key) => ({ ...key, caller: digestOfId(key.id) }));
     return keys;
   };
   return {
@@ -52,12 +63,6 @@ export function openIssuedKeys({ file, clock, onProblem }: IssuedKeysOptions): I
     keyOf: (caller) => current().find((key) => key.caller === caller),
     all: current,
   };
-}
-
-/** Changes whenever the file is replaced. */
-function versionOf(file: string): string {
-  const stat = statSync(file, { throwIfNoEntry: false, bigint: true });
-  return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeNs} ${stat.ctimeNs} ${stat.size}`;
 }
 
 function digestOfId(id: string): string {

@@ -3,11 +3,14 @@ import { FakeClock } from "../../base/clock.fake.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { TurnId } from "../../base/ids.ts";
 import type { NewTurn } from "../../log/store.ts";
+import { openFallbackHistory } from "../../usage/history/fallback-history.ts";
 import { turnFake } from "../../usage/history/history.fake.ts";
 import { openHistory } from "../../usage/history/sqlite-history.ts";
+import { memoryUsage } from "../../usage/shared/shared-usage.fake.ts";
+import { sharingHistory } from "../../usage/shared/sharing-history.ts";
 import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets, periodAt } from "./key-budget.ts";
-import type { KeyLimits, KeyRecord } from "./keys-file.ts";
+import type { KeyLimits, KeyRecord } from "./key-record.ts";
 import { parseApis, parseBudget, parseExpiry } from "./parse-limits.ts";
 
 const noon = new Date(2026, 10, 22, 12).getTime();
@@ -123,6 +126,35 @@ test("tokens and credits are counted once a turn has ended", () => {
   expect(() => credits.admit(credits.turn())).not.toThrow();
   credits.end("b", { creditsHundredths: 1 });
   expect(() => credits.admit(credits.turn())).toThrow(/used its 1.5 credits for today/);
+});
+
+test("a budget of tokens counts what ended on another gateway before the start of the next turn", async () => {
+  const budget = { most: 100, unit: "tokens", period: "day" } as const;
+  const key: KeyRecord = { id: "1", name: "ci", createdAtMs: 0, salt: "s", hash: "", models: [], apis: [], budget };
+  const clock = new FakeClock(noon);
+  const open = memoryUsage();
+  const gateway = () => {
+    const file = openHistory({ file: ":memory:", keepDays: 400 });
+    const shared = open();
+    const history = sharingHistory({ history: openFallbackHistory({ open: () => file, clock }), shared, clock });
+    return { history, budgets: new KeyBudgets({ history, clock, shared }) };
+  };
+  const [a, b] = [gateway(), gateway()];
+  await b.budgets.hold(key, "turn_1" as TurnId);
+  a.history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: clock.now(), key: "ci", promptTokens: 100 }));
+  await a.history.catchUp(); // it has told
+  await expect(b.budgets.hold(key, "turn_3" as TurnId)).rejects.toMatchObject({ code: "quota_exhausted" });
+});
+
+test("while the shared store cannot be asked, a key with a budget of tokens has to wait", async () => {
+  const { key } = admission({ budget: { most: 100, unit: "tokens", period: "day" } });
+  const clock = new FakeClock(noon);
+  const history = {
+    ...openHistory({ file: ":memory:", keepDays: 400 }),
+    catchUp: () => Promise.reject(new MillraceError("degraded", "The server is gone.")),
+  };
+  const budgets = new KeyBudgets({ history, clock, shared: memoryUsage()() });
+  await expect(budgets.hold(key, "turn_1" as TurnId)).rejects.toMatchObject({ code: "unavailable" });
 });
 
 test("a turn that an earlier process began counts as well", () => {

@@ -3,7 +3,7 @@ import type { NewTurn } from "../../log/store.ts";
 import type { Admission } from "../../turns/start/admission.ts";
 import type { IssuedKeys } from "./issued-keys.ts";
 import type { KeyBudgets } from "./key-budget.ts";
-import type { KeyRecord } from "./keys-file.ts";
+import type { KeyRecord } from "./key-record.ts";
 
 export interface KeyAdmissionOptions {
   readonly keys: Pick<IssuedKeys, "keyOf">;

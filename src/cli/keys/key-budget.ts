@@ -4,12 +4,13 @@ import { isDegraded, isMillraceError, MillraceError } from "../../base/errors.ts
 import type { TurnId } from "../../base/ids.ts";
 import type { Spend, UsageHistory } from "../../usage/history/history.ts";
 import type { SharedUsage } from "../../usage/shared/shared-usage.ts";
-import type { Budget, KeyRecord } from "./keys-file.ts";
+import type { Budget, KeyRecord } from "./key-record.ts";
 
 const longestMs = 86_400_000;
 
 export interface KeyBudgetsOptions {
-  readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
+  /** With `catchUp` where several gateways tell each other what ended: it fetches what they have told. */
+  readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy"> & { catchUp?(): Promise<void> };
   readonly clock: Pick<Clock, "now">;
   /** Where several gateways share the budgets: it counts the turns of all. */
   readonly shared?: Pick<SharedUsage, "hold" | "withdraw"> | undefined;
@@ -31,13 +32,27 @@ export class KeyBudgets {
    * @throws MillraceError `quota_exhausted` where the budget is used up, `unavailable` where the history cannot be read.
    */
   hold(key: KeyRecord, turnId: TurnId): (() => void) | Promise<() => void> {
+    const { shared, history } = this.#options;
+    const { budget } = key;
+    if (budget === undefined || shared === undefined) return this.#holdHere(key, turnId);
+    if (budget.unit === "turns") return this.#holdShared(shared, key, budget, turnId, this.#holdHere(key, turnId));
+    return this.#caughtUp(history.catchUp?.()).then(() => this.#holdHere(key, turnId));
+  }
+
+  #holdHere(key: KeyRecord, turnId: TurnId): () => void {
     const held = this.#heldOf(key.id);
     if (key.budget !== undefined) this.#check(key, key.budget, held.size);
     held.set(turnId, this.#options.clock.now());
-    const withdraw = () => void held.delete(turnId);
-    const { shared } = this.#options;
-    if (shared === undefined || key.budget?.unit !== "turns") return withdraw;
-    return this.#holdShared(shared, key, key.budget, turnId, withdraw);
+    return () => void held.delete(turnId);
+  }
+
+  /** What a turn uses is known at its end, so the others' ends are fetched before each start. */
+  async #caughtUp(catchingUp: Promise<void> | undefined): Promise<void> {
+    try {
+      await catchingUp;
+    } catch (error) {
+      throw isDegraded(error) ? unreadable(error) : error;
+    }
   }
 
   /** The same in the shared store, so that of two requests to two gateways only one gets the last turn. */

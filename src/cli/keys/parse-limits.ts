@@ -1,6 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import { parseDuration } from "../options.ts";
-import { apiNames, type Budget, budgetPeriods, budgetUnits } from "./keys-file.ts";
+import { apiNames, type Budget, budgetPeriods, budgetUnits } from "./key-record.ts";
 
 /** `50 turns/day`, `2000000 tokens/month`, `12.5 credits/day`. Throws `invalid_request`. */
 export function parseBudget(raw: string): Budget {

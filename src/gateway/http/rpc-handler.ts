@@ -9,6 +9,7 @@ import { corsHeaders } from "./cors.ts";
 import { authenticate, type Caller, type GuardPolicy, type Refusal, refuseForeign, unauthenticated } from "./guard.ts";
 import type { GatewayLog } from "./log.ts";
 import { headerSafe } from "./request-headers.ts";
+import { type SaysItsStore, storeHeader } from "./store-header.ts";
 import type { Timing } from "./timing.ts";
 
 export type RpcRequest = IncomingMessage | Http2ServerRequest;
@@ -50,7 +51,7 @@ export function isFor(rpc: RpcHandler, { method, url = "" }: RpcRequest): boolea
 export function guarded(
   policy: GuardPolicy,
   rpc: RpcHandler,
-  ideOf?: (modelUid: string | undefined) => string | undefined,
+  gateway: SaysItsStore & { readonly ideOf?: (modelUid: string | undefined) => string | undefined } = {},
 ): (request: RpcRequest, response: RpcResponse) => void {
   return (request, response) => {
     const headers = headersOf(request);
@@ -60,8 +61,10 @@ export function guarded(
       for (const [name, value] of Object.entries(corsHeaders(headers.get("origin")))) response.setHeader(name, value);
     }
     if (caller === undefined) return rpc.refuse(request, response, foreign ?? unauthenticated());
-    const ide = ideOf?.(undefined); // no message was read yet, so the model is unknown
+    const ide = gateway.ideOf?.(undefined); // no message was read yet, so the model is unknown
     if (ide !== undefined) response.setHeader("x-millrace-ide", headerSafe(ide));
+    const weak = storeHeader(gateway);
+    if (weak !== undefined) response.setHeader("x-millrace-store", weak);
     rpc.handle(request, response, caller);
   };
 }

@@ -81,8 +81,15 @@ const ideInfo: HeaderInfo = {
   sometimes: true,
 };
 
+/** On every answer to a caller with a key, while the store may lose what it acknowledges. */
+const storeInfo: HeaderInfo = {
+  name: "x-millrace-store",
+  description: "Why the shared store may lose this answer: `replica_behind`, `replica_gone`, `not_persistent`.",
+  sometimes: true,
+};
+
 /** On the answers of every route. */
-export const everyAnswer: readonly HeaderInfo[] = [requestIdInfo, ideInfo];
+export const everyAnswer: readonly HeaderInfo[] = [requestIdInfo, ideInfo, storeInfo];
 
 /** A route that starts or joins a turn. */
 export const startsTurn: RouteHeaders = {

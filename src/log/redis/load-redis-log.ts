@@ -1,5 +1,6 @@
 import { MillraceError } from "../../base/errors.ts";
 import type { openRedisLog } from "./open-redis-log.ts";
+import type { openRedisText } from "./open-redis-text.ts";
 
 type RedisLogModule = { readonly openRedisLog: typeof openRedisLog };
 
@@ -12,8 +13,17 @@ type RedisLogModule = { readonly openRedisLog: typeof openRedisLog };
 export async function loadRedisLog(
   load: () => Promise<RedisLogModule> = () => import("./open-redis-log.ts"),
 ): Promise<typeof openRedisLog> {
+  return (await withClient(load)).openRedisLog;
+}
+
+/** A text in Redis, in the same way. */
+export async function loadRedisText(): Promise<typeof openRedisText> {
+  return (await withClient(() => import("./open-redis-text.ts"))).openRedisText;
+}
+
+async function withClient<T>(load: () => Promise<T>): Promise<T> {
   try {
-    return (await load()).openRedisLog;
+    return await load();
   } catch (cause) {
     if (!isMissingClient(cause)) throw cause;
     throw new MillraceError(

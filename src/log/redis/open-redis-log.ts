@@ -1,6 +1,8 @@
 import { createClient } from "redis";
 import type { Clock } from "../../base/clock.ts";
+import type { EventSink } from "../../base/emitter.ts";
 import { clearCodec, type LogCodec } from "../codec.ts";
+import type { StoreLifecycle } from "../lifecycle.ts";
 import { openLog } from "../open-log.ts";
 import { defaultRetention, type Retention } from "../retention.ts";
 import type { LogStore } from "../store.ts";
@@ -17,6 +19,7 @@ export interface RedisLogOptions {
   readonly clock: Clock;
   readonly codec?: LogCodec;
   readonly retention?: Retention;
+  readonly events?: EventSink<StoreLifecycle>;
 }
 
 /**
@@ -31,6 +34,7 @@ export async function openRedisLog({
   clock,
   codec = clearCodec,
   retention = defaultRetention,
+  events,
 }: RedisLogOptions): Promise<LogStore> {
   const waiters = new Waiters<string>();
   const client = createClient(redisClientOptions(url));
@@ -55,7 +59,10 @@ export async function openRedisLog({
       client.destroy();
     },
   };
-  return openLog({ medium: new RedisMedium(connection, prefix, waiters), codec, clock, retention });
+  const medium = new RedisMedium(connection, prefix, waiters, (weaknesses) =>
+    events?.emit("store_weakened", { weaknesses }),
+  );
+  return openLog({ medium, codec, clock, retention });
 }
 
 type RedisMediumSend = ConstructorParameters<typeof RedisMedium>[0]["sendCommand"];

@@ -53,11 +53,16 @@ export class RedisMedium implements LogMedium {
   readonly #replicas: Replicas;
 
   /** `waiters` are woken by the listener on the channel `wake`: with a turn's id, or all after a lost connection. */
-  constructor(connection: RedisConnection, prefix: string, waiters: Waiters<string>) {
+  constructor(
+    connection: RedisConnection,
+    prefix: string,
+    waiters: Waiters<string>,
+    onWeaknesses?: ConstructorParameters<typeof Replicas>[1],
+  ) {
     this.#connection = connection;
     this.#prefix = prefix;
     this.#waiters = waiters;
-    this.#replicas = new Replicas(connection);
+    this.#replicas = new Replicas(connection, onWeaknesses);
   }
 
   async create(row: TurnRow): Promise<{ row: TurnRow; created: boolean }> {

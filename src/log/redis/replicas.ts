@@ -1,3 +1,4 @@
+import type { StoreWeakness } from "../weakness.ts";
 import type { RedisConnection } from "./redis-connection.ts";
 
 /** How long a write waits for the replicas; ms. One that takes longer is not waited for until it is counted again. */
@@ -9,26 +10,56 @@ const waitMs = 500;
  */
 export class Replicas {
   readonly #send: RedisConnection["sendCommand"];
+  readonly #onWeaknesses: (weaknesses: readonly StoreWeakness[]) => void;
+  /** How many are waited for, how many follow, and how many ever did. */
   #count = 0;
+  #following = 0;
+  #most = 0;
+  #isPersistent = true;
+  #told = "";
 
-  constructor(connection: Pick<RedisConnection, "sendCommand">) {
+  /** `onWeaknesses` is told what may lose a write that was acknowledged, at each change. */
+  constructor(
+    connection: Pick<RedisConnection, "sendCommand">,
+    onWeaknesses: (weaknesses: readonly StoreWeakness[]) => void = () => {},
+  ) {
     this.#send = (words, options) => connection.sendCommand(words, options);
+    this.#onWeaknesses = onWeaknesses;
   }
 
-  /** Counts those that follow now. */
+  /** Counts those that follow now, and waits for what they lack. */
   async look(): Promise<void> {
     try {
       const [, , replicas] = (await this.#send(["ROLE"], {})) as [unknown, unknown, unknown]; // redis.io, ROLE
-      this.#count = Array.isArray(replicas) ? replicas.length : 0;
+      this.#following = Array.isArray(replicas) ? replicas.length : 0;
+      this.#most = Math.max(this.#most, this.#following);
+      this.#isPersistent = !/^aof_enabled:0/m.test(String(await this.#send(["INFO", "persistence"], {})));
+      this.#count = this.#following === 0 ? 0 : await this.#reached(this.#following);
     } catch {
       this.#count = 0; // this user may not ask, or the connection broke, which the next write says
+      this.#following = 0;
     }
+    this.#tell();
   }
 
   /** Resolves once they have all that was written before, or do not keep up. Rejects where the connection breaks meanwhile. */
   async follow(): Promise<void> {
     if (this.#count === 0) return;
-    const reached = Number(await this.#send(["WAIT", String(this.#count), String(waitMs)], {}));
-    this.#count = Math.min(this.#count, reached);
+    this.#count = Math.min(this.#count, await this.#reached(this.#count));
+    this.#tell();
+  }
+
+  async #reached(count: number): Promise<number> {
+    return Number(await this.#send(["WAIT", String(count), String(waitMs)], {}));
+  }
+
+  #tell(): void {
+    const weaknesses: StoreWeakness[] = [];
+    if (this.#count < this.#following) weaknesses.push("replica_behind");
+    if (this.#following < this.#most) weaknesses.push("replica_gone");
+    if (!this.#isPersistent) weaknesses.push("not_persistent");
+    if (weaknesses.join() === this.#told) return;
+    this.#told = weaknesses.join();
+    this.#onWeaknesses(weaknesses);
   }
 }

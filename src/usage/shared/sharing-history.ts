@@ -19,16 +19,22 @@ export interface SharingOptions {
   readonly clock: Clock;
 }
 
+export interface SharingHistory extends FallbackHistory {
+  /** Fetches what the others have told until now. Throws `degraded` where they cannot be asked. */
+  catchUp(): Promise<void>;
+}
+
 /**
- * A history of the turns of all gateways of a shared store. Each tells the others what it adds, and puts what they tell into its own
- * history, so reading needs no connection. `heal` also follows the others.
+ * A history of the turns of all gateways of a shared store. Each tells the others at once what it adds, and puts what they tell into its
+ * own history, so reading needs no connection. `heal` also follows the others.
  */
-export function sharingHistory({ history, shared, clock }: SharingOptions): FallbackHistory {
+export function sharingHistory({ history, shared, clock }: SharingOptions): SharingHistory {
   const waiting: UsageNote[] = [];
   let cursor = "0";
   const tell = (notes: readonly UsageNote[]) => {
     waiting.push(...notes);
     waiting.splice(0, Math.max(0, waiting.length - mostWaiting));
+    void bestEffort(catchUp()); // what fails is tried again by `follow`
   };
 
   /** What is in the shared notes, while the first look at them lasts. */
@@ -52,9 +58,21 @@ export function sharingHistory({ history, shared, clock }: SharingOptions): Fall
     }
   }
 
+  /** One exchange at a time. Who asks while one runs gets the next one: what is told meanwhile is in it for certain. */
+  let running: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  function catchUp(): Promise<void> {
+    next ??= bestEffort(running).then(() => {
+      next = undefined;
+      running = exchange();
+      return running;
+    });
+    return next;
+  }
+
   /** What an earlier life of this process recorded and could not tell. */
   async function tellWhatIsMissing(): Promise<void> {
-    await exchange();
+    await catchUp();
     const untilMs = clock.now() + 1;
     const own = history.turns({ sinceMs: untilMs - lookedBackMs, untilMs, limit: mostWaiting });
     const untold = own.filter(({ turnId }) => seen?.has(turnId) === false);
@@ -64,13 +82,14 @@ export function sharingHistory({ history, shared, clock }: SharingOptions): Fall
 
   async function follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await bestEffort(seen === undefined ? exchange() : tellWhatIsMissing().then(exchange)); // what fails is tried again
+      await bestEffort(seen === undefined ? catchUp() : tellWhatIsMissing()); // what fails is tried again
       await bestEffort(clock.sleep(followEveryMs, signal));
     }
-    await bestEffort(exchange()); // what ended last
+    await bestEffort(catchUp()); // what ended last
   }
 
-  const sharing: Partial<UsageHistory> & Pick<FallbackHistory, "heal" | "close"> = {
+  const sharing: Partial<UsageHistory> & Pick<SharingHistory, "heal" | "close" | "catchUp"> = {
+    catchUp,
     addTurn(turn) {
       const isNew = history.addTurn(turn);
       if (isNew) tell([{ turn }]);

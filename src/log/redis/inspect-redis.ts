@@ -1,0 +1,18 @@
+import { createClient } from "redis";
+import type { StoreWeakness } from "../weakness.ts";
+import { redisClientOptions } from "./client-options.ts";
+import { Replicas } from "./replicas.ts";
+
+/** What may lose a write that this server acknowledges. The server answers; nothing is written to it. */
+export async function inspectRedis(url: string): Promise<readonly StoreWeakness[]> {
+  const client = createClient(redisClientOptions(url));
+  client.on("error", () => undefined); // what it costs is not known then
+  let found: readonly StoreWeakness[] = [];
+  try {
+    await client.connect();
+    await new Replicas({ sendCommand: client.sendCommand.bind(client) as never }, (each) => (found = each)).look();
+  } finally {
+    client.destroy();
+  }
+  return found;
+}

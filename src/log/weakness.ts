@@ -1,0 +1,11 @@
+/** Why a store that works may lose what it acknowledged. In words, for its owner. */
+export const storeWeaknesses = {
+  replica_behind:
+    "A replica of the Redis server does not keep up. After a failover to it the last answers can be missing, and a repeated request is then sent to the IDE again.",
+  replica_gone:
+    "A replica that followed the Redis server follows it no more. After a failover to it the last answers can be missing, and a repeated request is then sent to the IDE again.",
+  not_persistent:
+    "The Redis server does not write each change to its disk (`appendonly` is off). When it ends, answers can be lost, and a repeated request is then sent to the IDE again.",
+} as const;
+
+export type StoreWeakness = keyof typeof storeWeaknesses;
