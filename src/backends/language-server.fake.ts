@@ -44,8 +44,8 @@ export class FakeLanguageServer implements LanguageServer {
   #down = false;
   #nextId = 1;
   #failures: { call: Call; reason: string; afterActing: boolean }[] = [];
-  /** Called before each call is served. */
-  onCall: (call: Call) => void = () => {};
+  /** Called before each call is served, which waits for what it gives. */
+  onCall: (call: Call) => void | Promise<void> = () => {};
 
   /** What happens from the next accepted message on. */
   set script(script: Script) {
@@ -190,7 +190,7 @@ export class FakeLanguageServer implements LanguageServer {
     this.#polling += polls;
     this.mostPollsAtOnce = Math.max(this.mostPollsAtOnce, this.#polling);
     try {
-      this.onCall(call);
+      await this.onCall(call);
       await new Promise((resolve) => setImmediate(resolve));
       signal.throwIfAborted();
       if (this.#down) throw failure("connection_refused");

@@ -28,6 +28,9 @@ test("1,000 clients at once are served or told when to come back, and health is 
   const home = temporaryHome();
   await simulator({ home, turn: { rate: 2_000, size: 300, firstMs: 50 }, plan: { unlimited: true } });
   const served = await gateway({ home, env: { MILLRACE_OPEN_REQUESTS: "100" } });
+  const headers = { authorization: `Bearer ${served.key}` };
+  const readMetrics = async () => (await fetch(`${served.url}/metrics`, { headers })).text();
+  await readMetrics(); // the gateway looks at its event loop from the first reading on
   const asked = Array.from({ length: 1_000 }, (_, i) => askOnce(served, i));
   const health = await fetch(`${served.url}/health`);
   expect(health.status).toBe(200);
@@ -35,8 +38,7 @@ test("1,000 clients at once are served or told when to come back, and health is 
   expect(outcomes.filter((outcome) => !isServed(outcome) && !isToldToComeBack(outcome))).toEqual([]);
   expect(outcomes.filter(isServed).length).toBeGreaterThanOrEqual(100);
 
-  const headers = { authorization: `Bearer ${served.key}` };
-  const metrics = await (await fetch(`${served.url}/metrics`, { headers })).text();
+  const metrics = await readMetrics();
   expect(metrics).toMatch(/^millrace_event_loop_lag_seconds\{quantile="0\.99"\} \d/m);
 });
 

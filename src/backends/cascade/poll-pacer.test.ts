@@ -65,6 +65,22 @@ describe("one turn", () => {
 });
 
 describe("many turns", () => {
+  test("do not delay the last poll of one, which confirms its end", async () => {
+    const clock = new FakeClock();
+    const pacer = new PollPacer(clock);
+    const stop = new AbortController();
+    start(pacer, clock, 200, stop.signal);
+    await clock.advance(1_000);
+    const askedAtMs = clock.monotonic();
+    let confirmedAtMs = Number.NaN;
+    const confirmed = pacer.untilDue({ askedAtMs, notBeforeMs: askedAtMs + 10, intervalMs: 0 }, stop.signal);
+    void confirmed.then(() => (confirmedAtMs = clock.monotonic()));
+    await clock.advance(50);
+    stop.abort(new Error("enough"));
+    expect(confirmedAtMs - askedAtMs).toBeGreaterThanOrEqual(10);
+    expect(confirmedAtMs - askedAtMs).toBeLessThanOrEqual(18);
+  });
+
   test("poll less often each, starve none and are spread over the time, though they all began at once", async () => {
     const clock = new FakeClock();
     const pacer = new PollPacer(clock);

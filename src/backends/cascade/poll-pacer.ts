@@ -7,7 +7,7 @@ export interface NextPoll {
   readonly notBeforeMs: number;
   /** When the last poll was asked. */
   readonly askedAtMs: number;
-  /** From one question to the next, at least. */
+  /** From one question to the next, at least. 0 asks as soon as the server has room, however many turns run: it is the turn's last poll. */
   readonly intervalMs: number;
 }
 
@@ -32,8 +32,6 @@ const tolerableLatenessMs = 6;
 const latenessPerStretchMs = 12;
 const mostStretch = 6;
 const memory = 0.1;
-/** One for all, since a reason made anew each time captures a stack. */
-const earlierIsDue = new Error("an earlier poll is due");
 
 /**
  * When the turns of this process poll. They share one timer and are spread over it, so that a wake-up serves several turns and none
@@ -47,7 +45,9 @@ export class PollPacer {
   readonly #slots = new Map<number, Slot>();
   #turns = 0;
   #latenessMs = 0;
-  #armed: { readonly atMs: number; readonly stop: AbortController } | undefined;
+  /** Until when the timer sleeps that wakes the next turns. One that an earlier poll replaced ends without a word. */
+  #sleepsUntilMs = Number.POSITIVE_INFINITY;
+  readonly #always = new AbortController().signal;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -73,7 +73,7 @@ export class PollPacer {
   /** Resolves when the next poll is due; rejects with the signal's reason when it aborts before. */
   untilDue(next: NextPoll, signal: AbortSignal): Promise<void> {
     return waitFor(signal, (wake) => {
-      const intervalMs = Math.max(next.intervalMs, this.leastIntervalMs);
+      const intervalMs = next.intervalMs === 0 ? 0 : Math.max(next.intervalMs, this.leastIntervalMs);
       const dueMs = Math.max(next.notBeforeMs, next.askedAtMs + intervalMs, this.#clock.monotonic());
       const slot = this.#slotAt(dueMs, dueMs + intervalMs * spread);
       slot.wakes.add(wake);
@@ -106,26 +106,17 @@ export class PollPacer {
       if (slot.wakes.size === 0) this.#slots.delete(at);
       else if (slot.atMs < firstMs) firstMs = slot.atMs;
     }
-    if (this.#armed !== undefined && this.#armed.atMs <= firstMs) return;
-    this.#armed?.stop.abort(earlierIsDue);
-    this.#armed = undefined;
-    if (firstMs === Number.POSITIVE_INFINITY) return;
-    const armed = { atMs: firstMs, stop: new AbortController() };
-    this.#armed = armed;
-    void this.#fireAt(armed);
+    if (firstMs < this.#sleepsUntilMs) void this.#sleepUntil(firstMs);
   }
 
-  async #fireAt(armed: { readonly atMs: number; readonly stop: AbortController }): Promise<void> {
-    try {
-      await this.#clock.sleep(Math.max(0, armed.atMs - this.#clock.monotonic()), armed.stop.signal);
-    } catch {
-      return; // an earlier poll is due
-    }
-    if (this.#armed === armed) this.#fire(armed.atMs);
+  async #sleepUntil(atMs: number): Promise<void> {
+    this.#sleepsUntilMs = atMs;
+    await this.#clock.sleep(Math.max(0, atMs - this.#clock.monotonic()), this.#always);
+    if (this.#sleepsUntilMs === atMs) this.#fire(atMs);
   }
 
   #fire(atMs: number): void {
-    this.#armed = undefined;
+    this.#sleepsUntilMs = Number.POSITIVE_INFINITY;
     const now = this.#clock.monotonic();
     this.#latenessMs += memory * (now - atMs - this.#latenessMs);
     const due: (() => void)[] = [];

@@ -273,13 +273,36 @@ describe("following", () => {
     ]);
   });
 
-  test("the trajectory is archived before the end is passed on, because a turn whose log has ended is not adopted", async () => {
+  test("the server is asked to archive before the end is passed on, because a turn whose log has ended is not adopted", async () => {
     const { server, run } = setUp();
-    const archivedAt = new Map<string, number>();
-    await run(false, (event) => archivedAt.set(event.type, server.archived.length));
-    expect(archivedAt.get("text")).toBe(0);
-    expect(archivedAt.get("finished")).toBe(1);
+    const asked = new Map<string, boolean>();
+    await run(false, (event) => asked.set(event.type, server.calls.includes("archive")));
+    expect(asked.get("text")).toBe(false);
+    expect(asked.get("finished")).toBe(true);
     expect(server.archived).toHaveLength(1);
+  });
+
+  test("a server that is slow to archive keeps no end back, and is waited for after it", async () => {
+    const { server, run } = setUp();
+    const archiving = Promise.withResolvers<void>();
+    server.onCall = (call) => (call === "archive" ? archiving.promise : undefined);
+    let archivedAtEnd = Number.NaN;
+    await run(false, (event) => {
+      if (event.type !== "finished") return;
+      archivedAtEnd = server.archived.length;
+      archiving.resolve();
+    });
+    expect(archivedAtEnd).toBe(0);
+    expect(server.archived).toHaveLength(1);
+  });
+
+  test("a trajectory that a tool broke off is cancelled and archived before the end is handed on", async () => {
+    const { server, run } = setUp([(t) => t.plan(), (t) => t.tool()]);
+    let atEnd: unknown;
+    await run(false, (event) => {
+      if (event.type === "failed") atEnd = [...server.cancelled, ...server.archived];
+    });
+    expect(atEnd).toEqual(["cascade-1", "cascade-1"]);
   });
 
   test("usage is the server's where it reports it, and counted here where it does not", async () => {

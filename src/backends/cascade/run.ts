@@ -43,7 +43,8 @@ interface Held {
   handedOver?: boolean;
   /** The caller never received the id, so the trajectory cannot be resumed. */
   unannounced?: boolean;
-  cleaned: boolean;
+  /** The clean-up, once it has begun. */
+  cleaning?: Promise<void>;
 }
 
 const cleanUpMs = 5_000;
@@ -52,7 +53,8 @@ const usageMs = 2_000;
 /**
  * One turn: the contract of `Backend.run`, and of `Backend.resume` where there is a `from`. Gives each poll as
  * one batch. Errors become `failed`, an abort ends it without a word, and the trajectory is cleaned up in every case. The usage
- * comes with the terminal event, after the clean-up: a turn whose log has that event is never resumed.
+ * comes with the terminal event. A turn whose log has that event is never resumed, so the clean-up has begun by then; what the server
+ * may still work on is cancelled by then.
  */
 export async function* runCascade<State extends FollowerState, Snapshot>(
   follower: Follower<State, Snapshot>,
@@ -61,7 +63,7 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const current = new CurrentServer(source, server);
-  const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no", cleaned: false };
+  const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no" };
   const { onAlive } = options;
   const sending: Sending = { prompt, from, options, settings };
   try {
@@ -100,7 +102,8 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
       if (batch.length > 1) yield batch.slice(0, -1);
       held.ended = end.type === "finished" ? "finished" : "otherwise";
       const usage = early ?? readUsage(current, cascadeId, start.fromStep, signal);
-      const [reported] = await Promise.all([usage, cleanUp(held, current, options, signal)]);
+      const cleaning = cleanUp(held, current, options, signal);
+      const [reported] = await Promise.all([usage, held.ended === "otherwise" ? cleaning : undefined]);
       held.handedOver = true;
       if (reported !== undefined) yield [reported, end];
       else if (end.type === "finished") yield [estimatedUsage(prompt, { text: end.text, thinking }), end];
@@ -202,15 +205,19 @@ async function readUsage(current: CurrentServer, cascadeId: CascadeId, fromStep:
   }
 }
 
+/** Begins once. A trajectory that was found to have ended is only archived. */
 async function cleanUp(held: Held, current: CurrentServer, options: RunOptions, signal: AbortSignal): Promise<void> {
-  const { cascadeId, prompted, ended, unannounced, cleaned } = held;
-  if (cleaned || cascadeId === undefined) return;
+  if (held.cleaning !== undefined) return await held.cleaning;
+  const { cascadeId, prompted, ended, unannounced } = held;
+  if (cascadeId === undefined) return;
   if (signal.aborted && signal.reason === "detach" && unannounced !== true) return;
   if (options.keep && ended === "finished") return;
-  held.cleaned = true;
-  const cleaning = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
-  if (prompted && ended !== "finished") await bestEffort(current.server.cancel(cascadeId, cleaning));
-  await bestEffort(current.server.archive(cascadeId, cleaning));
+  const { server } = current;
+  const limit = deadline(new AbortController().signal, cleanUpMs); // the turn's own signal may have aborted
+  const archive = () => bestEffort(server.archive(cascadeId, limit));
+  const stop = () => bestEffort(server.cancel(cascadeId, limit)).then(archive);
+  held.cleaning = prompted && ended !== "finished" ? stop() : archive();
+  await held.cleaning;
 }
 
 function startPoint(

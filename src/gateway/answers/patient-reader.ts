@@ -1,6 +1,7 @@
 import { bestEffort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { TurnEvent } from "../../log/event.ts";
+import { Patience } from "./patience.ts";
 
 /** The next event of a turn, or that none came in time, or that the log had no more. */
 export type Reading =
@@ -8,19 +9,16 @@ export type Reading =
   | { readonly type: "silence" }
   | { readonly type: "ended" };
 
-/** One for all: a reason made anew at every event captures a stack each time. */
-const over = new Error("the wait is over");
-
 /**
  * Reads a turn with a limit on patience: a read that takes too long is not given up, the next call waits for the same
  * one. So nothing is lost, and at most one event is ever held.
  */
 export class PatientReader {
   readonly #events: AsyncGenerator<TurnEvent, void>;
-  readonly #clock: Clock;
   readonly #handOver: (() => Promise<void>) | undefined;
   readonly #signal: AbortSignal;
   readonly #onAbort = () => void this.close(); // close never throws
+  readonly #patience: Patience;
   #pending: Promise<IteratorResult<TurnEvent, void>> | undefined;
 
   /**
@@ -34,7 +32,7 @@ export class PatientReader {
     handOver?: () => Promise<void>,
   ) {
     this.#events = events;
-    this.#clock = clock;
+    this.#patience = new Patience(clock);
     this.#handOver = handOver;
     this.#signal = signal;
     signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -44,17 +42,11 @@ export class PatientReader {
   async next(ms: number): Promise<Reading> {
     this.#pending ??= this.#events.next();
     if (ms === Number.POSITIVE_INFINITY) return this.#take(await this.#pending);
-    const timer = new AbortController();
-    const silence = this.#clock.sleep(ms, timer.signal).then(
-      () => undefined,
-      () => undefined, // stopped below, because the event came
-    );
-    try {
-      const result = await Promise.race([this.#pending, silence]);
-      return result === undefined ? { type: "silence" } : this.#take(result);
-    } finally {
-      timer.abort(over);
-    }
+    const pending = this.#pending;
+    return new Promise((resolve, reject) => {
+      pending.then((result) => resolve(this.#take(result)), reject);
+      this.#patience.wait(ms, () => resolve({ type: "silence" }));
+    });
   }
 
   #take(result: IteratorResult<TurnEvent, void>): Reading {
@@ -89,5 +81,6 @@ export class PatientReader {
   /** Node keeps a combined signal with a listener until one of its sources aborts, and the prompt and answer with it. */
   #letGo(): void {
     this.#signal.removeEventListener("abort", this.#onAbort);
+    this.#patience.end();
   }
 }

@@ -1,20 +1,85 @@
 import { Registry } from "prom-client";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { LoopLag } from "./loop-lag.ts";
 
-it("says how late the event loop was a moment ago, and forgets it soon", async () => {
-  const lag = new LoopLag(new Registry());
+const monitors = vi.hoisted(() => ({ on: 0 }));
+vi.mock(import("node:perf_hooks"), async (original) => {
+  const actual = await original();
+  return {
+    ...actual,
+    monitorEventLoopDelay(options) {
+      const histogram = actual.monitorEventLoopDelay(options);
+      const [enable, disable] = [histogram.enable.bind(histogram), histogram.disable.bind(histogram)];
+      histogram.enable = () => {
+        monitors.on++;
+        return enable();
+      };
+      histogram.disable = () => {
+        monitors.on--;
+        return disable();
+      };
+      return histogram;
+    },
+  };
+});
+
+let [registry, lag] = [new Registry(), new LoopLag(new Registry())];
+beforeEach(() => {
+  registry = new Registry();
+  lag = new LoopLag(registry);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+afterEach(() => {
+  lag.unwatch();
+  vi.useRealTimers();
+});
+
+/** Reads until there is a value, which the first look of the monitor brings. */
+async function values(): Promise<readonly number[]> {
+  for (;;) {
+    lag.set();
+    const { values } = (await registry.getMetricsAsJSON())[0] ?? { values: [] };
+    if (values.length > 0) return values.map(({ value }) => value);
+    await new Promise(setImmediate);
+  }
+}
+
+test("the process does not wake up for a lag that is not read", () => {
+  lag.watch();
+  expect(monitors.on).toBe(0);
+});
+
+test("looks until two minutes after the last reading, and a later reading begins anew", async () => {
+  lag.watch();
+  expect(await values()).toHaveLength(3);
+  vi.advanceTimersByTime(119_000);
+  expect(await values()).toHaveLength(3);
+  vi.advanceTimersByTime(119_000);
+  expect(monitors.on).toBe(2);
+  vi.advanceTimersByTime(2_000);
+  expect(monitors.on).toBe(0);
+  expect((await registry.getMetricsAsJSON())[0]?.values).toEqual([]);
+  expect(await values()).toHaveLength(3);
+});
+
+test("a gateway that has stopped looks no more, not even for a reading", () => {
+  lag.watch();
+  lag.set();
+  expect(monitors.on).toBe(2);
+  lag.unwatch();
+  lag.set();
+  expect(monitors.on).toBe(0);
+});
+
+test("a reading says how late the event loop was a moment ago, and forgets it soon", async () => {
+  vi.useRealTimers();
   expect(lag.lately()).toBe(0);
   lag.watch();
-  try {
-    const until = performance.now() + 700;
-    setTimeout(() => {
-      while (performance.now() < until);
-    }, 30);
-    await expect.poll(() => lag.lately(), { timeout: 60_000 }).toBeGreaterThan(300);
-    await expect.poll(() => lag.lately(), { timeout: 60_000 }).toBeLessThan(300);
-  } finally {
-    lag.unwatch();
-  }
   expect(lag.lately()).toBe(0);
+  const until = performance.now() + 700;
+  setTimeout(() => {
+    while (performance.now() < until);
+  }, 30);
+  await expect.poll(() => lag.lately(), { timeout: 60_000 }).toBeGreaterThan(300);
+  await expect.poll(() => lag.lately(), { timeout: 60_000 }).toBeLessThan(300);
 });

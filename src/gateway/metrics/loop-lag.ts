@@ -1,68 +1,107 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
+import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { Gauge, type Registry } from "prom-client";
 
-/** How often the loop is looked at; ms. What it takes longer than that is lag. */
+/** How often it is looked at; ms. The delay that is measured has it in it. */
 const everyMs = 20;
-/** Each reading covers at least this time, so that two scrapers do not take each other's samples; ms. */
+/** Each reading of the gauge covers at least this time, so that two scrapers do not take each other's samples; ms. */
 const windowMs = 10_000;
 /** What is lag of a moment ago: between this time and twice as long; ms. */
 const recentMs = 500;
+/** The lag is no longer looked at if nothing has read it for this long; ms. */
+const unreadMs = 120_000;
 const quantiles = [0.5, 0.99, 1] as const;
 
-/** How late the event loop comes to what is due. */
+/** What is kept while the lag is looked at. */
+interface Look {
+  readonly histogram: IntervalHistogram;
+  readonly recent: IntervalHistogram;
+  readonly turning: NodeJS.Timeout;
+  sinceMs: number;
+  /** The worst of the two stretches of time before this one; seconds. */
+  worst: readonly [before: number, last: number];
+}
+
+/**
+ * How late the event loop comes to what is due. To know it, the process wakes up fifty times a second, also when it has nothing else to
+ * do. So it looks only while the lag is read, by a scraper or by the queue of turns.
+ */
 export class LoopLag {
   readonly #gauge: Gauge<"quantile">;
-  #histogram: ReturnType<typeof monitorEventLoopDelay> | undefined;
-  #sinceMs = 0;
-  readonly #recent = monitorEventLoopDelay({ resolution: everyMs });
-  #worst: readonly [before: number, last: number] = [0, 0];
-  #looking: NodeJS.Timeout | undefined;
+  #isServed = false;
+  #look: Look | undefined;
+  #unread: NodeJS.Timeout | undefined;
 
   constructor(registry: Registry) {
     this.#gauge = new Gauge({
       name: "millrace_event_loop_lag_seconds",
-      help: "How late the event loop was in the last ten seconds or since the last reading; quantile 1 is the worst.",
+      help: "How late the event loop was for what was due, since about the last reading",
       labelNames: ["quantile"],
       registers: [registry],
     });
   }
 
-  /** Looks from now on. It keeps no process alive. */
+  /** From now on a reading begins to look. It keeps no process alive. */
   watch(): void {
-    this.#histogram ??= monitorEventLoopDelay({ resolution: everyMs });
-    this.#histogram.enable();
-    this.#sinceMs = performance.now();
-    this.#recent.enable();
-    this.#looking ??= setInterval(() => {
-      this.#worst = [this.#worst[1], lagOf(this.#recent.max)];
-      this.#recent.reset();
-    }, recentMs).unref();
+    this.#isServed = true;
   }
 
   unwatch(): void {
-    this.#histogram?.disable();
-    this.#recent.disable();
-    clearInterval(this.#looking);
-    this.#looking = undefined;
-    this.#worst = [0, 0];
+    this.#isServed = false;
+    this.#stop();
   }
 
-  /** The worst lag of the last second or less; ms. 0 while nobody watches. */
+  /** The worst lag of the last second or less; ms. 0 at the first reading. */
   lately(): number {
-    return this.#looking === undefined ? 0 : 1_000 * Math.max(...this.#worst, lagOf(this.#recent.max));
+    const look = this.#read();
+    return look === undefined ? 0 : 1_000 * Math.max(...look.worst, lagOf(look.recent.max));
   }
 
-  /** Sets the gauge; without a value there is no series. */
+  /** Sets the gauge. Without a value, as at the first reading, there is no series. */
   set(): void {
-    if (this.#histogram === undefined || this.#histogram.count === 0) return;
+    const look = this.#read();
+    if (look === undefined || look.histogram.count === 0) return;
     for (const quantile of quantiles) {
-      const ns = quantile === 1 ? this.#histogram.max : this.#histogram.percentile(quantile * 100);
+      const ns = quantile === 1 ? look.histogram.max : look.histogram.percentile(quantile * 100);
       this.#gauge.set({ quantile: String(quantile) }, lagOf(ns));
     }
-    if (performance.now() - this.#sinceMs < windowMs) return;
-    this.#histogram.reset();
-    this.#sinceMs = performance.now();
+    if (performance.now() - look.sinceMs < windowMs) return;
+    look.histogram.reset();
+    look.sinceMs = performance.now();
   }
+
+  /** What was seen so far; undefined if this reading is the first. Goes on looking. */
+  #read(): Look | undefined {
+    if (!this.#isServed) return undefined;
+    clearTimeout(this.#unread);
+    this.#unread = setTimeout(() => this.#stop(), unreadMs).unref();
+    if (this.#look !== undefined) return this.#look;
+    this.#look = startLooking();
+    return undefined;
+  }
+
+  #stop(): void {
+    clearTimeout(this.#unread);
+    clearInterval(this.#look?.turning);
+    this.#look?.histogram.disable();
+    this.#look?.recent.disable();
+    this.#look = undefined;
+    this.#gauge.reset();
+  }
+}
+
+function startLooking(): Look {
+  const [histogram, recent] = [
+    monitorEventLoopDelay({ resolution: everyMs }),
+    monitorEventLoopDelay({ resolution: everyMs }),
+  ];
+  histogram.enable();
+  recent.enable();
+  const turning = setInterval(() => {
+    look.worst = [look.worst[1], lagOf(recent.max)];
+    recent.reset();
+  }, recentMs).unref();
+  const look: Look = { histogram, recent, turning, sinceMs: performance.now(), worst: [0, 0] };
+  return look;
 }
 
 /** Seconds of lag in a delay that was measured in nanoseconds. */

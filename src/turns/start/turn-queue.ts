@@ -6,8 +6,9 @@ import type { Exchange } from "../run/exchange.ts";
 
 /** How often it is looked whether the gateway goes on, while turns wait for that; ms. A row of docs/retries.md. */
 const lookAgainMs = 1_000;
-/** From this lag of the event loop on, new turns wait for as long as it is late; ms. */
+/** From this lag of the event loop on, new turns wait for as long as it is late, and for `longestLateMs` at most; ms. */
 const lateMs = 250;
+const longestLateMs = 5_000;
 /** How many turns that waited for the event loop begin together once it is in time again, and how far such groups are apart; ms. */
 const atOnce = 16;
 const groupMs = 50;
@@ -206,7 +207,7 @@ export class TurnQueue {
     const { clock, lagMs } = this.#options;
     do {
       this.#beginners = 0;
-      await bestEffort(clock.sleep(Math.max(groupMs, lagMs?.() ?? 0), never));
+      await bestEffort(clock.sleep(Math.min(Math.max(groupMs, lagMs?.() ?? 0), longestLateMs), never));
       this.#beginners = this.#isLate() ? 1 : atOnce;
       this.pump();
     } while (this.#beginners === 0);
