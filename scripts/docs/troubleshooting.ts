@@ -27,7 +27,7 @@ const causes: Readonly<Record<ErrorCode, string>> = {
   upstream_timeout: "The IDE, its server or its agent stayed silent for too long.",
   cancelled:
     "Someone ended the turn: the client, the IDE, a newer request of the same session, or the end of the grace time.",
-  degraded: "Millrace cannot write its files: the disk is full, read-only or locked. Answers go on from memory.",
+  degraded: "Millrace cannot write its files: the disk is full, read-only or locked. Answers continue from memory.",
   unavailable: "The gateway is stopping, restarting, or has too many open requests. The turn is not lost.",
   log_damaged: "The stored events of this turn are damaged, so Millrace cannot tell whether its prompt was sent.",
   expired: "The answer was kept for its time (two hours by default, `--retention`) and was then deleted.",

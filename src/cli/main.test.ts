@@ -73,7 +73,10 @@ test("a wrong value exits 64 and says what would be right, also from the environ
 });
 
 test("an unknown command or option exits 64 with the nearest name", async () => {
-  expect(await millrace(["prope"])).toMatchObject({ code: 64, stderr: expect.stringContaining("Did you mean probe?") });
+  expect(await millrace(["prope"])).toMatchObject({
+    code: 64,
+    stderr: "error: Unknown command 'prope'.\nhint: Did you mean probe? Type `millrace --help` for the commands.\n",
+  });
   expect(await millrace(["probe", "--prot", "1"])).toMatchObject({
     code: 64,
     stderr: expect.stringContaining("Did you mean --port?"),

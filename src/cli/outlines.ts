@@ -105,7 +105,7 @@ export const outlines = {
   },
   account: {
     name: "account",
-    summary: "Show who is signed in to each editor and agent program",
+    summary: "Show the account of each editor and agent program",
     group: "Look",
   },
   cascades: {
@@ -120,7 +120,7 @@ export const outlines = {
   },
   usage: {
     name: "usage",
-    summary: "Show what is left of the plan, how long it lasts, and who used it",
+    summary: "Show what is left of the plan, how long it lasts, and what used it",
     group: "Look",
   },
   statusline: {

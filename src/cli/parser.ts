@@ -33,10 +33,10 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .option("--color [when]", "colour the output: always, never or auto (default: auto; NO_COLOR also counts)")
     .helpCommand("help [command]", "print the help of a command")
     .showSuggestionAfterError(true)
-    .showHelpAfterError("Run `millrace --help` for the commands and their options.")
+    .showHelpAfterError("Type `millrace --help` for the commands.")
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: port.write, writeErr: port.writeError })
+    .configureOutput({ writeOut: port.write, writeErr: port.writeError, outputError: writeRefusal })
     .configureHelp({ showGlobalOptions: false });
   program.addHelpText(
     "after",
@@ -46,6 +46,14 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
   return program;
 }
 
+/** Writes Commander's error as an error and the beginning of a hint, which the text of `showHelpAfterError` ends. */
+function writeRefusal(text: string, write: (text: string) => void): void {
+  const [, message = "", suggestion] = /^error: ([^\n]*)(?:\n\((.*)\))?\n$/s.exec(text) ?? [undefined, text.trimEnd()];
+  write(
+    `error: ${message.slice(0, 1).toUpperCase()}${message.slice(1)}.\nhint: ${suggestion === undefined ? "" : `${suggestion} `}`,
+  );
+}
+
 function build(command: Command, port: ParserPort, path = command.name): Program {
   const program = new Program(command.name)
     .summary(command.summary)
@@ -53,9 +61,9 @@ function build(command: Command, port: ParserPort, path = command.name): Program
     .helpGroup(`${command.group}:`)
     .helpOption("-h, --help", "print this help")
     .exitOverride()
-    .configureOutput({ writeOut: port.write, writeErr: port.writeError })
+    .configureOutput({ writeOut: port.write, writeErr: port.writeError, outputError: writeRefusal })
     .showSuggestionAfterError(true)
-    .showHelpAfterError(`Run \`millrace ${path} --help\` for its options.`);
+    .showHelpAfterError(`Type \`millrace ${path} --help\` for its options.`);
   if (command.passThrough === true) program.passThroughOptions(true);
   for (const spec of command.arguments ?? []) {
     const form = spec.variadic ? `${spec.name}...` : spec.name;

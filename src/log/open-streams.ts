@@ -121,13 +121,13 @@ function opened(codec: TurnCodec, { seqno, box, turnId }: MessageRow): AcceptedM
 
 function spent(): MillraceError {
   return new MillraceError("cancelled", "This stream was attached to with the same ticket before.", {
-    hint: "Another window, or somebody who copied the stream's record, goes on with it. Use that one, or start a new stream.",
+    hint: "Another window, or a copy of the stream's record, uses this stream now. Continue there, or start a new stream.",
     details: { reason: "ticket_spent" },
   });
 }
 
 function expired(): MillraceError {
-  return new MillraceError("expired", "This stream is not kept, or no longer.", {
+  return new MillraceError("expired", "This stream does not exist, or is no longer kept.", {
     hint: "Start a new stream under a new name and key.",
   });
 }

@@ -233,7 +233,7 @@ describe("the quota in words", () => {
     };
     expect(told("unlimited")).toContain("Daily quota: unlimited");
     expect(told("unknown")).toContain("Daily quota: unknown");
-    expect(quotaText({ data: [], errors: [] })).toBe("No IDE tells its limits.");
+    expect(quotaText({ data: [], errors: [] })).toBe("No IDE reports its limits.");
   });
 
   it("counts only metered windows as low", () => {

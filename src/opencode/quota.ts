@@ -58,7 +58,7 @@ export function quotaText(quota: QuotaAnswer): string {
     return [head, ...windows.map((window) => `- ${window.label}: ${amount(window)}`)].join("\n");
   });
   const errors = quota.errors.map(({ message, hint }) => `${message} ${hint}`);
-  return [...plans, ...errors].join("\n\n") || "No IDE tells its limits.";
+  return [...plans, ...errors].join("\n\n") || "No IDE reports its limits.";
 }
 
 function amount({ state, unit, used, limit, remaining, resets_at: resetsAt }: Window): string {

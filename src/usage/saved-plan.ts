@@ -176,6 +176,6 @@ function rawOf(plan: SavedPlan): LimitsSnapshot["raw"] {
 
 function unusable(why: string): MillraceError {
   return new MillraceError("upstream_failed", `The plan that the app saved is not shown: ${why}.`, {
-    hint: "Start Devin Desktop (formerly Windsurf): its server answers, or it saves the plan anew.",
+    hint: "Start Devin Desktop (formerly Windsurf): its server answers, or it saves a new plan.",
   });
 }

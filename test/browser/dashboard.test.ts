@@ -102,7 +102,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
 
   it("shows a running turn grow and end, live, and counts it", async () => {
     const { page, world } = await open({ pastTurns: 0 });
-    await page.getByText("No turn has gone through here yet").waitFor();
+    await page.getByText("No turns yet").waitFor();
     world.ask("Write a poem.", "/home/ada/work/poems");
     const row = page.locator("li[data-turn]");
     await row.getByText("opencode · poems").waitFor();
@@ -185,7 +185,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page, world } = await open({ pastTurns: 0, dashboardText: true });
     await world.askSealed("secret question");
     const row = page.locator("li[data-turn]");
-    await row.getByText("only its client can read it").waitFor();
+    await row.getByText("encrypted by its client").waitFor();
     await row.getByText("millrace-chat").waitFor();
     world.turns.backend.last.text("secret answer");
     await row.getByText("~4 tokens").waitFor();
@@ -250,7 +250,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
       expect.stringMatching(/^Antigravity\s+1\.14\.2, process 4713\s+metered only$/),
     ]);
     expect(await ides.locator(".findings .warning").innerText()).toContain("please report it");
-    await ides.getByText("Looked at and not taken (1)").click();
+    await ides.getByText("Checked and not used (1)").click();
     await ides.getByText("its port belongs to another user").waitFor();
   });
 
@@ -269,7 +269,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await accessibilityViolations(page)).toEqual([]);
   });
 
-  it("goes on by itself when the gateway was started again, still signed in", async () => {
+  it("reconnects by itself after a restart of the gateway, still signed in", async () => {
     const { page, world } = await open({}, { mayComplain: /ERR_|network/i });
     await page.getByText("live", { exact: true }).waitFor();
     await world.restart();
@@ -305,7 +305,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.locator("#spend").waitFor();
     await page.getByRole("rowheader", { name: "claude-opus-4.5:high" }).first().waitFor();
     await page.getByText("No turn runs now.").waitFor();
-    expect(await page.getByText("No turn has gone through here yet").count()).toBe(0);
+    expect(await page.getByText("No turns yet").count()).toBe(0);
   });
 
   it("draws the whole period that was asked for, says each value by keyboard, and agrees with the cards", async () => {
@@ -363,7 +363,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
 
   it("sums up today in tiles", async () => {
     const { page, world } = await open({ pastTurns: 0 });
-    await page.getByText("No turn has gone through here yet").waitFor();
+    await page.getByText("No turns yet").waitFor();
     world.ask("Hi");
     await page.locator("li[data-turn]").getByText("waiting").waitFor();
     world.turns.backend.last.text("Hello");
@@ -398,7 +398,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.locator("dl.facts").getByText("turn_past_1", { exact: true }).waitFor();
     expect(await accessibilityViolations(page)).toEqual([]);
     await page.goto(`${world.url}/#/turns/turn_nobody`);
-    await page.getByRole("heading", { level: 1, name: "This turn is not known" }).waitFor();
+    await page.getByRole("heading", { level: 1, name: "This turn is unknown" }).waitFor();
     expect(await page.locator(".failure").count()).toBe(0);
   });
 
@@ -417,7 +417,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
   it("tells a first-run user without an IDE what to do next, instead of empty charts", async () => {
     const plan = new MillraceError("ide_not_running", "No IDE with a language server runs.");
     const { page } = await open({ plan, pastTurns: 0 });
-    await page.getByText("No IDE to meter yet").waitFor();
+    await page.getByText("No limits yet").waitFor();
     await page.getByText("millrace doctor").first().waitFor();
     await page.getByText("/v1", { exact: false }).first().waitFor();
     expect(await page.locator("canvas").count()).toBe(0);

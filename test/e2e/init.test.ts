@@ -21,7 +21,7 @@ test.skipIf(process.platform === "win32")(
     const shown = await millrace(["init"], { home, env });
     expect(shown.code).toBe(0);
     expect(shown.stdout).toContain("  1. Start the gateway in the background\n  2. Set up Codex");
-    expect(shown.stderr).toContain("Nothing was done: this needs a terminal to ask on.");
+    expect(shown.stderr).toContain("Nothing was done, because there is no terminal to ask on.");
     expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(false);
     expect((await ide.report()).messages).toEqual([]);
 

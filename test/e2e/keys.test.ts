@@ -89,7 +89,7 @@ describe("keys for others, with real processes", { timeout: patienceMs }, () => 
     const exhausted = await refused("/v1/chat/completions", ask("three"), again);
     expect(exhausted.status).toBe(429);
     expect(exhausted.text).toContain("The key ci has used its 2 turns for today.");
-    expect(exhausted.text).toMatch(/begins anew at \d{4}-\d\d-\d\dT/);
+    expect(exhausted.text).toMatch(/starts again at \d{4}-\d\d-\d\dT/);
     expect((await ide.report()).messages).toEqual(prompts);
 
     expect((await millrace(["keys", "revoke", "ci"], { home })).code).toBe(0);

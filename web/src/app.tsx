@@ -123,7 +123,7 @@ function SignIn() {
   const [wasUsed] = useState(isAtUsedLink);
   useEffect(() => {
     document.title = "Sign in · Millrace";
-    // No code stays in the address, not even one that opens nothing any more.
+    // No code stays in the address, not even one that no longer works.
     if (wasUsed) history.replaceState(null, "", "/");
   }, [wasUsed]);
   return (
@@ -132,7 +132,7 @@ function SignIn() {
       <h1>Millrace</h1>
       {wasUsed && (
         <p class="failure" role="alert">
-          This link was used already, or is too old.
+          This link was already used, or has expired.
         </p>
       )}
       <p>This page shows your plan and your turns, so it opens with a link that only you can make:</p>

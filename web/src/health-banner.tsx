@@ -71,8 +71,8 @@ export function HealthBanner({ health, ides, consents }: PageHealth) {
 
 const gatewaySilent: Problem = {
   what: "The gateway does not answer.",
-  why: "What stands below is what it said last.",
-  todo: "Start it again with `millrace serve`; this page then goes on by itself.",
+  why: "The values below are from its last answer.",
+  todo: "Start it again with `millrace serve`. This page then reconnects by itself.",
 };
 
 function problemsOf(
@@ -102,7 +102,7 @@ function pauseProblem(health: Health | undefined): readonly Problem[] {
     {
       what: "Millrace is paused.",
       isChoice: true,
-      why: "No prompt is sent. Answers that are there can still be read.",
+      why: "No prompt is sent. Stored answers can still be read.",
       todo: "`millrace resume` ends the pause.",
       ...(since === null ? {} : { sinceMs: Date.parse(since) }),
     },
@@ -112,8 +112,8 @@ function pauseProblem(health: Health | undefined): readonly Problem[] {
 function storeProblem({ why, hint }: NonNullable<Health["store"]>): Problem {
   return {
     what: "The log cannot be written.",
-    why: `${why ?? ""} Answers flow, but they cannot be resumed after a restart.`.trim(),
-    todo: hint ?? "`millrace doctor` says more.",
+    why: `${why ?? ""} Answers still work, but they cannot be resumed after a restart.`.trim(),
+    todo: hint ?? "`millrace doctor` shows more.",
   };
 }
 
@@ -122,5 +122,5 @@ function ideProblem(ides: IdesFound | undefined): readonly Problem[] {
   const error = ides?.findings.find(({ level }) => level === "error");
   if (ides === undefined || error === undefined || ides.data.some(({ state }) => state === "ready")) return [];
   const why = error.what.endsWith(".") ? error.what : `${error.what}.`;
-  return [{ what: "No IDE can be used.", why, todo: error.todo ?? "`millrace doctor` says more." }];
+  return [{ what: "No IDE can be used.", why, todo: error.todo ?? "`millrace doctor` shows more." }];
 }

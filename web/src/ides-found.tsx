@@ -70,7 +70,7 @@ function Findings({ found }: { readonly found: Found }) {
       </ul>
       {found.rejected.length > 0 && (
         <details>
-          <summary>Looked at and not taken ({found.rejected.length})</summary>
+          <summary>Checked and not used ({found.rejected.length})</summary>
           <ul class="plain-list">
             {found.rejected.map(({ subject, why }) => (
               <li key={`${subject} ${why}`}>

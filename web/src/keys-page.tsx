@@ -22,11 +22,11 @@ export function KeysPage({ keys }: { readonly keys: Loaded<KeysEnvelope> }) {
       <h1>Keys</h1>
       <p class="muted">
         Keys for others, beside your own. <code>millrace keys create</code> makes one; <code>millrace keys revoke</code>{" "}
-        ends one. Their values are not kept.
+        ends one. Millrace does not keep their values.
       </p>
       {error !== undefined && <Failure error={error} />}
       {data === undefined && error === undefined && <Loading lines={4} />}
-      {data !== undefined && living.length === 0 && <p class="card muted">There is no key beside your own.</p>}
+      {data !== undefined && living.length === 0 && <p class="card muted">You have made no keys for others.</p>}
       <div class="cards">
         {living.map((key) => (
           <KeyCard key={key.name} of={key} now={now} />
@@ -55,7 +55,7 @@ function KeyCard({ of, now }: { readonly of: Key; readonly now: number }) {
         </span>
       </header>
       {of.budget === null ? (
-        <p class="muted">No budget: it may use as much as you may.</p>
+        <p class="muted">No budget: this key can use as much of the plan as you can.</p>
       ) : (
         <BudgetMeter budget={of.budget} now={now} />
       )}

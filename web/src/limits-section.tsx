@@ -56,7 +56,7 @@ function IdeCard(props: { readonly of: LimitsOfIde; readonly now: number; readon
           read <When at={of.fetched_at} now={now} isPast />
         </span>
       </header>
-      {main.length === 0 && <p class="muted">The IDE told nothing of the plan's limits: unknown.</p>}
+      {main.length === 0 && <p class="muted">The IDE reported no limits of the plan, so they are unknown.</p>}
       {main.map((window) => (
         <Window key={window.id} window={window} now={now} />
       ))}
@@ -127,14 +127,14 @@ function NoIde({ errors }: { readonly errors: LimitsEnvelope["errors"] }) {
   const [error] = errors;
   return (
     <div class="card empty">
-      <h3>No IDE to meter yet</h3>
+      <h3>No limits yet</h3>
       <p>
         <Prose text={error?.message ?? "No IDE answered."} />
       </p>
       <ol>
         <li>Start Devin Desktop (formerly Windsurf) and sign in there.</li>
         <li>
-          If it runs, <code>millrace doctor</code> shows what was looked at and why it was not taken.
+          If it runs, <code>millrace doctor</code> shows what was checked and why it cannot be used.
         </li>
       </ol>
     </div>

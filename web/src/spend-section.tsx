@@ -40,7 +40,7 @@ export function SpendSection({ reloadRef }: { readonly reloadRef: { current: () 
       {error !== undefined && <Failure error={error} />}
       {data === undefined && error === undefined && <Loading lines={4} />}
       {data !== undefined && data.data.length === 0 && (
-        <p class="card muted">No turn ended in this time. Turns through this gateway are counted here.</p>
+        <p class="card muted">No turn ended in this time. This table counts the turns of this gateway.</p>
       )}
       {data !== undefined && data.data.length > 0 && <SpendTable usage={data} />}
     </Section>
@@ -102,7 +102,7 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
             {outsideInWords(use)}
           </p>
         ))}
-      {hasEstimates && <p class="note">~ is estimated in part: the IDE told no counts for those turns.</p>}
+      {hasEstimates && <p class="note">~ marks partly estimated values: the IDE reported no counts for some turns.</p>}
     </div>
   );
 }

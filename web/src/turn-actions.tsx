@@ -76,7 +76,7 @@ function AskAgain({ id }: { readonly id: string }) {
       <dialog ref={dialog} aria-labelledby="ask-again">
         <h2 id="ask-again">Ask again?</h2>
         <p>Millrace sends this prompt to the model once more, as a new turn. It uses your plan again.</p>
-        <p class="muted">The client that asked first does not get the new answer. It stands on this page.</p>
+        <p class="muted">The first client does not get the new answer. You can read it on this page.</p>
         {error !== undefined && <Failure error={error} />}
         <div class="choices">
           <button type="button" class="primary" disabled={isAsking} onClick={() => void ask()}>

@@ -58,7 +58,7 @@ function sinceInWords(ms: number): string {
   return ms < 0 ? `−${spanInWords(-ms)}` : `+${spanInWords(ms)}`;
 }
 
-/** The turn's time as one bar of phases, with a mark where somebody came back. */
+/** The turn's time as one bar of phases, with a mark for each return of a client. */
 function PhaseBar({ turn, timeline }: { readonly turn: TurnDetail; readonly timeline: Timeline }) {
   const now = useNow(1000);
   const createdMs = Date.parse(turn.created_at);

@@ -53,7 +53,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
   if (kept === undefined)
     return (
       <section aria-labelledby="turn">
-        <h1 id="turn">This turn is not known</h1>
+        <h1 id="turn">This turn is unknown</h1>
         <p class="card">Check the address. Old turns are removed from the log, and later from the usage history too.</p>
       </section>
     );

@@ -17,7 +17,7 @@ export function Texts({ turn, entries }: { readonly turn: TurnDetail; readonly e
       ) : !turn.shows_text ? (
         <p class="card muted">
           Prompts and answers are not shown here. To see them, start the gateway with{" "}
-          <code>millrace serve --dashboard-text</code>; they can be read as long as the log keeps the turn.
+          <code>millrace serve --dashboard-text</code>; you can read them while the log keeps the turn.
         </p>
       ) : (
         <div class="card texts">

@@ -92,7 +92,7 @@ const phases = {
 
 /** That nobody but its client reads the turn's texts. */
 export function Sealed({ turn }: { readonly turn: LiveTurn }) {
-  return turn.sealed ? <span class="badge plain">only its client can read it</span> : null;
+  return turn.sealed ? <span class="badge plain">encrypted by its client</span> : null;
 }
 
 function Returns({ turn }: { readonly turn: LiveTurn }) {
@@ -125,11 +125,11 @@ export function tokensInWords({ tokens, characters, status }: LiveTurn): string 
 function FirstRun() {
   return (
     <div class="card empty">
-      <h3>No turn has gone through here yet</h3>
-      <p>Point any tool that speaks the OpenAI or Anthropic API at this address:</p>
+      <h3>No turns yet</h3>
+      <p>Enter this address in any tool that uses the OpenAI or Anthropic API:</p>
       <CopyLine label="the address" text={`${location.origin}/v1`} />
       <p>
-        Its key is what <code>millrace key --value</code> prints. Or try it in a terminal:
+        <code>millrace key --value</code> prints the key. Or try it in a terminal:
       </p>
       <CopyLine label="the command" text={'millrace chat "What is a millrace?"'} />
     </div>

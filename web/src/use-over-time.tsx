@@ -31,7 +31,7 @@ export function UseOverTime({ limits }: { readonly limits: LimitsEnvelope | unde
       {drawn === undefined && error === undefined && <Loading lines={5} />}
       {isEmpty && (
         <p class="card muted">
-          No reading of the plan in this time. While this page is open, one comes every five minutes.
+          No reading of the plan in this time. While this page is open, Millrace reads the plan every five minutes.
         </p>
       )}
       {drawn !== undefined && !isEmpty && <LateChart {...drawn} />}

@@ -99,7 +99,7 @@ export function folderOf(project: string | null): string | undefined {
 
 const reasons: Readonly<Record<string, string>> = {
   client: "by the client",
-  abandoned: "nobody read it any more",
+  abandoned: "no client was connected",
   superseded: "replaced by a newer request",
   shutdown: "the gateway stopped",
   ide: "the IDE stopped it",

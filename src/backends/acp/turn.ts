@@ -269,13 +269,13 @@ async function* conclusion(
 }
 
 function diedTwiceMessage(how: string): string {
-  return `The agent's process ended again (${how}) when this turn went on in a new one; what had arrived was kept.`;
+  return `The agent's process ended again (${how}) after this turn continued in a new one. The part that arrived was kept.`;
 }
 
 function cutMessage(how: string | undefined): string {
   const why = how === undefined ? "" : ` (${how})`;
   return (
-    `The agent's process ended before it said that its answer was complete${why}. What had arrived was kept, and the prompt ` +
+    `The agent's process ended before it said that its answer was complete${why}. The part that arrived was kept, and the prompt ` +
     "was not sent again."
   );
 }

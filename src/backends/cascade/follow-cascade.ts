@@ -171,7 +171,7 @@ function lostError(failure: unknown, current: CurrentServer): ErrorRecord {
   const kind = callFailure(failure);
   if (kind === "trajectory_missing") {
     const why = current.restarted ? "restarted and no longer knows" : "no longer knows";
-    const message = `The IDE's server ${why} this conversation; what had arrived of the answer was kept.`;
+    const message = `The IDE's server ${why} this conversation. The part that arrived was kept.`;
     return new MillraceError("upstream_failed", message, { cause: failure }).toRecord();
   }
   if (isOutage(kind)) {

@@ -17,6 +17,6 @@ export function rawChatBackend(server: LanguageServer): Backend {
 async function* cannotResume(): AsyncGenerator<Batch, void> {
   const message =
     "This version of the IDE keeps no record of an answer, so the turn could not go on after the gateway stopped; " +
-    "what had arrived was kept, and the prompt was not sent again.";
+    "the part that arrived was kept, and the prompt was not sent again.";
   yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
 }

@@ -13,23 +13,23 @@ const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 export const acceptCommand = defineCommand({
   ...outlines.accept,
   description:
-    "Before the first prompt, Millrace needs your consent, once for each IDE: prompts use the plan of the account that is signed in there. This command gives it for the IDE that runs or is installed here. A gateway that runs sees it at the next request.",
+    "Before the first prompt, Millrace needs your consent, once for each IDE: prompts use the plan of the account that is signed in there. This command gives consent for the IDE that runs or is installed here. A running gateway uses it from the next request.",
   options: {
-    undo: flag("take it back: the next prompt is refused"),
+    undo: flag("withdraw your consent: the next prompt is refused"),
     json: flag("print JSON"),
     ...explainedBy("serve", { ide, home, pid, endpoint, tokenFile }),
   },
   examples: [
     ["millrace accept", "once, before the first prompt"],
     ["millrace serve --accept", "the same, in a script"],
-    ["millrace accept --undo", "take it back"],
+    ["millrace accept --undo", "withdraw your consent"],
   ],
   async run({ options: { undo, json, ...options } }, context) {
     const { io, out, settings } = context;
     if (undo) {
       withdrawConsent(settings.folder);
       if (json) out.json({ object: "list", data: [] });
-      else out.line("From now on no prompt is sent to an IDE, until `millrace accept`.");
+      else out.line("Millrace sends no more prompts to an IDE until you type `millrace accept`.");
       return;
     }
     const result = await discover(options, context);

@@ -34,7 +34,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     );
     expect(stdout).toMatch(/, agent program of a stand-in: .+, plan Pro, .*, by the editor's key$/m);
     expect(stdout).toContain("to do: This key has the oldest form. Sign out and in again inside Devin Desktop");
-    expect(stderr).toContain("no sign-in of its own");
+    expect(stderr).toContain("itself has no sign-in");
     expect(code).toBe(0);
     expect((await entries()).map(({ what, key_form: form }) => `${what} ${form}`)).toEqual([
       "editor uuid",

@@ -13,10 +13,10 @@ const { ide, home, pid, endpoint, tokenFile } = ownGatewayOptions;
 export const accountCommand = defineCommand({
   ...outlines.account,
   description:
-    "Reads the account of every installed editor and agent program, without starting them. Millrace has no sign-in of its own: sign in inside the editor, or with `devin auth login`. Keys are never shown. Exits with 0 if an account is signed in, with 1 if none is, with 69 if no program was found.",
+    "Reads the account of every installed editor and agent program, without starting them. Millrace itself has no sign-in: sign in inside the editor, or with `devin auth login`. Keys are never shown. Exits with 0 if an account is signed in, with 1 if none is, with 69 if no program was found.",
   options: { json: flag("print JSON"), ide, home, pid, endpoint, tokenFile },
   examples: [
-    ["millrace account", "who is signed in"],
+    ["millrace account", "which accounts are signed in"],
     ["millrace account --json", "for scripts"],
   ],
   async run({ options }, { io, out, signal }) {
@@ -28,7 +28,7 @@ export const accountCommand = defineCommand({
         const several = accounts.filter(({ pid }) => pid !== null).length > 1;
         for (const account of accounts) for (const line of linesOf(account, several)) out.line(line);
         if (accounts.length === 0) out.line("No editor and no agent program was found.");
-        out.note("Millrace has no sign-in of its own. It uses what is signed in here.");
+        out.note("Millrace itself has no sign-in. It uses the accounts above.");
       }
       if (accounts.length === 0) return exitCodes.unavailable;
       return accounts.some((account) => account.signed_in) ? exitCodes.ok : exitCodes.negative;

@@ -38,7 +38,7 @@ const listCommand = defineCommand({
     json: flag("print JSON"),
     ...ideOptions,
   },
-  examples: [["millrace cascades list", "the one that was used longest ago first"]],
+  examples: [["millrace cascades list", "the least recently used first"]],
   async run({ options }, context) {
     await withCascades(options, context, async ({ own, others, sessions }) => {
       const { out } = context;
@@ -181,7 +181,7 @@ const columns: readonly Column[] = [
   { title: "KEPT BY", drop: 4 },
 ];
 
-/** The one that was used longest ago first. */
+/** The least recently used first. */
 function printAll(
   cascades: readonly OwnCascade[],
   sessions: readonly OwnSession[],

@@ -10,7 +10,7 @@ export function completionCommand(loadAll: () => Promise<readonly Command[]>): C
   return defineCommand({
     ...outlines.completion,
     description:
-      "Prints a script that completes commands, options and their values. Load it in the shell's start file; after an update it is current again.",
+      "Prints a script that completes commands, options and their values. Load it in the shell's start file, so that it is up to date after each update.",
     options: {},
     examples: [
       ['eval "$(millrace completion bash)"', "in ~/.bashrc"],

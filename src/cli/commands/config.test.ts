@@ -38,7 +38,7 @@ test("a setting is set, read, overridden by its variable, and removed again; com
   expect((await run(["config", "get", "serve.port"])).stdout).toBe("42200\n");
   expect((await run(["config", "get", "port"], { MILLRACE_PORT: "7" })).stdout).toBe("7\n");
   expect((await run(["config", "get"])).stdout).toMatch(new RegExp(`^serve.log_level +info +${file}$`, "m"));
-  expect(await run(["config", "check"])).toMatchObject({ code: 0, stdout: `${file} is right.\n` });
+  expect(await run(["config", "check"])).toMatchObject({ code: 0, stdout: `${file} has no errors.\n` });
   await run(["config", "set", "serve.port"]);
   expect((await run(["config", "get", "serve.port"])).stdout).toBe("42100\n");
 });

@@ -26,14 +26,14 @@ const pathCommand = defineCommand({
 
 const checkCommand = defineCommand({
   name: "check",
-  summary: "Say whether the file is right",
+  summary: "Check the configuration file",
   group: "Set up",
   options: {},
   examples: [],
   run(_, { out, settings: { configFile: file } }) {
     const config = readConfig(file);
     parseServeTable(config, serveCommand.options, file);
-    out.line(existsSync(file) ? `${file} is right.` : `There is no ${file}: the defaults hold.`);
+    out.line(existsSync(file) ? `${file} has no errors.` : `There is no ${file}, so the defaults apply.`);
     return Promise.resolve();
   },
 });
@@ -99,7 +99,7 @@ const setCommand = defineCommand({
 export const configCommand = defineCommand({
   ...outlines.config,
   description:
-    "The configuration file sets the options of serve, under [serve]; agents have tables of their own. A variable wins over the file, and an option on the command line over both.",
+    "The configuration file sets the options of serve, under [serve]; agents have their own tables. A variable wins over the file, and an option on the command line over both.",
   options: {},
   subcommands: [getCommand, setCommand, checkCommand, pathCommand, schemaCommand],
   examples: [

@@ -31,7 +31,7 @@ interface Step {
 export const initCommand = defineCommand({
   ...outlines.init,
   description:
-    "Finds the IDE and the clients that are installed, shows what it would do, and asks. Then it starts the gateway in the background, sets up the clients, asks one question and opens the dashboard. Off a terminal it only shows the plan, unless you give --yes.",
+    "Finds the IDE and the clients that are installed, shows what it would do, and asks. Then it starts the gateway in the background, sets up the clients, asks one question and opens the dashboard. Without a terminal it only shows the plan, unless you give --yes.",
   options: {
     yes: flag("do it without asking", { short: "y" }),
     ...explainedBy("serve", { ide, home, pid, endpoint, tokenFile }),
@@ -103,6 +103,6 @@ async function stepsOf(
 /** Asks on a terminal; elsewhere says how to go on. */
 async function agrees({ io, out }: CommandContext): Promise<boolean> {
   if (canAsk({ io, out })) return askYes("Do this?", io);
-  out.note("Nothing was done: this needs a terminal to ask on. `millrace init --yes` does it.");
+  out.note("Nothing was done, because there is no terminal to ask on. `millrace init --yes` does not ask.");
   return false;
 }

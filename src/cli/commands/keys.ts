@@ -14,20 +14,20 @@ import { type Column, printTable } from "../terminal/table.ts";
 const json = flag("print JSON");
 /** Where the gateway keeps its keys: with a shared store, in it. */
 const where = explainedBy("serve", storeOptions);
-const nameArgument = { name: "name", summary: "what the key is called", required: true, variadic: false } as const;
+const nameArgument = { name: "name", summary: "name of the key", required: true, variadic: false } as const;
 
 const createCommand = defineCommand({
   name: "create",
-  summary: "Make a key for somebody else, and print it this once",
+  summary: "Make a key for another person or program, and print it once",
   description:
-    "Only a hash of the key is kept, so it can never be shown again. A gateway that runs knows the key at once. A client with this key can start turns within the key's limits, and sees only its own turns.",
+    "Millrace keeps only a hash of the key, so it cannot show the key again. A running gateway accepts the key at once. A client with this key can start turns within the key's limits, and sees only its own turns.",
   group: "Set up",
   arguments: [nameArgument],
   options: {
     model: texts("a model that it may use; any model without this option", "<model>"),
     api: texts("an API that it may use (openai-chat, anthropic-messages, ...); any API without this option", "<api>"),
     budget: text('how much it may use: "50 turns/day", "2000000 tokens/month", "12.5 credits/day"', "<budget>"),
-    maxTurns: integer("how many turns of it may run at the same time; the others wait", "<number>", {
+    maxTurns: integer("how many of its turns may run at the same time; the others wait", "<number>", {
       min: 1,
       max: 10_000,
       initial: undefined,
@@ -60,7 +60,7 @@ const createCommand = defineCommand({
 
 const listCommand = defineCommand({
   name: "list",
-  summary: "List the keys, with what each may",
+  summary: "List the keys and their limits",
   group: "Look",
   options: {
     all: flag("show revoked keys too"),
@@ -104,7 +104,7 @@ const listCommand = defineCommand({
 
 const revokeCommand = defineCommand({
   name: "revoke",
-  summary: "End a key: it opens nothing from the next request on",
+  summary: "End a key: it stops working at once",
   group: "Set up",
   arguments: [nameArgument],
   description:
@@ -116,18 +116,18 @@ const revokeCommand = defineCommand({
     const name = nameOf(args);
     await withKeys(options, context, (keys) => revokeKey(keys, name, io.clock.now()));
     if (options.json) out.json({ name, revoked: true });
-    else out.line(`The key ${name} opens nothing any more. Answers that run go on.`);
+    else out.line(`The key ${name} no longer works. Running answers continue.`);
   },
 });
 
 const rotateCommand = defineCommand({
   name: "rotate",
-  summary: "Give a key a new value, and print it this once",
-  description: "The old value stops working at once. The turns of the key, its limits and what it has used stay.",
+  summary: "Give a key a new value, and print it once",
+  description: "The old value stops working at once. The key keeps its turns, its limits and its used budget.",
   group: "Set up",
   arguments: [nameArgument],
   options: { ...where, json },
-  examples: [["millrace keys rotate ci", "after its value was seen by others"]],
+  examples: [["millrace keys rotate ci", "after others have seen its value"]],
   async run({ options, args }, context) {
     const { out } = context;
     const name = nameOf(args);

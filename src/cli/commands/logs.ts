@@ -15,12 +15,17 @@ const entrySchema = z.looseObject({ level: z.string(), time: z.iso.datetime(), e
 export const logsCommand = defineCommand({
   ...outlines.logs,
   description:
-    "Prints the log of a gateway that runs in the background or as a service. Each line ends with the id of its request, which the answer carries as x-request-id. A gateway on a terminal writes its log there.",
+    "Prints the log of a gateway that runs in the background or as a service. A gateway on a terminal writes its log to that terminal. Each line ends with the id of its request; the answer has the same id in x-request-id.",
   options: {
-    follow: flag("go on with new lines until Ctrl-C", { short: "f" }),
-    lines: integer("how many lines to begin with", "<count>", { min: 0, max: 1_000_000, initial: 50 }, { short: "n" }),
+    follow: flag("keep printing new lines until Ctrl-C", { short: "f" }),
+    lines: integer(
+      "number of earlier lines to print first",
+      "<count>",
+      { min: 0, max: 1_000_000, initial: 50 },
+      { short: "n" },
+    ),
     file: text("another log file", "<file>", { env: "MILLRACE_LOG_FILE", defaultText: "~/.millrace/logs/gateway.log" }),
-    json: flag("print the lines as they stand in the file: JSON"),
+    json: flag("print the lines as JSON, as in the file"),
   },
   examples: [
     ["millrace logs --follow", "what happens now"],

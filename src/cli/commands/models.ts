@@ -128,7 +128,7 @@ async function printModels(
   else printTable(familyColumns, families.map(familyRow), out, wide);
   if (!all && list.length > families.length) {
     out.note(
-      "A request names a model, or name and variant together (claude-opus-4.7:high); * is what the name alone means.",
+      "In a request, write the name, or the name with a variant (claude-opus-4.7:high). The name alone means the variant with *.",
     );
   }
 }

@@ -9,21 +9,21 @@ const options = { json: flag("print JSON") };
 export const pauseCommand = defineCommand({
   ...outlines.pause,
   description:
-    "No gateway of this user sends a prompt from now on, also not after a restart. A new request is refused; one that waits in the queue waits on. Answers that run go on, and those that are there can be read.",
+    "Stops all prompts of your gateways, also after a restart. New requests are refused, and requests in the queue keep waiting. Running answers continue, and stored answers can still be read.",
   options,
   examples: [["millrace pause", "at once; `millrace resume` ends it"]],
   run({ options: { json } }, { io, out, settings }) {
     pause(settings.pauseFile, io.clock.now());
     const sinceMs = readPause(settings.pauseFile)?.sinceMs;
     if (json) out.json({ paused: true, since: sinceMs === undefined ? null : new Date(sinceMs).toISOString() });
-    else out.line("Paused: no prompt is sent until `millrace resume`. Answers that run go on.");
+    else out.line("Paused: no prompt is sent until `millrace resume`. Running answers continue.");
     return Promise.resolve();
   },
 });
 
 export const resumeCommand = defineCommand({
   ...outlines.resume,
-  description: "Requests are served again. What waited in the queue goes on within a second.",
+  description: "Serves requests again. Turns in the queue continue within a second.",
   options,
   examples: [["millrace resume", "after `millrace pause`"]],
   run({ options: { json } }, { out, settings }) {

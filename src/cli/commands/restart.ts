@@ -9,7 +9,7 @@ import { waitOption } from "./stop.ts";
 export const restartCommand = defineCommand({
   ...outlines.restart,
   description:
-    "Stops your gateway and starts it in the background, on the same port and with the same command line. Turns that still run continue there. Where none runs, starts one.",
+    "Stops your gateway and starts it in the background, on the same port and with the same command line. Running turns continue there. If no gateway runs, it starts one.",
   options: { wait: waitOption },
   examples: [["millrace restart", "after an update, or a change of the configuration file"]],
   async run({ options }, context) {

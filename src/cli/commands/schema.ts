@@ -12,7 +12,7 @@ import { flag, text } from "../options.ts";
 import { outlines } from "../outlines.ts";
 import { describeBuild } from "../terminal/describe-build.ts";
 
-const file = text("an `extension.js`; that of the running IDE otherwise", "<path>", { short: "f" });
+const file = text("path of an `extension.js` (default: that of the running IDE)", "<path>", { short: "f" });
 
 const show = defineCommand({
   name: "show",
@@ -47,8 +47,8 @@ const diff = defineCommand({
   group: "Look",
   options: { json: flag("print JSON") },
   arguments: [
-    { name: "before", summary: "an extension.js", required: true, variadic: false },
-    { name: "after", summary: "another one", required: true, variadic: false },
+    { name: "before", summary: "extension.js of one build", required: true, variadic: false },
+    { name: "after", summary: "extension.js of a later build", required: true, variadic: false },
   ],
   examples: [["millrace schema diff old/extension.js new/extension.js", "added, moved and removed"]],
   async run({ options, args: [before = "", after = ""] }, context) {
@@ -102,7 +102,7 @@ export const schemaCommand = defineCommand({
   examples: [],
   subcommands: [show, diff, exportCommand],
   run() {
-    throw new MillraceError("invalid_request", "Say what to do with the schema.", {
+    throw new MillraceError("invalid_request", "The subcommand is missing.", {
       hint: "show, diff or export; `millrace schema --help` lists them.",
     });
   },

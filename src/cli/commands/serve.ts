@@ -165,7 +165,7 @@ export const serveCommand = defineCommand({
   },
   examples: [
     ["millrace serve", "on port 42100"],
-    ["millrace serve --background", "without a terminal of its own"],
+    ["millrace serve --background", "in the background, without a terminal"],
     ["millrace serve --port 0 --json", "on any free port, for a script"],
     ["millrace serve --grace 10m", "let an answer continue for ten minutes after its client disconnects"],
   ],

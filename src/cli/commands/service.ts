@@ -24,7 +24,7 @@ const summaries: Readonly<Record<ServiceAction, string>> = {
   start: "Start the service",
   stop: "Stop the service",
   restart: "Restart the service",
-  status: "Say whether the service is installed and answers",
+  status: "Show whether the service is installed and answers",
   uninstall: "Stop the service and remove it",
 };
 

@@ -11,7 +11,7 @@ export const stopCommand = defineCommand({
   description:
     "Stops your gateway, wherever it was started, and waits until it has ended. Clients with an open answer reconnect, and their turns continue at the next start. Checks that the process is the gateway before it sends a signal.",
   options: { wait: waitOption, json: flag("print JSON") },
-  examples: [["millrace stop", "ends with 0 also where none runs"]],
+  examples: [["millrace stop", "exits with 0 also if no gateway runs"]],
   async run({ options }, context) {
     const stopped = await stopGateway(options.wait, context);
     if (options.json)

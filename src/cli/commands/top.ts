@@ -27,8 +27,8 @@ const healthSchema = z.looseObject({
 export const topCommand = defineCommand({
   ...outlines.top,
   description:
-    "Shows the running gateway: turns that run and wait, rates, where prompts go, what is left of the plan, and the newest turns. It draws anew every second. Keys: q leaves, p pauses all prompts and resumes them. In a pipe it prints one picture.",
-  options: { once: flag("print one picture and leave"), json: flag("print one reading as JSON") },
+    "Shows the running gateway: running and waiting turns, rates, where prompts go, what is left of the plan, and the newest turns. It redraws every second. Keys: q quits, p pauses all prompts and resumes them. In a pipe it prints one picture.",
+  options: { once: flag("print one picture and exit"), json: flag("print one reading as JSON") },
   examples: [
     ["millrace top", "until q"],
     ["millrace top --json", "one reading, for a script"],

@@ -17,7 +17,7 @@ export interface OwnCascade extends CascadeFile, Partial<LastAsk> {
 
 /** The conversations on disk: ours one by one, the IDE's own only counted. */
 export interface CascadesOnDisk {
-  /** The one that was used longest ago first. */
+  /** The least recently used first. */
   readonly own: readonly OwnCascade[];
   readonly others: { readonly files: number; readonly bytes: number };
 }

@@ -114,7 +114,7 @@ describe("reading the plans", () => {
   });
 
   it.each([
-    ["own", "The plan is not known: Devin CLI does not tell it."],
+    ["own", "The plan is unknown, because Devin CLI does not report it."],
     ["no", "No IDE with a language server is running, and no app has saved its plan."],
   ] as const)(
     "without an editor, says what an agent program that is signed in (%s) can tell",

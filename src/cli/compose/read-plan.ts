@@ -44,8 +44,8 @@ function noPlan({ agents }: DiscoveryResult): MillraceError {
       "No IDE with a language server is running, and no app has saved its plan.",
     );
   }
-  return new MillraceError("ide_not_running", `The plan is not known: ${agent.product} does not tell it.`, {
-    hint: "Open Devin Desktop, signed in with the same account: it tells the plan. `millrace usage --by model` shows what the gateway used.",
+  return new MillraceError("ide_not_running", `The plan is unknown, because ${agent.product} does not report it.`, {
+    hint: "Open Devin Desktop with the same account: it reports the plan. `millrace usage --by model` shows what the gateway used.",
   });
 }
 

@@ -80,7 +80,7 @@ function roomOf(freeBytes: number | undefined): readonly Finding[] {
   if (freeBytes === undefined || freeBytes >= fewBytes) return [];
   const what = `Only ${spellBytes(freeBytes)} are free where the store is`;
   const todo =
-    "Free some space; without it answers still flow, but cannot be resumed. `millrace cascades clean` frees what old turns left in the IDE.";
+    "Free some space. Until then answers still work, but cannot be resumed. `millrace cascades clean` deletes the conversations that old turns left in the IDE.";
   return [{ area: "store", level: freeBytes < tooFewBytes ? "error" : "warning", what, todo }];
 }
 

@@ -9,7 +9,7 @@ export function spellConsent(product: string): string {
   return `Millrace sends the prompts of your clients to ${product}. They use the plan of the account that is signed in there, as prompts in the IDE do. The vendor's terms apply to them.`;
 }
 
-/** Since when the user agrees that prompts go to this IDE, as an ISO date; undefined where nobody agreed. */
+/** Since when the user agrees that prompts go to this IDE, as an ISO date; undefined if the user has not agreed. */
 export function readConsent(folder: string, { variant }: Pick<PromptedIde, "variant">): string | undefined {
   const file = fileOf(folder, variant);
   if (statSync(file, { throwIfNoEntry: false }) === undefined) return undefined;
@@ -44,7 +44,7 @@ export function consentCheck({ folder, accept, nowMs }: ConsentParts): (ide: Pro
   return (ide) => {
     if (ide.standIn === true || readConsent(folder, ide) !== undefined) return;
     if (accept) return giveConsent(folder, ide, nowMs());
-    throw new MillraceError("consent_needed", `Nobody has agreed yet that prompts are sent to ${ide.product}.`);
+    throw new MillraceError("consent_needed", `You have not agreed yet that prompts go to ${ide.product}.`);
   };
 }
 

@@ -44,7 +44,7 @@ export function pausable(isPaused: () => boolean, admission: Admission): Admissi
     admit(turn) {
       if (!isPaused()) return admission.admit(turn);
       throw new MillraceError("unavailable", "Millrace is paused by its owner: no prompt is sent.", {
-        hint: "`millrace resume` ends the pause. Answers that are there can still be read.",
+        hint: "`millrace resume` ends the pause. Stored answers can still be read.",
         retryAfterMs: 60_000,
       });
     },

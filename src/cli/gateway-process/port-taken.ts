@@ -38,7 +38,7 @@ export function portTaken(port: number, holder: PortHolder | undefined, reason: 
 export function alreadyServes({ url, pid }: Pick<GatewayAddress, "url" | "pid">): MillraceError {
   return new MillraceError("invalid_request", `Your gateway already serves on ${url} (process ${pid}).`, {
     param: "port",
-    hint: "Use it as it is. `millrace stop` stops it, `millrace restart` restarts it, `--port 0` starts a second one.",
+    hint: "You can use it. `millrace stop` stops it, `millrace restart` restarts it, `--port 0` starts a second one.",
   });
 }
 

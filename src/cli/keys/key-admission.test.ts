@@ -96,7 +96,7 @@ test("a turn that ended is counted once, and another key's not at all", () => {
   expect(() => admit(turn())).toThrow(/has used its/);
 });
 
-test("a budget begins anew at the local midnight, or on the first of the month", async () => {
+test("a budget starts again at the local midnight, or on the first of the month", async () => {
   for (const [period, ms] of [
     ["day", 12 * 3_600_000],
     ["month", 8.5 * 86_400_000],

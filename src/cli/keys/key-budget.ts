@@ -77,7 +77,7 @@ export class KeyBudgets {
   }
 
   /**
-   * What a key has used of its budget, and when that begins anew; undefined for a key without one. `used` is undefined where the
+   * What a key has used of its budget, and when the budget starts again; undefined for a key without one. `used` is undefined where the
    * history cannot be read.
    */
   standing(key: KeyRecord): { readonly used: number | undefined; readonly resetsAtMs: number } | undefined {
@@ -112,7 +112,7 @@ export class KeyBudgets {
     const { untilMs } = this.#periodOf(budget);
     const per = period === "day" ? "today" : "this month";
     return new MillraceError("quota_exhausted", `The key ${name} has used its ${most} ${unit} for ${per}.`, {
-      hint: `Its budget begins anew at ${new Date(untilMs).toISOString()}. The owner of the gateway can give it a larger one.`,
+      hint: `Its budget starts again at ${new Date(untilMs).toISOString()}. The owner of the gateway can give it a larger one.`,
       resetsAtMs: untilMs,
       retryAfterMs: untilMs - this.#options.clock.now(),
     });
@@ -162,7 +162,7 @@ export function periodAt(
 }
 
 function unreadable(cause: unknown): MillraceError {
-  return new MillraceError("unavailable", "What this key has used of its budget cannot be read now.", {
+  return new MillraceError("unavailable", "The used budget of this key cannot be read now.", {
     hint: "Try again in a moment. A key without a budget, such as the owner's, is served meanwhile.",
     retryAfterMs: 5_000,
     cause,

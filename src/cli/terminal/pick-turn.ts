@@ -36,7 +36,7 @@ export async function pickTurn(
     "invalid_request",
     `The turn ${turn.id} is encrypted: only the client that sent it has the key.`,
     {
-      hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is this turn's.`,
+      hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived. None of them fits this turn.`,
     },
   );
 }
@@ -67,7 +67,7 @@ async function newestReadable(gateway: GatewayClient, keys: OwnKeys, context: Co
     });
   const turns = sealed === 1 ? "The only turn there was" : `The newest ${sealed} turns were`;
   throw new MillraceError("invalid_request", `${turns} sealed by the client: only its key opens them.`, {
-    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived; none there is of these.`,
+    hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived. None of them fits these turns.`,
   });
 }
 

@@ -117,7 +117,7 @@ export class Connections {
       case "no_such_tier":
         found("missing");
         if (!this.#ports.gateway.tiers.allMissing) return;
-        throw new MillraceError("upstream_failed", "What answers there does not speak the stream protocol.", {
+        throw new MillraceError("upstream_failed", "The program at this address does not speak the stream protocol.", {
           hint: "Give the gateway's own address, as `millrace serve` prints it; an old gateway must be updated.",
           cause: failure.error,
         });
@@ -161,10 +161,10 @@ function givenUp(loss: Lost | undefined, budget: number): MillraceError {
   const why = loss === undefined ? "" : ` (${reasonOf(loss.error)})`;
   const message =
     loss !== undefined && isUnreachable(loss.error)
-      ? `Nobody answers at the gateway's address${why}.`
+      ? `The gateway does not answer at its address${why}.`
       : `Nothing new came from the gateway in ${budget} connections in a row${why}.`;
   return new MillraceError("upstream_failed", message, {
-    hint: "Is it running (`millrace serve`) and the address its own, and for a page, is its origin allowed (`--allow-origin`)? The stream goes on from where it was.",
+    hint: "Check that the gateway runs (`millrace serve`) and that its address is right. For a web page, allow its origin (`--allow-origin`). The stream continues where it stopped.",
     ...(loss === undefined ? {} : { cause: loss.error }),
   });
 }

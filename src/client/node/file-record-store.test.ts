@@ -101,13 +101,13 @@ describe("records in files", () => {
     await expect(openFileRecordStore({ folder: join(file, "sub") })).rejects.toMatchObject({ code: "degraded" });
   });
 
-  test("say that it is the key where that is damaged, and do not tell to make the folder writable", async () => {
+  test("report a damaged key, and do not ask to make the folder writable", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "records.key"), "short");
     await expect(openFileRecordStore({ folder })).rejects.toMatchObject({
       code: "degraded",
       message: expect.stringContaining("records.key"),
-      hint: expect.stringContaining("Put it back"),
+      hint: expect.stringContaining("Restore the file"),
     });
     const key = new Uint8Array(16);
     await expect(openFileRecordStore({ folder, key })).rejects.toMatchObject({ code: "invalid_request", param: "key" });

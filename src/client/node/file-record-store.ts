@@ -58,7 +58,7 @@ async function openKey({ folder, key }: FileStoreOptions): Promise<RecordKey> {
   if (key !== undefined && key.length !== recordKeyBytes)
     throw new MillraceError("invalid_request", `A key for records has ${recordKeyBytes} bytes, not ${key.length}.`, {
       param: "key",
-      hint: "Give the one that the records of this folder were sealed with, or none, and one is made.",
+      hint: "Give the key that sealed the records of this folder. Without a key, Millrace makes one.",
     });
   const path = join(folder, "records.key");
   try {
@@ -67,7 +67,7 @@ async function openKey({ folder, key }: FileStoreOptions): Promise<RecordKey> {
   } catch (error) {
     if (error instanceof NoRecordKey)
       throw new MillraceError("degraded", `The file is no key for the records of streams: ${path}.`, {
-        hint: "Put it back as it was. If it is lost, move the whole folder away: nothing else opens the records in it.",
+        hint: "Restore the file from a copy. If it is lost, move the whole folder away: only this key opens its records.",
         cause: error,
       });
     throw new MillraceError("degraded", `The folder for the records of streams cannot be used: ${folder}.`, {

@@ -40,7 +40,7 @@ export interface OwnedRecord {
 /** A record that cannot be trusted. `where`: where it is now. */
 export function damagedRecord(why: string, where: string): MillraceError {
   return new MillraceError("internal", `The record of a stream cannot be trusted: ${why}.`, {
-    hint: `It was set aside (${where}) and nothing was sent. Start a new stream; the answer can still be looked up at the gateway.`,
+    hint: `The record was set aside (${where}), and nothing was sent. Start a new stream. The gateway may still have the answer.`,
     details: { reason: "damaged_record" },
   });
 }
@@ -48,7 +48,7 @@ export function damagedRecord(why: string, where: string): MillraceError {
 /** A record that an onlooker cannot open. Its owner will find out why, and set it aside. */
 export function unreadableRecord(cause: unknown): MillraceError {
   return new MillraceError("internal", "The record of this stream cannot be opened.", {
-    hint: "It was changed, or sealed with another key. Nothing was done to it.",
+    hint: "It was damaged, or sealed with another key. Millrace did not change it.",
     details: { reason: "damaged_record" },
     cause,
   });
@@ -61,9 +61,9 @@ export function noRecord(streamKey: string): MillraceError {
   });
 }
 
-/** The record of a stream that somebody else goes on with. */
+/** The record of a stream that another process or window has. */
 export function recordTaken(): MillraceError {
-  return new MillraceError("idempotency_conflict", "Another process or window goes on with this stream.", {
+  return new MillraceError("idempotency_conflict", "Another process or window uses this stream now.", {
     hint: "Follow it there, or end it there and try again.",
     details: { reason: "record_taken" },
   });

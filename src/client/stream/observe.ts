@@ -150,7 +150,7 @@ function onlooked(event: StreamEvent): ObservedEvent {
 function nothingToSee(cause: MillraceError): MillraceError {
   return new MillraceError(
     "expired",
-    "The gateway has nothing of this stream: not yet, no longer, or not for this key.",
+    "The gateway does not have this stream: it has not started, has expired, or has another key.",
     {
       hint: "Ask for the pass again, or wait until its owner has started it; streams are kept for two hours.",
       details: cause.details,

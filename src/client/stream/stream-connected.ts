@@ -93,7 +93,7 @@ export class StreamConnected implements Connected {
     if (lookbackMs === undefined || serverNowMs === undefined || heardAtMs === undefined) return;
     if (serverNowMs - heardAtMs <= lookbackMs) return;
     await this.#steps.take({ type: "refused", record: "forget" });
-    throw new MillraceError("expired", "This stream was left too long ago to go on with it.", {
+    throw new MillraceError("expired", "This stream was left too long ago to continue it.", {
       hint: "Start a new stream, or give `autoResume` a longer `lookbackMs`.",
     });
   }

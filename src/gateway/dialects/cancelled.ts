@@ -4,7 +4,7 @@ import type { CancelledBy } from "../../log/event.ts";
 
 const why: Readonly<Record<CancelledBy, string>> = {
   client: "The turn was cancelled.",
-  abandoned: "Nobody read the answer any more, so the turn was ended.",
+  abandoned: "No client was connected for the grace time, so the turn was ended.",
   superseded: "A newer request of the same session ended this turn.",
   shutdown: "The gateway was stopped before the answer was complete.",
   ide: "The IDE stopped this answer: the stop button was pressed there, or the IDE is closing.",

@@ -8,7 +8,7 @@ export interface GatewayKey {
   readonly key: Secret;
 }
 
-/** Who may ask, and from where. */
+/** Which keys, hosts and origins are allowed. */
 export interface GuardPolicy {
   readonly keys: readonly GatewayKey[];
   /** Lower-case host names without ports. */
@@ -56,7 +56,7 @@ export function openGuard(
 
 /**
  * Checks Host and Origin before anything else. A page in the user's browser can reach loopback, directly or through a name
- * that points there, and must get nothing. Source: docs/http-api.md, "Who may ask".
+ * that points there, and must get nothing. Source: docs/http-api.md, "Access".
  */
 export function refuseForeign(policy: GuardPolicy, headers: Headers): Refusal | undefined {
   const host = headers.get("host");

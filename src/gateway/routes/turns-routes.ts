@@ -185,7 +185,7 @@ export function turnSealed(c: GatewayContext): Response {
     "invalid_request",
     "This turn is encrypted: only the client that sent it can read it.",
     {
-      hint: `What is known of it: GET /v1/turns/${c.req.param("id")}/timeline. Its texts: the stream that it belongs to, with that stream's key.`,
+      hint: `GET /v1/turns/${c.req.param("id")}/timeline shows its events without texts. Read its texts through its stream, with the stream's key.`,
       details: { reason: "sealed" },
     },
   );

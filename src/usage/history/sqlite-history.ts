@@ -290,7 +290,7 @@ function translated<T>(file: string, work: () => T): T {
       "degraded",
       isMillraceError(why) ? why.message : `The usage history (${file}) cannot be used.`,
       {
-        hint: "End what locks it, free disk space or repair the file; answers still flow, and a gateway keeps in memory what they use until then.",
+        hint: "End the program that locks it, free disk space or repair the file. Answers still work, and a running gateway keeps their usage in memory until then.",
         cause,
       },
     );

@@ -108,12 +108,12 @@ function isWhole({ reader }: ReplayedTurn, { abilities }: AgentProcess): boolean
 }
 
 const cannotLoadMessage =
-  "The agent's process ended while this turn ran, and this agent cannot open a session again; what had arrived was kept, " +
+  "The agent's process ended while this turn ran, and this agent cannot open a session again; the part that arrived was kept, " +
   "and the prompt was not sent again.";
 const vanishedMessage =
   "The agent no longer has the session of this turn. The part that arrived was kept, and the prompt was not sent again.";
 const changedMessage =
   "Another program changed the session of this turn. The part that arrived was kept, and the prompt was not sent again.";
 const lockedMessage =
-  "Another process of the agent still has the session of this turn open; what had arrived was kept, and the prompt was not " +
+  "Another process of the agent still has the session of this turn open; the part that arrived was kept, and the prompt was not " +
   "sent again.";

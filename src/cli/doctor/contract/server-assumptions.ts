@@ -83,7 +83,7 @@ export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
   },
   {
     id: "server.steps",
-    sentence: "A build that has StartCascade tells typed steps.",
+    sentence: "A build that has StartCascade returns typed steps.",
     source: "cascade-steps.md, Kinds of steps",
     certainty: "several sources",
     check: ({ capabilities }) =>
@@ -91,7 +91,7 @@ export const serverAssumptions: readonly Assumption<ServerSeen>[] = [
   },
   {
     id: "server.transcript",
-    sentence: "A build that has StartCascade tells the transcript of a conversation.",
+    sentence: "A build that has StartCascade returns the transcript of a conversation.",
     source: "cascade-steps.md, The text of a turn",
     certainty: "several sources",
     check: ({ capabilities }) =>

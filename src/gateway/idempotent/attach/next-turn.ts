@@ -38,7 +38,7 @@ export function nextTurn(
   blocks: readonly Block[],
   results: ReadonlyMap<string, ToolResult>,
 ): StartTurn {
-  if (last === undefined) throw new MillraceError("expired", "The answer before is no longer kept.");
+  if (last === undefined) throw new MillraceError("expired", "The earlier answer is no longer kept.");
   const request = continueRequest(last.request, blocks, results);
   return {
     dialect: "idempotent",

@@ -128,7 +128,7 @@ export async function* serveAttach(
  * waits for the answer; that store is lost.
  */
 function lostStream(): MillraceError {
-  return new MillraceError("expired", "Nothing is known of this stream, and its client sent no request.", {
+  return new MillraceError("expired", "The gateway does not know this stream, and its client sent no request.", {
     hint: "If the request was acknowledged before, the store that held it is gone. Send it again as a new stream.",
   });
 }

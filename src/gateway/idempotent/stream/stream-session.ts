@@ -256,7 +256,7 @@ function conflict(seqno: number): MillraceError {
     "idempotency_conflict",
     "seqno_conflict",
     `Number ${seqno} was used for another message.`,
-    "Never use a number twice: store it before it is sent.",
+    "Use each number once, and store it before you send the message.",
   );
 }
 
