@@ -28,7 +28,7 @@ export async function helpEntries(): Promise<readonly [HelpEntry, ...HelpEntry[]
     env: {},
     version: "",
     write: nothing,
-    writeError: nothing,
+    problem: nothing,
     found: () => Promise.resolve(),
   });
   return [entryOf(program, undefined, "millrace"), ...entriesBelow(program, commands, "millrace")];

@@ -4,17 +4,20 @@ import { type CommandOutline, outlines } from "./outlines.ts";
 
 /** How each command is loaded. Each is a chunk of its own in the built program: one command loads no other. */
 const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> = {
+  init: async () => (await import("./commands/init.ts")).initCommand,
+  setup: async () => (await import("./commands/setup.ts")).setupCommand,
+  chat: async () => (await import("./commands/chat.ts")).chatCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   stop: async () => (await import("./commands/stop.ts")).stopCommand,
   restart: async () => (await import("./commands/restart.ts")).restartCommand,
   service: async () => (await import("./commands/service.ts")).serviceCommand,
+  status: async () => (await import("./commands/status.ts")).statusCommand,
   logs: async () => (await import("./commands/logs.ts")).logsCommand,
   demo: async () => (await import("./commands/demo.ts")).demoCommand,
   simulate: async () => (await import("./commands/simulate.ts")).simulateCommand,
   pause: async () => (await import("./commands/pause.ts")).pauseCommand,
   resume: async () => (await import("./commands/pause.ts")).resumeCommand,
   accept: async () => (await import("./commands/accept.ts")).acceptCommand,
-  chat: async () => (await import("./commands/chat.ts")).chatCommand,
   top: async () => (await import("./commands/top.ts")).topCommand,
   tail: async () => (await import("./commands/tail.ts")).tailCommand,
   run: async () => (await import("./commands/run.ts")).runCommand,
@@ -27,10 +30,8 @@ const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> =
   statusline: async () => (await import("./commands/statusline.ts")).statuslineCommand,
   guard: async () => (await import("./commands/guard.ts")).guardCommand(await openLimits()),
   dashboard: async () => (await import("./commands/dashboard.ts")).dashboardCommand,
-  setup: async () => (await import("./commands/setup.ts")).setupCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   completion: async () => (await import("./commands/completion.ts")).completionCommand(loadAll),
-  init: async () => (await import("./commands/init.ts")).initCommand,
   key: async () => (await import("./commands/key.ts")).keyCommand,
   keys: async () => (await import("./commands/keys.ts")).keysCommand,
 };

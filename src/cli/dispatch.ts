@@ -24,7 +24,8 @@ export async function dispatch(argv: readonly string[], io: Io, available: reado
     env: io.env,
     version: version(),
     write: (text) => out.write(text),
-    writeError: (text) => void io.stderr.write(text),
+    problem: (problem) => out.problem(problem),
+    columns: out.isTerminal ? out.columns : 80,
     configured: async (command) => {
       if (!takesSettings(command)) return {};
       const { readServeTable } = await import("./config/read-serve-table.ts");

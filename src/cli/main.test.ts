@@ -83,6 +83,23 @@ test("an unknown command or option exits 64 with the nearest name", async () => 
   });
 });
 
+test("a wrong command line is told in the style of every other error", async () => {
+  expect((await millrace(["probe", "--prot", "1"])).stderr).toBe(
+    "error: Unknown option '--prot'.\nhint: Did you mean --port? `millrace probe --help` lists its options.\n",
+  );
+});
+
+test.each([40, 80, 120])("help fits a terminal of %d columns and breaks between words", async (columns) => {
+  const io = fakeIo({ homeFolder });
+  Object.assign(io.stdout, { isTTY: true, columns });
+  expect(await main(["--help"], io)).toBe(0);
+  const lines = io.written.stdout().split("\n");
+  expect(lines.filter((line) => line.length > columns)).toEqual([]);
+  expect(lines.join(" ").replace(/\s+/g, " ")).toContain(
+    "no account is signed in, or the user, key, plan or account does not allow it",
+  );
+});
+
 test("an error prints what happened and what to do next, and with --json is JSON", async () => {
   expect(await millrace(["probe", "--fail"])).toEqual({
     code: 69,

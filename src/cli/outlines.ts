@@ -10,6 +10,23 @@ export interface CommandOutline {
 
 /** The outline of every command, in the order of the help. */
 export const outlines = {
+  init: {
+    name: "init",
+    summary: "Set everything up, step by step",
+    group: "Set up",
+  },
+  setup: {
+    name: "setup",
+    summary: "Configure a client to use the gateway",
+    group: "Set up",
+    arguments: [{ name: "client", summary: "name of the client", required: false, variadic: false }],
+  },
+  chat: {
+    name: "chat",
+    summary: "Ask a question, or hold a conversation",
+    group: "Use",
+    arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
+  },
   serve: {
     name: "serve",
     summary: "Serve the IDE's models on 127.0.0.1 until Ctrl-C",
@@ -29,6 +46,11 @@ export const outlines = {
     name: "service",
     summary: "Run the gateway as a service of your user",
     group: "Serve",
+  },
+  status: {
+    name: "status",
+    summary: "Say whether the gateway runs, and where prompts go",
+    group: "Look",
   },
   logs: {
     name: "logs",
@@ -59,12 +81,6 @@ export const outlines = {
     name: "accept",
     summary: "Agree, once, that prompts go to the IDE and use its plan",
     group: "Set up",
-  },
-  chat: {
-    name: "chat",
-    summary: "Ask a question, or hold a conversation",
-    group: "Use",
-    arguments: [{ name: "question", summary: "what to ask", required: false, variadic: true }],
   },
   top: {
     name: "top",
@@ -138,12 +154,6 @@ export const outlines = {
     summary: "Open the dashboard in the browser",
     group: "Look",
   },
-  setup: {
-    name: "setup",
-    summary: "Configure a client to use the gateway",
-    group: "Set up",
-    arguments: [{ name: "client", summary: "name of the client", required: false, variadic: false }],
-  },
   config: {
     name: "config",
     summary: "Show, set and check the settings of the configuration file",
@@ -154,11 +164,6 @@ export const outlines = {
     summary: "Print the script that completes commands in a shell",
     group: "Set up",
     arguments: [{ name: "shell", summary: "bash, zsh, fish or powershell", required: true, variadic: false }],
-  },
-  init: {
-    name: "init",
-    summary: "Set everything up, step by step",
-    group: "Set up",
   },
   key: {
     name: "key",

@@ -18,7 +18,7 @@ async function parsed(args: readonly string[], env: Readonly<Record<string, stri
     options = input.options;
     return Promise.resolve();
   };
-  const port = { env, version: "1", write: ignore, writeError: ignore, found };
+  const port = { env, version: "1", write: ignore, problem: ignore, found };
   await buildProgram([command], port).parseAsync(["try", ...args], { from: "user" });
   return options;
 }

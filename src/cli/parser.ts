@@ -1,7 +1,8 @@
-import { Argument, Option, Command as Program } from "commander";
+import { Argument, Help, Option, Command as Program } from "commander";
 import { isMillraceError } from "../base/errors.ts";
 import type { Command, CommandContext, CommandInput } from "./command.ts";
 import type { OptionSpec } from "./options.ts";
+import { wrapLine, wrapProse } from "./terminal/display-width.ts";
 import { exitCodeMeanings } from "./terminal/exit-codes.ts";
 
 type Options = Readonly<Record<string, OptionSpec<unknown>>>;
@@ -16,7 +17,10 @@ interface ParserPort {
   readonly env: CommandContext["io"]["env"];
   readonly version: string;
   readonly write: (text: string) => void;
-  readonly writeError: (text: string) => void;
+  /** Told what is wrong with the command line, and what to type instead. */
+  readonly problem: (problem: { readonly message: string; readonly hint: string }) => void;
+  /** Columns of the terminal that help is written to; 80 by default. */
+  readonly columns?: number;
   /** What the configuration file sets for this command's options: raw values by option name. */
   readonly configured?: (command: Command) => Promise<Readonly<Record<string, unknown>>>;
   /** Told as soon as a command is chosen, before its options are parsed. */
@@ -33,14 +37,14 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
     .option("--color [when]", "colour the output: always, never or auto (default: auto; NO_COLOR also counts)")
     .helpCommand("help [command]", "print the help of a command")
     .showSuggestionAfterError(true)
-    .showHelpAfterError("Type `millrace --help` for the commands.")
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: port.write, writeErr: port.writeError, outputError: writeRefusal })
-    .configureHelp({ showGlobalOptions: false });
+    .configureOutput(outputTo(port, "`millrace --help` lists the commands and their options."))
+    .configureHelp(helpIn(widthOf(port)));
+  const codes = exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)}  ${meaning}`);
   program.addHelpText(
     "after",
-    `\nExit codes:\n${exitCodeMeanings.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`).join("\n")}`,
+    `\n${["Exit codes:", ...codes].flatMap((line) => wrapProse(line, widthOf(port))).join("\n")}`,
   );
   for (const command of commands) program.addCommand(build(command, port));
   return program;
@@ -61,9 +65,9 @@ function build(command: Command, port: ParserPort, path = command.name): Program
     .helpGroup(`${command.group}:`)
     .helpOption("-h, --help", "print this help")
     .exitOverride()
-    .configureOutput({ writeOut: port.write, writeErr: port.writeError, outputError: writeRefusal })
-    .showSuggestionAfterError(true)
-    .showHelpAfterError(`Type \`millrace ${path} --help\` for its options.`);
+    .configureOutput(outputTo(port, `\`millrace ${path} --help\` lists its options.`))
+    .configureHelp(helpIn(widthOf(port)))
+    .showSuggestionAfterError(true);
   if (command.passThrough === true) program.passThroughOptions(true);
   for (const spec of command.arguments ?? []) {
     const form = spec.variadic ? `${spec.name}...` : spec.name;
@@ -71,16 +75,12 @@ function build(command: Command, port: ParserPort, path = command.name): Program
   }
   for (const [name, spec] of Object.entries(command.options)) program.addOption(toOption(name, spec));
   for (const [elsewhere, names] of explainedElsewhere(command.options)) {
-    program.addHelpText("after", wrap(`\nAlso takes, as explained by \`millrace ${elsewhere} --help\`:`, names));
+    program.addHelpText("after", alsoTakes(elsewhere, names, widthOf(port)));
   }
   for (const subcommand of command.subcommands ?? [])
     program.addCommand(build(subcommand, port, `${path} ${subcommand.name}`));
   if (command.examples.length > 0) {
-    const width = Math.max(...command.examples.map(([line]) => line.length));
-    program.addHelpText(
-      "after",
-      `\nExamples:\n${command.examples.map(([line, what]) => `  ${line.padEnd(width)}  # ${what}`).join("\n")}`,
-    );
+    program.addHelpText("after", `\n${["Examples:", ...examplesIn(command.examples, widthOf(port))].join("\n")}`);
   }
   program.action(async () => {
     const configured = (await port.configured?.(command)) ?? {};
@@ -102,15 +102,55 @@ function explainedElsewhere(options: Options): Map<string, string[]> {
   return names;
 }
 
-/** A heading and words below it, in lines of 80 columns at most. */
-function wrap(heading: string, words: readonly string[]): string {
-  const lines = [""];
-  for (const word of words) {
-    const last = lines[lines.length - 1] ?? "";
-    if (last.length + 1 + word.length <= 78) lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
-    else lines.push(word);
-  }
-  return `${heading}\n${lines.map((line) => `  ${line}`).join("\n")}`;
+/** Options that another command explains, by their names alone. */
+function alsoTakes(elsewhere: string, names: readonly string[], width: number): string {
+  const lines = [`Also takes, as explained by \`millrace ${elsewhere} --help\`:`, `  ${names.join(" ")}`];
+  return `\n${lines.flatMap((line) => wrapLine(line, width - 2)).join("\n")}`;
+}
+
+/** Each example with what it does beside it, or below it where that would be too wide. */
+function examplesIn(examples: Command["examples"], width: number): readonly string[] {
+  const longest = Math.max(...examples.map(([line]) => line.length));
+  const beside = examples.map(([line, what]) => `  ${line.padEnd(longest)}  # ${what}`);
+  if (beside.every((line) => line.length <= width)) return beside;
+  return examples.flatMap(([line, what]) => [`  ${line}`, ...wrapLine(`      # ${what}`, width)]);
+}
+
+const widthOf = ({ columns = 80 }: ParserPort) => columns;
+
+/** Below this, what an option does stands under the option and not beside it. */
+const narrowest = 32;
+
+/** Help that fits a terminal of this width. */
+function helpIn(width: number): Partial<Help> {
+  const help = new Help();
+  return {
+    showGlobalOptions: false,
+    helpWidth: width,
+    minWidthToWrap: 1,
+    formatItem(term, termWidth, description, helper) {
+      if (description === "" || width - termWidth - 4 >= narrowest)
+        return help.formatItem.call(helper, term, termWidth, description, helper);
+      return [...wrapLine(`  ${term}`, width), ...wrapLine(`      ${description}`, width)].join("\n");
+    },
+  };
+}
+
+/** Help goes out; what is wrong with a command line is told in the style of every other error. */
+function outputTo({ write, problem }: ParserPort, help: string) {
+  return {
+    writeOut: write,
+    writeErr: write,
+    outputError: (text: string) => {
+      const [first = "", ...more] = text
+        .trim()
+        .replace(/^error: /, "")
+        .split("\n");
+      const suggestion = more.map((line) => line.replace(/^\((.*)\)$/, "$1")).join(" ");
+      const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.?$/, ".")}`;
+      problem({ message, hint: `${suggestion} ${help}`.trim() });
+    },
+  };
 }
 
 function toOption(name: string, spec: OptionSpec<unknown>): Option {

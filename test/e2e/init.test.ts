@@ -1,7 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { millrace } from "../support/gateway-process.ts";
+import { bundleFolder, millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { simulator } from "../support/world.ts";
 
@@ -20,7 +22,7 @@ test.skipIf(process.platform === "win32")(
 
     const shown = await millrace(["init"], { home, env });
     expect(shown.code).toBe(0);
-    expect(shown.stdout).toContain("  1. Start the gateway in the background\n  2. Set up Codex");
+    expect(shown.stdout).toContain("  1.  Start the gateway in the background\n  2.  Set up Codex");
     expect(shown.stderr).toContain("Nothing was done, because there is no terminal to ask on.");
     expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(false);
     expect((await ide.report()).messages).toEqual([]);
@@ -37,10 +39,38 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("without an IDE the plan says so, and no question is asked", async () => {
+test("without an IDE it says what to start, and does nothing", async () => {
   const home = temporaryHome();
-  const { code, stdout } = await millrace(["init"], { home });
-  expect(code).toBe(0);
-  expect(stdout).toMatch(/^IDE {7}\S/);
-  expect(stdout).not.toContain("Ask one question");
+  const { code, stdout, stderr } = await millrace(["init"], { home });
+  expect(code).toBe(69);
+  expect(stdout).toBe("");
+  expect(stderr).toMatch(/^error: .*\nhint: Start Devin Desktop and open a folder/);
+  expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(false);
 });
+
+test.runIf(existsSync("/usr/bin/script"))(
+  "init on a terminal takes only the steps whose numbers are typed",
+  async () => {
+    const home = temporaryHome();
+    await simulator({ home });
+    onTestFinished(async () => void (await millrace(["stop"], { home })));
+    mkdirSync(join(home, ".millrace"), { mode: 0o700 });
+    writeFileSync(join(home, ".millrace/config.toml"), "[serve]\nport = 0\n");
+    const command = [process.execPath, join(bundleFolder(), "bin.js"), "init"].map((word) => `'${word}'`).join(" ");
+    const terminal = spawn("script", ["-qefc", command, "/dev/null"], {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { PATH: "/usr/bin:/bin", HOME: home, MILLRACE_IDE_ONLY_HOME: home, TERM: "xterm", NO_COLOR: "1" },
+    });
+    let text = "";
+    terminal.stdout.on("data", (chunk: Buffer) => {
+      if (!text.includes("[y/N") && `${text}${chunk.toString()}`.includes("[y/N")) terminal.stdin.write("1\n");
+      text += chunk.toString();
+    });
+    const [code] = (await once(terminal, "close")) as [number];
+    expect(code, text).toBe(0);
+    expect(text).toMatch(/Start the gateway in the background\s+Millrace \S+ serves on/);
+    expect(text).toContain("Done. What you can type now:");
+    expect(text).not.toContain("Open the dashboard\r\nhttp");
+    expect(existsSync(join(home, ".millrace/gateway.json"))).toBe(true);
+  },
+);

@@ -16,3 +16,28 @@ test("top prints one picture of the running gateway in a pipe, and one reading a
   expect(stdout).toMatch(/turn_\w+ +finished .*claude-sonnet-4\.6 +openai-chat/);
   expect(stdout).not.toContain("\u001B");
 });
+
+test("chat in a pause says why at once, and status says so too", async () => {
+  const { home, ide } = await world();
+  expect((await millrace(["pause"], { home })).code).toBe(0);
+  const asked = await millrace(["chat", "Hello"], { home });
+  expect(asked).toMatchObject({ code: 75, stdout: "" });
+  expect(asked.stderr).toContain("error: Millrace is paused by its owner: no prompt is sent.\nhint: `millrace resume`");
+  expect((await ide.report()).messages).toEqual([]);
+  expect((await millrace(["status"], { home })).stdout).toContain("PAUSED");
+});
+
+test("a failed turn of chat is shown with its reason by the end of its id, although it is encrypted", async () => {
+  const { home } = await world();
+  expect((await millrace(["chat", "[[sim: error=quota]] Hello"], { home })).stderr).toMatch(
+    /hint: .* Ask again after 60 s\.\n/,
+  );
+  const { stdout } = await millrace(["tail", "--list", "--json"], { home });
+  const [{ id }] = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { readonly id: string }) as [{ readonly id: string }];
+  const shown = await millrace(["tail", id.slice(-8)], { home });
+  expect(shown.stderr).toContain(`error: The turn ${id} failed: quota_exhausted.`);
+  expect(shown.stderr).toContain("hint: ");
+});

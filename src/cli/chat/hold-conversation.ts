@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { MillraceError, toMillraceError } from "../../base/errors.ts";
 import type { StreamOptions } from "../../client/stream/stream-options.ts";
 import type { CommandContext } from "../command.ts";
+import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { type ChatMessage, startChat } from "./chat-streams.ts";
 import { type Entered, LineReader } from "./read-lines.ts";
@@ -72,6 +73,8 @@ class Talk {
   readonly #context: CommandContext;
   #model: string;
   #messages: readonly ChatMessage[] = [];
+  /** The model of each answer, in their order. */
+  #answeredBy: readonly string[] = [];
   #attached: readonly string[] = [];
 
   constructor(begin: Conversation, context: CommandContext) {
@@ -99,6 +102,7 @@ class Talk {
     if (command === "/help") for (const line of help) out.note(line);
     else if (command === "/new") {
       this.#messages = [];
+      this.#answeredBy = [];
       this.#attached = [];
       out.note("This is a new conversation.");
     } else if (command === "/model") await this.#choose(argument);
@@ -129,6 +133,7 @@ class Talk {
   }
 
   async #ask(text: string, stop: AbortSignal): Promise<void> {
+    stopIfPaused(this.#context.settings.pauseFile);
     const { thinking, streams, system } = this.#begin;
     const question = [text, ...this.#attached].join("\n\n");
     const messages: readonly ChatMessage[] = [...this.#messages, { role: "user", text: question }];
@@ -140,13 +145,15 @@ class Talk {
     const shown = await showAnswer(stream, leave, options, { ...this.#context, signal });
     if (shown === "cancelled") return this.#context.out.note("Stopped.");
     this.#messages = [...messages, { role: "assistant", text: shown.answer }];
+    this.#answeredBy = [...this.#answeredBy, asked.model];
     this.#attached = [];
   }
 
   async #save(path: string): Promise<void> {
     if (path === "")
       throw new MillraceError("invalid_request", "/save needs a file name.", { hint: "Type: /save talk.md" });
-    const parts = this.#messages.map(({ role, text }) => `## ${role === "user" ? "You" : this.#model}\n\n${text}\n`);
+    const names = this.#answeredBy.flatMap((model) => ["You", model]);
+    const parts = this.#messages.map(({ text }, at) => `## ${names[at]}\n\n${text}\n`);
     try {
       await writeFile(path, parts.join("\n"), { flag: "wx", mode: 0o600 });
     } catch (error) {

@@ -1,4 +1,5 @@
 import { type ErrorCode, MillraceError } from "../../base/errors.ts";
+import { spentStreamForPeople } from "../../base/spent-stream.ts";
 import type { ConnectionChange, ReliableStream } from "../../client/stream/reliable-stream.ts";
 import type { EndEvent, StreamEvent } from "../../client/stream/stream-event.ts";
 import type { CommandContext } from "../command.ts";
@@ -141,6 +142,6 @@ function failureOf({ outcome, reason, errorCode, errorMessage, errorHint }: EndE
   return new MillraceError(
     code,
     errorMessage ?? "The answer failed.",
-    errorHint === undefined ? {} : { hint: errorHint },
+    errorHint === undefined ? {} : { hint: spentStreamForPeople(errorHint) },
   );
 }

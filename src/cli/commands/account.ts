@@ -26,7 +26,7 @@ export const accountCommand = defineCommand({
       if (options.json) out.json({ data: accounts });
       else {
         const several = accounts.filter(({ pid }) => pid !== null).length > 1;
-        for (const account of accounts) for (const line of linesOf(account, several)) out.line(line);
+        for (const account of accounts) for (const line of linesOf(account, several)) out.prose(line);
         if (accounts.length === 0) out.line("No editor and no agent program was found.");
         out.note("Millrace itself has no sign-in. It uses the accounts above.");
       }

@@ -6,6 +6,7 @@ import { readQuestion } from "../chat/read-question.ts";
 import { type ShownStream, showAnswer } from "../chat/show-answer.ts";
 import { defineCommand } from "../command.ts";
 import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
+import { stopIfPaused } from "../gateway-process/pause-file.ts";
 import { withGateway } from "../gateway-process/reach-gateway.ts";
 import { flag, text, texts } from "../options.ts";
 import { outlines } from "../outlines.ts";
@@ -50,6 +51,7 @@ export const chatCommand = defineCommand({
     const pictures = await Promise.all(options.image.map(readPicture));
     const asked = { words: args, files: options.file };
     const question = options.resume ? args.join(" ") : isQuestion ? await readQuestion(asked, context) : "";
+    if (!options.resume) stopIfPaused(context.settings.pauseFile);
     return withGateway(options, context, async (gateway) => {
       const records = await openChatRecords(!options.noRecord, context);
       const streams = chatStreamOptions(gateway, records, options.grace, context);

@@ -1,6 +1,6 @@
 import type { PromptedIde } from "../../backends/agents.ts";
-import { isWithoutIde } from "../../base/errors.ts";
 import { installedClients } from "../clients/installed.ts";
+import { typedCommand } from "../clients/millrace-command.ts";
 import { type Command, type CommandContext, defineCommand } from "../command.ts";
 import { composeIdeFinder } from "../compose/compose-ide.ts";
 import { overridesOf } from "../compose/ide-options.ts";
@@ -11,7 +11,7 @@ import { giveConsent } from "../gateway-process/consent.ts";
 import { findGateway } from "../gateway-process/gateway-client.ts";
 import { explainedBy, flag } from "../options.ts";
 import { outlines } from "../outlines.ts";
-import { askYes, canAsk } from "../terminal/ask-yes.ts";
+import { askLine, canAsk, isYes } from "../terminal/ask-yes.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import { chatCommand } from "./chat.ts";
 import { dashboardCommand } from "./dashboard.ts";
@@ -25,6 +25,8 @@ const { ide, home, pid, endpoint, tokenFile } = gatewayOptions;
 /** One thing that `init` does, in the words of the plan, and the command that does it. */
 interface Step {
   readonly plan: string;
+  /** A command that makes sense once it is done, and what it does. */
+  readonly later?: readonly [command: string, what: string];
   readonly take: () => Promise<number>;
 }
 
@@ -44,39 +46,30 @@ export const initCommand = defineCommand({
     const { io, out, settings, signal } = context;
     const finder = composeIdeFinder(io, overridesOf(io, options));
     const found = await finder.find(signal).finally(() => finder.close());
-    let missing: string | undefined;
-    try {
-      choosePrompted(found);
-    } catch (error) {
-      if (!isWithoutIde(error)) throw error;
-      missing = error.message;
-    }
-    out.line(`IDE       ${missing ?? spellChosenIde(found) ?? "found"}`);
-    const steps = await stepsOf(context, missing === undefined, unconsented(found, settings.folder));
+    choosePrompted(found);
+    out.prose(`IDE       ${spellChosenIde(found) ?? "found"}`);
+    const steps = await stepsOf(context, unconsented(found, settings.folder));
     out.line("Millrace will:");
-    for (const [at, { plan }] of steps.entries()) out.line(`  ${at + 1}. ${plan}`);
-    if (!options.yes && !(await agrees(context))) return exitCodes.ok;
-    for (const { plan, take } of steps) {
+    for (const [at, { plan }] of steps.entries()) out.prose(`  ${at + 1}.  ${plan}`);
+    const chosen = options.yes ? steps : await choose(steps, context);
+    for (const { plan, take } of chosen) {
       out.line();
-      out.line(out.style("bold", plan));
+      out.prose(out.style("bold", plan));
       const code = await take();
       if (code !== exitCodes.ok) return code;
     }
+    if (chosen.length > 0) showWhatNow(chosen, context);
     return exitCodes.ok;
   },
 });
 
-async function stepsOf(
-  context: CommandContext,
-  hasIde: boolean,
-  toAccept: readonly PromptedIde[],
-): Promise<readonly Step[]> {
+async function stepsOf(context: CommandContext, toAccept: readonly PromptedIde[]): Promise<readonly Step[]> {
   const { io, settings, signal } = context;
   const run = (command: Command, ...argv: readonly string[]) => dispatch([command.name, ...argv], io, [command]);
   const running = await findGateway(settings, signal);
   const start: Step = {
     plan: "Start the gateway in the background",
-    take: () => startInBackground(["serve"], context),
+    take: () => startInBackground(["serve"], context, (lines) => lines.slice(0, 1)),
   };
   const open = installedClients({ ...io, ownFolder: settings.folder }).filter(
     ({ client, isSetUp }) => !isSetUp && client.edits !== undefined,
@@ -91,18 +84,40 @@ async function stepsOf(
       },
     })),
     ...(running === undefined ? [start] : []),
-    ...(hasIde ? open : []).map(({ client }) => ({
+    ...open.map(({ client }) => ({
       plan: `Set up ${client.title} (\`millrace setup ${client.name} --undo\` takes it back)`,
+      ...(client.launch === undefined
+        ? {}
+        : { later: [`run ${client.name}`, `start ${client.title} on the gateway`] as const }),
       take: () => run(setupCommand, client.name, "--yes"),
     })),
-    ...(hasIde ? [ask] : []),
+    ask,
     { plan: "Open the dashboard", take: () => run(dashboardCommand) },
   ];
 }
 
-/** Asks on a terminal; elsewhere says how to go on. */
-async function agrees({ io, out }: CommandContext): Promise<boolean> {
-  if (canAsk({ io, out })) return askYes("Do this?", io);
-  out.note("Nothing was done, because there is no terminal to ask on. `millrace init --yes` does not ask.");
-  return false;
+/** The steps that the user agrees to: all, none, or those whose numbers were typed. Off a terminal none; a note says how to go on. */
+async function choose(steps: readonly Step[], { io, out }: CommandContext): Promise<readonly Step[]> {
+  if (!canAsk({ io, out })) {
+    out.note("Nothing was done, because there is no terminal to ask on. `millrace init --yes` does not ask.");
+    return [];
+  }
+  const answer = await askLine("Do this? [y/N, or the numbers of some steps]", io);
+  const numbers = answer.split(/[\s,]+/).map(Number);
+  return isYes(answer) ? steps : steps.filter((_, at) => numbers.includes(at + 1));
+}
+
+/** The commands that come next, now that everything is set up. */
+function showWhatNow(steps: readonly Step[], { io, out }: CommandContext): void {
+  const millrace = typedCommand(io);
+  const next = [
+    ["chat", "ask more"],
+    ...steps.flatMap(({ later }) => (later === undefined ? [] : [later])),
+    ["usage", "see what is left of the plan"],
+    ["stop", "stop the gateway"],
+  ] as const;
+  const width = Math.max(...next.map(([command]) => command.length));
+  out.line();
+  out.line(out.style("bold", "Done. What you can type now:"));
+  for (const [command, what] of next) out.prose(`  ${millrace} ${command.padEnd(width)}  ${what}`);
 }

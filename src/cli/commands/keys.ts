@@ -81,13 +81,13 @@ const listCommand = defineCommand({
       return;
     }
     const columns: readonly Column[] = [
-      { title: "name", whole: true },
-      { title: "state" },
-      { title: "budget", drop: 1 },
-      { title: "at once", drop: 3, align: "right" },
-      { title: "models", drop: 2 },
-      { title: "APIs", drop: 3 },
-      { title: "expires", drop: 4 },
+      { title: "NAME", whole: true },
+      { title: "STATE" },
+      { title: "BUDGET", drop: 1 },
+      { title: "AT ONCE", drop: 3, align: "right" },
+      { title: "MODELS", drop: 2 },
+      { title: "APIS", drop: 3 },
+      { title: "EXPIRES", drop: 4 },
     ];
     const rows = keys.map((key) => [
       key.name,

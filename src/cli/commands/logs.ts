@@ -39,11 +39,12 @@ export const logsCommand = defineCommand({
         hint: "A gateway writes it after `millrace serve --background` or `millrace service install`.",
       });
     }
-    const print = (line: string) => printLine(line, options.json, context);
+    const print = (line: string) => void (options.json ? context.out.line(line) : printLine(line, context));
     const earlier = existsSync(`${file}.1`) ? readFileSync(`${file}.1`, "utf8") : "";
     const tail = openTail(file);
     const lines = [...earlier.split("\n").filter((line) => line !== ""), ...tail.read()];
-    for (const line of lines.slice(Math.max(0, lines.length - options.lines))) print(line);
+    const shown = options.json ? lines : lines.filter((line) => spelled(line) !== undefined);
+    for (const line of shown.slice(Math.max(0, shown.length - options.lines))) print(line);
     while (options.follow && !signal.aborted) {
       await bestEffort(io.clock.sleep(lookEveryMs, signal));
       for (const line of tail.read()) print(line);
@@ -53,15 +54,21 @@ export const logsCommand = defineCommand({
   },
 });
 
-function printLine(line: string, asJson: boolean, { out }: CommandContext): void {
-  if (asJson) return out.line(line);
+function printLine(line: string, { out }: CommandContext): void {
+  const text = spelled(line);
+  if (text !== undefined) out.prose(text);
+}
+
+/** A line of the log for people; undefined where it tells them nothing. */
+function spelled(line: string): string | undefined {
+  let entry: z.output<typeof entrySchema>;
   try {
-    const { level, time, event, ...fields } = entrySchema.parse(JSON.parse(line));
-    const spelled = peopleLine({ level, atMs: Date.parse(time), event, fields });
-    if (spelled !== undefined) out.line(spelled);
+    entry = entrySchema.parse(JSON.parse(line));
   } catch {
-    out.line(line); // written for people already, or half of a line
+    return line; // written for people already, or half of a line
   }
+  const { level, time, event, ...fields } = entry;
+  return peopleLine({ level, atMs: Date.parse(time), event, fields });
 }
 
 /** The whole lines that were added since the last reading, also over a rotation. */

@@ -231,17 +231,17 @@ export const serveCommand = defineCommand({
         }),
       );
     else {
-      out.line(`Millrace ${version()} serves on ${listening.url}`);
-      if (socket !== undefined) out.line(`  guard             ${spellSocketGuard(socket)}`);
-      out.line(`  OpenAI base URL   ${base}/v1`);
-      out.line(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
-      out.line(`  prompts go to     ${await spellBackend(composed, signal)}`);
+      out.prose(`Millrace ${version()} serves on ${listening.url}`);
+      if (socket !== undefined) out.prose(`  guard             ${spellSocketGuard(socket)}`);
+      out.prose(`  OpenAI base URL   ${base}/v1`);
+      out.prose(`  key               ${settings.keyFile} (\`millrace key --value\` prints it)`);
+      out.prose(`  prompts go to     ${await spellBackend(composed, signal)}`);
       const ide = spellChosenIde(await composed.finder.find(signal), options);
-      if (ide !== undefined) out.line(`  IDE               ${ide}`);
+      if (ide !== undefined) out.prose(`  IDE               ${ide}`);
       if (readPause(settings.pauseFile) !== undefined)
-        out.line("  PAUSED            no prompt is sent until `millrace resume`");
-      for (const line of await nextSteps(context)) out.line(line);
-      out.line(howToStop(address.startedBy));
+        out.prose("  PAUSED            no prompt is sent until `millrace resume`");
+      for (const line of await nextSteps(context)) out.prose(line);
+      out.prose(howToStop(address.startedBy));
     }
     const reload = openReload({ command: serveCommand, argv, io, file: settings.configFile, options }, [
       { of: ["logLevel"], apply: ({ logLevel }) => log.setLevel(logLevel as LogLevel | undefined) },

@@ -63,7 +63,7 @@ export const setupCommand = defineCommand({
     const notes = planned.flatMap((each) => each.notes);
     if (planned.every(({ client }) => client.edits === undefined)) {
       if (options.json) out.json({ client: args[0] ?? null, changes: [], notes });
-      else for (const note of notes) out.line(note);
+      else for (const note of notes) out.prose(note);
       return exitCodes.ok;
     }
     if (

@@ -30,6 +30,7 @@ export const tailCommand = defineCommand({
     ["millrace tail --follow", "the newest turn, to its end"],
     ["millrace tail turn_01k… --json", "all events of a turn so far"],
     ["millrace tail --list", "the newest turns and their ids"],
+    ["millrace tail 2vg9ncb2", "one of them, by the end of its id"],
   ],
   async run({ options, args }, context) {
     const { io, out, settings, signal } = context;

@@ -86,7 +86,8 @@ function onKeys({ io: { stdin } }: CommandContext, keys: Readonly<Record<string,
   };
 }
 
-async function readNow({ io, settings, signal }: CommandContext): Promise<TopReading> {
+/** One reading. Throws `unavailable` where no gateway runs. */
+export async function readNow({ io, settings, signal }: CommandContext): Promise<TopReading> {
   const gateway = await findGateway(settings, signal);
   if (gateway === undefined)
     throw new MillraceError("unavailable", "No gateway runs.", { hint: "Start one with `millrace serve`." });

@@ -91,7 +91,7 @@ async function parseAgain(command: Command, argv: readonly string[], { env }: Pi
     env,
     version: "",
     write: ignore,
-    writeError: ignore,
+    problem: ignore,
     configured: () => Promise.resolve(configured),
     found: ({ input }) => {
       ({ options } = input);

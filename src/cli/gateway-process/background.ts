@@ -34,11 +34,15 @@ const startMs = 60_000;
 
 /**
  * Starts the same command line as a process of its own that outlives this one and the terminal. Prints what that process prints at its
- * start. Answers its exit code where it ends instead.
+ * start, or what `shown` makes of it. Answers its exit code where it ends instead.
  *
  * @throws MillraceError `upstream_timeout` when it says nothing for a minute; it is stopped then.
  */
-export async function startInBackground(argv: readonly string[], context: CommandContext): Promise<number> {
+export async function startInBackground(
+  argv: readonly string[],
+  context: CommandContext,
+  shown: (lines: readonly string[]) => readonly string[] = (lines) => lines,
+): Promise<number> {
   const { io, out, settings, signal } = context;
   const logs = join(settings.folder, "logs");
   mkdirSync(logs, { recursive: true, mode: 0o700 });
@@ -68,7 +72,7 @@ export async function startInBackground(argv: readonly string[], context: Comman
       await bestEffort(io.clock.sleep(lookEveryMs, signal));
     }
     out.talk(readFileSync(files.stderr, "utf8"));
-    out.write(readFileSync(files.stdout, "utf8"));
+    for (const line of shown(readFileSync(files.stdout, "utf8").split("\n").slice(0, -1))) out.prose(line);
     return ended.code ?? exitCodes.ok;
   } finally {
     child.unref();

@@ -43,10 +43,19 @@ export function pausable(isPaused: () => boolean, admission: Admission): Admissi
   return {
     admit(turn) {
       if (!isPaused()) return admission.admit(turn);
-      throw new MillraceError("unavailable", "Millrace is paused by its owner: no prompt is sent.", {
-        hint: "`millrace resume` ends the pause. Stored answers can still be read.",
-        retryAfterMs: 60_000,
-      });
+      throw isPausedError();
     },
   };
+}
+
+/** Throws the refusal of a paused gateway, for a program that would wait and repeat its request. */
+export function stopIfPaused(file: string): void {
+  if (readPause(file) !== undefined) throw isPausedError();
+}
+
+function isPausedError(): MillraceError {
+  return new MillraceError("unavailable", "Millrace is paused by its owner: no prompt is sent.", {
+    hint: "`millrace resume` ends the pause. Answers that are there can still be read.",
+    retryAfterMs: 60_000,
+  });
 }

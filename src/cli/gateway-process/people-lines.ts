@@ -23,8 +23,9 @@ export function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, l
   };
 }
 
-/** The line for people; undefined for what another line tells (a request that began or joined a turn). */
+/** The line for people; undefined for what another line tells (a request that began or joined a turn, an attach to a stream). */
 export function peopleLine({ level, atMs, event, fields }: LogLine): string | undefined {
+  if (event === "stream attach" && level !== "warn" && level !== "error") return undefined;
   const text =
     event === "request" ? spellRequest(fields) : event === "turn" ? spellTurn(fields) : spellEvent(event, fields);
   if (text === undefined) return undefined;

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters, styleText } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutTo, displayWidth, padEndTo, padStartTo, wrapLine } from "./display-width.ts";
+import { cutTo, displayWidth, padEndTo, padStartTo, wrapLine, wrapProse } from "./display-width.ts";
 
 describe("the width of a text on a terminal", () => {
   it.each([
@@ -75,4 +75,14 @@ describe("a line that is wrapped", () => {
       }),
     );
   });
+});
+
+it("prose breaks between words, keeps a command whole, and hangs under its label", () => {
+  expect(wrapProse("Ask again, or type `millrace usage` now.", 24)).toEqual([
+    "Ask again, or type",
+    "`millrace usage` now.",
+  ]);
+  expect(wrapProse("  key    one two three four", 20)).toEqual(["  key    one two", "         three four"]);
+  expect(wrapProse("  key    /home/me/.config", 18)).toEqual(["  key", "  /home/me/.config"]);
+  expect(wrapProse("short\nlines", 20)).toEqual(["short", "lines"]);
 });

@@ -73,6 +73,30 @@ export function wrapLine(line: string, width: number): readonly string[] {
   return lines;
 }
 
+/** A letter that no text has: it stands for a blank at which a line must not break. */
+const unbreakable = "\uE000";
+
+/**
+ * Prose in lines of at most `width` columns. Commands in backquotes stay on one line where they fit, and lines below a label
+ * (`  key    …`) begin where its text begins.
+ */
+export function wrapProse(text: string, width: number): readonly string[] {
+  return text.split("\n").flatMap((line) => {
+    if (displayWidth(line) <= width) return [line];
+    const label = /^ *\S(?:.*?\S)? {2,}(?=\S)/.exec(line)?.[0] ?? "";
+    const hasRoom = line
+      .slice(label.length)
+      .split(" ")
+      .every((word) => displayWidth(word) <= width - displayWidth(label)); // an address that is broken cannot be copied
+    const hang = displayWidth(label) <= width / 2 && hasRoom ? label : "";
+    const kept = line
+      .slice(hang.length)
+      .replace(/`[^`]+`/g, (code) => (displayWidth(code) <= width / 2 ? code.replaceAll(" ", unbreakable) : code));
+    const wrapped = wrapLine(kept, width - displayWidth(hang)).map((each) => each.replaceAll(unbreakable, " "));
+    return wrapped.map((each, at) => (at === 0 ? hang : " ".repeat(displayWidth(hang))) + each);
+  });
+}
+
 /** A word as it is, or letter by letter where it is longer than a line. */
 function piecesOf(word: string, room: number): readonly string[] {
   if (displayWidth(word.trimEnd()) <= room) return [word];

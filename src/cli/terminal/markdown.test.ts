@@ -43,6 +43,12 @@ test("a terminal shows text at once, and draws the line again when it is complet
   expect(print(["- **a", "b**\nrest"], {}, true)).toBe("- **ab**\r\u001B[J• \u001B[1mab\u001B[22m\nrest");
 });
 
+test("a terminal breaks text between words, and keeps the lines of code", () => {
+  expect(print(["one two th", "ree"], {}, true)).toBe("one two th\r\u001B[Jone two\nthree");
+  expect(print(["- one two three"], {}, true)).toContain("• one two\n  three");
+  expect(print(["```\nconst one = 1;\n"], {}, true)).toContain("const one = 1;");
+});
+
 test("a line over several rows is drawn again from its first row", () => {
-  expect(print([`# ${"x".repeat(18)}\n`], {}, true)).toContain("\u001B[1A\r\u001B[J\u001B[1mxxx");
+  expect(print([`# ${"x".repeat(18)}\n`], {}, true)).toContain("\u001B[2A\r\u001B[J\u001B[1mxxx");
 });

@@ -1,17 +1,23 @@
-import { displayWidth } from "./display-width.ts";
+import { displayWidth, wrapLine } from "./display-width.ts";
 import type { Output } from "./output.ts";
 
 /** To the start of the line `rows` rows up, and away with everything below it. */
 const redraw = (rows: number) => `${rows > 0 ? `\u001B[${rows}A` : ""}\r\u001B[J`;
 
 /**
- * Prints Markdown on a terminal as it arrives: text appears at once as it is, and each line is drawn again with its styles as
- * soon as it is complete. Elsewhere (a pipe, NO_COLOR) the text is printed unchanged.
+ * Prints Markdown on a terminal as it arrives: text appears at once and breaks between words, and each line is drawn again with its
+ * styles as soon as it is complete. Elsewhere (a pipe, NO_COLOR) the text is printed unchanged.
  */
 export class MarkdownPrinter {
   readonly #out: Output;
   readonly #isStyled: boolean;
   #line = "";
+  /** What stands on the screen of it, row by row. */
+  #rows: readonly string[] = [""];
+  /** How many rows of the screen its last one is below its first; a row of code that is too long takes several. */
+  #height = 0;
+  /** False once a note stands between the parts of the line, or its start has left the screen: it cannot be drawn again. */
+  #canRedraw = true;
   #isFenced = false;
   #breaks: number;
 
@@ -33,34 +39,68 @@ export class MarkdownPrinter {
 
   /** Draws the last line, which has no line end. */
   end(): void {
-    if (this.#isStyled && this.#line !== "") this.#draw();
-    this.#line = "";
+    if (this.#isStyled && this.#line !== "") this.#style();
+    this.#begin();
     this.#isFenced = false;
+  }
+
+  #begin(): void {
+    this.#line = "";
+    this.#rows = [""];
+    this.#height = 0;
+    this.#canRedraw = true;
+    this.#breaks = this.#out.breaks;
   }
 
   #grow(text: string): void {
     if (text === "") return;
-    this.#out.write(text);
+    const isFirst = this.#line === "";
     this.#line += text;
+    this.#canRedraw &&= isFirst || this.#breaks === this.#out.breaks;
+    if (this.#canRedraw) this.#show(this.#wrapped(this.#line));
+    else this.#out.write(text);
+    if (isFirst) this.#breaks = this.#out.breaks; // the line's own start may have ended a line of talk
   }
 
   #complete(): void {
-    if (this.#line !== "") this.#draw();
+    if (this.#line !== "") this.#style();
     this.#out.write("\n");
-    this.#line = "";
+    this.#begin();
   }
 
-  #draw(): void {
-    const { columns, rows = 24 } = this.#out;
+  #style(): void {
     const styled = styleLine(this.#line, this.#isFenced, (name, text) => this.#out.style(name, text));
+    if (this.#canRedraw && this.#breaks === this.#out.breaks && styled !== this.#line)
+      this.#show(this.#wrapped(styled));
     if (isFence(this.#line)) this.#isFenced = !this.#isFenced;
-    const height = Math.ceil(displayWidth(this.#line) / columns) - 1;
-    const wasBroken = this.#out.breaks !== this.#breaks; // a note stands between its parts
-    this.#breaks = this.#out.breaks;
-    if (styled === this.#line || wasBroken || height >= rows - 1) return;
-    this.#out.write(redraw(height) + styled);
+  }
+
+  /** Writes what the rows add to those on the screen, or draws them anew. */
+  #show(rows: readonly string[]): void {
+    const at = this.#rows.length - 1;
+    const last = this.#rows[at] ?? "";
+    const goesOn =
+      rows.length === this.#rows.length && rows[at]?.startsWith(last) === true && isSame(rows, this.#rows, at);
+    if (goesOn) this.#out.write(rows[at]?.slice(last.length) ?? "");
+    else this.#out.write(redraw(this.#height) + rows.join("\n"));
+    this.#rows = rows;
+    this.#height = rows.reduce((sum, row) => sum + Math.max(1, Math.ceil(displayWidth(row) / this.#out.columns)), -1);
+    this.#canRedraw = this.#height < (this.#out.rows ?? 24) - 1;
+  }
+
+  /** Code keeps its lines, so that it can be copied; the terminal itself breaks those that are too long. */
+  #wrapped(line: string): readonly string[] {
+    const { columns } = this.#out;
+    if (this.#isFenced || isFence(line)) return [line];
+    const lead = /^ *(?:[-*+•]|\d+[.)]) +(?=\S)/.exec(line)?.[0] ?? "";
+    if (lead.length > columns / 2) return wrapLine(line, columns);
+    const [first = "", ...others] = wrapLine(line.slice(lead.length), columns - lead.length);
+    return [lead + first, ...others.map((row) => " ".repeat(lead.length) + row)];
   }
 }
+
+const isSame = (a: readonly string[], b: readonly string[], until: number) =>
+  a.slice(0, until).every((row, at) => row === b[at]);
 
 const isFence = (line: string) => /^ {0,3}(?:```|~~~)/.test(line);
 

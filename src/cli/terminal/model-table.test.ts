@@ -40,7 +40,7 @@ it("loses no model", () => {
   expect(shown.toSorted()).toEqual(models.map(({ uid }) => uid).toSorted());
 });
 
-it("shows ranges where the variants differ, and unknown where nothing is known", () => {
+it("shows ranges where the variants differ, and a dash where nothing is known", () => {
   const low = fakeModelOf("m:low", {
     creditMultiplier: 0,
     costTier: "free",
@@ -71,9 +71,9 @@ it("shows ranges where the variants differ, and unknown where nothing is known",
   expect(modelRow(fakeModelOf("n", { ...bare, isNew: true, disabledReason: "Upgrade" }))).toEqual([
     "n",
     "test-vendor",
-    "unknown",
-    "unknown",
-    "unknown",
+    "-",
+    "-",
+    "-",
     "",
     "",
     "new, not callable: Upgrade",

@@ -83,11 +83,14 @@ function commonName(names: readonly string[]): string {
   return names.every((name) => name.startsWith(`${stem}:`)) ? stem : first;
 }
 
+/** The IDE does not say. */
+const unknown = "-";
+
 const tiers = ["free", "low", "medium", "high"] as const;
 
 function tierRange(models: readonly Model[]): string {
   const ranks = models.flatMap(({ costTier }) => (costTier === undefined ? [] : [tiers.indexOf(costTier)]));
-  if (ranks.length === 0) return "unknown";
+  if (ranks.length === 0) return unknown;
   return fromTo(tiers[Math.min(...ranks)] ?? "", tiers[Math.max(...ranks)] ?? "");
 }
 
@@ -97,7 +100,7 @@ function range(
   write: (value: number) => string,
 ): string {
   const values = models.flatMap((model) => valueOf(model) ?? []);
-  return values.length === 0 ? "unknown" : fromTo(write(Math.min(...values)), write(Math.max(...values)));
+  return values.length === 0 ? unknown : fromTo(write(Math.min(...values)), write(Math.max(...values)));
 }
 
 function fromTo(from: string, to: string): string {

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
-import { cutTo } from "./display-width.ts";
+import { cutTo, wrapProse } from "./display-width.ts";
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
@@ -11,6 +11,8 @@ type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 export interface Output {
   /** A line of result. */
   line(text?: string): void;
+  /** Sentences of the result: a terminal gets them in lines that break between words. */
+  prose(text: string): void;
   /** A line of a list: cut where a terminal ends, whole elsewhere. */
   row(text: string): void;
   /** Text of the result as it comes, without a line end. */
@@ -34,7 +36,7 @@ export interface Output {
   readonly isTerminal: boolean;
   /** Whether what stands on the screen can be drawn anew: a terminal that moves its cursor. */
   readonly canRedraw: boolean;
-  /** Width of the terminal in columns, as it is now; 80 where unknown. */
+  /** Width of the terminal in columns, as it is now; 80 where it is unknown or told as 0. */
   readonly columns: number;
   /** Height of the terminal in rows, as it is now; undefined where unknown. */
   readonly rows: number | undefined;
@@ -53,7 +55,7 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
   const colours = (stream: Stream) =>
     (stream.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb") || Boolean(env["FORCE_COLOR"]);
   const hasColour = colours(stdout);
-  const columns = () => stdout.columns ?? 80;
+  const columns = () => stdout.columns || 80;
   const isOneScreen = isTerminal && stderr.isTTY === true;
   const hasStatus = stderr.isTTY === true && env["TERM"] !== "dumb";
   const isUnfinished = { stdout: false, stderr: false };
@@ -62,7 +64,7 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
   const status = (text: string) => {
     if (!hasStatus || (text === "" && !isStatusShown)) return;
     if (text !== "" && (isUnfinished.stderr || (isOneScreen && isUnfinished.stdout))) return;
-    stderr.write(`\r\u001B[2K${cutTo(text, Math.max(1, (stderr.columns ?? 80) - 1))}`);
+    stderr.write(`\r\u001B[2K${cutTo(text, Math.max(1, (stderr.columns || 80) - 1))}`);
     isStatusShown = text !== "";
   };
   const write = (text: string) => {
@@ -83,14 +85,17 @@ export function openOutput(stdout: Stream, stderr: Stream, env: Readonly<Record<
     stderr.write(text);
     isUnfinished.stderr = !text.endsWith("\n");
   };
+  const proseFor = (stream: Stream, text: string) =>
+    stream.isTTY === true ? wrapProse(text, stream.columns || 80).join("\n") : text;
   const note = (text: string) => {
     if (isUnfinished.stderr) talk("\n");
-    talk(`${text}\n`);
+    talk(`${proseFor(stderr, text)}\n`);
   };
   const mark = (style: Style, text: string) =>
     colours(stderr) ? styleText(["bold", style], text, { validateStream: false }) : text;
   return {
     line: (text = "") => write(`${text}\n`),
+    prose: (text) => write(`${proseFor(stdout, text)}\n`),
     row: (text) => write(`${isTerminal ? cutTo(text, columns()) : text}\n`),
     write,
     json: (value) => write(`${JSON.stringify(value, null, 2)}\n`),

@@ -1,9 +1,12 @@
-import { MillraceError } from "../../base/errors.ts";
+import { z } from "zod";
+import { defaultHints, type ErrorCode, MillraceError } from "../../base/errors.ts";
 import type { CommandContext } from "../command.ts";
 import { listOwnStreams, type OwnStream, turnOfStream } from "../compose/own-streams.ts";
 import { spellCount } from "../doctor/spell.ts";
-import type { GatewayClient } from "../gateway-process/gateway-client.ts";
+import { callGateway, type GatewayClient } from "../gateway-process/gateway-client.ts";
 import { newestTurns, type Turn, turnOf } from "./turn-list.ts";
+
+const summarySchema = z.object({ reason: z.string().nullable() });
 
 /** How many turns a list shows, and how far back the newest one that can be read is looked for. */
 export const mostTurns = 20;
@@ -15,7 +18,7 @@ export interface PickedTurn {
 }
 
 /**
- * The turn with this id, or of the chat with this id, or the newest one that can be read. Says on stderr what was passed over.
+ * The turn with this id or the end of one, or of the chat with this id, or the newest one that can be read. Says on stderr what was passed over.
  *
  * @throws MillraceError `invalid_request` where there is none, or its key is not at hand.
  */
@@ -28,10 +31,17 @@ export async function pickTurn(
   if (id === undefined) return newestReadable(gateway, keys, context);
   const chat = id.startsWith("turn_") ? undefined : await keys.chat(id);
   if (chat !== undefined) return { own: chat, turn: await turnOf(gateway, await keys.turnIdOf(chat), context.signal) };
-  const turn = await turnOf(gateway, id, context.signal);
+  const turn = await turnOf(gateway, await wholeId(id, gateway, context.signal), context.signal);
   if (turn.sealed !== true) return { turn, own: undefined };
   const own = await keys.of(turn);
   if (own !== undefined) return { turn, own };
+  const failure = turn.status === "failed" ? await failureOf(turn.id, gateway, context.signal) : undefined;
+  if (failure !== undefined)
+    throw new MillraceError(
+      "invalid_request",
+      `The turn ${turn.id} failed: ${failure}. Its text is encrypted: only the client that sent it has the key.`,
+      failure in defaultHints ? { hint: defaultHints[failure as ErrorCode] } : {},
+    );
   throw new MillraceError(
     "invalid_request",
     `The turn ${turn.id} is encrypted: only the client that sent it has the key.`,
@@ -39,6 +49,19 @@ export async function pickTurn(
       hint: `The keys of chats are in ${context.settings.streamsFolder} until their answers have arrived. None of them fits this turn.`,
     },
   );
+}
+
+/** The id that ends so, where it is one of the newest turns: a narrow list shows the ends of ids. */
+async function wholeId(end: string, gateway: GatewayClient, signal: AbortSignal): Promise<string> {
+  if (end.startsWith("turn_")) return end;
+  const found = (await newestTurns(gateway, mostTurns, signal)).filter(({ id }) => id.endsWith(end));
+  return found.length === 1 ? (found[0]?.id ?? end) : end;
+}
+
+/** Why a turn failed, as a code: the gateway knows it of an encrypted turn too. */
+async function failureOf(id: string, gateway: GatewayClient, signal: AbortSignal): Promise<string | undefined> {
+  const response = await callGateway(gateway, `/v1/turns/${encodeURIComponent(id)}/summary`, { signal });
+  return summarySchema.parse(await response.json()).reason ?? undefined;
 }
 
 /** The newest turns, the newest first. */

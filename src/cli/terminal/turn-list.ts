@@ -49,11 +49,14 @@ export async function turnOf(gateway: GatewayClient, id: string, signal: AbortSi
 const columns: readonly Column[] = [
   { title: "TURN", whole: true },
   { title: "AGE", align: "right" },
-  { title: "STATUS", drop: 0 },
+  { title: "STATUS", whole: true },
   { title: "MODEL", drop: 2 },
   { title: "CLIENT", drop: 3 },
   { title: "QUESTION", drop: 1 },
 ];
+/** A terminal narrower than this gets the end of each id, which `tail` takes as well. */
+const roomForIds = 52;
+const shortIdLength = 8;
 
 /** A row for each turn: its id, age, status, model and client, and its question where this user's records have it. */
 export function showTurns(
@@ -62,10 +65,12 @@ export function showTurns(
   { out, io }: CommandContext,
 ): void {
   if (turns.length === 0) return out.note("The gateway has no turns yet.");
+  const isNarrow = !wide && out.isTerminal && out.columns < roomForIds;
   const rows = turns.map(({ turn, own }) => {
-    const question = own === undefined ? (turn.sealed === true ? "(sealed)" : "") : shortened(own.question);
+    const question = own === undefined ? (turn.sealed === true ? "(encrypted)" : "") : shortened(own.question);
     const age = spellAge(io.clock.now() - Date.parse(turn.created_at));
-    return [turn.id, age, turn.status, turn.model, turn.client ?? "", question];
+    const id = isNarrow ? turn.id.slice(-shortIdLength) : turn.id;
+    return [id, age, turn.status, turn.model, turn.client ?? "", question];
   });
   printTable(columns, rows, out, wide);
 }

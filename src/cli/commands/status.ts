@@ -1,0 +1,40 @@
+import { MillraceError } from "../../base/errors.ts";
+import { defineCommand } from "../command.ts";
+import { spellAge } from "../doctor/spell.ts";
+import { readGatewayFile } from "../gateway-process/gateway-file.ts";
+import { flag } from "../options.ts";
+import { outlines } from "../outlines.ts";
+import { readNow } from "./top.ts";
+
+/** `millrace status`: whether a gateway runs, in four lines. */
+export const statusCommand = defineCommand({
+  ...outlines.status,
+  description:
+    "Says whether your gateway runs, where prompts go, and how many turns run and wait. Exits with 0 if it answers, with 75 if it does not run. `millrace doctor` checks more.",
+  options: { json: flag("print JSON") },
+  examples: [["millrace status", "is it running?"]],
+  async run({ options }, context) {
+    const { out, settings } = context;
+    const { turns: _, limits: __, ...now } = await readNow(context);
+    const file = readGatewayFile(settings.gatewayFile);
+    if (file === undefined) throw new MillraceError("unavailable", "The gateway is being stopped.");
+    const upMs = now.atMs - file.startedAtMs;
+    if (options.json)
+      return out.json({
+        url: now.url,
+        pid: file.pid,
+        version: file.version,
+        up_ms: upMs,
+        paused: now.paused,
+        running: now.running,
+        waiting: now.waiting,
+        backend: now.backend,
+      });
+    out.prose(`Millrace ${file.version} serves on ${now.url} (process ${file.pid}, for ${spellAge(upMs)})`);
+    if (now.paused) out.prose(`  ${out.style("yellow", "PAUSED")}         no prompt is sent until \`millrace resume\``);
+    out.prose(`  prompts go to  ${now.backend}`);
+    out.prose(
+      `  turns          ${now.running} running, ${now.waiting} waiting, ${now.ended} ended since it started, ${now.failed} of them failed`,
+    );
+  },
+});
