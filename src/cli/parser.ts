@@ -50,14 +50,6 @@ export function buildProgram(commands: readonly Command[], port: ParserPort): Pr
   return program;
 }
 
-/** Writes Commander's error as an error and the beginning of a hint, which the text of `showHelpAfterError` ends. */
-function writeRefusal(text: string, write: (text: string) => void): void {
-  const [, message = "", suggestion] = /^error: ([^\n]*)(?:\n\((.*)\))?\n$/s.exec(text) ?? [undefined, text.trimEnd()];
-  write(
-    `error: ${message.slice(0, 1).toUpperCase()}${message.slice(1)}.\nhint: ${suggestion === undefined ? "" : `${suggestion} `}`,
-  );
-}
-
 function build(command: Command, port: ParserPort, path = command.name): Program {
   const program = new Program(command.name)
     .summary(command.summary)

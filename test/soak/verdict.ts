@@ -45,10 +45,11 @@ export function spread<T>(rows: readonly T[], places: readonly number[], apart: 
 
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
-  const [over, under] = values.reduce(
-    ([sum, squares], value, at) => [sum + (at - middle) * value, squares + (at - middle) ** 2] as const,
-    [0, 0] as const,
-  );
+  let [over, under] = [0, 0];
+  for (const [at, value] of values.entries()) {
+    over += (at - middle) * value;
+    under += (at - middle) ** 2;
+  }
   return over / under;
 }
 

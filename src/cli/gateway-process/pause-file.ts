@@ -55,7 +55,7 @@ export function stopIfPaused(file: string): void {
 
 function isPausedError(): MillraceError {
   return new MillraceError("unavailable", "Millrace is paused by its owner: no prompt is sent.", {
-    hint: "`millrace resume` ends the pause. Answers that are there can still be read.",
+    hint: "`millrace resume` ends the pause. Stored answers can still be read.",
     retryAfterMs: 60_000,
   });
 }

@@ -1,4 +1,4 @@
-import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Gauge, type Registry } from "prom-client";
 
 /** How often it is looked at; ms. The delay that is measured has it in it. */
@@ -10,6 +10,8 @@ const recentMs = 500;
 /** The lag is no longer looked at if nothing has read it for this long; ms. */
 const unreadMs = 120_000;
 const quantiles = [0.5, 0.99, 1] as const;
+
+type IntervalHistogram = ReturnType<typeof monitorEventLoopDelay>;
 
 /** What is kept while the lag is looked at. */
 interface Look {

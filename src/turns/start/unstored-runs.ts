@@ -1,8 +1,8 @@
 import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { LogWriter } from "../../log/store.ts";
-import type { Step } from "../run/step.ts";
-import type { Launch, Launcher, PreparedTurn } from "./launcher.ts";
+import type { EventStage } from "../run/event-stage.ts";
+import type { Launcher, PreparedRun, PreparedTurn } from "./launcher.ts";
 
 /** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
 const cleanUpMs = 10_000;
@@ -24,8 +24,8 @@ export class UnstoredRuns {
     launcher: Launcher,
     prepared: PreparedTurn,
     writer: Promise<LogWriter>,
-    watches: readonly Step[],
-  ): Launch & { stored(): void } {
+    watches: readonly EventStage[],
+  ): PreparedRun & { stored(): void } {
     const launch = launcher.launch(prepared, writer, watches);
     const run = launch.runner.begin();
     this.#runs.add(run);
