@@ -1,3 +1,4 @@
+import type { Clock } from "../../base/clock.ts";
 import {
   type ErrorRecord,
   isMillraceError,
@@ -12,24 +13,45 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { ExecutorTerminationReason } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Batch } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { CascadeTurn, FollowerState, StartPoint, TurnPlace } from "./follower.ts";
-import { afterAnswer, afterFailure, isOutage, noPolls, type PollFailure, type PollHistory } from "./poll-schedule.ts";
+import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import type { PollPacer } from "./poll-pacer.ts";
+import {
+  afterAnswer,
+  afterFailure,
+  isOutage,
+  noPolls,
+  type PollFailure,
+  type PollHistory,
+  type PollPace,
+} from "./poll-schedule.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { isConfirming, wantsRun } from "./turn-progress.ts";
 
+/** How a turn is followed. */
+export interface FollowOptions {
+  readonly clock: Clock;
+  readonly pace: PollPace;
+  readonly pacer: PollPacer;
+  /** Without any sign of life for this long, the turn is given up. */
+  readonly silenceMs: number;
+  readonly onAlive: () => void;
+  /** Called before each poll, and told whether it may show the end. */
+  readonly beforePoll?: (mayEnd: boolean) => void;
+}
+
 /**
  * Polls a turn to its end and gives what each poll brought as one batch; the last event is terminal. One poll at a time; each
- * asks for what may have changed. Rejects with the signal's reason when it aborts, wherever that meets it. `beforePoll` is called before
- * each poll, and told whether it may show the end.
+ * asks for what may have changed. Rejects with the signal's reason when it aborts, wherever that meets it.
  */
 export async function* followCascade<State extends FollowerState, Snapshot>(
-  { follower, current, settings, options, signal }: CascadeTurn<State, Snapshot>,
-  { cascadeId, start }: TurnPlace,
-  beforePoll: (mayEnd: boolean) => void,
+  follower: Follower<State, Snapshot>,
+  from: StartPoint,
+  cascadeId: CascadeId,
+  current: CurrentServer,
+  { clock, pace, pacer, silenceMs, onAlive, beforePoll }: FollowOptions,
+  signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const { clock, pace, pacer, silenceMs } = settings;
-  const { onAlive } = options;
-  let state = follower.start(start);
+  let state = follower.start(from);
   let history: PollHistory = noPolls;
   let detours = 0;
   const now = () => clock.monotonic();
@@ -40,14 +62,14 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
       const askedAtMs = now();
       const events: TurnEventBody[] = [];
       let failure: unknown;
-      beforePoll(state.progress.phase === "closing");
+      beforePoll?.(state.progress.phase === "closing");
       try {
         const followed = follower.follow(state, await follower.read(current.server, cascadeId, state, now, signal));
         events.push(...followed.events);
         state = followed.state;
         onAlive();
         if (!state.mustReread && wantsRun(state.progress, now())) {
-          const run = await readRun(start, cascadeId, current, now, signal);
+          const run = await readRun(from, cascadeId, current, now, signal);
           state = follower.follow(state, run).state;
           onAlive();
         }
@@ -98,7 +120,7 @@ export async function* followCascade<State extends FollowerState, Snapshot>(
 const tellNothing = new WeakSet<LanguageServer>();
 
 async function readRun(
-  start: StartPoint,
+  from: StartPoint,
   cascadeId: CascadeId,
   current: CurrentServer,
   now: () => number,
@@ -112,7 +134,7 @@ async function readRun(
     const ended = executors.filter(
       (executor) =>
         executor.terminationReason !== ExecutorTerminationReason.UNSPECIFIED &&
-        (start.fresh || executor.lastStepIdx >= start.fromStep),
+        (from.fresh || executor.lastStepIdx >= from.fromStep),
     );
     return { kind: "run", atMs: now(), status, executors: ended, restarted };
   } catch (error) {

@@ -2,10 +2,8 @@ import type { CascadeId } from "../../base/ids.ts";
 import type { LanguageServer } from "../../language-server/language-server.ts";
 import type { TurnEventBody } from "../../log/event.ts";
 import type { AnswerSoFar } from "../answer-diff.ts";
-import type { Prompt, RunOptions } from "../backend.ts";
-import type { CurrentServer } from "../current-server.ts";
 import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
-import type { CascadeSettings, IdeTools } from "./settings.ts";
+import type { IdeTools } from "./settings.ts";
 import type { TurnProgress } from "./turn-progress.ts";
 
 /** Where a follower begins. */
@@ -50,20 +48,4 @@ export interface Follower<State extends FollowerState, Snapshot> {
     signal: AbortSignal,
   ): Promise<Snapshot>;
   follow(state: State, snapshot: Snapshot | RunSnapshot): Followed<State>;
-}
-
-/** One turn: how it is read, and what each of its parts needs. */
-export interface CascadeTurn<State extends FollowerState, Snapshot> {
-  readonly follower: Follower<State, Snapshot>;
-  readonly current: CurrentServer;
-  readonly prompt: Prompt;
-  readonly settings: CascadeSettings;
-  readonly options: RunOptions;
-  readonly signal: AbortSignal;
-}
-
-/** The trajectory of a turn, and where the turn begins in it. */
-export interface TurnPlace {
-  readonly cascadeId: CascadeId;
-  readonly start: StartPoint;
 }

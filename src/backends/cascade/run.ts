@@ -11,7 +11,7 @@ import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { CurrentServer, type ServerSource } from "../current-server.ts";
 import { estimatedUsage, reportedUsage } from "../turn-usage.ts";
 import { followCascade } from "./follow-cascade.ts";
-import type { CascadeTurn, Follower, FollowerState, StartPoint, TurnPlace } from "./follower.ts";
+import type { Follower, FollowerState, StartPoint } from "./follower.ts";
 import { sendPrompt, wasAccepted } from "./send-prompt.ts";
 import type { CascadeSettings } from "./settings.ts";
 
@@ -51,31 +51,35 @@ export async function* runCascade<State extends FollowerState, Snapshot>(
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
   const current = new CurrentServer(source, server);
-  const turn: CascadeTurn<State, Snapshot> = { follower, current, prompt, settings, options, signal };
   const held: Held = { cascadeId: from?.cascadeId, prompted: from !== undefined, ended: "no", cleaned: false };
+  const { onAlive } = options;
   try {
-    let place: TurnPlace;
+    let start: StartPoint;
+    let cascadeId: CascadeId;
     if (from === undefined) {
       const begun = await begin(current, prompt, held, signal);
+      const { fromStep } = begun;
+      ({ cascadeId } = begun);
       yield [startedEvent(prompt, begun, current)];
       signal.throwIfAborted();
-      place = { cascadeId: begun.cascadeId, start: startPoint(turn, begun.fromStep, emptyAnswer) };
+      start = startPoint(prompt, fromStep, emptyAnswer, settings, current);
       held.prompted = true;
-      await send(turn, place);
+      await send(follower, start, cascadeId, current, prompt, settings, options, signal);
     } else {
       if (from.cascadeId === undefined) throw new MillraceError("upstream_failed", noTrajectoryMessage);
+      ({ cascadeId } = from);
       const sent = { text: from.text, thinking: from.thinking };
-      place = { cascadeId: from.cascadeId, start: startPoint(turn, from.fromStep ?? 0, sent) };
-      await sendUnlessAccepted(turn, place, from);
+      start = startPoint(prompt, from.fromStep ?? 0, sent, settings, current);
+      await sendUnlessAccepted(follower, start, cascadeId, current, prompt, from, settings, options, signal);
     }
-    const { cascadeId, start } = place;
     let { thinking } = start.sent;
     let early: ReturnType<typeof readUsage> | undefined;
     const beforePoll = (mayEnd: boolean) => {
       early = mayEnd ? readUsage(current, cascadeId, start.fromStep, signal) : undefined; // together with that poll
       if (early !== undefined) void bestEffort(early);
     };
-    for await (const batch of followCascade(turn, place, beforePoll)) {
+    const following = { ...settings, onAlive, beforePoll };
+    for await (const batch of followCascade(follower, start, cascadeId, current, following, signal)) {
       for (const event of batch) if (event.type === "thinking") thinking += event.delta;
       const end = batch.at(-1);
       if (end === undefined || !isTerminal(end)) {
@@ -112,27 +116,39 @@ function startedEvent(
 
 /** Sends the prompt, and makes sure that it arrived. */
 async function send<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
-  place: TurnPlace,
+  follower: Follower<State, Snapshot>,
+  start: StartPoint,
+  cascadeId: CascadeId,
+  current: CurrentServer,
+  prompt: Prompt,
+  settings: CascadeSettings,
+  options: RunOptions,
+  signal: AbortSignal,
 ): Promise<void> {
-  const { current, prompt, options, signal } = turn;
   await options.beforePrompt?.(signal);
-  if ((await sendPrompt(current, place.cascadeId, prompt, signal)) === "accepted") return;
-  if ((await wasAccepted(turn, place)) === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
+  if ((await sendPrompt(current, cascadeId, prompt, signal)) === "accepted") return;
+  const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
+  if (accepted === "absent") throw new MillraceError("upstream_failed", lostSendMessage);
 }
 
 /** Sends the prompt of a turn that another process began, only if the server certainly never accepted it. */
 async function sendUnlessAccepted<State extends FollowerState, Snapshot>(
-  turn: CascadeTurn<State, Snapshot>,
-  place: TurnPlace,
+  follower: Follower<State, Snapshot>,
+  start: StartPoint,
+  cascadeId: CascadeId,
+  current: CurrentServer,
+  prompt: Prompt,
   from: ResumePoint,
+  settings: CascadeSettings,
+  options: RunOptions,
+  signal: AbortSignal,
 ): Promise<void> {
-  const { current, signal } = turn;
   await current.twice((server) => server.ensurePanelState({ force: false }, signal), signal);
-  if ((await wasAccepted(turn, place)) === "accepted") return;
+  const accepted = await wasAccepted(follower, start, cascadeId, current, acceptance(settings, options), signal);
+  if (accepted === "accepted") return;
   if (from.answered === true || from.text !== "" || from.thinking !== "")
     throw new MillraceError("upstream_failed", vanishedMessage);
-  await send(turn, place);
+  await send(follower, start, cascadeId, current, prompt, settings, options, signal);
 }
 
 /** The trajectory of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
@@ -194,12 +210,13 @@ async function cleanUp(held: Held, current: CurrentServer, options: RunOptions, 
   await bestEffort(current.server.archive(cascadeId, cleaning));
 }
 
-function startPoint<State extends FollowerState, Snapshot>(
-  { prompt, current, settings }: CascadeTurn<State, Snapshot>,
+function startPoint(
+  prompt: Prompt,
   fromStep: number,
   sent: AnswerSoFar,
+  { clock, ideTools }: CascadeSettings,
+  current: CurrentServer,
 ): StartPoint {
-  const { clock, ideTools } = settings;
   return {
     fromStep,
     fresh: prompt.continues === undefined,
@@ -211,6 +228,10 @@ function startPoint<State extends FollowerState, Snapshot>(
     },
     ideTools,
   };
+}
+
+function acceptance({ clock, pace, acceptGraceMs }: CascadeSettings, { onAlive }: RunOptions) {
+  return { clock, pace, graceMs: acceptGraceMs, onAlive };
 }
 
 const lostSendMessage =

@@ -1,11 +1,12 @@
+import type { Clock } from "../../base/clock.ts";
 import { MillraceError } from "../../base/errors.ts";
 import type { CascadeId } from "../../base/ids.ts";
 import { callFailure } from "../../language-server/errors/call-failure.ts";
 import { CascadeRunStatus } from "../../proto/windsurf/exa/cortex_pb.ts";
 import type { Prompt } from "../backend.ts";
 import type { CurrentServer } from "../current-server.ts";
-import type { CascadeTurn, FollowerState, TurnPlace } from "./follower.ts";
-import { afterFailure, isOutage, noPolls, type PollHistory } from "./poll-schedule.ts";
+import type { Follower, FollowerState, StartPoint } from "./follower.ts";
+import { afterFailure, isOutage, noPolls, type PollHistory, type PollPace } from "./poll-schedule.ts";
 
 /**
  * Sends a prompt, once. `unknown`: the connection broke or the deadline passed, and the server may have it or not. Sent again
@@ -43,35 +44,46 @@ function unknownOr(error: unknown): "unknown" {
   throw error;
 }
 
+export interface AcceptanceOptions {
+  readonly clock: Clock;
+  readonly pace: PollPace;
+  /** How long a trajectory must stay without a trace of the message before it is believed that there is none. */
+  readonly graceMs: number;
+  readonly onAlive: () => void;
+}
+
 const betweenLooksMs = 100;
 const leastLooks = 4;
 
 /**
  * Whether the server took this turn's prompt, by what its trajectory shows: a user message, on a fresh trajectory any step, or
- * a run status that is not idle. A message that was taken shows within a second; `absent` is said only after `acceptGraceMs` of
+ * a run status that is not idle. A message that was taken shows within a second; `absent` is said only after `graceMs` of
  * answers that show nothing. Source: docs/wire/cascade.md, "Time line of a turn".
  *
  * @throws MillraceError when the server cannot be reached, or no longer knows the trajectory.
  */
 export async function wasAccepted<State extends FollowerState, Snapshot>(
-  { follower, current, settings, options, signal }: CascadeTurn<State, Snapshot>,
-  { cascadeId, start }: TurnPlace,
+  follower: Follower<State, Snapshot>,
+  from: StartPoint,
+  cascadeId: CascadeId,
+  current: CurrentServer,
+  { clock, pace, graceMs, onAlive }: AcceptanceOptions,
+  signal: AbortSignal,
 ): Promise<"accepted" | "absent"> {
-  const { clock, pace, acceptGraceMs } = settings;
   const now = () => clock.monotonic();
   let history: PollHistory = noPolls;
   let firstAnswerAtMs: number | undefined;
   for (let looks = 1; ; ) {
     try {
-      const state = follower.start(start);
+      const state = follower.start(from);
       const snapshot = await follower.read(current.server, cascadeId, state, now, signal);
       const { view } = follower.follow(state, snapshot).state.progress;
-      if (view.prompted || (start.fresh && view.entries > 0)) return "accepted";
+      if (view.prompted || (from.fresh && view.entries > 0)) return "accepted";
       if (!(await isIdle(current, cascadeId, signal))) return "accepted";
-      options.onAlive();
+      onAlive();
       history = noPolls;
       firstAnswerAtMs ??= now();
-      if (looks >= leastLooks && now() - firstAnswerAtMs >= acceptGraceMs) return "absent";
+      if (looks >= leastLooks && now() - firstAnswerAtMs >= graceMs) return "absent";
       looks++;
       await clock.sleep(betweenLooksMs, signal);
     } catch (error) {

@@ -1,10 +1,9 @@
 import type { Followed, Follower, StartPoint } from "./follower.ts";
 import type { RunSnapshot } from "./run-snapshot.ts";
 import { kindOfTypeName } from "./step-kinds.ts";
-import { type StepsState, startSteps } from "./steps-follower.ts";
 import { readTranscript, type TranscriptBlock } from "./transcript-blocks.ts";
 import { type Entry, plainEntry, spliceTail, viewOf } from "./turn-entries.ts";
-import { advance, report } from "./turn-progress.ts";
+import { advance, report, startProgress, type TurnProgress } from "./turn-progress.ts";
 
 /** The transcript from step `offset` (0-based, inclusive) on, as one poll answered, and how many steps there are in all. */
 export interface TranscriptSnapshot {
@@ -16,7 +15,14 @@ export interface TranscriptSnapshot {
   readonly totalSteps: number;
 }
 
-export interface TranscriptState extends StepsState {
+export interface TranscriptState {
+  readonly start: StartPoint;
+  /** Step behind `entries[0]`. */
+  readonly firstIndex: number;
+  readonly entries: readonly Entry[];
+  readonly progress: TurnProgress;
+  readonly offset: number;
+  readonly mustReread: boolean;
   /** From here on the rest of the turn can be read in one call: later than `firstIndex` once a transcript came cut. */
   readonly wholeFrom: number;
   /** What was read last: the same again says nothing new, and is not taken apart again. */
@@ -29,8 +35,19 @@ export interface TranscriptState extends StepsState {
 const cutLength = 190_000;
 
 export function startTranscript(start: StartPoint): TranscriptState {
-  const state = startSteps(start);
-  return { ...state, wholeFrom: state.firstIndex, seen: undefined, uneven: false };
+  const firstIndex = Math.max(0, start.fromStep - 1);
+  const progress = startProgress(start.sent);
+  return {
+    start,
+    firstIndex,
+    entries: [],
+    progress,
+    offset: firstIndex,
+    mustReread: false,
+    wholeFrom: firstIndex,
+    seen: undefined,
+    uneven: false,
+  };
 }
 
 /**
