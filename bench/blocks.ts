@@ -70,7 +70,7 @@ async function measure(bin: string, round: number): Promise<Run> {
   try {
     const env = {
       MILLRACE_BLOCKS: file,
-      NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, "load/count-blocks.ts"))}`,
+      NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, "load/count-blocks.ts")).href}`,
     };
     const gateway = await world.start([], { bin, env, ...(options.profile && { profile: options.profile }) });
     const read = (count: number, name: string) => {

@@ -9,7 +9,7 @@ import { measureLogSize } from "./load/log-size.ts";
 import { startRedis } from "./log/redis.ts";
 
 /**
- * How the gateway's cost grows: with the length of an answer and of a conversation, the size of the log, the readers of one turn, slow
+ * How the gateway's cost grows: with the length of an answer, of a conversation and of a trajectory, the size of the log, the readers of one turn, slow
  * readers, the dialect, and the store. Each row says how many times the first row's processor time it takes. `--only` names sections,
  * `--json` prints one object.
  */
@@ -35,6 +35,8 @@ interface Case {
   readonly growth: Growth;
   readonly ask: Ask;
   readonly args?: readonly string[];
+  /** The server has no typed steps. */
+  readonly transcriptOnly?: true;
 }
 
 const steady: Growth = { characters: 2_000, charactersPerSecond: 1_000, firstMs: 250 };
@@ -64,6 +66,8 @@ const sections: Readonly<Record<string, readonly Case[]>> = {
     growth: brief,
     ask: (gateway, name) => askChat(gateway, name, {}, messages - 1),
   })),
+  "steps before the answer": quiet({}),
+  "the same, transcript only": quiet({ transcriptOnly: true }),
   "readers of one turn": [1, 10, 100].map((readers) => ({
     name: `${readers} readers`,
     growth: steady,
@@ -123,9 +127,19 @@ async function run(section: string, cases: readonly Case[]): Promise<void> {
   }
 }
 
+/** The server takes an offset, so what was read once need not be read by each poll. */
+function quiet(way: Pick<Case, "transcriptOnly">): readonly Case[] {
+  return [2, 20, 100, 500].map((quietSteps) => ({
+    ...way,
+    name: `${quietSteps} steps`,
+    growth: { ...steady, quietSteps },
+    ask: askChat,
+  }));
+}
+
 /** Repeats over one gateway, after an answer that warms it up. */
-async function measure({ growth, args = [], ask }: Case): Promise<Figure> {
-  const world = await openWorld(growth);
+async function measure({ growth, args = [], ask, transcriptOnly }: Case): Promise<Figure> {
+  const world = await openWorld(growth, transcriptOnly !== true);
   try {
     const gateway = await world.start(args);
     try {

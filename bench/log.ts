@@ -52,13 +52,13 @@ async function measure(eventsAnAppend: number): Promise<readonly Row[]> {
   try {
     const found = new Map<string, { perSecond: number; cpuMicroseconds: number }[]>();
     for (let round = 0; round <= rounds; round++)
-      for (const [way, { run }] of ways) {
-        const figure = await run({ ...shape, eventsAnAppend });
+      for (const [way, appending] of ways) {
+        const figure = await appending.run({ ...shape, eventsAnAppend });
         if (round > 0) found.set(way, [...(found.get(way) ?? []), figure]); // the first one warms up
       }
     return shown([...found], eventsAnAppend);
   } finally {
-    for (const [, { close }] of ways) await close();
+    for (const [, appending] of ways) await appending.close();
   }
 }
 

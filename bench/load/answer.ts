@@ -4,6 +4,8 @@ export interface Growth {
   readonly charactersPerSecond: number;
   /** From the accepted prompt to the first character. */
   readonly firstMs: number;
+  /** Steps of the trajectory before the answer that say nothing. */
+  readonly quietSteps?: number;
 }
 
 /** Epoch ms with fractions, the same in every process of this machine. */

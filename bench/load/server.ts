@@ -113,7 +113,10 @@ function answerTo(path: string, body: Uint8Array, { growth, steps }: ServerOrder
     }
     case "GetCascadeTrajectory":
       if (!steps) return unimplemented;
-      return encoded(GetCascadeTrajectoryResponseSchema, { status: statusNow(body, growth), numTotalSteps: 3 });
+      return encoded(GetCascadeTrajectoryResponseSchema, {
+        status: statusNow(body, growth),
+        numTotalSteps: 3 + (growth.quietSteps ?? 0),
+      });
     case "GetCascadeTrajectorySteps":
       return steps ? typedSteps(body, growth) : unimplemented;
     case "GetCascadeTranscriptForTrajectoryId":
@@ -166,6 +169,8 @@ function typedSteps(body: Uint8Array, growth: Growth): Answer {
       step: { case: "userInput", value: { userResponse: turn.prompt } },
     },
   ];
+  for (let i = 0; i < (growth.quietSteps ?? 0); i++)
+    all.push({ type: CortexStepType.TODO_LIST, status: CortexStepStatus.DONE, step: { case: "todoList", value: {} } });
   if (length > 0) {
     const status = over ? CortexStepStatus.DONE : CortexStepStatus.GENERATING;
     const value = { response: turn.text.slice(0, length), messageId: "m" };
@@ -189,9 +194,10 @@ function transcript(body: Uint8Array, growth: Growth): Answer {
   const atMs = nowMs();
   const length = lengthAt(atMs, turn.firstAtMs, growth);
   const blocks = [`=== MESSAGE 0 - User ===\n${turn.prompt}\n\n`];
-  if (length > 0) blocks.push(`=== MESSAGE 1 - Assistant ===\n${turn.text.slice(0, length)}\n\n`);
-  if (atMs >= endsAtMs(turn.firstAtMs, growth))
-    blocks.push("=== MESSAGE 2 - Tool ===\n[CORTEX_STEP_TYPE_CHECKPOINT]\n\n");
+  const add = (role: string, text: string) => blocks.push(`=== MESSAGE ${blocks.length} - ${role} ===\n${text}\n\n`);
+  for (let i = 0; i < (growth.quietSteps ?? 0); i++) add("Tool", "[CORTEX_STEP_TYPE_TODO_LIST]");
+  if (length > 0) add("Assistant", turn.text.slice(0, length));
+  if (atMs >= endsAtMs(turn.firstAtMs, growth)) add("Tool", "[CORTEX_STEP_TYPE_CHECKPOINT]");
   return encoded(GetCascadeTranscriptForTrajectoryIdResponseSchema, {
     transcript: blocks.slice(stepOffset).join(""),
     numTotalSteps: blocks.length,

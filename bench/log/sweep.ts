@@ -48,11 +48,11 @@ export async function measureSweep(path: string, turns: number) {
 }
 
 async function whileWriting(running: readonly LogWriter[], work: () => Promise<unknown>): Promise<Running> {
-  let over = false;
+  const over = new AbortController();
   const appendMs: number[] = [];
   const blocks = watchBlocks();
   const writing = running.map(async (writer) => {
-    while (!over) {
+    while (!over.signal.aborted) {
       const startedAt = performance.now();
       await writer.append([{ type: "text", delta }], Date.now());
       appendMs.push(performance.now() - startedAt);
@@ -60,7 +60,7 @@ async function whileWriting(running: readonly LogWriter[], work: () => Promise<u
     }
   });
   await work();
-  over = true;
+  over.abort();
   await Promise.all(writing);
   return {
     appendMs: { p50: quantile(appendMs, 0.5), p99: quantile(appendMs, 0.99) },

@@ -14,7 +14,6 @@ import { Launcher } from "./start/launcher.ts";
 import { Refusals, type RefusalsOptions } from "./start/refusals.ts";
 import { Starting } from "./start/starting.ts";
 import { type TurnLimits, TurnQueue } from "./start/turn-queue.ts";
-import { UnstoredRuns } from "./start/unstored-runs.ts";
 import type { TrajectoryNotes } from "./supervise/archive-orphaned-trajectories.ts";
 import { archiverOf } from "./supervise/archiver.ts";
 import { Supervisor } from "./supervise/supervisor.ts";
@@ -70,9 +69,8 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     events,
     running: supervisor,
   });
-  const unstored = new UnstoredRuns(clock);
-  const starting = new Starting({ ...options, readers, reading, launcher, unstored, running: supervisor });
-  const attaching = new Attaching({ ...options, reading, starting, launcher, unstored, running: supervisor });
+  const starting = new Starting({ ...options, readers, reading, launcher, running: supervisor });
+  const attaching = new Attaching({ ...options, reading, starting, launcher, running: supervisor });
   return {
     start: (asked, signal) => starting.start(asked, signal),
     join: (asked, signal) => starting.join(asked, signal),
@@ -93,7 +91,7 @@ export function openTurns(options: TurnsOptions): StreamTurns {
     list: (filter) => store.list(filter),
     async stop() {
       await supervisor.stop();
-      await unstored.close();
+      await launcher.close();
       await continuity?.close();
       await readers.close();
       await supervisor.release();

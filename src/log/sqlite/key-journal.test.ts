@@ -37,13 +37,10 @@ describe("a journal that is made shorter", () => {
 
   test("lets other work run in between", async () => {
     const { journal } = journalOf(20_000);
+    const over = new AbortController();
+    const compacting = journal.compact(isEven).finally(() => over.abort());
     let turns = 0;
-    let isOver = false;
-    const compacting = journal.compact(isEven).finally(() => (isOver = true));
-    while (!isOver) {
-      await nextTurn();
-      turns++;
-    }
+    for (; !over.signal.aborted; turns++) await nextTurn();
     await compacting;
     expect(turns).toBeGreaterThan(25); // one for each 500 that are kept or not
     expect(journal.read()).toHaveLength(10_000);

@@ -10,7 +10,6 @@ import { FailedBodies } from "../start/failed-series.ts";
 import type { Launcher, PreparedTurn } from "../start/launcher.ts";
 import { refuseRepeat } from "../start/refuse-repeat.ts";
 import type { Starting } from "../start/starting.ts";
-import type { UnstoredRuns } from "../start/unstored-runs.ts";
 import type { StartTurn } from "../turns.ts";
 import { type Attachment, type AttachOptions, neverSuperseded, type Sent, watchSuperseded } from "./attachment.ts";
 
@@ -21,7 +20,6 @@ export interface AttachingOptions {
   readonly reading: Pick<Reading, "read" | "follow" | "noteReader">;
   readonly starting: Pick<Starting, "supersedeOthers">;
   readonly launcher: Launcher;
-  readonly unstored: UnstoredRuns;
   readonly running: {
     cancel(turnId: TurnId, by: CancelledBy, stream: AttachedStream): Promise<boolean>;
   };
@@ -88,15 +86,8 @@ export class Attaching {
   async #start(stream: AttachedStream, message: StreamMessage, start: StartTurn, signal: AbortSignal): Promise<Sent> {
     const { body } = start;
     if (body !== undefined) refuseRepeat(this.#failedBodies.seriesOf(body), this.#clock.now(), "stream");
-    const prepared = await this.#options.launcher.prepare(start, signal);
-    let isBegun = false;
-    try {
-      const sent = await this.#begun(stream, message, prepared, body, signal);
-      isBegun = sent.turn !== undefined;
-      return sent;
-    } finally {
-      if (!isBegun) prepared.withdraw();
-    }
+    const begun = (prepared: PreparedTurn) => this.#begun(stream, message, prepared, body, signal);
+    return this.#options.launcher.starting(start, signal, begun);
   }
 
   async #begun(
@@ -106,15 +97,14 @@ export class Attaching {
     body: string | undefined,
     signal: AbortSignal,
   ): Promise<Sent> {
-    const { launcher, starting, unstored, owner } = this.#options;
+    const { launcher, starting, owner } = this.#options;
     const watches = body === undefined ? [] : [this.#failedBodies.watch(body)];
     const admitting = this.#store.admit(stream, message, { turn: prepared.turn, owner });
-    const launch = unstored.begin(launcher, prepared, admitting.then(writerOf), watches);
+    const launch = launcher.launch(prepared, admitting.then(writerOf), watches);
     const admitted = await admitting;
     if (admitted.outcome !== "admitted" || admitted.turn === undefined)
       return { outcome: admitted.outcome, turn: undefined };
     const { record } = admitted.turn;
-    launch.stored();
     const begun = launcher.begin(record, launch, signal);
     await starting.supersedeOthers(record);
     return { outcome: "admitted", turn: begun };

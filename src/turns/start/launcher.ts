@@ -1,4 +1,5 @@
 import type { Backend, Backends, Prompt, RunOptions } from "../../backends/backend.ts";
+import { within } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EventSink } from "../../base/emitter.ts";
 import type { ModelUid, TurnId } from "../../base/ids.ts";
@@ -42,41 +43,56 @@ export interface PreparedTurn {
   readonly turn: NewTurn;
   readonly prompt: Prompt;
   readonly backend: Backend;
-  /** The turn is not begun after all. */
-  withdraw(): void;
 }
 
-/** A runner that has not begun, and how its prompt reaches the model. */
-export interface PreparedRun {
+/** A run that was begun, and how its prompt reaches the model. */
+export interface BegunRun {
   readonly runner: Runner;
   readonly continuity: StartedTurn["continuity"];
 }
 
+/** How long a stop waits for the clean-up of turns that were begun upstream but not stored; ms. */
+const cleanUpMs = 10_000;
+
 /** Makes the runner of a new turn, whether a request starts it or a message of a stream. */
 export class Launcher {
   readonly #options: LauncherOptions;
+  /** Runs that have begun upstream and whose turn is not stored: until it is, or until they have cleaned up. */
+  readonly #unstored = new Map<Runner, Promise<void>>();
+  /** Turns that are stored and run, until the work of `starting` is over. */
+  readonly #begun = new Set<TurnId>();
 
   constructor(options: LauncherOptions) {
     this.#options = options;
   }
 
-  /** Does all that may fail before anything is stored. Throws what finding a backend throws, refusals told again, and why the turn is not admitted. */
-  async prepare(asked: StartTurn, signal: AbortSignal): Promise<PreparedTurn> {
+  /**
+   * Does all that may fail before anything is stored, and then the work, which begins the turn or does not. Throws what finding a
+   * backend throws, refusals told again, and why the turn is not admitted.
+   */
+  async starting<T>(asked: StartTurn, signal: AbortSignal, work: (prepared: PreparedTurn) => Promise<T>): Promise<T> {
     const { planning, refusals, backends, clock, graceMs, admission } = this.#options;
     const prompt = promptOf(planning, asked);
     await refusals.check(asked.modelUid);
     const backend = await backends.choose(prompt, signal);
     const turn = newTurnOf(asked, clock.now(), graceMs);
-    const withdraw = (await admission?.admit(turn)) ?? (() => {});
-    return { turn, prompt, backend, withdraw };
+    const withdraw = await admission?.admit(turn);
+    try {
+      return await work({ turn, prompt, backend });
+    } finally {
+      if (!this.#begun.delete(turn.turnId)) withdraw?.();
+    }
   }
 
-  /** `watches`: further stages that see the events of the turn. */
+  /**
+   * Begins upstream while the turn is being stored: a conversation is started, and no prompt is sent before `started` is stored, which
+   * waits for `writer`. If that rejects, what was begun is cancelled. `watches`: further stages that see the events of the turn.
+   */
   launch(
     { turn, backend, prompt }: PreparedTurn,
-    writer: LogWriter | Promise<LogWriter>,
-    watches: readonly EventStage[] = [],
-  ): PreparedRun {
+    writer: Promise<LogWriter>,
+    watches: readonly EventStage[],
+  ): BegunRun {
     const { planning, continuity: conversations, refusals, running, clock, queue } = this.#options;
     const asked = { backend, prompt, run: running.runOptions(turn.turnId) };
     const { exchange, continuity } = newTurnExchange(planning, conversations, turn, asked);
@@ -85,7 +101,11 @@ export class Launcher {
     const watched = backend.kind === "acp" ? exchange : refusals.asking(exchange, modelUid); // agents report no limits
     const gated = queue.gate(turn, watched);
     const open = async () => gated;
-    return { runner: new Runner({ writer, state: "created", open, stages, clock }), continuity };
+    const runner = new Runner({ writer, state: "created", open, stages, clock });
+    const run = runner.begin();
+    this.#unstored.set(runner, run);
+    void run.then(() => this.#unstored.delete(runner));
+    return { runner, continuity };
   }
 
   /** Notes which conversation the turn uses. */
@@ -100,12 +120,19 @@ export class Launcher {
   }
 
   /** From here the turn is stored, and goes on even if the request fails. */
-  begin(record: TurnRecord, { runner, continuity }: PreparedRun, signal: AbortSignal): StartedTurn {
+  begin(record: TurnRecord, { runner, continuity }: BegunRun, signal: AbortSignal): StartedTurn {
     const { readers, running, events } = this.#options;
     const { turnId, graceMs, degraded, expiresAtMs } = record;
+    this.#unstored.delete(runner);
+    this.#begun.add(turnId);
     readers.expect(turnId, signal);
     running.run(turnId, runner, graceMs);
     events.emit("turn_started", { turnId });
     return { turnId, record, joined: "no", continuity, degraded, expiresAtMs };
+  }
+
+  /** Waits until what was begun for turns that were not stored is cleaned up, for ten seconds at most. */
+  async close(): Promise<void> {
+    await within(Promise.all(this.#unstored.values()), cleanUpMs, this.#options.clock);
   }
 }

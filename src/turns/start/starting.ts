@@ -16,7 +16,6 @@ import { type FailedSeries, forLateRepeats } from "./repeats.ts";
 import { begunElsewhere } from "./same-moment.ts";
 import { type Entered, StartsInFlight } from "./starts-in-flight.ts";
 import { supersede } from "./supersede.ts";
-import type { UnstoredRuns } from "./unstored-runs.ts";
 
 export interface StartingOptions {
   readonly store: TurnWriting & TurnReading;
@@ -27,7 +26,6 @@ export interface StartingOptions {
   readonly readers: Readers;
   readonly reading: Pick<Reading, "hasReader" | "noteReaderOf">;
   readonly launcher: Launcher;
-  readonly unstored: UnstoredRuns;
   readonly running: {
     /** Aborts when the turns stop. */
     readonly stopping: AbortSignal;
@@ -65,7 +63,8 @@ export class Starting {
       const failed = await failedSeries(this.#store, same, nowMs);
       const counted = failed !== undefined && asked.repeatsLate === true ? forLateRepeats(failed) : failed;
       refuseRepeat(counted, this.#clock.now());
-      return await this.#begun(asked, failed, signal);
+      const launched = (prepared: PreparedTurn) => this.#launched(prepared, asked, failed, signal);
+      return await this.#options.launcher.starting(asked, signal, launched);
     } finally {
       leave();
     }
@@ -90,19 +89,6 @@ export class Starting {
   }
 
   /** A new turn, unless another request stores the same one first. */
-  async #begun(asked: StartTurn, failed: FailedSeries | undefined, signal: AbortSignal): Promise<StartedTurn> {
-    const { launcher } = this.#options;
-    const prepared = await launcher.prepare(asked, signal);
-    let isBegun = false;
-    try {
-      const started = await this.#launched(prepared, asked, failed, signal);
-      isBegun = started.turnId === prepared.turn.turnId;
-      return started;
-    } finally {
-      if (!isBegun) prepared.withdraw();
-    }
-  }
-
   async #launched(
     prepared: PreparedTurn,
     asked: StartTurn,
@@ -112,14 +98,13 @@ export class Starting {
     const { launcher } = this.#options;
     const watches = failed === undefined ? [] : [watchRepeat(failed, () => this.#clock.now())];
     const decided = this.#stored(prepared.turn);
-    const launch = this.#options.unstored.begin(launcher, prepared, decided.then(writerOf), watches);
+    const launch = launcher.launch(prepared, decided.then(writerOf), watches);
     const { record, writer, elsewhere } = await decided;
     if (writer === undefined) return this.#joined(record, asked, signal); // another request with this key was faster
     if (elsewhere !== undefined) {
       await this.#store.remove(record.turnId);
       return this.#joined(elsewhere, asked, signal);
     }
-    launch.stored();
     const started = launcher.begin(record, launch, signal);
     await Promise.all([this.#durable(record, launch.runner), this.supersedeOthers(record)]);
     return started;
