@@ -37,6 +37,12 @@ test("no chunk asks for a file of a library that was not bundled", () => {
   expect(asking).toEqual([]);
 });
 
+test("the text of a program takes one byte a character, and has no comments that a gateway would keep in memory", () => {
+  const texts = readdirSync(programs).map((name) => readFileSync(join(programs, name), "utf8"));
+  expect(texts.filter((text) => Buffer.byteLength(text) !== text.length)).toEqual([]); // UTF-8 takes more for any other character
+  expect(texts.join("").match(/^\s*\/\*\*/gm) ?? []).toEqual([]);
+});
+
 test("what is started by its file name is there", () => {
   const started = ["bin.js", "simulated-server.js", "simulated-agent.js", "schema-worker.js"];
   expect(started.filter((name) => !existsSync(join(programs, name)))).toEqual([]);
