@@ -64,9 +64,9 @@ export class Starting {
       const { twin, same } = await this.#twinOnceUnread(asked, earlier, signal);
       if (twin !== undefined) return await this.#joined(twin, asked, signal);
       const nowMs = this.#clock.now();
-      const failed = await failedSeries(this.#store, same, nowMs);
-      const counted = failed !== undefined && asked.repeatsLate === true ? forLateRepeats(failed) : failed;
-      refuseRepeat(counted, this.#clock.now());
+      const series = await failedSeries(this.#store, same, nowMs);
+      const failed = series !== undefined && asked.repeatsLate === true ? forLateRepeats(series) : series;
+      refuseRepeat(failed, this.#clock.now());
       return await this.#begun(asked, failed, signal);
     } finally {
       leave();
