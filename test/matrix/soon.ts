@@ -13,12 +13,10 @@ const slowMachine = 3;
  */
 export async function soon<Told>({ pid }: GatewayProcess, how: string, ask: () => Promise<Told>): Promise<Told> {
   const waited = () => processorWaitMs([pid, process.pid]);
-  const since = { atMs: performance.now(), waitedMs: waited() };
+  const [sinceMs, before] = [performance.now(), waited()];
   const told = await ask();
-  const tookMs = performance.now() - since.atMs;
-  const waitedMs = waited();
-  const isKnown = waitedMs !== undefined && since.waitedMs !== undefined;
-  const ownMs = isKnown ? tookMs - (waitedMs - since.waitedMs) : tookMs / slowMachine;
+  const [tookMs, after] = [performance.now() - sinceMs, waited()];
+  const ownMs = before === undefined || after === undefined ? tookMs / slowMachine : tookMs - (after - before);
   expect(ownMs, `${how}: ${Math.round(tookMs)} ms until the client was told`).toBeLessThan(soonMs);
   return told;
 }
