@@ -13,12 +13,10 @@ const slowMachine = 3;
  */
 export async function soon<Told>({ pid }: GatewayProcess, how: string, ask: () => Promise<Told>): Promise<Told> {
   const waited = () => processorWaitMs([pid, process.pid]);
-  const [atMs, waitedBefore] = [performance.now(), waited()];
+  const [sinceMs, before] = [performance.now(), waited()];
   const told = await ask();
-  const tookMs = performance.now() - atMs;
-  const waitedMs = waited();
-  const ownMs =
-    waitedMs !== undefined && waitedBefore !== undefined ? tookMs - (waitedMs - waitedBefore) : tookMs / slowMachine;
+  const [tookMs, after] = [performance.now() - sinceMs, waited()];
+  const ownMs = before === undefined || after === undefined ? tookMs / slowMachine : tookMs - (after - before);
   expect(ownMs, `${how}: ${Math.round(tookMs)} ms until the client was told`).toBeLessThan(soonMs);
   return told;
 }

@@ -67,6 +67,18 @@ describe("a body that failed, sent again without a key", () => {
     expect(await errorOf(limited)).not.toHaveProperty("final");
   });
 
+  test("gets no prompt at once where its client repeats each failure in the middle by itself", async () => {
+    const fake = fakeTurns();
+    const asked = { repeatsLate: true };
+    await failing(fake, { ...asked, text: "Once upon" });
+    await expect(fake.turns.start(asking(asked), soon)).rejects.toMatchObject({ repeated: true });
+    await fake.clock.advance(60_000);
+    await failing(fake, asked);
+    await failing(fake, { ...asked, fingerprint: "body-2" });
+    await failing(fake, { ...asked, fingerprint: "body-2" }); // nothing had arrived: one more at once
+    expect(fake.backend.answers).toHaveLength(4);
+  });
+
   test("waits longer where a part of the answer was sent", async () => {
     const fake = fakeTurns();
     await failing(fake, { text: "Once upon" });

@@ -60,9 +60,9 @@ export class Starting {
       const { twin, same } = await this.#twinOnceUnread(asked, earlier, signal);
       if (twin !== undefined) return await this.#joined(twin, asked, signal);
       const nowMs = this.#clock.now();
-      const failed = await failedSeries(this.#store, same, nowMs);
-      const counted = failed !== undefined && asked.repeatsLate === true ? forLateRepeats(failed) : failed;
-      refuseRepeat(counted, this.#clock.now());
+      const series = await failedSeries(this.#store, same, nowMs);
+      const failed = series !== undefined && asked.repeatsLate === true ? forLateRepeats(series) : series;
+      refuseRepeat(failed, this.#clock.now());
       const launched = (prepared: PreparedTurn) => this.#launched(prepared, asked, failed, signal);
       return await this.#options.launcher.starting(asked, signal, launched);
     } finally {
