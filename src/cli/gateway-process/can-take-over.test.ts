@@ -5,7 +5,13 @@ import { canTakeOver } from "./can-take-over.ts";
 
 test("a turn that has begun goes on with the IDE of its machine, one that has not with any, and none without an IDE", async () => {
   const { signal } = new AbortController();
-  const cascade = { kind: "cascade", why: "it is there" } as const;
+  const cascade = {
+    kind: "cascade",
+    why: "it is there",
+    agent: undefined,
+    beside: undefined,
+    isMoved: () => false,
+  } as const;
   const here = canTakeOver("here/1/x", { chosen: async () => cascade });
   const begun = "3" as EventId;
   expect(await here({ owner: "here/2/y", lastEventId: begun }, signal)).toBe(true);
