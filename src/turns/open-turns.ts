@@ -16,6 +16,7 @@ import { Starting } from "./start/starting.ts";
 import { type TurnLimits, TurnQueue } from "./start/turn-queue.ts";
 import type { TrajectoryNotes } from "./supervise/archive-orphaned-trajectories.ts";
 import { archiverOf } from "./supervise/archiver.ts";
+import type { CanTakeOver } from "./supervise/left-to-others.ts";
 import { Supervisor } from "./supervise/supervisor.ts";
 
 export interface TurnsOptions extends Planning {
@@ -31,6 +32,8 @@ export interface TurnsOptions extends Planning {
   readonly owner: string;
   /** Whether another owner's process is known to be gone, before its lease says so. */
   readonly ownerIsGone?: (owner: string) => boolean;
+  /** As `SupervisorOptions.canTakeOver`. */
+  readonly canTakeOver?: CanTakeOver;
   /** Keeps trajectories open for the next turn of their conversation, this long; every turn has a fresh one without it. */
   readonly continuity?: { readonly idleMs: number };
   /** As `RefusalsOptions` has them: when a quota resets, and whether a model may be asked now. */

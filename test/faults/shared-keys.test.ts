@@ -27,8 +27,8 @@ test.skipIf(!redisInstalled)(
     const [a, b] = [await start("a"), await start("b")];
     const statusOf = async ({ url }: GatewayProcess, key: string) =>
       (await fetch(`${url}/v1/turns`, { headers: { authorization: `Bearer ${key}` } })).status;
-    const everywhere = (key: string, status: number) =>
-      expect
+    const everywhere = async (key: string, status: number) =>
+      await expect
         .poll(() => Promise.all([a, b].map((each) => statusOf(each, key))), { timeout: patienceMs })
         .toEqual([status, status]);
 

@@ -1,30 +1,49 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import type OpenAI from "openai";
+import { createClient } from "redis";
+import { expect, onTestFinished, test } from "vitest";
 import { millrace } from "../support/gateway-process.ts";
 import { temporaryHome } from "../support/home.ts";
 import { redisInstalled, redisServer } from "../support/redis.ts";
 import { ask, collect, gateway, openai, patienceMs, simulator } from "../support/world.ts";
 
+const headers = { "idempotency-key": "one question" };
+
+/** Two gateways over one store, as on two machines: the IDE is in the home of the first alone. */
+async function worldOfTwo() {
+  const home = temporaryHome();
+  const empty = join(temporaryHome(), "empty");
+  mkdirSync(empty);
+  const redis = await redisServer();
+  const ide = await simulator({ home, turn: { rate: 500, size: 400, holdAfter: 200 } });
+  const shared = {
+    MILLRACE_STORE: "redis",
+    MILLRACE_REDIS_URL: redis.url,
+    MILLRACE_KEY_FILE: join(home, "key"),
+    MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
+  };
+  const env = { ...shared, MILLRACE_HOME: join(home, "b"), MILLRACE_IDE_ONLY_HOME: empty };
+  const startFirst = () => gateway({ home, env: { ...shared, MILLRACE_HOME: join(home, "a") } });
+  const first = await startFirst();
+  return { ide, redis, first, startFirst, second: await gateway({ home: empty, env }), env, empty };
+}
+
+/** Resolves once the gateways that live have looked for orphaned turns, from beginning to end. */
+async function untilLookedForOrphans(redisUrl: string): Promise<void> {
+  const client = await createClient({ socket: { path: redisUrl.slice("unix:".length), tls: false } }).connect();
+  onTestFinished(() => client.destroy());
+  const newest = async () => Math.max(...Object.values(await client.hGetAll("millrace:owners")).map(Number));
+  for (let renewals = 0; renewals < 2; renewals++) {
+    const before = await newest();
+    await expect.poll(newest, { timeout: patienceMs }).toBeGreaterThan(before);
+  }
+}
+
 test.skipIf(!redisInstalled)(
   "a gateway without an IDE says so, and serves what the gateways of the same store have stored",
   async () => {
-    const home = temporaryHome();
-    const empty = join(temporaryHome(), "empty");
-    mkdirSync(empty);
-    const redis = await redisServer();
-    const ide = await simulator({ home, turn: { rate: 500, size: 400, holdAfter: 200 } });
-    const shared = {
-      MILLRACE_STORE: "redis",
-      MILLRACE_REDIS_URL: redis.url,
-      MILLRACE_KEY_FILE: join(home, "key"),
-      MILLRACE_LOG_KEY_FILE: join(home, "log-key"),
-    };
-    const env = { ...shared, MILLRACE_HOME: join(home, "b"), MILLRACE_IDE_ONLY_HOME: empty };
-    const first = await gateway({ home, env: { ...shared, MILLRACE_HOME: join(home, "a") } });
-    const second = await gateway({ home: empty, env });
-    const headers = { "idempotency-key": "one question" };
-
+    const { ide, first, second, env, empty } = await worldOfTwo();
     const running = openai(first).chat.completions.create({ ...ask("write"), stream: true }, { headers });
     const { data: stream, response } = await running.withResponse();
     const turn = response.headers.get("x-millrace-turn") ?? "";
@@ -61,3 +80,26 @@ test.skipIf(!redisInstalled)(
     expect((await ide.report()).messages).toHaveLength(1);
   },
 );
+
+test.skipIf(!redisInstalled)(
+  "a gateway without an IDE leaves the turn of one that was killed to one that has the IDE, and serves its end",
+  async () => {
+    const { ide, redis, first, startFirst, second } = await worldOfTwo();
+    const stream = await openai(first).chat.completions.create({ ...ask("write"), stream: true }, { headers });
+    await untilText(stream);
+    await first.kill();
+    await untilLookedForOrphans(redis.url);
+    await startFirst();
+    await ide.release();
+    const { text, reason } = await collect(
+      await openai(second).chat.completions.create({ ...ask("write"), stream: true }, { headers }),
+    );
+    expect([text.length, reason]).toEqual([400, "stop"]);
+    expect((await ide.report()).messages).toHaveLength(1);
+  },
+);
+
+/** Reads until the first text has come. */
+async function untilText(stream: AsyncIterable<OpenAI.ChatCompletionChunk>): Promise<void> {
+  for await (const chunk of stream) if (chunk.choices[0]?.delta.content) return;
+}

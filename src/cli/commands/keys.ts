@@ -108,7 +108,7 @@ const revokeCommand = defineCommand({
   group: "Set up",
   arguments: [nameArgument],
   description:
-    "A gateway that runs refuses the key from its next request on. With --store redis that holds for every gateway of the store, half a second later at most.",
+    "A gateway that runs refuses the key from its next request on. With --store redis that holds for every gateway of the store, within a second.",
   options: { ...where, json },
   examples: [["millrace keys revoke ci", "the history keeps its name"]],
   async run({ options, args }, context) {

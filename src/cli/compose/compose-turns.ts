@@ -11,6 +11,7 @@ import { layoutPrompt } from "../../turns/prompt/layout.ts";
 import type { Admission } from "../../turns/start/admission.ts";
 import type { RefusalsOptions } from "../../turns/start/refusals.ts";
 import type { TurnLimits } from "../../turns/start/turn-queue.ts";
+import type { CanTakeOver } from "../../turns/supervise/left-to-others.ts";
 import type { UsageLifecycle } from "../../usage/lifecycle.ts";
 import type { LimitsSnapshot } from "../../usage/limits.ts";
 import { quotaReset } from "../../usage/quota-reset.ts";
@@ -25,6 +26,8 @@ export interface TurnParts {
   readonly journal: CascadeJournal;
   /** Names this process in the store and the journal. */
   readonly owner: string;
+  /** Whether a turn of another gateway can go on here. */
+  readonly canTakeOver: CanTakeOver;
   /** The server's own word on whether a model may be asked now. */
   readonly limitOf: RefusalsOptions["limitOf"];
   readonly contextTokens: (modelUid: string) => number | undefined;
@@ -39,7 +42,7 @@ export interface TurnParts {
 /** The turns of a gateway, with prompts laid out for their models. */
 export function composeTurns(parts: TurnParts): StreamTurns {
   const { clock, store, backends, events, journal, owner, limitOf, contextTokens, graceMs, implicitJoins } = parts;
-  const { continuityIdleMs: idleMs } = parts;
+  const { continuityIdleMs: idleMs, canTakeOver } = parts;
   return openTurns({
     store,
     backends,
@@ -49,6 +52,7 @@ export function composeTurns(parts: TurnParts): StreamTurns {
     implicitJoins,
     owner,
     ownerIsGone: (other) => ownerIsGone(other, owner),
+    canTakeOver,
     layout: (request, model, continues) =>
       layoutPrompt(
         request,

@@ -10,6 +10,7 @@ import type { IdeFinder } from "../../ide/ide.ts";
 import type { Damage } from "../../log/sqlite/damage.ts";
 import type { Models } from "../../models/model.ts";
 import type { Turns } from "../../turns/turns.ts";
+import { canTakeOver } from "../gateway-process/can-take-over.ts";
 import { consentCheck } from "../gateway-process/consent.ts";
 import { ownerName } from "../gateway-process/owner.ts";
 import { pausable, readPause } from "../gateway-process/pause-file.ts";
@@ -105,6 +106,7 @@ export async function compose(options: ComposeOptions): Promise<Composed> {
     events,
     journal,
     owner,
+    canTakeOver: canTakeOver(owner, backends),
     limitOf,
     contextTokens,
     admission: pausable(isPaused, keys.admission),

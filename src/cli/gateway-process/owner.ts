@@ -5,6 +5,11 @@ export function ownerName(instance: string): string {
   return `${hostname()}/${process.pid}/${instance}`;
 }
 
+/** The machine that an owner's process runs on. */
+export function machineOf(owner: string): string | undefined {
+  return owner.split("/")[0];
+}
+
 /**
  * Whether the process that an owner names is known to be gone: it ran on this machine, and its pid is free or ours. One
  * that cannot be told (another machine, a pid that somebody else has now) is left to its lease.

@@ -158,7 +158,13 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
 
 test("of two copies of a key the newer one holds, and a revoked one stays revoked", () => {
   const record = (part: Partial<KeyRecord>): KeyRecord => ({
-    ...{ id: "1", name: "ci", createdAtMs: 0, salt: "s", hash: "", models: [], apis: [] },
+    id: "1",
+    name: "ci",
+    createdAtMs: 0,
+    salt: "s",
+    hash: "",
+    models: [],
+    apis: [],
     ...part,
   });
   const rotated = record({ hash: "new", revision: 1 });
@@ -168,7 +174,7 @@ test("of two copies of a key the newer one holds, and a revoked one stays revoke
     for (const b of states) {
       const [merged] = mergeKeys([a], [b]);
       expect(mergeKeys([b], [a])[0]).toMatchObject({ hash: merged?.hash });
-      if (a === revoked || b === revoked) expect(merged).toBe(revoked);
+      expect(merged === revoked).toBe(a === revoked || b === revoked);
     }
   expect(mergeKeys([record({})], [rotated])).toEqual([rotated]);
 });

@@ -10,7 +10,7 @@ export async function inspectRedis(url: string): Promise<readonly StoreWeakness[
   let found: readonly StoreWeakness[] = [];
   try {
     await client.connect();
-    await new Replicas({ sendCommand: client.sendCommand.bind(client) as never }, (each) => (found = each)).look();
+    await new Replicas({ sendCommand: client.sendCommand.bind(client) }, (each) => (found = each)).look();
   } finally {
     client.destroy();
   }

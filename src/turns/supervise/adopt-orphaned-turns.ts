@@ -8,6 +8,7 @@ import type { TurnLifecycle } from "../lifecycle.ts";
 import type { Planning } from "../run/turn-plan.ts";
 import type { TurnQueue } from "../start/turn-queue.ts";
 import { adopt } from "./adopt.ts";
+import type { LeftToOthers } from "./left-to-others.ts";
 import { orphanedTurns } from "./orphaned-turns.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
@@ -28,11 +29,13 @@ export interface AdoptionOptions extends Planning {
   readonly again: Set<TurnId>;
   /** Turns that were this process's at the last look, and that it did not run; kept where other machines write the store. */
   readonly strays?: Set<TurnId>;
+  /** Turns that a process on another machine can go on with; kept where other machines write the store. */
+  readonly leftToOthers?: LeftToOthers;
 }
 
 /** Takes over every running turn whose process ended. A turn that cannot be continued does not hold up the others. */
 export async function adoptOrphanedTurns(options: AdoptionOptions, signal: AbortSignal): Promise<void> {
-  const { store, clock, owner, ownerIsGone = () => false, running, events, again, strays } = options;
+  const { store, clock, owner, ownerIsGone = () => false, running, events, again, strays, leftToOthers } = options;
   const strayedBefore = new Set(strays);
   strays?.clear();
   const isStray = (turnId: TurnId) => {
@@ -43,7 +46,8 @@ export async function adoptOrphanedTurns(options: AdoptionOptions, signal: Abort
   const left = ({ turnId, owner: its }: TurnRecord) =>
     its === owner ? again.has(turnId) || isStray(turnId) : ownerIsGone(its);
   const leftHere = strays !== undefined || again.size > 0;
-  for (const { turnId, graceMs, owner: its } of await orphanedTurns(store, owner, clock.now(), left, leftHere)) {
+  const orphans = await orphanedTurns(store, owner, clock.now(), left, leftHere);
+  for (const { turnId, graceMs, owner: its } of (await leftToOthers?.taken(orphans, signal)) ?? orphans) {
     if (signal.aborted) return;
     try {
       if (running.get(turnId) !== undefined) continue; // its runner is still letting go

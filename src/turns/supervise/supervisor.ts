@@ -14,6 +14,7 @@ import { adoptOrphanedTurns } from "./adopt-orphaned-turns.ts";
 import { archiveOrphanedTrajectories, type TrajectoryNotes } from "./archive-orphaned-trajectories.ts";
 import { checkBeforePrompt } from "./before-prompt.ts";
 import { keepHouse } from "./housekeeping.ts";
+import { type CanTakeOver, LeftToOthers } from "./left-to-others.ts";
 import { RunningTurns } from "./running-turns.ts";
 
 export interface SupervisorOptions {
@@ -23,6 +24,8 @@ export interface SupervisorOptions {
   readonly clock: Clock;
   readonly owner: string;
   readonly ownerIsGone?: (owner: string) => boolean;
+  /** Whether this process can go on with a turn of another machine's process; any by default. */
+  readonly canTakeOver?: CanTakeOver | undefined;
   readonly readers: Readers;
   readonly queue: TurnQueue;
   readonly archive: (cascadeId: CascadeId) => Promise<void>;
@@ -41,7 +44,7 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     const { store, clock, owner, ownerIsGone = () => false, readers, archive, trajectoryNotes: notes } = options;
-    const { planning, events } = options;
+    const { planning, events, canTakeOver = async () => true } = options;
     this.#options = options;
     this.#running = new RunningTurns({ store, readers, clock, events, owner });
     const adoption = {
@@ -50,7 +53,9 @@ export class Supervisor {
       running: this.#running,
       runOptions: (turnId: TurnId) => this.runOptions(turnId),
       again: this.#again,
-      ...(store.capabilities.sharedBetweenMachines === true ? { strays: new Set<TurnId>() } : {}),
+      ...(store.capabilities.sharedBetweenMachines === true
+        ? { strays: new Set<TurnId>(), leftToOthers: new LeftToOthers({ owner, clock, canTakeOver }) }
+        : {}),
     };
     const housekeeping = keepHouse(
       {

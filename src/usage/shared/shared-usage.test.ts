@@ -1,6 +1,7 @@
-import { describe, expect } from "vitest";
+import { describe } from "vitest";
 import { redisInstalled, redisServer } from "../../../test/support/redis.ts";
 import { FakeClock } from "../../base/clock.fake.ts";
+import { until } from "../../base/wait.fake.ts";
 import { openRedisUsage } from "./redis-usage.ts";
 import { describeSharedUsage } from "./shared-usage.conformance.ts";
 import { memoryUsage } from "./shared-usage.fake.ts";
@@ -18,7 +19,7 @@ describe.skipIf(!redisInstalled)("with a redis-server on PATH", () => {
       async open() {
         const shared = openRedisUsage({ url, clock, keepDays: 400 });
         // It connects in the background: the first calls may come too early.
-        await expect.poll(() => shared.after("0", 1).then(Boolean, () => false)).toBe(true);
+        await until(() => shared.after("0", 1).then(Boolean, () => false));
         return shared;
       },
     };
