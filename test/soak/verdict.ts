@@ -45,11 +45,8 @@ export function spread<T>(rows: readonly T[], places: readonly number[], apart: 
 
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
-  const [over, under] = values.reduce(
-    ([sum, squares], value, at) => [sum + (at - middle) * value, squares + (at - middle) ** 2] as const,
-    [0, 0] as const,
-  );
-  return over / under;
+  const sum = (of: (value: number, at: number) => number) => values.reduce((all, value, at) => all + of(value, at), 0);
+  return sum((value, at) => (at - middle) * value) / sum((_, at) => (at - middle) ** 2);
 }
 
 function median(values: readonly number[]): number {
