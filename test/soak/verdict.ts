@@ -45,8 +45,12 @@ export function spread<T>(rows: readonly T[], places: readonly number[], apart: 
 
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
-  const sum = (of: (value: number, at: number) => number) => values.reduce((all, value, at) => all + of(value, at), 0);
-  return sum((value, at) => (at - middle) * value) / sum((_, at) => (at - middle) ** 2);
+  let [over, under] = [0, 0];
+  for (const [at, value] of values.entries()) {
+    over += (at - middle) * value;
+    under += (at - middle) ** 2;
+  }
+  return over / under;
 }
 
 function median(values: readonly number[]): number {
