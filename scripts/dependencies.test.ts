@@ -29,6 +29,10 @@ test("the page, the layer rules and the manifest agree on what a user gets", () 
   expect(of("optional, by the user").toSorted()).toEqual(Object.keys(manifest.peerDependencies).toSorted());
 });
 
+test("the container has the Redis client that the tests ran with", () => {
+  expect(read("Containerfile")).toContain(` redis@${manifest.devDependencies["redis"]} `);
+});
+
 test("the bill of materials has the libraries of the notices, and no tool", () => {
   const titles = bundledTitles(
     "Millrace holds code.\n\nzod 4.6.7 (MIT)\n\nMIT License\n\n@a/b 1.0.0-rc.1 (Apache-2.0)\n\nText 1.\n",

@@ -79,6 +79,7 @@ export function openGateway(options: GatewayOptions): OpenGateway {
       });
       answering = () => listening.answering();
       gateway.metrics.loopLag.watch();
+      void bestEffort(gateway.healthDetails?.() ?? Promise.resolve()); // `/health` never waits, so the first one finds it known
       // Pages that this very port serves may call it. Added by port, never taken from a request's own Host.
       const scheme = listenOptions.tls === undefined ? "http" : "https";
       for (const host of ["127.0.0.1", "localhost", "[::1]"]) origins.add(`${scheme}://${host}:${listening.port}`);

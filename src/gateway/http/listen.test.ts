@@ -269,3 +269,13 @@ async function askHttp2(session: ClientHttp2Session, path: string, headers: Reco
   for await (const chunk of stream) text += String(chunk);
   return { status: response[":status"], text };
 }
+
+describe("a gateway that begins to listen", () => {
+  it("has the health's details looked up as it begins to listen, since no answer waits for them", async () => {
+    let looks = 0;
+    const healthDetails = () => Promise.reject(new Error(`look ${++looks}`)); // a look that fails stops nothing
+    const { listening } = await listenOn({ healthDetails });
+    expect(looks).toBe(1);
+    expect((await fetch(`${listening.url}/health`)).status).toBe(200);
+  });
+});
