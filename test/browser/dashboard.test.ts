@@ -374,13 +374,31 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await tile("First token, median").innerText()).toMatch(/^[\d.]+ m?s$/);
   });
 
+  it("paints its frame, in the colours that were chosen, before any of its files has come", async () => {
+    const { page, world } = await open();
+    await page.evaluate("localStorage.setItem('millrace-theme', 'dark')");
+    await page.route("**/assets/**", () => undefined); // no answer ever
+    await page.goto(world.url, { waitUntil: "commit" });
+    await page.locator(".brand").waitFor();
+    await expect
+      .poll(() => page.evaluate("performance.getEntriesByName('first-contentful-paint').length"), {
+        timeout: patienceMs,
+      })
+      .toBe(1);
+    expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("dark");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  });
+
   it("keeps a turn within 56 px and its names whole on a phone", async () => {
-    const { page, world } = await open({}, { viewport: { width: 375, height: 800 } });
+    const { page, world } = await open({ dashboardText: true }, { viewport: { width: 375, height: 800 } });
     const rows = page.locator("table.turns tbody tr");
     await rows.first().waitFor();
     world.ask("Hi", "/home/ada/work/a-project-with-quite-a-long-name-that-goes-on");
     const running = page.locator("li[data-turn]");
     await running.waitFor();
+    expect((await running.boundingBox())?.height).toBeLessThanOrEqual(56);
+    world.turns.backend.last.text("The water enters at the upper gate, follows the channel and falls on the wheel.");
+    await running.locator(".tail").waitFor();
     expect((await running.boundingBox())?.height).toBeLessThanOrEqual(56);
     for (const row of (await rows.all()).slice(0, 5)) {
       expect((await row.boundingBox())?.height).toBeLessThanOrEqual(56);

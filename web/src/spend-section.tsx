@@ -3,7 +3,7 @@ import type { SpendEnvelope, UsageEnvelope } from "../../src/usage/envelope.ts";
 import { api, type Dimension } from "./api.ts";
 import { Choice, Failure, Loading, Section } from "./parts.tsx";
 import { useData } from "./use-data.ts";
-import { count, ideName } from "./words.ts";
+import { count, ideName, shortCount } from "./words.ts";
 
 const dimensions = [
   ["model", "Model"],
@@ -88,7 +88,10 @@ function SpendTable({ usage }: { readonly usage: UsageEnvelope }) {
                   {count(spend.turns)}
                   {spend.failed > 0 && <span class="muted small block">{count(spend.failed)} failed</span>}
                 </td>
-                <td class="number">{tokensInWords(spend)}</td>
+                <td class="number">
+                  <span class="exact">{tokensInWords(spend, count)}</span>
+                  <span class="brief">{tokensInWords(spend, shortCount)}</span>
+                </td>
                 {hasCredits && <td class="number">{creditsInWords(spend)}</td>}
               </tr>
             ))}
@@ -116,9 +119,9 @@ function tokensOf(spend: SpendEnvelope): number {
   return spend.prompt_tokens + spend.completion_tokens + spend.thinking_tokens;
 }
 
-function tokensInWords(spend: SpendEnvelope): string {
+function tokensInWords(spend: SpendEnvelope, spell: (value: number) => string): string {
   if (spend.unknown_turns === spend.turns) return "unknown";
-  return `${spend.estimated_tokens > 0 ? "~" : ""}${count(tokensOf(spend))}`;
+  return `${spend.estimated_tokens > 0 ? "~" : ""}${spell(tokensOf(spend))}`;
 }
 
 function creditsInWords(spend: SpendEnvelope): string {
@@ -128,8 +131,8 @@ function creditsInWords(spend: SpendEnvelope): string {
 
 function outsideInWords(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? " %" : ` ${use.unit}`;
-  const lost = `${ideName(use.ide)} lost ${count(use.lost)}${unit} in this time`;
-  if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace cannot be told.`;
+  const lost = `${count(use.lost)}${unit} of the plan of ${ideName(use.ide)} were used in this time`;
+  if (use.used_outside === null) return `${lost}. Millrace cannot tell how much of that went through it.`;
   const bound = { exact: "", at_most: "at most ", at_least: "at least ", unknown: "" }[use.bound];
-  return `${lost}; used outside Millrace: ${bound}${count(use.used_outside)}${unit}.`;
+  return `${lost}, ${bound}${count(use.used_outside)}${unit} of it outside Millrace.`;
 }

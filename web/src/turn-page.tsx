@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useCallback, useEffect } from "preact/hooks";
 import type { ErrorCode } from "../../src/base/errors.ts";
 import { defaultHints } from "../../src/base/errors.ts";
@@ -76,7 +77,7 @@ function Forgotten({ kept }: { readonly kept: TurnRowEnvelope | undefined }) {
         />
         <Fact name="Credits" value={kept.credits === null ? "unknown" : count(kept.credits)} />
         <Fact name="Client" value={kept.client ?? "unknown"} />
-        <Fact name="Project" value={kept.project ?? "unknown"} />
+        <Fact name="Project" value={kept.project ?? "unknown"} isWide />
         <Fact name="API" value={kept.api} />
         <Fact name="Turn" value={kept.id} isWide />
       </dl>
@@ -118,7 +119,7 @@ function Facts(props: {
           value={turn.characters === null ? "size unknown" : `${count(turn.characters)} characters`}
         />
         <Fact name="Client" value={turn.client ?? "not told"} />
-        <Fact name="Project" value={turn.project ?? "not told"} />
+        <Fact name="Project" value={turn.project ?? "not told"} isWide />
         <Fact name="Key" value={turn.key ?? "not known"} />
         <Fact name="API" value={turn.dialect} />
         <Fact name="IDE" value={turn.ide === null ? "not told" : ideName(turn.ide)} />
@@ -147,7 +148,14 @@ function Fact(props: { readonly name: string; readonly value: string; readonly i
   return (
     <div class={isWide ? "wide" : undefined}>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd>
+        {value.split(/(?<=[\\/])/).map((part, at) => (
+          <Fragment key={at}>
+            {at > 0 && <wbr />}
+            {part}
+          </Fragment>
+        ))}
+      </dd>
     </div>
   );
 }

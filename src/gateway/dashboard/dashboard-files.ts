@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 
@@ -5,6 +6,8 @@ import { join, relative, sep } from "node:path";
 export interface DashboardFile {
   readonly type: string;
   readonly body: Uint8Array<ArrayBuffer>;
+  /** The hashes of what it holds between `<script>` or `<style>` tags, as its content security policy names them. */
+  readonly inline: { readonly script: readonly string[]; readonly style: readonly string[] };
   /** Its name has a digest of its content: it never changes. */
   readonly isNamedByContent: boolean;
 }
@@ -29,11 +32,20 @@ export function readDashboard(folder: string): DashboardFiles | undefined {
       const file = join(entry.parentPath, entry.name);
       const path = `/${relative(folder, file).split(sep).join("/")}`;
       const body = new Uint8Array(readFileSync(file));
-      files.set(path === "/index.html" ? "/" : path, { type, body, isNamedByContent: path.startsWith("/assets/") });
+      const inline = { script: hashesOf(body, type, "script"), style: hashesOf(body, type, "style") };
+      const isNamedByContent = path.startsWith("/assets/");
+      files.set(path === "/index.html" ? "/" : path, { type, body, inline, isNamedByContent });
     }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined; // Node's own code for it
     throw error;
   }
   return files.has("/") ? files : undefined;
+}
+
+/** What a page holds between these tags, hashed. Source: CSP 3, "hash-source". */
+function hashesOf(body: Uint8Array, type: string, tag: "script" | "style"): readonly string[] {
+  if (type !== types["html"]) return [];
+  const found = new TextDecoder().decode(body).matchAll(new RegExp(`<${tag}>(.*?)</${tag}>`, "gs"));
+  return Array.from(found, ([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
 }

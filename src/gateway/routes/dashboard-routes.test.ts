@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +22,7 @@ const anonymous = { authorization: "" };
 function builtDashboard() {
   const folder = mkdtempSync(join(tmpdir(), "millrace-dashboard-"));
   mkdirSync(join(folder, "assets"));
-  writeFileSync(join(folder, "index.html"), "<!doctype html><title>Millrace</title>");
+  writeFileSync(join(folder, "index.html"), "<!doctype html><title>Millrace</title><style>b{}</style>");
   writeFileSync(join(folder, "assets", "index-abc123.js"), "export {};");
   writeFileSync(join(folder, "notes.txt"), "not for the web");
   return readDashboard(folder);
@@ -38,7 +39,7 @@ async function signedIn(fake: ReturnType<typeof fakeGateway>): Promise<Record<st
 }
 
 describe("the dashboard's files", () => {
-  it("are served without a key, under a policy that allows nothing inline and nothing from elsewhere", async () => {
+  it("are served without a key, under a policy that allows nothing from elsewhere, and inline only what was built into the page", async () => {
     const fake = fakeGateway({ dashboard: builtDashboard() });
     const page = await fake.request("/", { headers: anonymous });
     expect(page.status).toBe(200);
@@ -47,6 +48,10 @@ describe("the dashboard's files", () => {
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toMatch(/unsafe|\*|https?:/);
+    const built = createHash("sha256").update("b{}").digest("base64");
+    expect(policy.split("; ")).toEqual(
+      expect.arrayContaining(["script-src 'self'", `style-src 'self' 'sha256-${built}'`]),
+    );
     expect(page.headers.get("cache-control")).toBe("no-cache");
     const script = await fake.request("/assets/index-abc123.js", { headers: anonymous });
     expect(script.headers.get("content-type")).toContain("text/javascript");

@@ -23,20 +23,20 @@ import { defineRoute } from "./route.ts";
 import { tellsOfTurn } from "./route-headers.ts";
 import { withTurn } from "./turns-routes.ts";
 
-/** Nothing but the dashboard's own files and this gateway: no inline code, no frame, no form, nothing from elsewhere. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** Nothing but the dashboard's own files, what was built into its page, and this gateway: no frame, no form, nothing from elsewhere. */
+const policyOf = ({ inline }: Pick<DashboardFile, "inline">) =>
+  [
+    "default-src 'none'",
+    ["script-src 'self'", ...inline.script].join(" "),
+    ["style-src 'self'", ...inline.style].join(" "),
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 
 const fileHeaders = {
-  "content-security-policy": policy,
   "referrer-policy": "no-referrer",
   "x-frame-options": "DENY",
   "cross-origin-opener-policy": "same-origin",
@@ -196,6 +196,7 @@ function fileResponse(file: DashboardFile): Response {
   return new Response(file.body, {
     headers: {
       ...fileHeaders,
+      "content-security-policy": policyOf(file),
       "content-type": file.type,
       // Built names change with their content; the page itself does not.
       "cache-control": file.isNamedByContent ? "public, max-age=31536000, immutable" : "no-cache",
@@ -216,6 +217,7 @@ function signIn(gateway: Gateway, c: GatewayContext): Response {
     status: 403,
     headers: {
       ...fileHeaders,
+      "content-security-policy": policyOf(file ?? { inline: { script: [], style: [] } }),
       "content-type": file?.type ?? "text/plain; charset=utf-8",
       "cache-control": "no-store",
     },
