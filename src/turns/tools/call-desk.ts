@@ -122,13 +122,16 @@ export class CallDesk {
     if (!this.#mayCallAgain()) return;
     const problem = this.#misnamed(attempt);
     if (problem !== undefined || attempt.tool === undefined)
-      this.#fail(attempt.asked, attempt.tool, problem ?? "", "", this.#nextId());
-    else this.#accept(attempt.tool, attempt.asked, attempt.arguments, undefined, clean, "", this.#nextId());
+      this.#fail({ ...attempt, sent: "", callId: this.#nextId() }, problem ?? "");
+    else {
+      const call = { asked: attempt.asked, tool: attempt.tool, sent: "", callId: this.#nextId() };
+      this.#accept(call, { value: attempt.arguments, raw: undefined, clean });
+    }
   }
 
   /** Something that began as a call and cannot be read. */
   unreadable(asked: string, tool: ShownTool | undefined, message: string): void {
-    if (this.#mayCallAgain()) this.#fail(asked, tool, message, "", this.#nextId());
+    if (this.#mayCallAgain()) this.#fail({ asked, tool, sent: "", callId: this.#nextId() }, message);
   }
 
   /** A call whose arguments come as JSON, bit by bit. */
@@ -155,11 +158,11 @@ export class CallDesk {
         return stream.malformed;
       },
       finish: (value, clean) => {
-        if (problem !== undefined) this.#fail(asked, tool, problem, "", callId);
-        else if (!mute) this.#accept(tool, asked, value, stream.raw, clean, sent(), callId);
+        if (problem !== undefined) this.#fail({ asked, tool, sent: "", callId }, problem);
+        else if (!mute) this.#accept({ asked, tool, sent: sent(), callId }, { value, raw: stream.raw, clean });
       },
       fail: (message) => {
-        if (!mute || problem !== undefined) this.#fail(asked, tool, problem ?? message, sent(), callId);
+        if (!mute || problem !== undefined) this.#fail({ asked, tool, sent: sent(), callId }, problem ?? message);
       },
       cut: (body) => {
         if (mute) return;
@@ -183,7 +186,7 @@ export class CallDesk {
         if (early && text !== "") this.#emitCall(tool, callId, text, false);
       },
       finish: () => {
-        if (problem !== undefined && !mute) this.#fail(asked, tool, problem, "", callId);
+        if (problem !== undefined && !mute) this.#fail({ asked, tool, sent: "", callId }, problem);
         if (!early) return;
         this.#emitCall(tool, callId, "", true);
         this.outcomes.push(this.#isSecond ? "reasked" : "first_try");
@@ -205,15 +208,8 @@ export class CallDesk {
     return `Only ${names.shown(choice.name)} may be called in this answer.`;
   }
 
-  #accept(
-    tool: ShownTool,
-    asked: string,
-    value: unknown,
-    raw: string | undefined,
-    clean: boolean,
-    sent: string,
-    callId: string,
-  ): void {
+  #accept(call: ReadCall & { readonly tool: ShownTool }, { value, raw, clean }: ReadArguments): void {
+    const { tool, sent, callId } = call;
     const reopened = this.#reopened.findIndex((problem) => problem.tool === tool);
     const before = reopened === -1 ? undefined : this.#reopened[reopened];
     const checked =
@@ -221,12 +217,12 @@ export class CallDesk {
         ? freeformText(value)
         : this.#checkedArguments(tool, value, raw, before?.sent ?? sent);
     if (!checked.ok) {
-      this.#fail(asked, tool, checked.message, sent, callId);
+      this.#fail(call, checked.message);
       return;
     }
     if (checked.misses !== undefined && sent === "" && this.#options.mayHold()) {
       this.#holds = true;
-      this.problems.push({ asked, tool, message: checked.misses, sent, callId, asWritten: checked.rest });
+      this.problems.push({ ...call, message: checked.misses, asWritten: checked.rest });
       return;
     }
     const given = JSON.stringify([tool.tool.name, value]);
@@ -259,7 +255,7 @@ export class CallDesk {
     return { ok: true, rest, changed: changed || (raw !== undefined && !strict), misses };
   }
 
-  #fail(asked: string, tool: ShownTool | undefined, message: string, sent: string, callId: string): void {
+  #fail({ asked, tool, sent, callId }: ReadCall, message: string): void {
     this.problems.push({ asked, tool, message, sent, callId });
   }
 
@@ -272,6 +268,16 @@ export class CallDesk {
     this.release();
     this.#emit({ type: "tool_call", callId, name: tool.tool.name, argumentsDelta, done });
   }
+}
+
+/** A call as it was read, before its arguments are judged. */
+type ReadCall = Pick<CallProblem, "asked" | "tool" | "sent" | "callId">;
+
+/** `raw`: the text that the value was read from, where it is known. `clean`: nothing had to be repaired to read it. */
+interface ReadArguments {
+  readonly value: unknown;
+  readonly raw: string | undefined;
+  readonly clean: boolean;
 }
 
 type Checked =

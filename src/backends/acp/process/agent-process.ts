@@ -60,9 +60,7 @@ export class AgentProcess {
    */
   static async greet(
     child: AgentChild,
-    names: readonly string[],
-    cwd: string,
-    clock: Clock,
+    { names, cwd, clock }: { readonly names: readonly string[]; readonly cwd: string; readonly clock: Clock },
     signal: AbortSignal,
   ): Promise<AgentProcess> {
     const begunMs = clock.monotonic();

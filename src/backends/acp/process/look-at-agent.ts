@@ -30,6 +30,9 @@ export interface AgentLook {
 }
 
 export interface LookOptions {
+  readonly style: AcpStyle;
+  /** The client names to try, in order. */
+  readonly names: readonly string[];
   readonly clock: Clock;
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
@@ -47,9 +50,7 @@ const notAsked: AgentReply = { ok: false, why: "it was not asked" };
  */
 export async function lookAtAgent(
   spec: AcpAgentSpec,
-  style: AcpStyle,
-  names: readonly string[],
-  { clock, startChild = spawnChild }: LookOptions,
+  { style, names, clock, startChild = spawnChild }: LookOptions,
   signal: AbortSignal,
 ): Promise<AgentLook> {
   let child: AgentChild | undefined;
