@@ -2,11 +2,8 @@ import type { TurnEventBody } from "../../log/event.ts";
 import type { ToolChoice } from "../../log/request.ts";
 import { ArgumentStream } from "./argument-stream.ts";
 import type { CallAttempt } from "./call-shapes.ts";
-import { continueJson } from "./continue-json.ts";
-import { equalJson } from "./equal-json.ts";
+import { checkArguments, type ReadArguments } from "./check-arguments.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
-import { repairArguments } from "./repair-arguments.ts";
-import type { Misfit } from "./schema-check.ts";
 
 /** How a call came to be, for the counts per model. */
 export type CallRepair = "first_try" | "repaired" | "reasked" | "failed";
@@ -208,14 +205,12 @@ export class CallDesk {
     return `Only ${names.shown(choice.name)} may be called in this answer.`;
   }
 
-  #accept(call: ReadCall & { readonly tool: ShownTool }, { value, raw, clean }: ReadArguments): void {
+  #accept(call: ReadCall & { readonly tool: ShownTool }, read: ReadArguments & { readonly clean: boolean }): void {
     const { tool, sent, callId } = call;
+    const { value, clean } = read;
     const reopened = this.#reopened.findIndex((problem) => problem.tool === tool);
     const before = reopened === -1 ? undefined : this.#reopened[reopened];
-    const checked =
-      tool.tool.kind === "freeform"
-        ? freeformText(value)
-        : this.#checkedArguments(tool, value, raw, before?.sent ?? sent);
+    const checked = checkArguments(tool, read, before?.sent ?? sent);
     if (!checked.ok) {
       this.#fail(call, checked.message);
       return;
@@ -235,26 +230,6 @@ export class CallDesk {
     this.outcomes.push(this.#isSecond ? "reasked" : repaired ? "repaired" : "first_try");
   }
 
-  #checkedArguments(tool: ShownTool, value: unknown, raw: string | undefined, sent: string): Checked {
-    const repaired = repairArguments(value, tool.check());
-    const misses = repaired.ok ? undefined : textOf(repaired.misfits);
-    if (repaired.value === undefined) return { ok: false, message: misses ?? "" };
-    const { changed } = repaired;
-    if (tool.wrappedIn !== undefined) {
-      return { ok: true, rest: JSON.stringify(repaired.value[tool.wrappedIn]), changed, misses };
-    }
-    const strict = raw !== undefined && isStrict(raw);
-    const asWritten = strict && !changed && equalJson(JSON.parse(raw), value) && raw.startsWith(sent);
-    const rest = asWritten ? raw.slice(sent.length) : continueJson(sent, repaired.value);
-    if (rest === undefined) {
-      return {
-        ok: false,
-        message: "the corrected arguments differ from the part that was already sent; repeat that part as it was",
-      };
-    }
-    return { ok: true, rest, changed: changed || (raw !== undefined && !strict), misses };
-  }
-
   #fail({ asked, tool, sent, callId }: ReadCall, message: string): void {
     this.problems.push({ asked, tool, message, sent, callId });
   }
@@ -272,40 +247,3 @@ export class CallDesk {
 
 /** A call as it was read, before its arguments are judged. */
 type ReadCall = Pick<CallProblem, "asked" | "tool" | "sent" | "callId">;
-
-/** `raw`: the text that the value was read from, where it is known. `clean`: nothing had to be repaired to read it. */
-interface ReadArguments {
-  readonly value: unknown;
-  readonly raw: string | undefined;
-  readonly clean: boolean;
-}
-
-type Checked =
-  /** `misses`: the finer rules that they do not keep. */
-  | { readonly ok: true; readonly rest: string; readonly changed: boolean; readonly misses?: string | undefined }
-  | { readonly ok: false; readonly message: string };
-
-/** A freeform tool's text, also from an object with nothing but that text in it. */
-function freeformText(value: unknown): Checked {
-  if (typeof value === "string") return { ok: true, rest: value, changed: false };
-  const members = typeof value === "object" && value !== null ? Object.values(value) : [];
-  const [only] = members;
-  if (members.length === 1 && typeof only === "string") return { ok: true, rest: only, changed: true };
-  return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
-}
-
-function textOf(misfits: readonly Misfit[]): string {
-  return misfits
-    .slice(0, 5)
-    .map(({ text }) => text)
-    .join("; ");
-}
-
-function isStrict(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
