@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { create, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { compressionGzip, createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { Secret } from "../src/base/secret.ts";
+import { fakeEndpoint } from "../src/language-server/transport/endpoint.fake.ts";
 import type { WireProtocol } from "../src/language-server/transport/endpoint.ts";
 import { openTransport } from "../src/language-server/transport/open-transport.ts";
 import { LanguageServerService } from "../src/proto/windsurf/exa/language_server_pb.ts";
@@ -67,14 +67,7 @@ async function measure(): Promise<void> {
   try {
     for (const protocol of ["grpc", "connect", "connect-json"] as const) {
       const port = protocol === "grpc" ? h2 : h1;
-      const lean = openTransport({
-        variant: "windsurf",
-        host: "127.0.0.1",
-        port,
-        tls: false,
-        protocol,
-        csrfToken: new Secret("t"),
-      });
+      const lean = openTransport(fakeEndpoint(port, protocol));
       const ways: [string, Transport][] = [
         ["Connect", theirs(protocol, port)],
         ["ours", lean.transport],

@@ -1,7 +1,7 @@
 import { MillraceError } from "../base/errors.ts";
 import type { CascadeId } from "../base/ids.ts";
-import { Secret } from "../base/secret.ts";
 import type { Capabilities, LanguageServer, RawChat, SendMessage } from "../language-server/language-server.ts";
+import { fakeEndpoint } from "../language-server/transport/endpoint.fake.ts";
 import type { RawChatMessage } from "../proto/windsurf/exa/chat_pb.ts";
 import { FakeTrajectory } from "./trajectory.fake.ts";
 
@@ -15,14 +15,7 @@ export type Script = ((trajectory: FakeTrajectory) => void)[];
  * accepted, and plays a script of which each poll shows one more entry. `failNext` makes calls fail, before or after they act.
  */
 export class FakeLanguageServer implements LanguageServer {
-  readonly endpoint = {
-    variant: "windsurf",
-    host: "127.0.0.1",
-    port: 42_100,
-    tls: false,
-    protocol: "grpc",
-    csrfToken: new Secret("fake"),
-  } as const;
+  readonly endpoint = fakeEndpoint(42_100, "grpc", "fake");
   readonly trajectories = new Map<string, FakeTrajectory>();
   readonly accepted: SendMessage[] = [];
   readonly cancelled: string[] = [];

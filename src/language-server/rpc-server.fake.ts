@@ -5,9 +5,9 @@ import { type AddressInfo, createServer as createNetServer, type Server, type So
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { Secret } from "../base/secret.ts";
 import { LanguageServerService } from "../proto/windsurf/exa/language_server_pb.ts";
 import { selfSignedCertificate, selfSignedKey } from "./fixtures/self-signed.ts";
+import { fakeEndpoint } from "./transport/endpoint.fake.ts";
 import type { Endpoint, WireProtocol } from "./transport/endpoint.ts";
 
 export const fakeToken = "0c0ffee0-csrf-4000-8000-000000000001";
@@ -84,14 +84,7 @@ export async function startRpcServer(
     port,
     requests,
     connections: () => accepted,
-    endpoint: (protocol) => ({
-      variant: "windsurf",
-      host: "127.0.0.1",
-      port,
-      tls,
-      protocol,
-      csrfToken: new Secret(fakeToken),
-    }),
+    endpoint: (protocol) => ({ ...fakeEndpoint(port, protocol, fakeToken), tls }),
     dropConnections,
     async [Symbol.asyncDispose]() {
       const closed = new Promise((resolve) => server.close(resolve));

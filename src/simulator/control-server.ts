@@ -6,6 +6,7 @@ import { agentOptionsSchema } from "./acp/agent-options.ts";
 import { rpcFaultSchema } from "./faults/rpc-fault.ts";
 import { turnPlanSchema } from "./faults/turn-plan.ts";
 import type { Simulator } from "./start.ts";
+import { closeWithConnections, listenOnLoopback } from "./wire/loopback.ts";
 
 /** The HTTP way to steer a running simulator from another process. */
 interface ControlServer {
@@ -92,19 +93,9 @@ export async function startControlServer(simulator: Simulator, port: number): Pr
   const server = http.createServer((request, response) => {
     void serve(simulator, request, response);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the control server has no port");
   return {
-    port: address.port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    port: await listenOnLoopback(server, port),
+    close: () => closeWithConnections(server),
   };
 }
 

@@ -1,4 +1,5 @@
 import http from "node:http";
+import { closeWithConnections, listenOnLoopback } from "./wire/loopback.ts";
 
 /** The editor's own server, which the language server reports to. It is not the language server. */
 export interface ExtensionServer {
@@ -11,18 +12,8 @@ export async function startExtensionServer(): Promise<ExtensionServer> {
   const server = http.createServer((_, response) => {
     response.writeHead(403, { "content-type": "text/plain" }).end("Invalid CSRF token");
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the extension server has no port");
   return {
-    port: address.port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    port: await listenOnLoopback(server),
+    close: () => closeWithConnections(server),
   };
 }

@@ -61,6 +61,15 @@ export interface ReadingSource {
   readonly source: PlanSource;
 }
 
+/** The measures of a window of which nothing is known. */
+export const unmeasured = {
+  state: "unknown",
+  used: undefined,
+  limit: undefined,
+  remaining: undefined,
+  utilization: undefined,
+} as const;
+
 /** A window in percent of its limit from the share that is left, 0..1 (values outside are cut); unknown without one. */
 export function percentWindow(
   about: Pick<LimitWindow, "id" | "label" | "scope" | "resetsAtMs" | "windowSeconds">,
@@ -68,14 +77,7 @@ export function percentWindow(
 ): LimitWindow {
   const base = { ...about, kind: "consumption", unit: "percent" } as const;
   if (remainingFraction === undefined || Number.isNaN(remainingFraction)) {
-    return {
-      ...base,
-      state: "unknown",
-      used: undefined,
-      limit: undefined,
-      remaining: undefined,
-      utilization: undefined,
-    };
+    return { ...base, ...unmeasured };
   }
   const left = Math.min(1, Math.max(0, remainingFraction));
   return {

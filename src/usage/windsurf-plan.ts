@@ -6,6 +6,7 @@ import {
   percentWindow,
   type ReadingSource,
   tidy,
+  unmeasured,
   usdBalance,
 } from "./limits.ts";
 import { rawWindsurfPlan } from "./raw-plan.ts";
@@ -135,14 +136,7 @@ function creditWindow(
 ): LimitWindow {
   const base = { id, label, kind: "consumption", unit: "credits", scope: "plan", ...cycle } as const;
   if (!credits.told) {
-    return {
-      ...base,
-      state: "unknown",
-      used: undefined,
-      limit: undefined,
-      remaining: undefined,
-      utilization: undefined,
-    };
+    return { ...base, ...unmeasured };
   }
   const used = Math.max(0, credits.used) / 100;
   if (credits.available < 0) {

@@ -12,7 +12,7 @@ export function acpBackend(parts: AgentParts): Backend {
   return {
     kind: "acp",
     run: (prompt, options, signal) => runTurn(parts, prompt, options, signal),
-    resume: (prompt, from, options, signal) => resumeTurn(parts, prompt, from, options, signal),
+    resume: (prompt, from, options, signal) => resumeTurn(parts, { prompt, from, options }, signal),
     archive: (cascadeId, signal) => archive(parts, cascadeId, signal),
   };
 }

@@ -38,14 +38,16 @@ export function errorContext({ spec, clock }: AgentParts): AgentErrorContext {
   return { agent: spec.name, vendor: spec.vendor, nowMs: clock.now() };
 }
 
+/** The turn that a session is set up for. */
+interface Configured {
+  readonly parts: AgentParts;
+  readonly prompt: Prompt;
+  readonly signal: AbortSignal;
+}
+
 /** Puts a session into the quiet mode and onto the prompt's model. Throws `unknown_model` before anything is asked. */
-export async function configure(
-  parts: AgentParts,
-  process: AgentProcess,
-  session: OpenSession,
-  prompt: Prompt,
-  signal: AbortSignal,
-): Promise<void> {
+export async function configure(turn: Configured, process: AgentProcess, session: OpenSession): Promise<void> {
+  const { parts, prompt, signal } = turn;
   const { options, id } = session;
   const mode = quietMode(options);
   if (mode !== undefined) {
@@ -58,19 +60,17 @@ export async function configure(
   const { model } = options;
   const isListed = model?.models.some((known) => known.id === asked) === true;
   const { model: wanted, effort } = isListed ? { model: asked, effort: undefined } : splitEffort(asked);
-  await configureModel(parts, process, session, prompt, wanted, signal);
+  await configureModel(turn, process, session, wanted);
   const level = options.effort?.values.find(({ value }) => value.toLowerCase() === effort);
   if (options.effort !== undefined && level !== undefined && level.value !== options.effort.current)
     await process.setOption(id, options.effort.configId, level.value, signal);
 }
 
 async function configureModel(
-  parts: AgentParts,
+  { parts, prompt, signal }: Configured,
   process: AgentProcess,
   { options, id }: OpenSession,
-  prompt: Prompt,
   wanted: string,
-  signal: AbortSignal,
 ): Promise<void> {
   const { model } = options;
   if (wanted === model?.current) return;

@@ -2,26 +2,18 @@ import { isTerminal, type TurnEventBody } from "../../log/event.ts";
 import { type AnswerSoFar, answerDiff, emptyAnswer } from "../answer-diff.ts";
 import type { Batch, Prompt, ResumePoint, RunOptions } from "../backend.ts";
 import { estimatedUsage } from "../turn-usage.ts";
+import type { AcpTurn } from "./acp-turn.ts";
 import { conclude } from "./conclusion.ts";
 import { agentError, turnFailure, twiceIfKilled } from "./errors.ts";
 import type { AgentProcess, OpenSession } from "./process/agent-process.ts";
 import type { PromptEnd, RunningPrompt } from "./running-prompt.ts";
 import { HeldSession } from "./session/held-session.ts";
-import { type BegunTurn, lookAgain } from "./session/look-again.ts";
-import { type ReplayedTurn, readReplay } from "./session/replayed-turn.ts";
+import { type BegunTurn, type Found, lookAgain } from "./session/look-again.ts";
+import { readReplay } from "./session/replayed-turn.ts";
 import { cascadeIdOf, sessionIdOf } from "./session/session-id.ts";
 import { usageEvent } from "./token-counts.ts";
 import { type AgentParts, blocksOf, configure, errorContext, launchOf } from "./turn-parts.ts";
 import { watchSilence } from "./watch-silence.ts";
-
-/** One turn while it runs. */
-interface Turn {
-  readonly parts: AgentParts;
-  readonly prompt: Prompt;
-  readonly options: RunOptions;
-  readonly signal: AbortSignal;
-  readonly held: HeldSession;
-}
 
 /** One turn from its beginning: the contract of `Backend.run`. */
 export function runTurn(
@@ -30,7 +22,7 @@ export function runTurn(
   options: RunOptions,
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const turn: Turn = { parts, prompt, options, signal, held: new HeldSession(parts) };
+  const turn: AcpTurn = { parts, prompt, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
     const { process, session } = await begin(turn);
     const { held } = turn;
@@ -51,12 +43,10 @@ export function runTurn(
 /** A turn that another process began: the contract of `Backend.resume`. */
 export function resumeTurn(
   parts: AgentParts,
-  prompt: Prompt,
-  from: ResumePoint,
-  options: RunOptions,
+  { prompt, from, options }: { readonly prompt: Prompt; readonly from: ResumePoint; readonly options: RunOptions },
   signal: AbortSignal,
 ): AsyncGenerator<Batch, void> {
-  const turn: Turn = { parts, prompt, options, signal, held: new HeldSession(parts) };
+  const turn: AcpTurn = { parts, prompt, options, signal, held: new HeldSession(parts) };
   return guarded(turn, async function* () {
     const logged = sessionIdOf(parts.spec.name, from.cascadeId);
     if (logged === undefined) throw turnFailure(noSessionMessage);
@@ -80,7 +70,7 @@ export function resumeTurn(
 }
 
 /** Runs the body; errors become `failed`, an abort ends it without a word, and the session is cleaned up in any case. */
-async function* guarded(turn: Turn, body: () => AsyncGenerator<Batch, void>): AsyncGenerator<Batch, void> {
+async function* guarded(turn: AcpTurn, body: () => AsyncGenerator<Batch, void>): AsyncGenerator<Batch, void> {
   const { held, options, signal, parts } = turn;
   if (signal.aborted) return;
   try {
@@ -102,7 +92,7 @@ async function* guarded(turn: Turn, body: () => AsyncGenerator<Batch, void>): As
 }
 
 /** The session of the turn: a fresh one, or the one that goes on. Nothing is sent yet, so all of it may be done twice. */
-async function begin(turn: Turn): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
+async function begin(turn: AcpTurn): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
   const { parts, prompt, held, signal } = turn;
   if (prompt.continues !== undefined) return await goOn(turn, prompt.continues);
   return await twiceIfKilled(async () => {
@@ -111,13 +101,13 @@ async function begin(turn: Turn): Promise<{ readonly process: AgentProcess; read
     const { process } = lease;
     const session = await process.newSession(signal);
     held.hold(lease, session);
-    await configure(parts, process, session, prompt, signal);
+    await configure(turn, process, session);
     return { process, session };
   });
 }
 
 async function goOn(
-  turn: Turn,
+  turn: AcpTurn,
   continues: NonNullable<Prompt["continues"]>,
 ): Promise<{ readonly process: AgentProcess; readonly session: OpenSession }> {
   const { parts, prompt, held, signal } = turn;
@@ -141,12 +131,12 @@ async function goOn(
   loaded.session.userMessages = readReplay(loaded.replay, 0).userMessages;
   if (loaded.session.userMessages === 0) throw turnFailure(goneMessage);
   held.hold(lease, loaded.session);
-  await configure(parts, lease.process, loaded.session, prompt, signal);
+  await configure(turn, lease.process, loaded.session);
   return { process: lease.process, session: loaded.session };
 }
 
 /** The prompt of a begun turn where a process of ours still has its session: running, ended, or sent now for the first time. */
-function openHere(turn: Turn, { sessionId, fromStep, answered }: BegunTurn): RunningPrompt | undefined {
+function openHere(turn: AcpTurn, { sessionId, fromStep, answered }: BegunTurn): RunningPrompt | undefined {
   const { parts, prompt, held } = turn;
   const lease = parts.pool.leaseHolding(sessionId);
   const session = lease?.process.sessions.get(sessionId);
@@ -165,14 +155,19 @@ function openHere(turn: Turn, { sessionId, fromStep, answered }: BegunTurn): Run
 }
 
 /** The only place that sends a prompt. */
-function send({ parts, prompt }: Turn, process: AgentProcess, session: OpenSession, blocks: object[]): RunningPrompt {
+function send(
+  { parts, prompt }: AcpTurn,
+  process: AgentProcess,
+  session: OpenSession,
+  blocks: object[],
+): RunningPrompt {
   session.told = prompt.instructions;
   parts.onPrompt();
   return process.prompt(session, blocks);
 }
 
 /** Follows a prompt to the end of its turn. When the process dies on the way, the stored session decides what happens next. */
-async function* follow(turn: Turn, begun: BegunTurn, running: RunningPrompt): AsyncGenerator<Batch, void> {
+async function* follow(turn: AcpTurn, begun: BegunTurn, running: RunningPrompt): AsyncGenerator<Batch, void> {
   const { parts, prompt } = turn;
   const { end, sent } = yield* drain(turn, begun.sent, running);
   if (end.type !== "died") {
@@ -186,9 +181,9 @@ async function* follow(turn: Turn, begun: BegunTurn, running: RunningPrompt): As
 }
 
 /** Decides by the stored session: finishes, fails by name, or sends a prompt that was certainly never accepted. */
-async function* recover(turn: Turn, begun: BegunTurn, how?: string): AsyncGenerator<Batch, void> {
-  const { parts, prompt, options, signal, held } = turn;
-  const found = await twiceIfKilled(() => lookAgain(parts, prompt, begun, held, options.onAlive, signal));
+async function* recover(turn: AcpTurn, begun: BegunTurn, how?: string): AsyncGenerator<Batch, void> {
+  const { parts, prompt, options, signal } = turn;
+  const found = await twiceIfKilled(() => lookAgain(turn, begun));
   if (found.type === "absent") {
     const { process, session } = found;
     const { style } = launchOf(parts, prompt);
@@ -197,16 +192,16 @@ async function* recover(turn: Turn, begun: BegunTurn, how?: string): AsyncGenera
     yield* follow(turn, { ...begun, sessionId: session.id }, running);
     return;
   }
-  yield* fromReplay(turn, begun.sent, found.turn, found.type === "whole", how);
+  yield* fromReplay(turn, begun.sent, found, how);
 }
 
 async function* fromReplay(
-  turn: Turn,
+  turn: AcpTurn,
   sent: AnswerSoFar,
-  { reader }: ReplayedTurn,
-  isWhole: boolean,
+  { type, turn: { reader } }: Exclude<Found, { readonly type: "absent" }>,
   how: string | undefined,
 ): AsyncGenerator<Batch, void> {
+  const isWhole = type === "whole";
   const { events } = answerDiff(sent, reader.answer, isWhole);
   if (events.length > 0) yield events;
   turn.signal.throwIfAborted();
@@ -216,7 +211,7 @@ async function* fromReplay(
 
 /** Hands on what the agent sends, one batch a read of its pipe, until the prompt has ended or must be stopped. */
 async function* drain(
-  { parts, options, signal }: Turn,
+  { parts, options, signal }: AcpTurn,
   before: AnswerSoFar,
   running: RunningPrompt,
 ): AsyncGenerator<Batch, { readonly end: PromptEnd; readonly sent: AnswerSoFar }> {
@@ -251,7 +246,7 @@ const stoppedByUs: PromptEnd = { type: "answered", stopReason: "cancelled", toke
 
 /** Usage and the terminal event. The session is discarded after that: until the end is stored it is the only evidence. */
 async function* conclusion(
-  turn: Turn,
+  turn: AcpTurn,
   end: Exclude<PromptEnd, { readonly type: "died" }>,
   { reader }: Pick<RunningPrompt, "reader">,
 ): AsyncGenerator<Batch, void> {

@@ -22,7 +22,12 @@ export async function examineOverride(
   trace.kept("candidates", subject, "override", "set by hand; the process behind it is not looked for");
   if (!isLoopbackAddress(endpoint.host))
     trace.note("ports", subject, "override", "is not on loopback; used because it was set by hand");
-  const answer = await probePorts(options, variant, [endpoint], [csrf], endpoint.port, trace, signal);
+  const answer = await probePorts(
+    options.probe,
+    { variant, ports: [endpoint], tokens: [csrf], knownPort: endpoint.port },
+    trace,
+    signal,
+  );
   if (answer === undefined) return undefined;
   const account =
     apiKey === undefined

@@ -59,7 +59,7 @@ export async function examineServer(
   const tokens = tokensOf(server, variables, options.given, lastGood?.token, trace);
   if (tokens.length === 0) return undefined;
 
-  const ports = await listPorts(host, row, flags, lastGood?.port, trace, signal);
+  const ports = await listPorts(host, { row, flags, lastGood: lastGood?.port }, trace, signal);
   const fixed = overrides.endpoint;
   const wanted =
     fixed === undefined ? ports : ports.filter((port) => port.host === fixed.host && port.port === fixed.port);
@@ -77,7 +77,12 @@ export async function examineServer(
       );
     return !isStranger;
   });
-  const answer = await probePorts(options, variant, asked, tokens, lastGood?.port, trace, signal);
+  const answer = await probePorts(
+    options.probe,
+    { variant, ports: asked, tokens, knownPort: lastGood?.port },
+    trace,
+    signal,
+  );
   if (answer === undefined) return undefined;
 
   const account =

@@ -9,6 +9,13 @@ export interface CandidatePort {
   readonly port: number;
 }
 
+/** The process whose ports are listed. `lastGood`: its port that answered last. */
+interface Holder {
+  readonly row: ProcessRow;
+  readonly flags: Flags;
+  readonly lastGood: number | undefined;
+}
+
 const maxPorts = 16;
 
 /**
@@ -18,9 +25,7 @@ const maxPorts = 16;
  */
 export async function listPorts(
   host: Host,
-  row: ProcessRow,
-  flags: Flags,
-  lastGood: number | undefined,
+  { row, flags, lastGood }: Holder,
   trace: Trace,
   signal: AbortSignal,
 ): Promise<readonly CandidatePort[]> {

@@ -1,15 +1,5 @@
-import type { Secret } from "../../base/secret.ts";
-import type { IdeVariant, WireProtocol } from "../../language-server/transport/endpoint.ts";
-
-/** A port to ask: on loopback, held by the process whose token this is. */
-export interface ProbeTarget {
-  readonly variant: IdeVariant;
-  readonly host: string;
-  readonly port: number;
-  readonly csrfToken: Secret;
-  /** How long each of a few attempts may take, in ms. */
-  readonly attemptMs?: number;
-}
+import type { ProbeTarget } from "../../language-server/probe/probe.ts";
+import type { WireProtocol } from "../../language-server/transport/endpoint.ts";
 
 /** What a port answered; after `token_refused` another token may do better. */
 export type ProbeVerdict =

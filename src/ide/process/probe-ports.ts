@@ -1,10 +1,10 @@
 import type { Secret } from "../../base/secret.ts";
 import type { IdeVariant } from "../../language-server/transport/endpoint.ts";
-import type { DiscoverOptions } from "../discover/discover-options.ts";
 import type { Trace } from "../discover/trace.ts";
 import type { Ide } from "../ide.ts";
 import { type FoundToken, tokenSources } from "./csrf-token.ts";
 import type { CandidatePort } from "./ports.ts";
+import type { Probe } from "./probe-port.ts";
 
 const attemptMs = 1_000; // loopback: what takes longer is not answering
 /** The same for a port that answered before: a machine that is busy, or just woke up, must not lose its IDE. */
@@ -13,16 +13,20 @@ const knownAttemptMs = 2_500;
 /** A port that answered, how, and to which token. */
 export type AnsweringPort = CandidatePort & Pick<Ide["endpoint"], "tls" | "protocol"> & { readonly token: Secret };
 
+export interface PortsToProbe {
+  readonly variant: IdeVariant;
+  readonly ports: readonly CandidatePort[];
+  readonly tokens: readonly FoundToken[];
+  /** The one that answered last time. */
+  readonly knownPort: number | undefined;
+}
+
 /**
- * Asks port by port, each with each token, until one answers; else the first that replied with an error. `knownPort` is the one
- * that answered last time. A server's ports come in no fixed order. Source: docs/wire/devin-desktop.md, "Processes".
+ * Asks port by port, each with each token, until one answers; else the first that replied with an error. A server's ports come in no fixed order. Source: docs/wire/devin-desktop.md, "Processes".
  */
 export async function probePorts(
-  options: DiscoverOptions,
-  variant: IdeVariant,
-  ports: readonly CandidatePort[],
-  tokens: readonly FoundToken[],
-  knownPort: number | undefined,
+  probe: Probe,
+  { variant, ports, tokens, knownPort }: PortsToProbe,
   trace: Trace,
   signal: AbortSignal,
 ): Promise<AnsweringPort | undefined> {
@@ -31,7 +35,7 @@ export async function probePorts(
     const patience = port === knownPort ? knownAttemptMs : attemptMs;
     for (const { token, source } of tokens) {
       const target = { variant, host, port, csrfToken: token, attemptMs: patience };
-      const verdict = await options.probe(target, signal);
+      const verdict = await probe(target, signal);
       const subject = host === "127.0.0.1" ? `port ${port}` : `port ${port} of ${host}`;
       if (verdict.ok) {
         const answered = { host, port, tls: verdict.tls, protocol: verdict.protocol, token };

@@ -9,6 +9,7 @@ import type { IdeVariant, WireProtocol } from "../transport/endpoint.ts";
 import { openWire } from "../transport/open-transport.ts";
 import type { UnaryWire } from "../transport/unary-wire.ts";
 
+/** A port to ask: on loopback, held by the process whose token this is. */
 export interface ProbeTarget {
   readonly host: string;
   readonly port: number;

@@ -4,6 +4,7 @@ import { Notifier } from "../../base/notifier.ts";
 import type { Secret } from "../../base/secret.ts";
 import type { QuotaError } from "../account/plan.ts";
 import type { TurnPlan } from "../faults/turn-plan.ts";
+import { listenOnLoopback } from "../wire/loopback.ts";
 import { AgentFaults, type AgentOptions } from "./agent-options.ts";
 import { readLines } from "./desk-link.ts";
 import type { AgentFact, AgentPrompt, CallTerms, FromDesk, ToDesk } from "./desk-protocol.ts";
@@ -93,14 +94,8 @@ export class AgentDesk {
   }
 
   /** Opens a free port of loopback. */
-  async listen(): Promise<number> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(0, "127.0.0.1", resolve);
-    });
-    const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("the desk of the agents has no port");
-    return address.port;
+  listen(): Promise<number> {
+    return listenOnLoopback(this.#server);
   }
 
   /** Replaces how agents behave; holds from the next call on, and faults are counted anew. */

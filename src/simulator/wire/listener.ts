@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import http from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
+import { listenOnLoopback } from "./loopback.ts";
 import { type Request, type Response, writeResponse } from "./refuse.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0");
@@ -173,14 +174,9 @@ async function listen(server: net.Server, onConnection: (change: 1 | -1) => void
       onConnection(-1);
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the listener has no port");
+  const opened = await listenOnLoopback(server, port);
   return {
-    port: address.port,
+    port: opened,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

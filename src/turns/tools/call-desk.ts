@@ -2,11 +2,8 @@ import type { TurnEventBody } from "../../log/event.ts";
 import type { ToolChoice } from "../../log/request.ts";
 import { ArgumentStream } from "./argument-stream.ts";
 import type { CallAttempt } from "./call-shapes.ts";
-import { continueJson } from "./continue-json.ts";
-import { equalJson } from "./equal-json.ts";
+import { checkArguments, type ReadArguments } from "./check-arguments.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
-import { repairArguments } from "./repair-arguments.ts";
-import type { Misfit } from "./schema-check.ts";
 
 /** How a call came to be, for the counts per model. */
 export type CallRepair = "first_try" | "repaired" | "reasked" | "failed";
@@ -122,13 +119,16 @@ export class CallDesk {
     if (!this.#mayCallAgain()) return;
     const problem = this.#misnamed(attempt);
     if (problem !== undefined || attempt.tool === undefined)
-      this.#fail(attempt.asked, attempt.tool, problem ?? "", "", this.#nextId());
-    else this.#accept(attempt.tool, attempt.asked, attempt.arguments, undefined, clean, "", this.#nextId());
+      this.#fail({ ...attempt, sent: "", callId: this.#nextId() }, problem ?? "");
+    else {
+      const call = { asked: attempt.asked, tool: attempt.tool, sent: "", callId: this.#nextId() };
+      this.#accept(call, { value: attempt.arguments, raw: undefined, clean });
+    }
   }
 
   /** Something that began as a call and cannot be read. */
   unreadable(asked: string, tool: ShownTool | undefined, message: string): void {
-    if (this.#mayCallAgain()) this.#fail(asked, tool, message, "", this.#nextId());
+    if (this.#mayCallAgain()) this.#fail({ asked, tool, sent: "", callId: this.#nextId() }, message);
   }
 
   /** A call whose arguments come as JSON, bit by bit. */
@@ -155,11 +155,11 @@ export class CallDesk {
         return stream.malformed;
       },
       finish: (value, clean) => {
-        if (problem !== undefined) this.#fail(asked, tool, problem, "", callId);
-        else if (!mute) this.#accept(tool, asked, value, stream.raw, clean, sent(), callId);
+        if (problem !== undefined) this.#fail({ asked, tool, sent: "", callId }, problem);
+        else if (!mute) this.#accept({ asked, tool, sent: sent(), callId }, { value, raw: stream.raw, clean });
       },
       fail: (message) => {
-        if (!mute || problem !== undefined) this.#fail(asked, tool, problem ?? message, sent(), callId);
+        if (!mute || problem !== undefined) this.#fail({ asked, tool, sent: sent(), callId }, problem ?? message);
       },
       cut: (body) => {
         if (mute) return;
@@ -183,7 +183,7 @@ export class CallDesk {
         if (early && text !== "") this.#emitCall(tool, callId, text, false);
       },
       finish: () => {
-        if (problem !== undefined && !mute) this.#fail(asked, tool, problem, "", callId);
+        if (problem !== undefined && !mute) this.#fail({ asked, tool, sent: "", callId }, problem);
         if (!early) return;
         this.#emitCall(tool, callId, "", true);
         this.outcomes.push(this.#isSecond ? "reasked" : "first_try");
@@ -205,28 +205,19 @@ export class CallDesk {
     return `Only ${names.shown(choice.name)} may be called in this answer.`;
   }
 
-  #accept(
-    tool: ShownTool,
-    asked: string,
-    value: unknown,
-    raw: string | undefined,
-    clean: boolean,
-    sent: string,
-    callId: string,
-  ): void {
+  #accept(call: ReadCall & { readonly tool: ShownTool }, read: ReadArguments & { readonly clean: boolean }): void {
+    const { tool, sent, callId } = call;
+    const { value, clean } = read;
     const reopened = this.#reopened.findIndex((problem) => problem.tool === tool);
     const before = reopened === -1 ? undefined : this.#reopened[reopened];
-    const checked =
-      tool.tool.kind === "freeform"
-        ? freeformText(value)
-        : this.#checkedArguments(tool, value, raw, before?.sent ?? sent);
+    const checked = checkArguments(tool, read, before?.sent ?? sent);
     if (!checked.ok) {
-      this.#fail(asked, tool, checked.message, sent, callId);
+      this.#fail(call, checked.message);
       return;
     }
     if (checked.misses !== undefined && sent === "" && this.#options.mayHold()) {
       this.#holds = true;
-      this.problems.push({ asked, tool, message: checked.misses, sent, callId, asWritten: checked.rest });
+      this.problems.push({ ...call, message: checked.misses, asWritten: checked.rest });
       return;
     }
     const given = JSON.stringify([tool.tool.name, value]);
@@ -239,27 +230,7 @@ export class CallDesk {
     this.outcomes.push(this.#isSecond ? "reasked" : repaired ? "repaired" : "first_try");
   }
 
-  #checkedArguments(tool: ShownTool, value: unknown, raw: string | undefined, sent: string): Checked {
-    const repaired = repairArguments(value, tool.check());
-    const misses = repaired.ok ? undefined : textOf(repaired.misfits);
-    if (repaired.value === undefined) return { ok: false, message: misses ?? "" };
-    const { changed } = repaired;
-    if (tool.wrappedIn !== undefined) {
-      return { ok: true, rest: JSON.stringify(repaired.value[tool.wrappedIn]), changed, misses };
-    }
-    const strict = raw !== undefined && isStrict(raw);
-    const asWritten = strict && !changed && equalJson(JSON.parse(raw), value) && raw.startsWith(sent);
-    const rest = asWritten ? raw.slice(sent.length) : continueJson(sent, repaired.value);
-    if (rest === undefined) {
-      return {
-        ok: false,
-        message: "the corrected arguments differ from the part that was already sent; repeat that part as it was",
-      };
-    }
-    return { ok: true, rest, changed: changed || (raw !== undefined && !strict), misses };
-  }
-
-  #fail(asked: string, tool: ShownTool | undefined, message: string, sent: string, callId: string): void {
+  #fail({ asked, tool, sent, callId }: ReadCall, message: string): void {
     this.problems.push({ asked, tool, message, sent, callId });
   }
 
@@ -274,32 +245,5 @@ export class CallDesk {
   }
 }
 
-type Checked =
-  /** `misses`: the finer rules that they do not keep. */
-  | { readonly ok: true; readonly rest: string; readonly changed: boolean; readonly misses?: string | undefined }
-  | { readonly ok: false; readonly message: string };
-
-/** A freeform tool's text, also from an object with nothing but that text in it. */
-function freeformText(value: unknown): Checked {
-  if (typeof value === "string") return { ok: true, rest: value, changed: false };
-  const members = typeof value === "object" && value !== null ? Object.values(value) : [];
-  const [only] = members;
-  if (members.length === 1 && typeof only === "string") return { ok: true, rest: only, changed: true };
-  return { ok: false, message: "this tool takes plain text between the tags, no JSON" };
-}
-
-function textOf(misfits: readonly Misfit[]): string {
-  return misfits
-    .slice(0, 5)
-    .map(({ text }) => text)
-    .join("; ");
-}
-
-function isStrict(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** A call as it was read, before its arguments are judged. */
+type ReadCall = Pick<CallProblem, "asked" | "tool" | "sent" | "callId">;

@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
-import { Secret } from "../../../src/base/secret.ts";
 import { translateError } from "../../../src/language-server/errors/errors.ts";
+import { fakeEndpoint } from "../../../src/language-server/transport/endpoint.fake.ts";
 import { openTransport } from "../../../src/language-server/transport/open-transport.ts";
 import {
   GetCascadeTrajectoryStepsResponseSchema,
@@ -91,15 +91,8 @@ async function clientOf(protocol: "grpc" | "connect") {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo; // it listens on TCP
-  const endpoint = {
-    variant: "windsurf",
-    host: "127.0.0.1",
-    port,
-    tls: false,
-    protocol,
-    csrfToken: new Secret("t"),
-  } as const;
-  return createClient(LanguageServerService, openTransport(endpoint, { readMaxBytes }).transport);
+  const { transport } = openTransport(fakeEndpoint(port, protocol), { readMaxBytes });
+  return createClient(LanguageServerService, transport);
 }
 
 const answers = [

@@ -5,8 +5,8 @@ import { type Abilities, readAbilities } from "../abilities.ts";
 import { answered, type PromptEnd, RunningPrompt } from "../running-prompt.ts";
 import { readSessionOptions, type SessionOffer } from "../session/session-options.ts";
 import type { AgentChild } from "./agent-child.ts";
-import { JsonLines } from "./json-lines.ts";
-import { ProcessGone, type Reply, RpcError, RpcPeer } from "./rpc-peer.ts";
+import { connectPeer } from "./connect-peer.ts";
+import { ProcessGone, type Reply, RpcError, type RpcPeer } from "./rpc-peer.ts";
 
 /** A session that this process has open. */
 export interface OpenSession {
@@ -60,24 +60,12 @@ export class AgentProcess {
    */
   static async greet(
     child: AgentChild,
-    names: readonly string[],
-    cwd: string,
-    clock: Clock,
+    { names, cwd, clock }: { readonly names: readonly string[]; readonly cwd: string; readonly clock: Clock },
     signal: AbortSignal,
   ): Promise<AgentProcess> {
     const begunMs = clock.monotonic();
     const router = new SessionRouter();
-    const peer = new RpcPeer((line) => child.write(line), router);
-    const lines = new JsonLines(() => {}); // banners and warnings
-    child.onText((text) => {
-      try {
-        for (const message of lines.feed(text)) peer.receive(message);
-      } catch {
-        peer.close(new ProcessGone("its output could not be read"));
-        void child.end(0);
-      }
-    });
-    void child.exited.then((how) => peer.close(new ProcessGone(how)));
+    const peer = connectPeer(child, router);
     const limited = deadline(signal, startMs);
     const reply = await initialize(peer, names, limited);
     const startupMs = clock.monotonic() - begunMs;

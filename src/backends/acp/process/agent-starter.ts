@@ -41,7 +41,7 @@ export class AgentStarter {
     const environment = { ...spec.environment, ...Object.fromEntries(secrets) };
     const child = await this.#startChild({ command: spec.command, args: launch.args, environment, cwd }, this.#clock);
     try {
-      const process = await AgentProcess.greet(child, this.#names(), cwd, this.#clock, signal);
+      const process = await AgentProcess.greet(child, { names: this.#names(), cwd, clock: this.#clock }, signal);
       const { name = spec.name, version = "" } = process.abilities;
       this.agentVersion = `${name} ${version}`.trim();
       return process;

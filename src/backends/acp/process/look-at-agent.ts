@@ -8,8 +8,8 @@ import { clean } from "../errors.ts";
 import { launchFor } from "../style.ts";
 import type { AgentChild, StartChild } from "./agent-child.ts";
 import type { AcpAgentSpec, AcpStyle } from "./agent-spec.ts";
-import { JsonLines } from "./json-lines.ts";
-import { ProcessGone, RpcError, RpcPeer } from "./rpc-peer.ts";
+import { connectPeer } from "./connect-peer.ts";
+import { type PeerHandlers, ProcessGone, RpcError, type RpcPeer } from "./rpc-peer.ts";
 import { spawnChild } from "./spawn-child.ts";
 
 /** An agent's answer to one request, unchanged, or the reason why there is none. */
@@ -30,6 +30,9 @@ export interface AgentLook {
 }
 
 export interface LookOptions {
+  readonly style: AcpStyle;
+  /** The client names to try, in order. */
+  readonly names: readonly string[];
   readonly clock: Clock;
   /** Starts a process; a real one by default. */
   readonly startChild?: StartChild;
@@ -47,9 +50,7 @@ const notAsked: AgentReply = { ok: false, why: "it was not asked" };
  */
 export async function lookAtAgent(
   spec: AcpAgentSpec,
-  style: AcpStyle,
-  names: readonly string[],
-  { clock, startChild = spawnChild }: LookOptions,
+  { style, names, clock, startChild = spawnChild }: LookOptions,
   signal: AbortSignal,
 ): Promise<AgentLook> {
   let child: AgentChild | undefined;
@@ -62,7 +63,7 @@ export async function lookAtAgent(
     const environment = { ...spec.environment, ...Object.fromEntries(secrets) };
     const { args } = launchFor({ ...spec, styles: { text: style } }, "text", undefined);
     child = await startChild({ command: spec.command, args, environment, cwd }, clock);
-    return await question(peerOf(child), names, cwd, signal);
+    return await question(connectPeer(child, offersNothing), names, cwd, signal);
   } catch (error) {
     signal.throwIfAborted();
     return {
@@ -77,22 +78,8 @@ export async function lookAtAgent(
   }
 }
 
-function peerOf(child: AgentChild): RpcPeer {
-  const peer = new RpcPeer((line) => child.write(line), {
-    onRequest: () => undefined, // "method not found": nothing is offered to the agent
-    onNotification: () => {},
-  });
-  const lines = new JsonLines(() => {}); // banners and warnings
-  child.onText((text) => {
-    try {
-      for (const message of lines.feed(text)) peer.receive(message);
-    } catch {
-      peer.close(new ProcessGone("its output could not be read"));
-    }
-  });
-  void child.exited.then((how) => peer.close(new ProcessGone(how)));
-  return peer;
-}
+/** Requests of the agent get "method not found". */
+const offersNothing: PeerHandlers = { onRequest: () => undefined, onNotification: () => {} };
 
 async function question(peer: RpcPeer, names: readonly string[], cwd: string, signal: AbortSignal): Promise<AgentLook> {
   let initialize: AgentReply = notAsked;

@@ -1,10 +1,9 @@
 import type { AnswerSoFar } from "../../answer-diff.ts";
-import type { Prompt } from "../../backend.ts";
+import type { AcpTurn } from "../acp-turn.ts";
 import { isLockedSession, isUnknownSession, turnFailure } from "../errors.ts";
 import type { AgentProcess, OpenSession } from "../process/agent-process.ts";
 import type { Lease } from "../process/process-pool.ts";
-import { type AgentParts, configure, launchOf } from "../turn-parts.ts";
-import type { HeldSession } from "./held-session.ts";
+import { configure, launchOf } from "../turn-parts.ts";
 import { type ReplayedTurn, readReplay } from "./replayed-turn.ts";
 
 /** A turn whose prompt may have reached the agent, and what its reader holds already. */
@@ -33,60 +32,46 @@ const lockedPollMs = 1_000;
  * in the session. Throws if this cannot be determined, or the session is lost: then nothing is sent. Source: docs/wire/acp-measured.md,
  * "After a crash".
  */
-export async function lookAgain(
-  parts: AgentParts,
-  prompt: Prompt,
-  turn: BegunTurn,
-  held: HeldSession,
-  onAlive: () => void,
-  signal: AbortSignal,
-): Promise<Found> {
+export async function lookAgain(turn: AcpTurn, begun: BegunTurn): Promise<Found> {
+  const { parts, prompt, held, signal } = turn;
   if (parts.pool.lastAbilities?.canLoad === false) throw turnFailure(cannotLoadMessage);
   const lease = await parts.pool.lease(launchOf(parts, prompt), signal);
   held.hold(lease, undefined);
   const { process } = lease;
   if (!process.abilities.canLoad) throw turnFailure(cannotLoadMessage);
-  const loaded = await loadUnlocked(parts, process, turn.sessionId, onAlive, signal);
-  if (loaded === undefined) return await replace(parts, prompt, turn, held, lease, signal);
+  const loaded = await loadUnlocked(turn, process, begun.sessionId);
+  if (loaded === undefined) return await replace(turn, begun, lease);
   const { session, replay } = loaded;
   held.hold(lease, session);
-  const replayed = readReplay(replay, turn.fromStep);
+  const replayed = readReplay(replay, begun.fromStep);
   session.userMessages = replayed.userMessages;
   if (!replayed.accepted) {
-    if (turn.answered) throw turnFailure(vanishedMessage);
-    if (replayed.userMessages !== turn.fromStep) throw turnFailure(changedMessage);
-    await configure(parts, process, session, prompt, signal);
+    if (begun.answered) throw turnFailure(vanishedMessage);
+    if (replayed.userMessages !== begun.fromStep) throw turnFailure(changedMessage);
+    await configure(turn, process, session);
     return { type: "absent", process, session };
   }
   return { type: isWhole(replayed, process) ? "whole" : "cut", turn: replayed };
 }
 
 /** A session that was never stored was never prompted: Devin stores one at its first prompt. A new one takes its place. */
-async function replace(
-  parts: AgentParts,
-  prompt: Prompt,
-  { sessionId, fromStep, answered }: BegunTurn,
-  held: HeldSession,
-  lease: Lease,
-  signal: AbortSignal,
-): Promise<Found> {
+async function replace(turn: AcpTurn, { sessionId, fromStep, answered }: BegunTurn, lease: Lease): Promise<Found> {
+  const { parts, held, signal } = turn;
   if (parts.spec.vendor !== "devin" || fromStep > 0 || answered) throw turnFailure(vanishedMessage);
   const { process } = lease;
   const session = await process.newSession(signal);
   held.hold(lease, session);
   held.replaced = sessionId;
-  await configure(parts, process, session, prompt, signal);
+  await configure(turn, process, session);
   await parts.notes.moved(sessionId, session.id);
   return { type: "absent", process, session };
 }
 
 /** The session and its replay; undefined when the agent does not know it. Waits a while for a process that holds it. */
 async function loadUnlocked(
-  { clock, lockedMs }: AgentParts,
+  { parts: { clock, lockedMs }, options: { onAlive }, signal }: AcpTurn,
   process: AgentProcess,
   sessionId: string,
-  onAlive: () => void,
-  signal: AbortSignal,
 ): Promise<Awaited<ReturnType<AgentProcess["loadSession"]>> | undefined> {
   const untilMs = clock.monotonic() + lockedMs;
   for (;;) {

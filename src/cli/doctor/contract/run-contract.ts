@@ -107,7 +107,7 @@ async function programOf(
 async function ofAgent({ product, version: said, spec }: Program, context: CommandContext): Promise<ContractPart> {
   const { io, signal } = context;
   const names = [spec.clientName ?? "millrace", "windsurf"];
-  const look = (style: AcpStyle) => lookAtAgent(spec, style, names, { clock: io.clock }, signal);
+  const look = (style: AcpStyle) => lookAtAgent(spec, { style, names, clock: io.clock }, signal);
   const seen = { agent: await look("ask"), summarizer: await look("summarizer") };
   const checks: readonly CheckedAssumption[] = checkAll(agentAssumptions, seen);
   return { product, what: "agent program", version: said, checks };

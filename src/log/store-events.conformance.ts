@@ -1,0 +1,264 @@
+import { describe, expect, test } from "vitest";
+import { type CascadeId, type EventId, type ModelUid, startOfLog, type TurnId } from "../base/ids.ts";
+import { Secret } from "../base/secret.ts";
+import type { TurnEvent, TurnEventBody } from "./event.ts";
+import { eventIdOf } from "./event-id.ts";
+import { type OutlinedEvent, outlineOf } from "./outline.ts";
+import { readOutline } from "./read-turn.ts";
+import type { StoreCapabilities } from "./store.ts";
+import { bodiesOf, finished, never, type StoreWorld, text } from "./store-world.fake.ts";
+import { newTurn } from "./turn.fake.ts";
+
+/** What every log store promises of events: append, read, outline, wait. Called inside its suite. */
+export function describeEvents(world: StoreWorld, capabilities: StoreCapabilities): void {
+  const { begin, collect } = world;
+
+  describe("events", () => {
+    test("are read back as they were appended, with ids and times", async () => {
+      const { turnId, writer } = await begin();
+      const appended = await writer.append([text("a"), text("b")], 5);
+      await writer.append([finished], 6);
+      const events = await collect(turnId);
+      expect(events.map(({ atMs }) => atMs)).toEqual([5, 5, 6]);
+      expect(bodiesOf(events)).toEqual([text("a"), text("b"), JSON.parse(JSON.stringify(finished))]);
+      expect(appended).toEqual({ outcome: "appended", events: events.slice(0, 2) });
+    });
+
+    test("have ids that start after 0 and sort as text the way they were appended", async () => {
+      const { turnId, writer } = await begin();
+      for (let i = 0; i < 3; i++)
+        await writer.append(
+          Array.from({ length: 40 }, () => text("x")),
+          1,
+        );
+      const { events } = await world.store.readAfter(turnId, startOfLog, { limit: 1000 });
+      const ids = events.map(({ eventId }) => eventId);
+      expect([...ids].sort()).toEqual(ids);
+      expect(new Set(ids).size).toBe(120);
+      expect(ids.every((id) => id > startOfLog)).toBe(true);
+    });
+
+    test("of a late reader are all there, and end at the terminal one", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([text("a"), text("b"), finished], 1);
+      expect(await collect(turnId)).toHaveLength(3);
+    });
+
+    test("after the last one end at once", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([finished], 1);
+      const all = await collect(turnId);
+      expect(await collect(turnId, all.at(-1)?.eventId)).toEqual([]);
+    });
+
+    test("keep any text: quotes, controls, lone surrogates, a megabyte", async () => {
+      const { turnId, writer } = await begin();
+      const deltas = ['"\\\n\r\0\u2028', "\ud83d", "\ude00", "é".repeat(1 << 20)];
+      await writer.append(deltas.map(text), 1);
+      const events: TurnEvent[] = [];
+      for (let cursor = startOfLog; events.length < deltas.length; cursor = events.at(-1)?.eventId ?? cursor) {
+        events.push(...(await world.store.readAfter(turnId, cursor, { limit: 10 })).events);
+      }
+      expect(events.map((event) => (event.type === "text" ? event.delta : ""))).toEqual(deltas);
+    });
+
+    test("come in pages of at most 256 KiB as they are stored, whole and in order, however many are asked for", async () => {
+      const { turnId, writer } = await begin();
+      const some = (count: number, size: number) => Array.from({ length: count }, () => size);
+      const sizes = [...some(20, 50_000), 10, 700_000, 10, ...some(9, 40_000)];
+      const bodies = [...sizes.map((size, i) => text(String(i % 10).repeat(size))), finished];
+      for (const body of bodies) await writer.append([body], 1);
+      const pages: (readonly TurnEvent[])[] = [];
+      let cursor = startOfLog;
+      for (let done = false; !done; ) {
+        const { events, ended } = await world.store.readAfter(turnId, cursor, { limit: 1_000 });
+        pages.push(events);
+        cursor = events.at(-1)?.eventId ?? cursor;
+        done = ended || events.length === 0;
+      }
+      expect(pages.map((page) => page.length)).toEqual([5, 5, 5, 6, 1, 7, 4]);
+      expect(bodiesOf(pages.flat())).toEqual(JSON.parse(JSON.stringify(bodies)));
+      expect(await collect(turnId)).toEqual(pages.flat());
+    });
+
+    test("that are large are as many as were asked for, up to what a page holds", async () => {
+      const { turnId, writer } = await begin();
+      for (let i = 0; i < 6; i++) await writer.append([text(String(i).repeat(60_000))], 1);
+      await writer.append([finished], 1);
+      const read = async (limit: number) => (await world.store.readAfter(turnId, startOfLog, { limit })).events.length;
+      expect([await read(1), await read(3), await read(4), await read(5), await read(7)]).toEqual([1, 3, 4, 4, 4]);
+      expect((await world.store.readAfter(turnId, startOfLog, { limit: 7 })).ended).toBe(false);
+    });
+
+    test("beyond the limit come with the next read", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([text("a"), text("b"), text("c"), finished], 1);
+      const first = await world.store.readAfter(turnId, startOfLog, { limit: 3 });
+      expect(first.ended).toBe(false);
+      expect(first.events).toHaveLength(3);
+      const last = first.events.at(-1)?.eventId ?? startOfLog;
+      const rest = await world.store.readAfter(turnId, last, { limit: 3 });
+      expect(rest.ended).toBe(true);
+      expect(rest.events).toHaveLength(1);
+    });
+
+    test("after a cursor past the end are refused, not clamped", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([text("a")], 1);
+      await expect(world.store.readAfter(turnId, "a2" as EventId, { limit: 1 })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+      await expect(world.store.readAfter(turnId, "z9" as EventId, { limit: 1 })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+    });
+
+    test("of an unknown turn are refused", async () => {
+      await expect(world.store.readAfter("turn_none" as TurnId, startOfLog, { limit: 1 })).rejects.toMatchObject({
+        code: "invalid_request",
+      });
+    });
+
+    test("cannot follow a terminal one", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([finished], 1);
+      expect(await writer.append([text("late")], 2)).toEqual({ outcome: "ended" });
+      expect(await collect(turnId)).toHaveLength(1);
+    });
+  });
+
+  describe("outlines", () => {
+    const key = new Secret(Buffer.alloc(32, 5).toString("base64url"));
+    const happened: readonly TurnEventBody[] = [
+      {
+        type: "started",
+        modelUid: "m" as ModelUid,
+        backend: "cascade",
+        cascadeId: "c" as CascadeId,
+        ide: "windsurf",
+      }, // made-up ids
+      { type: "thinking", delta: "a secret" },
+      text("a secret answer"),
+      { type: "tool_call", callId: "secret", name: "secret", argumentsDelta: '{"a":"secret"', done: false },
+      { type: "tool_call", callId: "secret", name: "secret", argumentsDelta: "}", done: true },
+      { type: "rewritten", text: "secret" },
+      {
+        type: "usage",
+        promptTokens: 9,
+        completionTokens: 0,
+        thinkingTokens: 1,
+        creditsHundredths: 25,
+        estimated: false,
+      },
+    ];
+    const ends: readonly TurnEventBody[] = [
+      { type: "finished", reason: { unified: "stop", raw: "secret" }, text: "secret" },
+      { type: "failed", error: { code: "upstream_failed", message: "secret", hint: "secret" } },
+      { type: "cancelled", by: "client" },
+    ];
+
+    async function outlined(turnId: TurnId, after: EventId = startOfLog): Promise<OutlinedEvent[]> {
+      const events: OutlinedEvent[] = [];
+      for await (const event of readOutline(world.store, turnId, after, never)) events.push(event);
+      return events;
+    }
+
+    test("show each event's kind, time and length without any text, whether or not the client sealed the turn", async () => {
+      for (const clientKey of [undefined, key]) {
+        for (const end of ends) {
+          const { record, writer } = await world.store.create(newTurn(), "owner-1", { clientKey });
+          await writer?.append(happened, 5);
+          const running = await world.store.readOutlineAfter(record.turnId, startOfLog, { limit: 99 });
+          expect(running).toMatchObject({ ended: false, events: { length: happened.length } });
+          await writer?.append([end], 8);
+          const events = await outlined(record.turnId);
+          expect(events).toEqual(
+            [...happened, end].map((body, index) => ({
+              ...outlineOf(body),
+              eventId: eventIdOf(index + 1),
+              atMs: index < happened.length ? 5 : 8,
+            })),
+          );
+          expect(JSON.stringify(events)).not.toContain("secret");
+          expect(await outlined(record.turnId, eventIdOf(6))).toEqual(events.slice(6));
+        }
+      }
+    });
+
+    test("come live, and of a sealed turn with no key", async () => {
+      const { record, writer } = await world.store.create(newTurn(), "owner-1", { clientKey: key });
+      const reading = outlined(record.turnId);
+      await writer?.append([text("a")], 1);
+      await writer?.append([text("bcd"), finished], 2);
+      expect((await reading).map((event) => ("characters" in event ? event.characters : event.type))).toEqual([
+        1,
+        3,
+        "finished",
+      ]);
+    });
+
+    test("are refused past the end, of an unknown turn, and once the turn has expired", async () => {
+      const { record, writer } = await world.store.create(newTurn(), "owner-1", { clientKey: key });
+      await writer?.append([text("a"), finished], world.clock.now());
+      const read = (turnId: TurnId, after: EventId) => world.store.readOutlineAfter(turnId, after, { limit: 9 });
+      await expect(read(record.turnId, eventIdOf(3))).rejects.toMatchObject({ code: "invalid_request" });
+      await expect(read("turn_never" as TurnId, startOfLog)).rejects.toMatchObject({ code: "invalid_request" });
+      world.clock.move(2 * 3_600_000);
+      await expect(read(record.turnId, startOfLog)).rejects.toMatchObject({ code: "expired" });
+      expect(await world.store.list({ limit: 9 })).toEqual([]);
+    });
+
+    test.skipIf(!capabilities.survivesRestart)(
+      "of a sealed turn are kept when the log is opened again, and go on where another process goes on",
+      async () => {
+        const { record, writer } = await world.store.create(newTurn(), "owner-1", { clientKey: key });
+        await writer?.append(happened, 5);
+        await world.reopen();
+        const claimed = await world.store.claim(record.turnId, "owner-2");
+        await claimed?.writer.append([text("more"), finished], 9);
+        await world.reopen();
+        const events = await outlined(record.turnId);
+        expect(events.map(({ type }) => type)).toEqual([...happened, text(""), finished].map(({ type }) => type));
+        expect(events.at(-2)).toMatchObject({ characters: 4, atMs: 9 });
+      },
+    );
+  });
+
+  describe("waiting", () => {
+    test("ends at once when the log is past the cursor already", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([text("a")], 1);
+      await expect(world.store.untilPast(turnId, startOfLog, never)).resolves.toBeUndefined();
+    });
+
+    test("ends with the next append, and with the end", async () => {
+      const { turnId, writer } = await begin();
+      const first = world.store.untilPast(turnId, startOfLog, never);
+      await writer.append([text("a")], 1);
+      await first;
+      const end = world.store.untilPast(turnId, "a1" as EventId, never);
+      await writer.append([finished], 1);
+      await end;
+      await expect(world.store.untilPast(turnId, "a2" as EventId, never)).resolves.toBeUndefined();
+    });
+
+    test("loses no append that comes between the read and the wait", async () => {
+      const { turnId, writer } = await begin();
+      const reading = collect(turnId);
+      for (let i = 0; i < 50; i++) {
+        await writer.append([text(String(i))], 1);
+        for (let turns = 0; turns < i % 7; turns++) await Promise.resolve();
+      }
+      await writer.append([finished], 1);
+      expect(await reading).toHaveLength(51);
+    });
+
+    test("ends with the signal's reason", async () => {
+      const { turnId } = await begin();
+      const controller = new AbortController();
+      const waiting = world.store.untilPast(turnId, startOfLog, controller.signal);
+      controller.abort(new Error("gone"));
+      await expect(waiting).rejects.toThrow("gone");
+    });
+  });
+}

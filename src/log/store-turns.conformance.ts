@@ -1,0 +1,217 @@
+import { describe, expect, test } from "vitest";
+import { startOfLog, type TurnId } from "../base/ids.ts";
+import type { LogStore } from "./store.ts";
+import { finished, never, type StoreWorld, text } from "./store-world.fake.ts";
+import { newTurn } from "./turn.fake.ts";
+
+/** What every log store promises of turns: keys, writers, cancel requests, retention. Called inside its suite. */
+export function describeTurns(world: StoreWorld): void {
+  const { begin, collect } = world;
+
+  describe("turns", () => {
+    test("are found again as they were created", async () => {
+      const turn = newTurn({
+        session: "s",
+        idempotencyKey: "k",
+        graceMs: Infinity,
+        wire: { a: [1] },
+        client: "x/1",
+        project: "p",
+        modelRule: "alias",
+      });
+      await world.store.create(turn, "owner-1");
+      expect(await world.store.get(turn.turnId)).toMatchObject({ ...turn, ended: false, owner: "owner-1" });
+      expect(await world.store.get("turn_none" as TurnId)).toBeUndefined();
+    });
+
+    test("continue without a reader for the longest time that a client asked for", async () => {
+      const { turnId } = await begin({ graceMs: 1_000 });
+      const graceMs = async () => (await world.store.get(turnId))?.graceMs;
+      for (const [asked, longest] of [
+        [undefined, 1_000],
+        [500, 1_000],
+        [3_600_000, 3_600_000],
+        [2_000, 3_600_000],
+        [Infinity, Infinity],
+        [undefined, Infinity],
+        [1, Infinity],
+      ] as const) {
+        await world.store.noteReader(turnId, world.clock.now(), asked);
+        expect(await graceMs()).toBe(longest);
+      }
+      expect(await world.store.listRunning()).toMatchObject([{ turnId, graceMs: Infinity }]);
+      expect(await world.store.listRunning({ exceptOwner: "owner-1" })).toEqual([]);
+      expect((await world.store.claim(turnId, "o2"))?.record.graceMs).toBe(Infinity);
+      expect(await world.store.listRunning({ exceptOwner: "owner-1" })).toMatchObject([{ turnId }]);
+    });
+
+    test("that run are listed for adoption, and without those of one owner on request", async () => {
+      const mine = await world.store.create(newTurn(), "me");
+      const other = await world.store.create(newTurn(), "other");
+      const ended = await world.store.create(newTurn(), "other");
+      await ended.writer?.append([finished], 1);
+      const ids = async (options?: { readonly exceptOwner: string }) =>
+        (await world.store.listRunning(options)).map(({ turnId }) => turnId).sort();
+      expect(await ids()).toEqual([mine.record.turnId, other.record.turnId].sort());
+      expect(await ids({ exceptOwner: "me" })).toEqual([other.record.turnId]);
+    });
+
+    test("with one caller's key are one turn, in either order", async () => {
+      const first = await world.store.create(newTurn({ idempotencyKey: "k", fingerprint: "f" }), "o");
+      const second = await world.store.create(newTurn({ idempotencyKey: "k", fingerprint: "g" }), "o");
+      expect(second.writer).toBeUndefined();
+      expect(second.record).toMatchObject({ turnId: first.record.turnId, fingerprint: "f" });
+      const other = await world.store.create(newTurn({ idempotencyKey: "k", caller: "caller-2" }), "o");
+      expect(other.writer).toBeDefined();
+    });
+
+    test("are listed newest first, by caller, fingerprint, session, key and whether they run", async () => {
+      const a = await begin({ session: "s1", fingerprint: "f" });
+      const b = await begin({ session: "s2", fingerprint: "f", idempotencyKey: "k" });
+      const c = await begin({ caller: "caller-2", session: "s1" });
+      await a.writer.append([finished], 1);
+      const ids = async (filter: Partial<Parameters<LogStore["list"]>[0]>) =>
+        (await world.store.list({ limit: 10, ...filter })).map(({ turnId }) => turnId);
+      expect(await ids({})).toEqual([c.turnId, b.turnId, a.turnId]);
+      expect(await ids({ limit: 1 })).toEqual([c.turnId]);
+      expect(await ids({ caller: "caller-1", fingerprint: "f" })).toEqual([b.turnId, a.turnId]);
+      expect(await ids({ session: "s1" })).toEqual([c.turnId, a.turnId]);
+      expect(await ids({ idempotencyKey: "k" })).toEqual([b.turnId]);
+      expect(await ids({ open: true })).toEqual([c.turnId, b.turnId]);
+      expect(await ids({ open: false })).toEqual([a.turnId]);
+    });
+
+    test("say how they ended, and whether that was delivered", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([{ type: "cancelled", by: "client" }], 1);
+      expect(await world.store.get(turnId)).toMatchObject({ ended: true, outcome: "cancelled", delivered: false });
+      await world.store.noteDelivered(turnId);
+      expect(await world.store.get(turnId)).toMatchObject({ delivered: true, lastEventId: "a1" });
+    });
+
+    test("are deleted without a tombstone, and their writer gets an error", async () => {
+      const { turnId, writer } = await begin({ idempotencyKey: "k" });
+      const waiting = world.store.untilPast(turnId, startOfLog, never);
+      await world.store.remove(turnId);
+      await expect(waiting).rejects.toMatchObject({ code: "invalid_request" });
+      expect(await world.store.get(turnId)).toBeUndefined();
+      expect(await writer.append([text("a")], 1)).toEqual({ outcome: "removed" });
+      const again = await world.store.create(newTurn({ idempotencyKey: "k" }), "o");
+      expect(again.writer).toBeDefined();
+      await world.store.remove(turnId);
+    });
+  });
+
+  describe("writers", () => {
+    test("are fenced off by a newer claim, whose epoch is higher", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([text("a")], 1);
+      const newer = (await world.store.claim(turnId, "owner-2"))?.writer;
+      expect(newer?.epoch).toBe(writer.epoch + 1);
+      expect(await writer.append([text("zombie")], 2)).toEqual({ outcome: "fenced" });
+      expect(await newer?.append([text("b"), finished], 3)).toMatchObject({ outcome: "appended" });
+      expect((await collect(turnId)).map((event) => (event.type === "text" ? event.delta : event.type))).toEqual([
+        "a",
+        "b",
+        "finished",
+      ]);
+      expect(await world.store.get(turnId)).toMatchObject({ owner: "owner-2" });
+    });
+
+    test("cannot claim what has ended or never was", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([finished], 1);
+      expect(await world.store.claim(turnId, "owner-2")).toBeUndefined();
+      expect(await world.store.claim("turn_none" as TurnId, "owner-2")).toBeUndefined();
+    });
+
+    test("append in the order in which they were asked to", async () => {
+      const { turnId, writer } = await begin();
+      await Promise.all(Array.from({ length: 20 }, (_, i) => writer.append([text(String(i))], 1)));
+      const { events } = await world.store.readAfter(turnId, startOfLog, { limit: 100 });
+      expect(events.map((event) => (event.type === "text" ? Number(event.delta) : -1))).toEqual(
+        Array.from({ length: 20 }, (_, i) => i),
+      );
+    });
+  });
+
+  describe("cancel requests", () => {
+    test("reach who waits for them; the first one stays; asking again is nothing", async () => {
+      const { turnId } = await begin();
+      const waiting = world.store.untilCancelRequested(turnId, never);
+      await world.store.requestCancel(turnId, "client");
+      await world.store.requestCancel(turnId, "superseded");
+      expect(await waiting).toBe("client");
+      expect(await world.store.untilCancelRequested(turnId, never)).toBe("client");
+      expect(await world.store.get(turnId)).toMatchObject({ cancelRequested: "client" });
+    });
+
+    test("after the end change nothing", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([finished], 1);
+      await world.store.requestCancel(turnId, "client");
+      expect(await world.store.get(turnId)).toMatchObject({ cancelRequested: undefined, outcome: "finished" });
+    });
+  });
+
+  describe("retention", () => {
+    const hourMs = 3_600_000;
+
+    test("keeps an ended turn for two hours, then answers `expired`, also if the clock goes back later", async () => {
+      const turn = newTurn({ idempotencyKey: "k" });
+      const { writer } = await world.store.create(turn, "o");
+      await writer?.append([text("secret"), finished], world.clock.now());
+      expect(await world.store.get(turn.turnId)).toMatchObject({ expiresAtMs: world.clock.now() + 2 * hourMs });
+      world.clock.move(2 * hourMs - 1);
+      expect(await collect(turn.turnId)).toHaveLength(2);
+      world.clock.move(1);
+      const expired = { code: "expired" };
+      await expect(world.store.get(turn.turnId)).rejects.toMatchObject(expired);
+      world.clock.move(-hourMs);
+      await expect(world.store.get(turn.turnId)).rejects.toMatchObject(expired);
+      await expect(world.store.readAfter(turn.turnId, startOfLog, { limit: 1 })).rejects.toMatchObject(expired);
+      await expect(world.store.untilPast(turn.turnId, startOfLog, never)).rejects.toMatchObject(expired);
+      await expect(world.store.noteReader(turn.turnId, world.clock.now())).rejects.toMatchObject(expired);
+      await expect(world.store.create(newTurn({ idempotencyKey: "k" }), "o")).rejects.toMatchObject(expired);
+      expect(await world.store.list({ limit: 10 })).toEqual([]);
+    });
+
+    test("never ends for a turn that runs", async () => {
+      const { turnId, writer } = await begin();
+      world.clock.move(100 * hourMs);
+      await world.store.sweep(world.clock.now());
+      expect(await writer.append([finished], world.clock.now())).toMatchObject({ outcome: "appended" });
+      expect(await collect(turnId)).toHaveLength(1);
+    });
+
+    test("keeps the turns of a stream as long as its last one", async () => {
+      const [first, last, other] = [await begin(), await begin(), await begin()];
+      for (const { writer } of [first, other]) await writer.append([finished], world.clock.now());
+      world.clock.move(hourMs);
+      await world.store.keepTogether([first.turnId, last.turnId]);
+      await last.writer.append([finished], world.clock.now());
+      world.clock.move(hourMs);
+      await world.store.sweep(world.clock.now());
+      await expect(world.store.get(other.turnId)).rejects.toMatchObject({ code: "expired" });
+      for (const { turnId } of [first, last]) expect(await collect(turnId)).toHaveLength(1);
+      world.clock.move(hourMs);
+      for (const { turnId } of [first, last])
+        await expect(world.store.get(turnId)).rejects.toMatchObject({ code: "expired" });
+      await world.store.keepTogether([first.turnId, last.turnId]);
+      await expect(world.store.get(first.turnId)).rejects.toMatchObject({ code: "expired" });
+    });
+
+    test("leaves a tombstone for a day, then nothing", async () => {
+      const { turnId, writer } = await begin();
+      await writer.append([finished], world.clock.now());
+      world.clock.move(3 * hourMs);
+      await world.store.sweep(world.clock.now());
+      await expect(world.store.get(turnId)).rejects.toMatchObject({ code: "expired" });
+      await expect(world.store.get(turnId, { caller: "caller-1" })).rejects.toMatchObject({ code: "expired" });
+      expect(await world.store.get(turnId, { caller: "somebody else" })).toBeUndefined();
+      world.clock.move(25 * hourMs);
+      await world.store.sweep(world.clock.now());
+      expect(await world.store.get(turnId)).toBeUndefined();
+    });
+  });
+}
