@@ -158,7 +158,7 @@ export function isWithoutAnyIde(error: unknown): boolean {
   return !(typeof details === "object" && details !== null && "reason" in details && details.reason === unusableServer);
 }
 
-/** Ours as it is; anything else is a bug that reached a border, and becomes `internal` without its text. */
+/** A MillraceError unchanged. Any other error is a bug that reached a border, and becomes `internal` without its text. */
 export function toMillraceError(value: unknown): MillraceError {
   if (isMillraceError(value)) return value;
   return new MillraceError("internal", "Something went wrong inside Millrace.", { cause: value });

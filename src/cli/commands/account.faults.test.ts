@@ -32,7 +32,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     expect(stdout).toMatch(
       /^Devin Desktop .*, editor of a stand-in: .+, plan Pro, server \S+, a key of the oldest form \(UUID\)$/m,
     );
-    expect(stdout).toMatch(/, agent program of a stand-in: .+, plan Pro, .*, by the editor's key$/m);
+    expect(stdout).toMatch(/, agent program of a stand-in: .+, plan Pro, .*, with the editor's key$/m);
     expect(stdout).toContain("to do: This key has the oldest form. Sign out and in again inside Devin Desktop");
     expect(stderr).toContain("itself has no sign-in");
     expect(code).toBe(0);

@@ -368,7 +368,7 @@ export async function openComposed(
   return composed;
 }
 
-/** Listens on the port. If it is in use, throws who has it where the port is fixed, and else takes a free one and says so. */
+/** Listens on the port. If a fixed port is in use, throws an error that names its process. Otherwise picks a free one and prints it. */
 export async function listenSomewhere(
   gateway: OpenGateway,
   {

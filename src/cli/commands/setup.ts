@@ -125,7 +125,7 @@ async function targetOf(
   });
 }
 
-/** Shows the changes and asks; false when they are not to be made. Throws `invalid_request` where nobody can be asked. */
+/** Shows the changes and asks; false when the user declines. Throws `invalid_request` without a terminal to ask on. */
 async function agreed(
   changes: readonly PlannedChange[],
   options: { readonly yes: boolean; readonly dryRun: boolean; readonly json: boolean },

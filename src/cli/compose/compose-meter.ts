@@ -32,7 +32,7 @@ export interface OwnMeterParts extends MeterParts {
   /** Whether nothing else is in the file, so that a damaged one may be moved away. */
   readonly ownsFile: boolean;
   readonly events: Emitter<UsageLifecycle & StoreLifecycle>;
-  /** Where gateways tell each other of their turns. */
+  /** Where gateways share their turns. */
   readonly shared?: SharedUsage | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { type LineTarget, type LogLevel, logLevels } from "./log-lines.ts";
 
-/** One line of the log, as it is written for machines. */
+/** One line of the log, in the form for machines. */
 export interface LogEntry {
   readonly level: string;
   readonly atMs: number;
@@ -23,7 +23,7 @@ export function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, l
   };
 }
 
-/** The line for people; undefined for what another line tells (a request that began or joined a turn). */
+/** The line for people; undefined if another line has the same facts (a request that began or joined a turn). */
 export function peopleLine({ level, atMs, event, fields }: LogEntry): string | undefined {
   const text =
     event === "request" ? spellRequest(fields) : event === "turn" ? spellTurn(fields) : spellEvent(event, fields);

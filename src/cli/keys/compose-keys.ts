@@ -13,7 +13,7 @@ import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets } from "./key-budget.ts";
 import { type KeyRecord, stateOf } from "./keys-file.ts";
 
-/** The keys of a gateway: who has them, what they are called, and what their turns may. */
+/** The keys of a gateway: their callers, names and limits. */
 export interface ComposedKeys extends IssuedKeys {
   readonly admission: Admission;
   /** The name of a caller's key; undefined if unknown. */

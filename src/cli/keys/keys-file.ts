@@ -121,8 +121,8 @@ export function revokeKey(file: string, name: string, nowMs: number): void {
 }
 
 /**
- * A key has 256 random bits, so nobody can try all of them: a fast hash is as good here as a slow one for passwords, and every
- * request pays for it. The salt makes two files incomparable.
+ * A key has 256 random bits, so it cannot be guessed. A fast hash is therefore as safe as a slow one, and every request pays for
+ * it. With the salt, the hashes of two files cannot be compared.
  */
 export function hashKey(key: Secret, salt: string): string {
   return createHmac("sha256", salt).update(key.reveal()).digest("hex");

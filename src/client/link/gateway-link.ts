@@ -31,7 +31,7 @@ export interface GatewayAddress {
   readonly key: string;
 }
 
-/** Its origin, as the transports want it. Throws `invalid_request` for what is none, and where the key is missing. */
+/** The gateway's origin, for the transports. Throws `invalid_request` for a bad address, and if the key is missing. */
 export function baseUrlOf({ url, key }: GatewayAddress): string {
   if (key.trim() === "")
     throw new MillraceError("invalid_request", "The gateway's key is empty.", {

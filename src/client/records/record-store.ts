@@ -11,7 +11,7 @@ export interface RecordStore {
   readonly survivesRestart: boolean;
   /** The keys of all streams that have a record, of any owner. */
   list(): Promise<readonly string[]>;
-  /** Becomes the owner of a stream's record, there or not yet; undefined while somebody else who lives is. */
+  /** Becomes the owner of a stream's record, which need not exist yet; undefined while another live process owns it. */
   take(streamKey: string): Promise<OwnedRecord | undefined>;
   /**
    * The record as it was saved last, of any owner, for observers; undefined where there is none. Changes nothing.
@@ -31,7 +31,7 @@ export interface OwnedRecord {
   save(record: StreamRecord): Promise<void>;
   /** Deletes the record; the owner stays the owner. */
   remove(): Promise<void>;
-  /** Takes the record out of the way for somebody to look at. Answers where it is now. */
+  /** Moves the record aside, so that a person can look at it. Returns its new place. */
   setAside(): Promise<string>;
   /** Lets others have it. Nothing happens the second time. */
   release(): Promise<void>;

@@ -41,7 +41,7 @@ export interface StreamRecord {
   readonly version: 1;
   /** Names the stream; a UUID. */
   readonly streamKey: string;
-  /** 32 random bytes, base64url without padding: seals the server's copy of the stream, and proves whose it is. */
+  /** 32 random bytes, base64url without padding: seals the server's copy of the stream, and proves the ownership. */
   readonly encryptionKey: string;
   /** Whether the server ever welcomed it: from then on every attach resumes, and never creates. */
   readonly created: boolean;

@@ -1,4 +1,4 @@
-/** How often another attach may take over before it is taken for somebody else's, who goes on with the stream. */
+/** How many takeovers by other attaches are accepted, before this client assumes that another client uses the stream. */
 const overtakingsBorne = 3;
 
 /**

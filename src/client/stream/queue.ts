@@ -1,4 +1,4 @@
-/** A line that one side puts into and the other reads to its end; what is read is taken. */
+/** A queue that one side fills and the other reads to its end. Reading removes the entry. */
 export class Queue<T> {
   readonly #waiting: T[] = [];
   #closed = false;

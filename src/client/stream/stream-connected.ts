@@ -85,7 +85,7 @@ export class StreamConnected implements Connected {
     return this.#steps.take({ type: "event", eventId: chunk.eventId, chain, event: kindOf(chunk) });
   }
 
-  /** A stream that nobody came back to for longer than the lookback is not gone on with. By the server's clock on both ends. */
+  /** Refuses a stream that was left for longer than the lookback, measured by the server's clock. */
   async #refuseStale(serverNowMs: number | undefined): Promise<void> {
     const { heardAtMs } = this.#steps.state.record;
     const lookbackMs = this.#lookbackMs;
@@ -99,7 +99,7 @@ export class StreamConnected implements Connected {
   }
 }
 
-/** What becomes of the record of a stream that was refused for good. */
+/** What to do with the record of a stream after a final refusal. */
 function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
   if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
   if (error.code === "expired") return "forget";

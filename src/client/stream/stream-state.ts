@@ -60,14 +60,14 @@ export type Input =
   | { readonly type: "given"; readonly kind: OutgoingKind; readonly payload: string; readonly callId?: string }
   | { readonly type: "lost" }
   /**
-   * The server refused for good. `forget`: there is nothing left to come back to. `set_aside`: the record is not the one
-   * that the server knows. `keep`: another key, or its owner, may go on with it.
+   * A final refusal of the server. `forget`: the stream no longer exists. `set_aside`: the record does not match the server's
+   * log. `keep`: the stream can be continued with another key, or by its owner.
    */
   | { readonly type: "refused"; readonly record: "forget" | "set_aside" | "keep" };
 
 /**
- * What is known of a tool call that is handed over. `new`: it never ran. `unknown`: an earlier life of the application
- * started it and never gave its result. `finished`: its result was given; it is only shown again.
+ * The state of a tool call when the application gets it. `new`: it never ran. `unknown`: an earlier run of the application
+ * started it and gave no result. `finished`: its result was given; it is only shown again.
  */
 export type CallOutcome = "new" | "unknown" | "finished";
 

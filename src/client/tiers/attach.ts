@@ -84,7 +84,7 @@ export async function* openAttach(
   }
 }
 
-/** What a welcome tells the algorithm. An original server has no facts. */
+/** The parts of a welcome that the algorithm needs. An original server sends no facts. */
 export function welcomeOf({ isDegradedMode, facts }: WelcomeMessage): Welcome {
   return {
     degraded: isDegradedMode,

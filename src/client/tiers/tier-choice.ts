@@ -10,7 +10,7 @@ export type TierFinding = "welcomed" | "unreachable" | "failed" | "held_back" | 
 
 /** Attaches in a row that a tier may fail before the next one is tried. */
 const triesEach = 2;
-/** How often a tier may fail where a later one then works, before it is left for good; a clear sign counts in full. */
+/** How often a tier may fail while a later tier works, before it is no longer tried; a clear sign counts as all of them. */
 const lossesUntilLeft = 2;
 
 /**

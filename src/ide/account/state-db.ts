@@ -34,7 +34,7 @@ export async function readStateOnce(
   if (form === "closed-wal") {
     const immutable = `${pathToFileURL(path).href}?mode=ro&immutable=1`;
     const values = attempt(() => query(new Database(immutable, { readOnly: true }), keys));
-    // Valid only if nobody opened it meanwhile. Node before 22.15 knows no URIs (cannot open): there the ordinary way has to do.
+    // Valid only if no program opened it meanwhile. Node before 22.15 cannot open URIs, so it uses the ordinary way.
     const still = (await formOf(path)) === "closed-wal";
     if (still && values.ok) return { kind: "read", values: values.value };
     if (still && !values.ok && values.errcode !== cannotOpen) return failure(values);

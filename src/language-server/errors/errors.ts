@@ -154,7 +154,7 @@ function rowNamed(reason: UpstreamReason, message?: string): ErrorRow {
 
 const notImplementedRow = rowNamed("not_implemented");
 const retiredRows = errorTable.filter(({ reason }) => reason === "retired");
-/** Without a text nothing tells which of the two credentials was refused. */
+/** Without a text it is unknown which of the two credentials was refused. */
 const csrfRow: ErrorRow = {
   ...rowNamed("csrf_refused"),
   message: "The IDE's server refused the CSRF token or the API key.",

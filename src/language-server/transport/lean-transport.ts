@@ -137,7 +137,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
   };
 }
 
-/** Headers are made when somebody looks at them, which only interceptors do. */
+/** Headers are made when they are read, which only interceptors do. */
 class LeanResponse<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
   readonly stream = false;
   readonly method: DescMethodUnary<I, O>;

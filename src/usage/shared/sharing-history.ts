@@ -7,7 +7,7 @@ import type { SharedUsage, UsageNote } from "./shared-usage.ts";
 /** How often the notes of the others are fetched; ms. A row of docs/retries.md. */
 const followEveryMs = 1_000;
 const notesAPage = 500;
-/** What waits to be told to the others, at most; the oldest is given up first. */
+/** The most notes that wait to be sent; the oldest are dropped first. */
 const mostWaiting = 50_000;
 /** How far back a start looks for turns that were not told; ms. */
 const lookedBackMs = 7 * 86_400_000;
@@ -20,8 +20,8 @@ export interface SharingOptions {
 }
 
 /**
- * A history of the turns of all gateways of a shared store. Each tells the others what it adds, and puts what they tell into its own
- * history, so reading needs no connection. `heal` also follows the others.
+ * A history of the turns of all gateways of a shared store. Each gateway sends its new entries to the others, and adds theirs to its
+ * own history, so reading needs no connection. `heal` also fetches the others' entries.
  */
 export function sharingHistory({ history, shared, clock }: SharingOptions): FallbackHistory {
   const waiting: UsageNote[] = [];
@@ -52,7 +52,7 @@ export function sharingHistory({ history, shared, clock }: SharingOptions): Fall
     }
   }
 
-  /** What an earlier life of this process recorded and could not tell. */
+  /** Sends the entries that an earlier run of this gateway recorded but could not send. */
   async function tellWhatIsMissing(): Promise<void> {
     await exchange();
     const untilMs = clock.now() + 1;
