@@ -107,7 +107,7 @@ describe("what is no bundle", () => {
     expect(error?.message).toContain(why);
   });
 
-  it("never makes it hang or fail in another way, wherever it is cut and whatever is put in", () => {
+  it("never makes it hang or fail in another way, for any cut and any insertion", () => {
     const small = writeBundle(ours.slice(0, 1), "modules");
     fc.assert(
       fc.property(fc.nat(small.length), fc.nat(200), fc.string({ maxLength: 20 }), (at, length, junk) => {

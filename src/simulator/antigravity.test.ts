@@ -65,7 +65,7 @@ describe("the Antigravity profile", () => {
     expect((await postJson(simulator, "GetUnleashData", {})).status).toBe(200);
   });
 
-  it("is refused by whoever does not trust its certificate, over HTTP/1.1 too", async () => {
+  it("is refused by a client that does not trust its certificate, over HTTP/1.1 too", async () => {
     const refused = new Promise<NodeJS.ErrnoException>((resolve) => {
       https.get({ host: "127.0.0.1", port: simulator.tlsPort }).on("error", resolve);
     });
@@ -104,7 +104,7 @@ describe("the Antigravity profile", () => {
     });
   });
 
-  it("leaves zeros out when it is exhausted, says nothing when nobody knows, and has no pools in a plain editor", async () => {
+  it("leaves zeros out when it is exhausted, reports nothing when the plan is unknown, and has no pools in a plain editor", async () => {
     await simulator.setPlan({ used: 100 });
     const exhausted = (await quotas(simulator)).get("Gemini 3.1 Pro (High)");
     expect(exhausted).toHaveProperty("resetTime");

@@ -334,7 +334,7 @@ describe("a disconnect", () => {
     expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
   });
 
-  test("ends the turn also when the store cannot say whether somebody reads elsewhere", async () => {
+  test("ends the turn also when the store cannot say whether it has a reader elsewhere", async () => {
     const clock = new FakeClock();
     const failing = new FailingMedium(new MemoryMedium());
     const store = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
@@ -445,7 +445,11 @@ describe("the same request again without a key", () => {
   });
 
   test.each([
-    ["joins it too where the process that ran it is known to be gone: nobody reads there any more", true, "implicit"],
+    [
+      "joins it too if the process that ran it has certainly ended, because it has no reader there any more",
+      true,
+      "implicit",
+    ],
     ["is a new turn while a process that may live had a reader a moment ago", false, "no"],
   ])("%s", async (_, gone, joined) => {
     const clock = new FakeClock();
@@ -835,7 +839,7 @@ describe("a stop of the gateway", () => {
     },
   );
 
-  test("that was taken over by another process is not ended by the one that finds nobody reading it", async () => {
+  test("that was taken over by another process is not ended by the process that finds no reader", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const { turns, backend } = begin({ store, clock });

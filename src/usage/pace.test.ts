@@ -120,7 +120,7 @@ describe("the pace of any snapshots", () => {
   });
   const order: Readonly<Record<Verdict, number>> = { too_early: -1, ahead: 0, tight: 1, runs_out: 2, exhausted: 3 };
 
-  it("has no negative, infinite or impossible number, whatever the clock and the data do", () => {
+  it("has no negative, infinite or impossible number, for any clock and data", () => {
     fc.assert(
       fc.property(fc.array(snapshot, { maxLength: 8 }), instant, (given, now) => {
         const impossible = paceOf(given.map(snapshotOf), now).filter((pace) => {

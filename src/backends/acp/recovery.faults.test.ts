@@ -259,7 +259,7 @@ describe("the gateway dies in the middle of a turn", () => {
     expect(await harness.count("accepted")).toBe(0);
   });
 
-  test("a log that holds some of the answer: the prompt is never sent again, whatever the agent shows", async () => {
+  test("a log that holds some of the answer: the prompt is never sent again, for any state of the agent", async () => {
     const cascadeId = await begunAndLost(await open({ text, storesUnprompted: true }));
     const events = await askedAgain({ cascadeId, text: "Hel", thinking: "" });
     expect(events).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);

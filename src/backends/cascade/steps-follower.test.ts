@@ -387,7 +387,7 @@ describe("followSteps", () => {
     ]);
   });
 
-  test("a message that somebody sends from the IDE ends the turn before it", () => {
+  test("a message that the user sends from the IDE ends the turn before it", () => {
     const { trajectory, follower } = started();
     trajectory.write("mine");
     trajectory.closePlanner();
@@ -424,7 +424,7 @@ describe("followSteps", () => {
   });
 });
 
-describe("followSteps, whatever a server does", () => {
+describe("followSteps, with any server", () => {
   const piece = fc.string({ unit: fc.constantFrom("a", "b", " ", "é", "🙂"), minLength: 1, maxLength: 5 });
   const act = fc.oneof(
     fc.record({ do: fc.constant("write" as const), text: piece }),

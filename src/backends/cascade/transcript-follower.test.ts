@@ -188,7 +188,7 @@ describe("followTranscript", () => {
   });
 });
 
-describe("followTranscript, whatever a server does", () => {
+describe("followTranscript, with any server", () => {
   test("what is near or past the limit is whole or fails by name, however few polls see it grow", () => {
     const size = fc.oneof(
       fc.nat(300),

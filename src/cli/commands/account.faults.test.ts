@@ -57,7 +57,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     expect(stdout).toContain(`, editor of a stand-in (pid ${window.pid}): `);
   });
 
-  it("shows the CLI's own credentials, without a name that nobody tells", async () => {
+  it("shows the CLI's own credentials, without the unknown name", async () => {
     const { entries } = await machine({ profile: "devin-cli" });
     expect(await entries()).toMatchObject([
       { what: "agent program", signed_in: true, signed_in_by: "own", name: null, plan: null, server, todo: null },

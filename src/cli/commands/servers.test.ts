@@ -54,7 +54,7 @@ describe("the IDE that prompts go to", () => {
       /Start Devin Desktop/,
     ],
     [
-      "runs and cannot be used, whatever else runs",
+      "runs and cannot be used, beside any other process",
       [{ ...windsurf, listening: [] }, antigravity],
       answers,
       "ide_not_running",

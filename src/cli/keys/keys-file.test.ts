@@ -30,7 +30,7 @@ test("a key is made with 256 random bits, and its file holds a salted hash that 
   expect(a?.salt).not.toBe(b?.salt);
 });
 
-test("a name that works already, or that means somebody else, is refused; that of a revoked key is free", () => {
+test("a name that is in use, or that is reserved, is refused; that of a revoked key is free", () => {
   const file = newFile();
   createKey(file, "ci", free, 1);
   expect(() => createKey(file, "ci", free, 2)).toThrow(/a key called ci already/);

@@ -41,7 +41,7 @@ function optionsFor(
   };
 }
 
-/** A stream in the middle of its first answer, whose one call nobody has answered yet. */
+/** A stream in the middle of its first answer, whose one call has no result yet. */
 async function begun(server: FakeStreamServer, options: StreamOptions = optionsFor(server)) {
   const stream = await startReliableStream(request, options, never);
   const events = stream.events[Symbol.asyncIterator]();
@@ -92,7 +92,7 @@ describe("an onlooker", () => {
     },
   );
 
-  test("finds the stream by its key where the record is, though somebody else owns that", async () => {
+  test("finds the stream by its key in the store, though another process owns the record", async () => {
     const server = new FakeStreamServer(script);
     const store = openMemoryRecordStore();
     const options = { ...optionsFor(server), store };

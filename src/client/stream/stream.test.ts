@@ -200,7 +200,7 @@ describe("an application that dies", () => {
   );
 });
 
-/** A tier that answers with whatever each attach in turn makes. */
+/** A tier whose attaches answer with the given functions, in turn. */
 function scripted(...answers: readonly (() => AsyncIterable<ServerMessage>)[]): Tier & { readonly attached: Attach[] } {
   const attached: Attach[] = [];
   return {
@@ -261,7 +261,7 @@ describe("a stream that the gateway refuses", () => {
       await server
         .attach(headers, never)
         .next()
-        .catch(() => undefined); // from nobody who still lives
+        .catch(() => undefined); // from a client that was killed
       server.changed();
     }
     expect(ids(events)).toEqual(server.only.chunks.map(({ eventId }) => eventId));
@@ -341,7 +341,7 @@ describe("a gateway that is away", () => {
     await read;
     expect(failure).toMatchObject({ code: "upstream_failed", message: expect.stringContaining(refusedAt) });
     expect(failure).toHaveProperty("hint", expect.stringContaining("millrace serve"));
-    expect(disk.size).toBe(1); // it goes on once somebody is there
+    expect(disk.size).toBe(1); // it continues once a gateway answers
   });
 
   test("and was there once is waited for as long as the budget says", async () => {

@@ -60,7 +60,7 @@ describe.each([
     },
   );
 
-  test("has no word in it for which OpenCode repeats it, whatever its status", () => {
+  test("has no word for which OpenCode retries it, for any status", () => {
     const limited = new MillraceError("rate_limited", "The message rate limit for this model is reached.", {
       hint: "The IDE's server had an internal error. Try again later.",
       details: { looked: ["port 42900"], kept: 1 },

@@ -172,7 +172,7 @@ describe("listening", () => {
     while (!done) done = (await reader?.read())?.done ?? true;
   });
 
-  it("holds a reader back that does not read, whatever the log has", async () => {
+  it("holds back a client that does not read, for any length of the log", async () => {
     const { listening, turns } = await listenOn();
     const bulk = "x".repeat(100_000);
     turns.script = () => [...Array.from({ length: 200 }, () => text(bulk)), finished(bulk.repeat(200))];

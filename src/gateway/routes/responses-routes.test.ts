@@ -344,7 +344,7 @@ describe("responses", () => {
     expect(await response.json()).toMatchObject({ error: { param } });
   });
 
-  it("answer an unknown previous response 404, and somebody else's the same", async () => {
+  it("answer 404 to an unknown previous response, and to another caller's", async () => {
     proves("responses.previous");
     const fake = withSdk();
     const { id } = (await (await create(fake, { input: "x" })).json()) as { id: string };

@@ -99,7 +99,7 @@ describe("a streamed turn", () => {
     });
   });
 
-  it("says so to whoever joins the turn or resumes it, also when the model cannot be looked up any more", async () => {
+  it("says so to a client that joins or resumes the turn, also when the model can no longer be found", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
     const keyed = { json: streamed, headers: { "idempotency-key": "k" } };
@@ -507,7 +507,7 @@ describe("resuming", () => {
     }
   });
 
-  it("tells a caller nothing of somebody else's turn, not even that it has expired", async () => {
+  it("shows a caller nothing of another caller's turn, not even that it has expired", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
     const [first] = await (await openStream(fake)).reader.rest();
@@ -594,7 +594,7 @@ describe("/v1/turns", () => {
     expect(fake.turns.delivered(turnId)).toBe(true);
   });
 
-  it("ends with the count and the digest of the events before, from whatever cursor", async () => {
+  it("ends with the count and the digest of the events before, from any cursor", async () => {
     const fake = fakeGateway();
     const turnId = await oneTurn(fake);
     fake.turns.emit(turnId, finished("Hi"));

@@ -165,7 +165,7 @@ describe("the CLI's credentials", () => {
     );
   });
 
-  it("never crash the reader, whatever is in them", () => {
+  it("never crash the reader, for any content", () => {
     const line = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.json().map((value) => `windsurf_api_key = ${value}`),

@@ -11,7 +11,7 @@ import { apiKey, installed, LinuxWorld, newTokenFlags, token } from "../linux-wo
 
 const extension = "resources/app/extensions/windsurf/bin/language_server_linux_x64";
 const onLinux = process.platform === "linux";
-/** Making a network needs a right that not everybody has. */
+/** Making a network needs a right that not every user has. */
 const makesNetworks = onLinux && spawnSync("unshare", ["-n", "true"]).status === 0;
 
 interface Layout {

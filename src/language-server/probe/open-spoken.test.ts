@@ -38,7 +38,7 @@ async function withServer(
 }
 
 describe("a client that learns first what the build speaks", () => {
-  it("asks once, whoever calls", async () => {
+  it("asks once for all callers", async () => {
     let asked = 0;
     let intercepted = 0;
     const spoken: SpokenSchema = {

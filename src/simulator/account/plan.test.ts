@@ -101,7 +101,7 @@ describe("a plan in percent", () => {
   });
 });
 
-describe("a plan that nobody tells", () => {
+describe("a plan that is not reported", () => {
   it("is absent as a whole", () => {
     expect(planOf({ unknown: true }).status(now)).toBeUndefined();
   });

@@ -448,7 +448,7 @@ describe("an agent whose simulator is gone", () => {
 });
 
 describe("signing in", () => {
-  it("is refused where the host has to authenticate, whatever key is stored", async () => {
+  it("is refused if the host must authenticate, for any stored key", async () => {
     await using simulator = await startSimulator({ profile: "devin-cli" });
     await using client = start(simulator, ["acp"], { ACP_BACKEND: "windsurf" });
     await client.initialize();

@@ -116,7 +116,7 @@ export class DevinAgent {
     const { signedIn, hostMustAuthenticate } = this.#parts.access;
     if (signedIn() && !hostMustAuthenticate) return { result: {} };
     await this.#parts.desk.note({ is: "browser" });
-    return await new Promise(() => {}); // it waits for somebody in a browser
+    return await new Promise(() => {}); // it waits for a sign-in in the browser
   }
 
   async #newSession(params: Params, terms: CallTerms): Promise<Handling> {

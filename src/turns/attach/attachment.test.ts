@@ -85,7 +85,7 @@ describe("a message on a client's stream", () => {
   });
 });
 
-test("the turn of a sealed stream is read with the stream's key, and is unknown to everybody else", async () => {
+test("the turn of a sealed stream is read with the stream's key, and is unknown to all others", async () => {
   const { turns, backend } = begin();
   const stream = await turns.attach(name, "create");
   const { turn } = await stream.send(ask, asking(), never);

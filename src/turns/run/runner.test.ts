@@ -159,7 +159,7 @@ describe("a runner in the middle of an answer", () => {
     expect(world.happened).toEqual(["told cancel", "closed", "stored cancelled"]);
   });
 
-  test("stops its backend when the log fails for good, and says what failed", async () => {
+  test("stops its backend when the log fails and does not recover, and reports the failure", async () => {
     const { world, run } = await streaming();
     world.refuse = () => Promise.reject(new MillraceError("internal", "the log is damaged"));
     world.emit(text);

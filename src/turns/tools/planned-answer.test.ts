@@ -354,7 +354,7 @@ describe("a backend whose answers are read by a plan", () => {
       expect(report).toEqual({ outcomes: ["reasked"], asked: "twice" });
     });
 
-    it("shows nobody what the model thought about being asked again", async () => {
+    it("does not show the model's thinking about the second question", async () => {
       const thinking = (delta: string) => ({ type: "thinking", delta }) as const;
       const said = (text: string): TurnEventBody[] => [
         { type: "text", delta: text },

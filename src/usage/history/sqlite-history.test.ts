@@ -111,7 +111,7 @@ describe("the usage history", () => {
     expect(() => spend("day", 0, "Mars/Olympus")).toThrow(expect.objectContaining({ code: "invalid_request" }));
   });
 
-  it("has the same sums whatever they are told apart by", () => {
+  it("has the same sums for every grouping", () => {
     const turn = fc.record({
       endedAtMs: fc.integer({ min: now - 3 * day, max: now }),
       model: fc.constantFrom("a", "b", "c"),

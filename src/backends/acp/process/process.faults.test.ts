@@ -196,7 +196,7 @@ async function gatewayInTheMiddle(isRelayed: boolean): Promise<ChildProcess> {
   return gateway;
 }
 
-/** A process that has ended and that nobody has waited for does not run. */
+/** A process that has ended, and whose parent has not waited for it, does not run. */
 function isRunning(pid: number | undefined): boolean {
   if (pid === undefined) throw new Error("it was never started");
   try {

@@ -106,7 +106,7 @@ describe("an attach", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test("of another life waits, whoever counts", async () => {
+  test("of another client life waits, whether or not clients count", async () => {
     const { come, clock } = open();
     const first = come("a");
     const other = watched(come("b"));
