@@ -267,7 +267,7 @@ export function describeLogStore(
       });
 
       test.skipIf(!capabilities.survivesRestart)(
-        "of a sealed turn are kept when the log is opened again, and go on where another process goes on",
+        "of a sealed turn are kept when the log is opened again, and continue where another process continues",
         async () => {
           const { record, writer } = await store.create(newTurn(), "owner-1", { clientKey: key });
           await writer?.append(happened, 5);

@@ -67,7 +67,7 @@ export interface TurnRecord extends NewTurn {
 export interface StoreCapabilities {
   readonly survivesRestart: boolean;
   readonly sharedBetweenProcesses: boolean;
-  /** Other machines may write it: one of them can be cut off from it while the others go on. */
+  /** Other machines may write it: one machine can lose the connection to it while the others keep writing. */
   readonly sharedBetweenMachines?: true;
 }
 

@@ -311,7 +311,7 @@ describe("a disconnect", () => {
     expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
   });
 
-  test("never ends a turn that was to go on to its end", async () => {
+  test("never ends a turn that was to continue to its end", async () => {
     const { turns, clock, backend } = begin();
     const { turnId } = await turns.start(asking({ graceMs: Infinity }), never);
     await clock.advance(100_000_000);
@@ -885,7 +885,7 @@ describe("a stop of the gateway", () => {
     },
   );
 
-  test("goes on where the prompt stands in a conversation that held others before", async () => {
+  test("continues where the prompt stands in a conversation that held others before", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const { writer } = await store.create(record(clock), "gone");

@@ -623,7 +623,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await alert.count()).toBe(0);
   });
 
-  it("says at the top that the gateway is paused, since when, and how to go on", async () => {
+  it("says at the top that the gateway is paused, since when, and what to do", async () => {
     const { page, world } = await open();
     world.pause("2026-01-02T10:20:00.000Z");
     await page.reload();

@@ -276,7 +276,7 @@ describe("the gateway dies in the middle of a turn", () => {
   }
 });
 
-test("a conversation goes on in its session after the process has changed", async () => {
+test("a conversation continues in its session after the process has changed", async () => {
   const agent = await open({ text: "First." });
   const kept = { keep: true, onAlive: () => {} };
   const first = await all(agent.backend.run(prompt, kept, never()));

@@ -152,7 +152,7 @@ describe("the stand-in's devin", () => {
     expect(events.at(-1)).toMatchObject({ type: "finished", text: "Carried on." });
   });
 
-  test("a read may happen, and the answer goes on past it", async () => {
+  test("a read may happen, and the answer continues past it", async () => {
     await standin.simulator.setTurn({ rate: "instant", text: "Read.", tools: 2 });
     expect((await ask(standin.agent())).at(-1)).toMatchObject({ type: "finished", text: "Read." });
   });

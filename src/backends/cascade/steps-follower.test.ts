@@ -56,7 +56,7 @@ describe("followSteps", () => {
     expect(follower.offsets).toEqual([0, 2]);
   });
 
-  test("a checkpoint in the middle of a run ends nothing, and the answer goes on in the next planner step", () => {
+  test("a checkpoint in the middle of a run ends nothing, and the answer continues in the next planner step", () => {
     const { trajectory, follower } = started();
     trajectory.write("first half, ");
     trajectory.closePlanner();
@@ -153,7 +153,7 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("run_command") } });
   });
 
-  test("reading tools go on: the answers are one text, and the tools are named", () => {
+  test("reading tools continue: the answers are one text, and the tools are named", () => {
     const { trajectory, follower } = started();
     trajectory.write("I will look.");
     trajectory.call("list_dir");
@@ -398,7 +398,7 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ type: "finished", text: "mine" });
   });
 
-  test("a turn that goes on after a restart of the gateway repeats nothing that the log holds", () => {
+  test("a turn that continues after a restart of the gateway repeats nothing that the log holds", () => {
     const { trajectory } = started();
     trajectory.think("I think");
     trajectory.write("Hello wor");

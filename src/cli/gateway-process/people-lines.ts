@@ -77,7 +77,7 @@ const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
   ide_lost: ({ variant, pid }) => `${asText(variant)} (process ${asText(pid)}) is gone.`,
   turn_run_failed: ({ turnId, error }) => `Turn ${asText(turnId)} failed: ${firstLine(error)}`,
   turn_adopt_failed: ({ turnId, error }) =>
-    `Turn ${asText(turnId)} of an earlier gateway could not go on: ${firstLine(error)}`,
+    `Turn ${asText(turnId)} of an earlier gateway could not continue: ${firstLine(error)}`,
   turn_upkeep_failed: ({ error }) => `Old turns could not be cleaned up: ${firstLine(error)}`,
   "stream broke": ({ turnId, code }) => `The stream of turn ${asText(turnId)} broke: ${asText(code)}`,
 };

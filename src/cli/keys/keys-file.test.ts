@@ -72,7 +72,7 @@ test("a key ends at its expiry", async () => {
   expect(keys.callerOf(key)).toBeUndefined();
 });
 
-test.runIf(hasFileModes)("a file that others may read opens nothing, and is said once", () => {
+test.runIf(hasFileModes)("a file that others may read opens nothing, and is reported once", () => {
   const { file, keys, problems } = opened();
   const key = createKey(file, "ci", free, 1);
   chmodSync(file, 0o644);

@@ -162,7 +162,7 @@ describe("an onlooker", () => {
     );
   });
 
-  test("says how the connection is, and goes on while the gateway is away", async () => {
+  test("says how the connection is, and continues while the gateway is away", async () => {
     const server = new FakeStreamServer(script);
     const pass = await ended(server);
     const told: ConnectionChange["state"][] = [];

@@ -97,7 +97,7 @@ describe.each(tiers)("over %s", (_name, open) => {
     expect(server.prompts).toBe(1);
   });
 
-  test("a stream with tools goes on after each result", async () => {
+  test("a stream with tools continues after each result", async () => {
     const server = new FakeStreamServer(withTools);
     const ran: string[] = [];
     const stream = await startReliableStream(request, optionsFor(server, undefined, [open]), never);
@@ -239,7 +239,7 @@ describe("a stream that the gateway refuses", () => {
     expect(tier.attached).toHaveLength(attaches);
   });
 
-  test.each([0, 1])("goes on when its attach number %i comes in late once more, and takes over", async (late) => {
+  test.each([0, 1])("continues when its attach number %i comes in late once more, and takes over", async (late) => {
     const server = new FakeStreamServer(plain);
     const works = cutTier(openBidiTier(transportTo(server)), (attach) => (attach === 0 ? { down: 2 } : undefined));
     const attached: Headers[] = [];
@@ -536,7 +536,7 @@ describe("a log that differs from the log that was read", () => {
   });
 
   test.each([[["cancel"]], [["close"]], [["close", "cancel"]]] as const)(
-    "because this side went back in time, though it gives as much (%j) as was lost before it hears of that: no number is used again",
+    "because this side went back in time, though it gives as much (%j) as was lost before it learns of that: no number is used again",
     async (gives) => {
       const server = new FakeStreamServer(withTools);
       const disk = new Map<string, StreamRecord>();
@@ -724,7 +724,7 @@ describe("an application", () => {
     ]);
   });
 
-  test("passes on what its own iterable throws, and goes on without it", async () => {
+  test("passes on what its own iterable throws, and continues without it", async () => {
     const server = new FakeStreamServer(withTools);
     const stream = await startReliableStream(request, optionsFor(server));
     function* broken(): Generator<StreamInput> {

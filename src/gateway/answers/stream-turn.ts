@@ -24,7 +24,7 @@ export interface StreamTurn {
   readonly early: readonly TurnEvent[];
   readonly encoder: Encoder;
   readonly resumeAfter: WireCursor | undefined;
-  /** Sent first, under the cursor's own id: what a reader that goes on from there has to know. */
+  /** Sent first, under the cursor's own id: what a reader needs to resume there. */
   readonly snapshot?: WireEvent;
   /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
   readonly sinceMs: number;

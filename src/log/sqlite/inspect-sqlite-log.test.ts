@@ -29,7 +29,7 @@ describe("looking at a log's file", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it("tells a damaged file and leaves it as it is", async () => {
+  it("reports a damaged file and leaves it unchanged", async () => {
     const { store } = await openSqliteLog({ path, clock: new SettableClock() });
     await store.create(newTurn(), "owner");
     await store.close();

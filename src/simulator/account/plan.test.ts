@@ -85,7 +85,7 @@ describe("a plan in percent", () => {
     expect(plan.exhausted(later)).toBe(false);
   });
 
-  it("goes on into a paid balance", () => {
+  it("continues into a paid balance", () => {
     const plan = planOf({ shape: "percent", used: 100, overageMicros: 500_000 });
     expect(plan.exhausted(now)).toBe(false);
     plan.spend(600, now);

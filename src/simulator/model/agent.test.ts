@@ -98,7 +98,7 @@ describe("a model that is offered tools", () => {
     expect(third.said).toBe("All done. The tools said: one | two | three");
   });
 
-  it("runs the same loop on a trajectory that goes on", async () => {
+  it("runs the same loop on a trajectory that continues", async () => {
     const task = "Do it. [[sim: agent=loop]]";
     const history = [
       { role: "user", text: task },

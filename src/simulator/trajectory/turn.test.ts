@@ -156,7 +156,7 @@ describe("a turn", () => {
     expect(turn.planner()?.error?.userErrorMessage).toContain("high demand");
   });
 
-  it("stalls where it is told and goes on", async () => {
+  it("stalls at the given place and continues", async () => {
     const turn = begin("echo: 0123456789", {
       rate: 1000,
       chunk: 100,
@@ -199,7 +199,7 @@ describe("a turn", () => {
     expect(late.planner()?.status).toBe(CortexStepStatus.CANCELED);
   });
 
-  it("rewrites text in place, then goes on", async () => {
+  it("rewrites text in place, then continues", async () => {
     const turn = begin("echo: abcdef", { rate: 10, chunk: 1, inputMs: 0, firstMs: 0, rewriteAfter: 3 });
     await turn.clock.advance(200);
     expect(turn.answer()).toBe("abc");

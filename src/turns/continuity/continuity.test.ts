@@ -34,7 +34,7 @@ const asker = (fields: Partial<TurnRequest>, session: string | undefined = "s", 
 const said = (text: string): VisibleAnswer => ({ text, calls: [] });
 
 describe("Continuity", () => {
-  it("goes on where the visible history is exactly what the trajectory holds", () => {
+  it("continues where the visible history is exactly what the trajectory holds", () => {
     const { continuity } = fakeContinuity();
     const first = asker({ messages: [user("Hello")] });
     expect(continuity.choose(first)).toMatchObject({ type: "rebuild", reason: "first" });
@@ -55,7 +55,7 @@ describe("Continuity", () => {
     expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 2 });
   });
 
-  it("says what differs when it does not go on", () => {
+  it("says what differs when it does not continue", () => {
     const history = [system("Be brief."), user("Hello")];
     const next = [...history, assistant("Hi."), user("Bye")];
     const cases: readonly [string, ReturnType<typeof asker>][] = [

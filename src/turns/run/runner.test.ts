@@ -133,7 +133,7 @@ describe("a runner that is stopped before its backend was found", () => {
     expect(world.happened.at(-1)).toBe("closed");
   });
 
-  test("and then finds none, has ended all the same", async () => {
+  test("and then finds none, has still ended", async () => {
     const world = new RunnerWorld();
     const run = world.runner.run();
     world.runner.stop({ type: "cancel", by: "client" });

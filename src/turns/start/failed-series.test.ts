@@ -27,7 +27,7 @@ async function failing(
 }
 
 describe("a body that failed, sent again without a key", () => {
-  test("becomes one more prompt; then the failure is told again, until the wait is over", async () => {
+  test("becomes one more prompt; then the failure is repeated, until the wait is over", async () => {
     const fake = fakeTurns();
     await failing(fake, {});
     await failing(fake, {});

@@ -139,7 +139,7 @@ describe("with at most so many turns at once", () => {
     expect(prompts(fake)).toBe(2);
   });
 
-  test("the next process goes on with what ran, and lets the others wait: nothing is sent twice", async () => {
+  test("the next process continues with what ran, and lets the others wait: nothing is sent twice", async () => {
     const clock = new FakeClock();
     const store = openMemoryLog({ clock });
     const survives = { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: false } };

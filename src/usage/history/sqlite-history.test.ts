@@ -37,7 +37,7 @@ const spend = (by: SpendDimension, sinceMs = now - 30 * day, timeZone = "UTC") =
   history.spend({ sinceMs, untilMs: now + hour, by, timeZone });
 
 describe("the usage history", () => {
-  it("counts a turn once, also when it is told again after a restart", () => {
+  it("counts a turn once, also when it is repeated after a restart", () => {
     const turn = turnFake({ turnId: "turn_1", endedAtMs: now });
     expect(history.addTurn(turn)).toBe(true);
     expect(history.addTurn(turn)).toBe(false);
@@ -332,7 +332,7 @@ describe("a store that cannot be used", () => {
     expect(history.turn("turn_1")).toBeDefined();
   });
 
-  it("of another program is left as it is", () => {
+  it("of another program is left unchanged", () => {
     const foreign = join(folder, "notes.db");
     const other = new DatabaseSync(foreign);
     other.exec("CREATE TABLE notes (text TEXT)");

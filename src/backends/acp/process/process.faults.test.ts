@@ -141,7 +141,7 @@ describe("a process of an agent", () => {
     },
   );
 
-  test("that keeps failing is not started again at once: the error is told again, with the time to wait", async () => {
+  test("that keeps failing is not started again at once: the error is repeated, with the time to wait", async () => {
     harness = await ScriptedHarness.open({ exitsAtOnce: true });
     const agent = harness.agent({ restartMs: 60_000 });
     await ask(agent);

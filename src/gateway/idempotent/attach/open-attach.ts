@@ -28,7 +28,7 @@ export interface OpenAttach {
   readonly stored: StoredStream;
   readonly session: StreamSession;
   readonly turnId: TurnId | undefined;
-  /** Ends the attach: nothing is watched or counted any more. The turns go on. */
+  /** Ends the attach: nothing is watched or counted any more. The turns continue. */
   close(): void;
 }
 

@@ -16,5 +16,5 @@ function withSpentStream(error: ErrorRecord): ErrorRecord {
   const waitS = waitAfterFirst(error);
   const wait = waitS === 0 ? "" : ` after ${waitS} s`;
   const spent = "This stream has failed: its name only gives this failure again.";
-  return { ...error, hint: `${error.hint} ${spent} To go on, send the request as a new stream${wait}.` };
+  return { ...error, hint: `${error.hint} ${spent} Send the request as a new stream${wait}.` };
 }
