@@ -180,9 +180,9 @@ export interface TurnWriting {
 export interface TurnReading {
   readonly capabilities: StoreCapabilities;
   /**
-   * Events strictly after the cursor, at most `limit`, and of large ones only as many as 256 KiB of stored records hold, but
-   * one at least where there is any; `ended` when nothing can follow the last of them. Throws
-   * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
+   * Events strictly after the cursor: at most `limit`, and at most 256 KiB of stored records, but at least one if there is any.
+   * `ended` when nothing can follow the last of them. Throws `invalid_request` for a cursor past the end, `internal` when the log
+   * was changed or damaged.
    */
   readAfter(
     turnId: TurnId,
