@@ -84,7 +84,7 @@ var S={typeName:"exa.demo_pb.NoteService",methods:{addNote:{name:"AddNote",I:q,O
     });
   });
 
-  it("is read as far as it goes where a part of it makes no sense, and the rest is told", () => {
+  it("is read except for its bad parts, which are reported", () => {
     const { form, problems } = readBack(example.replace("T:I,", "T:nowhere,").replace("K:9", "K:99"));
     expect(form["exa.demo_pb.Note"]).toMatchObject({ fields: { length: 6 } });
     expect(problems.map(({ where }) => where)).toEqual(["exa.demo_pb.Note.image", "exa.demo_pb.Note.labels"]);

@@ -68,7 +68,7 @@ describe("a build with other numbers", () => {
 });
 
 describe("a build that lacks a field", () => {
-  it("is told from a broken one: nothing that Millrace needs is missing", () => {
+  it("differs from a broken one: it has everything that Millrace needs", () => {
     const without: Shift = {
       ...asIs,
       field: (_, name, number) => (name === "disabled_reason" ? undefined : number),

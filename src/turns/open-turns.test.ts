@@ -114,7 +114,7 @@ describe("a turn", () => {
     ]);
   });
 
-  test("is told of once its first event is durable, or after 250 ms once it is flushed alone", async () => {
+  test("gets its id to the client once its first event is durable, or after 250 ms once it is flushed alone", async () => {
     const noted: unknown[] = [];
     const append = Promise.withResolvers<void>();
     const memory = openMemoryLog({ clock: new FakeClock() });
@@ -854,7 +854,7 @@ describe("a stop of the gateway", () => {
   });
 
   test.each([{ found: "within a second" }, { found: "later" }])(
-    "takes a cancel that comes while it looks for the IDE, which is told when it is found $found",
+    "takes a cancel while it looks for the IDE, and passes it on when the IDE is found $found",
     async ({ found }) => {
       const clock = new FakeClock();
       const store = durable(openMemoryLog({ clock }));

@@ -216,7 +216,7 @@ describe("the stand-in's devin", () => {
     expect(models.filter(({ isCurrent }) => isCurrent)).toHaveLength(1);
   });
 
-  test("a model that it does not have is told before anything is asked", async () => {
+  test("a model that it does not have is reported before anything is asked", async () => {
     const before = accepted();
     const [failed] = await ask(standin.agent(), { modelUid: "swe-9" as ModelUid });
     expect(failed).toMatchObject({ type: "failed", error: { code: "unknown_model" } });

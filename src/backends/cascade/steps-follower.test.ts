@@ -298,7 +298,7 @@ describe("followSteps", () => {
     [ExecutorTerminationReason.MAX_INVOCATIONS, { unified: "length", raw: "max_invocations" }],
     [ExecutorTerminationReason.ARENA_INVOCATION_CAP, { unified: "length", raw: "arena_invocation_cap" }],
     [ExecutorTerminationReason.HALTED_STEP, { unified: "stop", raw: "halted_step" }],
-  ])("termination reason %i is told in our words and in the server's", (reason, expected) => {
+  ])("termination reason %i is reported in our words and in the server's", (reason, expected) => {
     const { trajectory, follower } = started();
     trajectory.write("x");
     trajectory.closePlanner();

@@ -43,7 +43,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     expect(simulator.agentReport().calls).toEqual({});
   });
 
-  it("tells two windows by their processes, and a stand-in from a real editor", async () => {
+  it("shows two windows by their processes, and marks a stand-in", async () => {
     const { simulator, account } = await machine({ profile: "windsurf-2", unmarked: true });
     expect((await account()).stdout).toMatch(/^Windsurf .*, editor: /);
     const window = await startSimulator({
@@ -72,7 +72,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     for (const { todo } of all) expect(todo).toMatch(/Sign in inside/);
   });
 
-  it("takes name and plan from what the app saved where the server does not tell them", async () => {
+  it("takes name and plan from the saved plan if the server does not report them", async () => {
     const { simulator, entries } = await machine({ profile: "devin-3" });
     const [before] = await entries();
     await simulator.setFaults([{ rpc: "GetUserStatus", missing: true }]);

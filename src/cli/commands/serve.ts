@@ -275,7 +275,7 @@ function tlsOf(
     throw new MillraceError("invalid_request", "A Unix domain socket needs no TLS.", {
       hint: "Leave one of both out.",
     });
-  const onProblem = ({ message }: Error) => out.note(`${message} The certificate from before stays in use.`);
+  const onProblem = ({ message }: Error) => out.note(`${message} Millrace keeps using the earlier certificate.`);
   return openTlsFiles({ certFile: tlsCert, keyFile: tlsKey, onProblem });
 }
 

@@ -49,7 +49,7 @@ export const setupCommand = defineCommand({
       if (!(await agreed(changes, options, context))) return exitCodes.ok;
       for (const each of undone) {
         undoChanges(settings.folder, each.client.name, each.changes);
-        out.note(`${each.client.title} is as it was.`);
+        out.note(`${each.client.title} was not changed.`);
       }
       return exitCodes.ok;
     }

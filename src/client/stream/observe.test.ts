@@ -133,7 +133,7 @@ describe("an onlooker", () => {
     expect(now.length).toBeLessThan(log(server).length);
   });
 
-  test("is told of calls, and cannot take them for its own", async () => {
+  test("sees calls, and cannot answer them", async () => {
     const server = new FakeStreamServer(script);
     const [call] = (await all(observe(await ended(server), optionsFor(server), never))).filter(
       (event) => event.type === "tool_call",
@@ -173,7 +173,7 @@ describe("an onlooker", () => {
   });
 });
 
-describe("what an onlooker cannot see is said", () => {
+describe("what an observer cannot see is an error", () => {
   test("a stream that the gateway does not know, under this key or any more, is expired", async () => {
     const server = new FakeStreamServer(script);
     const pass = await ended(server);

@@ -19,7 +19,7 @@ test("a failure without a key stays unchanged", () => {
   expect(withSpentKey(crash, { isGiven: false, isRepeat: false })).toBe(crash);
 });
 
-test("a repeat under the key is told that the failure is final", () => {
+test("a repeat under the key learns that the failure is final", () => {
   expect(withSpentKey(crash, keyed).final).toBeUndefined();
   expect(withSpentKey(crash, { isGiven: true, isRepeat: true }).final).toBe(true);
 });

@@ -99,7 +99,7 @@ describe.each([
     expect(statusFor(failed("context_too_long"), null)).toBe(400);
   });
 
-  test("is told from one that may pass", () => {
+  test("is distinguished from one that may pass", () => {
     expect(statusFor(first, codex)).toBeGreaterThanOrEqual(500);
   });
 

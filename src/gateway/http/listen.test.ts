@@ -249,7 +249,7 @@ describe("listening", () => {
     session.destroy();
   });
 
-  it("tells HTTP/2's preface from a POST, however it is cut", async () => {
+  it("distinguishes HTTP/2's preface from a POST, however it is cut", async () => {
     const { listening } = await listenOn({ rpc: () => ({ takes: () => false, handle: () => {}, refuse: () => {} }) });
     const socket = connect({ port: listening.port, host: "127.0.0.1", noDelay: true });
     for (const byte of "POST /health HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n") {

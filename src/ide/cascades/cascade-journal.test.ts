@@ -59,7 +59,7 @@ describe("the journal of conversations", () => {
     expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([1, 3, 4, 5].map(id));
   });
 
-  it("of an older build tells what it kept open, and nothing of the rest", async () => {
+  it("of an older build lists what it kept open, and nothing else", async () => {
     const lines = [
       { cascadeId: id(1), atMs: 1 },
       { kept: id(2), untilMs: 9 },

@@ -42,7 +42,7 @@ describe("looking at a log's file", () => {
     expect(await inspectSqliteLog(path)).toMatchObject({ kind: "damaged" });
   });
 
-  it("tells another program's database", async () => {
+  it("recognises another program's database", async () => {
     const other = new DatabaseSync(path);
     other.exec("CREATE TABLE notes(x)");
     other.close();

@@ -172,7 +172,7 @@ describe("a turn", () => {
     expect(turn.answer()).toBe("0123456789");
   });
 
-  it("holds where it is told until it is released, however long that takes", async () => {
+  it("holds at the given place until it is released, however long that takes", async () => {
     const turn = begin("echo: 0123456789", { rate: 1000, inputMs: 0, firstMs: 0, holdAfter: 3 });
     await turn.clock.advance(3_600_000);
     expect(turn.answer()).toBe("012");

@@ -180,7 +180,7 @@ describe("a runner in the middle of an answer", () => {
     expect(world.happened).toEqual([`told ${told}`, "closed"]);
   });
 
-  test("lets a backend that ended by itself clean up, and tells it nothing", async () => {
+  test("lets a backend that ended by itself clean up, and sends it nothing", async () => {
     const { world, run } = await streaming();
     world.emit({ type: "finished", reason: { unified: "stop", raw: undefined }, text: "" });
     await world.runner.over;

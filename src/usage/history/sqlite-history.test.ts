@@ -84,7 +84,7 @@ describe("the usage history", () => {
     ]);
   });
 
-  it("tells spending apart by each dimension, the dearest first, with what was not told under no name", () => {
+  it("groups spending by each dimension, the dearest first, with unknown values under no name", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now, project: undefined, creditsHundredths: 50 }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", creditsHundredths: 400 }));
     expect(spend("project").map(({ key, creditsHundredths }) => [key, creditsHundredths])).toEqual([
@@ -182,7 +182,7 @@ describe("readings in the usage history", () => {
     expect(history.turn("turn_old")).toBeUndefined();
   });
 
-  it("tell what the plan stood at before and after the turns between them", () => {
+  it("have the plan's values before and after the turns between them", () => {
     history.addSnapshot(reading(now, 0.5));
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now + 60_000, startedAtMs: now + 1 }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now + 60_000, startedAtMs: now + 1, ide: undefined }));

@@ -55,7 +55,7 @@ describe.skipIf(!installed)("with a redis-server on PATH", () => {
     expect(await gateways[1].hold(period, "turn_later", 7)).toBe(false);
   });
 
-  test("what one gateway records, the history of the other has once, also what it recorded before it could tell", async () => {
+  test("the entries of one gateway are in the other's history once, also those from before it could send them", async () => {
     const leaving = new AbortController();
     const gateway = async (before: readonly string[]) => {
       const time = clock();
