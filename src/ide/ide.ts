@@ -80,7 +80,7 @@ export interface SavedPlan {
   readonly userStatus: string | undefined;
 }
 
-/** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */
+/** One decision of a search, in order: the subject, the rule and the result. Never holds a secret. */
 export interface TraceEntry {
   readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe" | "agents";
   /** `pid 4242`, `port 42101`, `~/.config/Windsurf/User/globalStorage/state.vscdb`. */

@@ -206,7 +206,10 @@ export interface TurnReading {
   get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
   /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
-  /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
+  /**
+   * A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: the grace time that it asks for, if that is longer
+   * than the turn's.
+   */
   noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
@@ -234,7 +237,7 @@ export interface StreamStore {
   keepTogether(turnIds: readonly TurnId[]): Promise<void>;
 }
 
-/** Housekeeping: which processes live, what they left running, what has expired. */
+/** Housekeeping: live processes, turns that ended processes left running, and expired turns. */
 export interface StoreHousekeeping {
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;

@@ -34,7 +34,7 @@ export function chatStreamOptions(
   };
 }
 
-/** The way to the user's gateway, whose address is looked for again at each attach; `command` is who asks there. */
+/** The link to the user's gateway. It looks for the address again at each attach; `command` is the client's name. */
 export function linkTo(
   gateway: GatewayClient,
   command: "millrace-chat" | "millrace-tail",

@@ -149,7 +149,7 @@ async function readAll(
   return readings;
 }
 
-/** While the IDE runs, what it writes is in the file beside the database. */
+/** While the IDE runs, its writes are in the file beside the database. */
 async function lastChange(host: Host, file: string, signal: AbortSignal): Promise<number> {
   const facts = await Promise.all([file, `${file}-wal`].map((path) => host.fileFacts(path, signal)));
   return Math.max(0, ...facts.map((one) => one?.modifiedMs ?? 0));

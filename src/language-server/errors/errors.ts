@@ -70,7 +70,7 @@ export function upstreamReason(error: unknown): UpstreamReason | undefined {
 }
 
 /**
- * The same error, but `backend_retired` where it says that a call is missing from a build whose Cascade was removed.
+ * The same error, or `backend_retired` if it reports a missing call in a build whose Cascade was removed.
  *
  * Source: docs/wire/devin-desktop.md, "Cascade": no text of such a server is known, so the version decides.
  */

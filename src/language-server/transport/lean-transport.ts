@@ -34,8 +34,8 @@ export interface LeanOptions {
 }
 
 /**
- * A transport whose unary calls cost little: no composed signals, no async iterables, interceptors only where there are some. A poll
- * is such a call, and a turn makes up to fifty a second. Serialisation is the library's, and so are the errors.
+ * A transport with cheap unary calls: no combined signals, no async iterables, and interceptors only if there are any. A poll is
+ * such a call, and a turn makes up to fifty a second. Serialisation is the library's, and so are the errors.
  *
  * Source: docs/performance.md, "The hot call".
  */

@@ -85,7 +85,7 @@ export class DevinAgent {
     this.#gate.release();
   }
 
-  /** The client is gone: running turns end, and what they said stays. */
+  /** The client is gone: running turns end, and their text stays. */
   async close(): Promise<void> {
     for (const { running } of this.#sessions.all()) running?.abort();
     const store = await this.#store;

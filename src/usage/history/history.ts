@@ -74,7 +74,7 @@ export interface Explained {
  * IDE and time. Every method throws `degraded` when the store is full, locked or gone.
  */
 export interface UsageHistory {
-  /** Why what is added waits in memory for now, where it does. */
+  /** The reason why new entries wait in memory; undefined if they do not. */
   readonly degradedBy: MillraceError | undefined;
   addSnapshot(snapshot: LimitsSnapshot): void;
   /** False if this turn was there already: it is not counted twice. */
