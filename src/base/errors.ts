@@ -24,7 +24,7 @@ export type ErrorCode =
 /** `details.reason` of an `upstream_failed` whose answer cannot be used; asking again would hardly help. */
 export const unusableAnswer = "unusable_answer";
 
-/** What to do next when the thrower has nothing better to say. */
+/** The hint for each code, if the error has no better one. */
 export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
     "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",

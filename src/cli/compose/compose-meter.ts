@@ -87,9 +87,9 @@ export function startMeter(parts: {
   readonly clock: Clock;
   readonly turns: TurnSource;
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
-  /** What a model's UID is called now. */
+  /** The current name of a model's UID. */
   readonly nameOf: (uid: string) => string;
-  /** What the key of a caller is called. */
+  /** The name of a caller's key. */
   readonly keyOf?: (caller: string) => string | undefined;
 }): RunningMeter {
   const { meter, clock, turns, events, nameOf, keyOf } = parts;

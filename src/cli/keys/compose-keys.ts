@@ -31,7 +31,7 @@ export interface KeyParts {
   readonly history: Pick<UsageHistory, "spend" | "turn" | "degradedBy">;
   /** Where several gateways share the budgets. */
   readonly shared?: SharedUsage | undefined;
-  /** What a model's UID is called. */
+  /** The name of a model's UID. */
   readonly nameOf: (uid: string) => string;
 }
 

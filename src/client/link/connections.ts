@@ -14,7 +14,7 @@ import { Silence } from "./until-silent.ts";
 
 /** The part of a stream that connects repeatedly: its writer or an observer. */
 export interface Connected {
-  /** What the next attach says. */
+  /** The next attach. */
   attach(): Promise<Attach>;
   /** Whether nothing more is to come: a connection that ends then is not lost. */
   isOver(): boolean;
@@ -51,7 +51,7 @@ export class Connections {
   readonly #connected: Connected;
   readonly #ports: Ports;
   readonly #signal: AbortSignal;
-  /** What the last loss was, and what it asked for; undefined for a call that merely ended. */
+  /** The last loss, with the wait that it asked for; undefined if the call ended without an error. */
   #loss: Lost | undefined;
   /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
   #aloneSinceMs: number | undefined;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { processExists } from "../../base/node/process-exists.ts";
 
-/** Who holds a number, as its file says. */
+/** The owner of a number, from its file. */
 interface Holder {
   readonly host: string;
   readonly pid: number;

@@ -2,9 +2,9 @@ import { MillraceError } from "../../base/errors.ts";
 import type { StreamRecord } from "./record.ts";
 
 /**
- * Where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and writes
- * it. Every implementation passes `record-store.conformance.ts`.
- * Source: docs/wire/idempotent-streams.md, "Hazards", "Sealing and tickets".
+ * The place where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and
+ * writes it. Every implementation passes `record-store.conformance.ts`. Source: docs/wire/idempotent-streams.md, "Hazards",
+ * "Sealing and tickets".
  */
 export interface RecordStore {
   /** Whether a record outlives the process or the page. */

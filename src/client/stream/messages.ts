@@ -7,7 +7,7 @@ import {
 import { fromBase64, toBase64 } from "../encoding.ts";
 import type { Outgoing } from "../records/record.ts";
 
-/** What a stream asks: the visible conversation and the tools that the application runs itself. */
+/** The request of a stream: the visible conversation, and the tools that the application runs itself. */
 export interface StreamRequest {
   /** Any name that `GET /v1/models` lists. */
   readonly model: string;

@@ -6,7 +6,7 @@ import type { StreamEvent, ToolCallEvent } from "./stream-event.ts";
 export interface ReliableStream {
   /** Names the stream, and its record in the store. */
   readonly streamKey: string;
-  /** What another page, process or device needs to look on with `observe`: as good as the answer itself, so keep it as secret. */
+  /** Lets another page, process or device `observe` the stream. It opens the answer, so keep it secret. */
   readonly pass: StreamPass;
   /** The application's own note in the record. */
   readonly label: string;
@@ -42,7 +42,7 @@ export interface ReliableStream {
   leave(): Promise<void>;
 }
 
-/** What an application gives a stream. A result without a start before it counts as that of a tool that has just run. */
+/** The input of an application to a stream. A result without a start before it counts as that of a tool that has just run. */
 export type StreamInput =
   | { readonly type: "tool_started"; readonly callId: string }
   | { readonly type: "tool_result"; readonly callId: string; readonly result: ToolResult };
@@ -57,7 +57,7 @@ export interface StreamPass {
   readonly encryptionKey: string;
 }
 
-/** What became of a stream's connection. */
+/** A change of a stream's connection. */
 export type ConnectionChange =
   /**
    * `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock.

@@ -35,7 +35,7 @@ export async function resume(
   throw noRecord(streamKey);
 }
 
-/** What was left of earlier lives of the application. */
+/** The streams of earlier runs of the application. */
 export interface Leftover {
   /** To be read on, each to its end. */
   readonly streams: readonly ReliableStream[];
@@ -43,7 +43,7 @@ export interface Leftover {
   readonly taken: readonly string[];
   /** Keys of streams that were never sent, or left before a gateway could have answered: their records were removed. */
   readonly cleared: readonly string[];
-  /** What was wrong with records that were set aside. */
+  /** The errors of records that were set aside. */
   readonly damaged: readonly MillraceError[];
 }
 

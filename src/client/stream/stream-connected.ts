@@ -57,7 +57,7 @@ export class StreamConnected implements Connected {
     throw failure.error;
   }
 
-  /** What a message of the gateway is for the application, which has applied an event when it comes back for the next. */
+  /** The application's events for a message of the gateway. The application has applied an event when it asks for the next one. */
   async *receive({ message: { response }, tier }: Delivery): AsyncGenerator<StreamEvent, void> {
     if (response.case === "seqnoAck") await this.#steps.take({ type: "acknowledged", seqno: response.value });
     if (response.case === "welcomeMessage") {

@@ -20,7 +20,7 @@ export interface Refused {
 /** Anything that another attach may mend. */
 export interface Lost {
   readonly kind: "lost";
-  /** What the answer asked for, else 0. */
+  /** The wait that the answer asked for, else 0. */
   readonly retryAfterMs: number;
   /** Its words, where it asked for that. */
   readonly why: string | undefined;
@@ -85,7 +85,7 @@ function retryAfterMs({ metadata }: ConnectError): number {
 
 const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
-/** What is at the bottom of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
+/** The deepest reason of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
 export function reasonOf(error: unknown): string {
   let deepest = error;
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;

@@ -10,7 +10,7 @@ import type { ConnectionChange } from "./reliable-stream.ts";
 export interface StreamOptions {
   /** From `webLink` or `nodeLink`; one for all streams to a gateway. */
   readonly gateway: GatewayLink;
-  /** Where records are kept; in memory by default, which survives connections but no restart. */
+  /** The store of the records; by default memory, which survives lost connections but no restart. */
   readonly store?: RecordStore;
   /** Turns off parts of storing and resuming; all are on by default. */
   readonly gates?: {

@@ -23,7 +23,7 @@ export interface StreamState {
   readonly handed: readonly string[];
   /** Surfaced, and the application has not come back for more yet. */
   readonly pending: { readonly mark: Mark; readonly isEnd: boolean } | undefined;
-  /** What this attach brings as its ticket. */
+  /** The ticket of this attach. */
   readonly ticket: string | undefined;
   /** The server said that it cannot resume this stream: the next loss is final. */
   readonly degraded: boolean;
@@ -31,7 +31,7 @@ export interface StreamState {
   readonly fruitless: number;
 }
 
-/** What a server says of the stream when it welcomes an attach; undefined where it says nothing. */
+/** The facts about the stream in a welcome; undefined if the server sends none. */
 export interface Welcome {
   readonly degraded: boolean;
   readonly epoch: number | undefined;
@@ -98,7 +98,7 @@ export interface ReceivedEvent {
   readonly event:
     | { readonly kind: "content" }
     | { readonly kind: "tool_call"; readonly callId: string }
-    /** What the server says that a reader must have seen before it: how many events, and the chain's head. */
+    /** The count and the chain's head of all events before the end, from the server. */
     | { readonly kind: "end"; readonly countBefore: number; readonly chainBefore: string };
 }
 
@@ -122,7 +122,7 @@ export function begin(record: StreamRecord, after: string = record.applied.event
   };
 }
 
-/** Where the next attach starts: the cursor, or earlier while the application is still being handed what it had before. */
+/** The start of the next attach: the cursor, or earlier while the application still gets events that it had before. */
 export function attachMark({ record, surfaced }: StreamState): Mark {
   return isAfter(record.cursor.eventId, surfaced.eventId) ? surfaced : record.cursor;
 }

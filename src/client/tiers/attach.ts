@@ -34,8 +34,8 @@ interface AttachPorts {
 }
 
 /**
- * What an attach says of itself. `number` counts the attaches of this `life` of the application, so that one which a gateway
- * works on late is known for the older. Source: docs/stream-protocol.md, "Headers of an attach".
+ * The headers of an attach. `number` counts the attaches of this `life` of the application, so that one which a gateway works on
+ * late is known for the older. Source: docs/stream-protocol.md, "Headers of an attach".
  */
 export function attachHeaders(
   state: StreamState,

@@ -11,7 +11,7 @@ import type { GatewayMetrics, StreamOutcome } from "../metrics/metrics.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
 import type { PatientReader } from "./patient-reader.ts";
 
-/** What a log that stops without a terminal event means to a client: not a complete answer. */
+/** The error for a log that stops without a terminal event: the answer is not complete. */
 export function endedEarly(): ErrorRecord {
   return new MillraceError("upstream_failed", "The answer ended too early.").toRecord();
 }
