@@ -148,7 +148,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
-    await page.getByText("Nobody resumed this turn.").waitFor();
+    await page.getByText("Not resumed.").waitFor();
     await page.getByText("millrace serve --dashboard-text").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
