@@ -5,9 +5,9 @@ import { pinnedTo } from "../test/support/pinned.ts";
 import { quantile } from "./gateway/curve.ts";
 
 /**
- * Whether somebody can tell by the time that it takes that a stream is there under another key: attaches to one with a wrong key,
- * and to one that never was, in turns, against a real gateway. The chance that the former takes longer must be near a half: a
- * rank test (Mann and Whitney) says how far from it chance alone would get. `--rounds` of each; 10,000 where not said.
+ * Checks that response times do not show whether a stream exists under another key. It attaches in turns to a stream with a wrong
+ * key, and to a stream that does not exist, at a real gateway. The first must take longer in about half of all pairs. A rank test
+ * (Mann and Whitney) says how far chance alone may move that. `--rounds` of each; 10,000 by default.
  */
 const rounds = Number(/--rounds=(\d+)/.exec(process.argv.join(" "))?.[1] ?? 10_000);
 const warmUp = 100;

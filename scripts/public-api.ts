@@ -37,7 +37,7 @@ export function hiddenNames(root: string, entries: readonly string[]): readonly 
     return (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol);
   }
 
-  /** Declarations in `src` at the top of a file: a type parameter is nobody's to export. */
+  /** Declarations in `src` at the top of a file: a type parameter is not exported. */
   function ownDeclarations(symbol: ts.Symbol): readonly ts.Declaration[] {
     return (symbol.declarations ?? []).filter(
       (declaration) =>
@@ -68,7 +68,7 @@ function computes(declaration: ts.Declaration): boolean {
   return ts.isTypeAliasDeclaration(declaration) && declaration.typeParameters !== undefined;
 }
 
-/** A member under a symbol, which nobody outside can name. */
+/** A member under a symbol, which code outside cannot name. */
 function isUnreachable(node: ts.Node): boolean {
   return ts.isPropertySignature(node) && ts.isComputedPropertyName(node.name);
 }

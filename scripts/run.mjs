@@ -1,6 +1,6 @@
-// Runs one of the repository's tools or TypeScript files on Node 24 or newer, whatever Node called it. Where the
-// installed Node is older, the pinned one comes from the npm registry once (scripts/node, locked by integrity) and is
-// used for this and every child process. Plain JavaScript, because Node 20 has to read it.
+// Runs one of the repository's tools or TypeScript files on Node 24 or newer. If the installed Node is older,
+// the pinned one comes from the npm registry once (scripts/node, locked by integrity) and is used for this and every child
+// process. Plain JavaScript, because Node 20 must be able to read it.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";

@@ -28,7 +28,7 @@ const service = "/exa.language_server_pb.LanguageServerService/";
 const assistant = "=== MESSAGE 1 - Assistant ===\n";
 const end = "\n\n=== MESSAGE 2 - Tool ===";
 
-/** The least that can follow an answer: one HTTP/2 connection, a poll at a fixed pace, nothing kept, nobody served. */
+/** The least that can follow an answer: one HTTP/2 connection, a poll at a fixed pace, nothing stored and nothing served. */
 async function poll(session: ClientHttp2Session, { growth, pollMs }: PollOrder): Promise<Lags> {
   const askedAtMs = nowMs();
   const { cascadeId } = fromBinary(StartCascadeResponseSchema, await call(session, "StartCascade", new Uint8Array(0)));

@@ -36,7 +36,7 @@ describe("answerDiff", () => {
   });
 
   const short = fc.string({ unit: fc.constantFrom("a", "b", "é", "🙂", "\n"), maxLength: 6 });
-  test("whatever a server shows, the events lead to what was last taken over", () => {
+  test("for any answers of a server, the events lead to the text that was last taken over", () => {
     fc.assert(
       fc.property(fc.array(fc.record({ text: short, thinking: short })), (snapshots) => {
         let sent = emptyAnswer;

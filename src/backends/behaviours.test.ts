@@ -125,7 +125,7 @@ const behaviours: readonly Behaviour[] = [
       expect(events.at(-1)).toMatchObject({ ideTools: ["LIST_DIRECTORY"] });
     },
   },
-  { name: "a decision that nobody takes", plan: { waiting: true }, expect: fails("upstream_failed", /RUN_COMMAND/) },
+  { name: "a decision that is never made", plan: { waiting: true }, expect: fails("upstream_failed", /RUN_COMMAND/) },
 ];
 
 type Way = "steps" | "transcript" | "bare";

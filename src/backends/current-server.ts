@@ -45,8 +45,8 @@ export class CurrentServer {
   }
 
   /**
-   * Makes a call that may be made twice: a second time after `repair`, where that knows the failure and put it right, or on the
-   * server that is there now, where the first failed as if the server were gone. A row in `docs/retries.md`; two calls, no wait.
+   * Makes a call, and repeats it once if that can help: after `repair` has corrected the failure, or on the server that runs now if
+   * the first server seems to be gone. A row in `docs/retries.md`; two calls, no wait.
    */
   async twice<T>(
     call: (server: LanguageServer) => Promise<T>,

@@ -69,7 +69,7 @@ export class FakeLanguageServer implements LanguageServer {
   startCascade(signal: AbortSignal): Promise<CascadeId> {
     return this.#serve("startCascade", signal, () => {
       this.#requirePanel();
-      const id = `cascade-${this.#nextId++}` as CascadeId; // a fake's ids are whatever it says
+      const id = `cascade-${this.#nextId++}` as CascadeId; // a fake may use any ids
       this.trajectories.set(id, new FakeTrajectory());
       return id;
     });

@@ -128,7 +128,7 @@ describe("the backend of a prompt", () => {
     ["a build of tomorrow", { build: "4.0.1+next" }, "acp", "build 4.0.1+next asks"],
     ["a build of today without a signed-in agent", { build: "3.10.48", vendor: signedOut }, "cascade", "no agent"],
     ["the agent alone", { server: noIde }, "acp", "Devin CLI is signed in"],
-    ["an editor in which nobody is signed in", { server: signedOut }, "acp", "Devin CLI is signed in"],
+    ["an editor without a signed-in account", { server: signedOut }, "acp", "Devin CLI is signed in"],
     ["a server without any chat", { server: serverWith({ cascade: false }) }, "acp", "offers no way to chat"],
     [
       "a server of the oldest builds",

@@ -2,7 +2,7 @@ import type { Clock } from "./clock.ts";
 import { waitFor } from "./wait.ts";
 
 /** The reason for aborting a wait that is no longer needed. It is shared, because each new error would capture a stack. */
-export const notNeeded = new Error("nobody needs it any more");
+export const notNeeded = new Error("no longer needed");
 
 /** Clean-up that may fail: the failure is handed to `onError` (nowhere by default) and the caller goes on. */
 export async function bestEffort(work: Promise<unknown>, onError: (error: unknown) => void = () => {}): Promise<void> {

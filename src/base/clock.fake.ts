@@ -23,7 +23,7 @@ export class FakeClock implements Clock {
     return this.#now + this.#jumpedMs;
   }
 
-  /** Sets the wall clock forward, or back: no time passes, and nobody wakes. */
+  /** Sets the wall clock forward or back: no time passes, and no sleeper wakes. */
   jump(ms: number): void {
     this.#jumpedMs += ms;
   }
@@ -45,7 +45,7 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** Moves time on, waking who is due, and lets promise callbacks run between two wakings. */
+  /** Moves time on and wakes the sleepers that are due. Promise callbacks run between two wakings. */
   async advance(ms: number): Promise<void> {
     const target = this.#now + ms;
     await idle();

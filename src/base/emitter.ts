@@ -4,7 +4,7 @@ export interface EventSource<Events extends object> {
   on<Name extends keyof Events>(name: Name, listener: (event: Events[Name]) => void): () => void;
 }
 
-/** Of an event whose name says it all. */
+/** The details of an event that has none. */
 export type NoDetails = Readonly<Record<string, never>>;
 
 /** Where a part of the gateway says what happens in it. */

@@ -32,7 +32,7 @@ export function reasonOf({ details }: Pick<ErrorRecord, "details">): unknown {
   return typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
 }
 
-/** What to do next when the thrower has nothing better to say. */
+/** The hint for each code, if the error has no better one. */
 export const defaultHints: Readonly<Record<ErrorCode, string>> = {
   ide_not_running:
     "Start Devin Desktop (formerly Windsurf) and open a folder, then send the request again. `millrace doctor` shows where Millrace looked.",
@@ -165,7 +165,7 @@ export function isWithoutAnyIde(error: unknown): boolean {
   return reasonOf(error) !== unusableServer;
 }
 
-/** Ours as it is; anything else is a bug that reached a border, and becomes `internal` without its text. */
+/** A MillraceError unchanged. Any other error is a bug that reached a border, and becomes `internal` without its text. */
 export function toMillraceError(value: unknown): MillraceError {
   if (isMillraceError(value)) return value;
   return new MillraceError("internal", "Something went wrong inside Millrace.", { cause: value });

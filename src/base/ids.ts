@@ -7,7 +7,7 @@ export type TurnId = Branded<"turn">;
 export type EventId = Branded<"event">;
 /**
  * Names a conversation upstream: a UUID inside one language server, or `acp:<agent>:<session id>` for a session of an agent
- * that speaks ACP. Made and read by the backend that owns it; opaque to everybody else.
+ * that speaks ACP. Only the backend that owns it makes and reads it; opaque to all other code.
  */
 export type CascadeId = Branded<"cascade">;
 /** What planner field 35 takes: `claude-opus-4-7-medium`, `MODEL_CLAUDE_4_5_OPUS`. Source: docs/wire/models.md, "Model ids". */

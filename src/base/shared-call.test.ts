@@ -22,7 +22,7 @@ describe("a shared call", () => {
     expect(await call.join(async () => 7, never)).toBe(7);
   });
 
-  it("goes on for the others when one leaves", async () => {
+  it("continues for the others when one leaves", async () => {
     const call = new SharedCall<string>();
     const gate = Promise.withResolvers<string>();
     const quitter = new AbortController();

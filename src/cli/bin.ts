@@ -35,7 +35,7 @@ async function runCommand(): Promise<void> {
   ]);
   const stop = new AbortController();
   let hungUp: (() => void) | undefined;
-  // A closed console is SIGHUP on Windows, its Ctrl-Break SIGBREAK; elsewhere nobody sends that one.
+  // On Windows a closed console sends SIGHUP, and Ctrl-Break SIGBREAK, which other systems do not have.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"] as const) {
     process.on(signal, () => {
       if (signal === "SIGHUP" && hungUp !== undefined) return hungUp();
@@ -60,7 +60,7 @@ async function runCommand(): Promise<void> {
       if (process.platform !== "win32" && !process.stdin.isTTY && !process.stdout.isTTY) hungUp = listener;
     },
   });
-  // The command is done. What still holds the event loop (an idle connection, a deadline that nobody waits for) must not
-  // keep the process; a pipe that still drains has this long.
+  // The command is done. An idle connection or an unused deadline may still hold the event loop, and must not keep the
+  // process; a pipe that still drains has this long.
   setTimeout(() => process.exit(), 1000).unref();
 }

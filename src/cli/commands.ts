@@ -2,7 +2,7 @@ import type { Command } from "./command.ts";
 import type { OpenLimitsSource } from "./compose/limits-source.ts";
 import { type CommandOutline, outlines } from "./outlines.ts";
 
-/** How each command is loaded. Each is a chunk of its own in the built program: one command loads no other. */
+/** Loads each command. Each is a separate chunk of the built program, so that one command loads no other. */
 const loaders: Readonly<Record<keyof typeof outlines, () => Promise<Command>>> = {
   init: async () => (await import("./commands/init.ts")).initCommand,
   setup: async () => (await import("./commands/setup.ts")).setupCommand,

@@ -234,7 +234,7 @@ describe.each(Object.entries(bodies))("%s, fuzzed", (path, body) => {
     );
   });
 
-  it("survives JSON that is nested deeper than anybody needs", async () => {
+  it("survives deeply nested JSON", async () => {
     const { request } = fakeGateway();
     for (const field of ["messages", "input", "metadata", "anything"]) {
       const deep = `{"model":"test-model","${field}":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;

@@ -69,7 +69,7 @@ function outcome(dialect: Dialect, body: unknown): string {
 const hostile = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom<unknown>(undefined, -1, [[null]], "__proto__"));
 
 describe("requests of real clients", () => {
-  it("are understood or refused by name whatever becomes of their members", () => {
+  it("are understood or refused by name after any change of their members", () => {
     const all = recorded.map((each) => ({ ...each, places: placesIn(each.body) }));
     const change = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }), hostile);
     fc.assert(

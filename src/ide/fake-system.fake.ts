@@ -15,7 +15,7 @@ const programs = {
   netstat: "fake-windows.mjs",
 };
 
-/** Puts `ps`, `lsof`, `powershell` and `netstat` into `folder`; each tells the truth about real processes, in its own system's form. */
+/** Puts `ps`, `lsof`, `powershell` and `netstat` into `folder`; each reports real processes, in the format of its system. */
 export async function installFakeSystem(folder: string): Promise<FakeSystem> {
   await mkdir(folder, { recursive: true });
   for (const [name, fixture] of Object.entries(programs)) {

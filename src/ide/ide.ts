@@ -22,11 +22,11 @@ export interface Ide {
   readonly codeiumFolder?: string;
   /** Host name of the vendor's server that it was started for; undefined where its command line does not say. */
   readonly apiServer?: string;
-  /** The `state.vscdb` that says who is signed in; undefined where the key came from elsewhere. */
+  /** The `state.vscdb` that the key was read from; undefined if it came from another file. */
   readonly stateFile?: string;
 }
 
-/** The vendor's agent program (`devin`) as it is installed here: it speaks ACP, and Millrace can start it. */
+/** The vendor's agent program (`devin`) that is installed here: it speaks ACP, and Millrace can start it. */
 export interface AgentProgram {
   /** Whose plan its prompts are paid from; the ids that APIs use. */
   readonly variant: IdeVariant;
@@ -34,7 +34,7 @@ export interface AgentProgram {
   readonly product: string;
   /** The executable. */
   readonly path: string;
-  /** Inside the installed app, or a CLI of its own. */
+  /** Part of the installed app, or a separate CLI. */
   readonly from: "app" | "cli";
   readonly version: string | undefined;
   /** Who it can ask for: `own`: the program's stored credentials; `editor`: only the app's state database has a key. */
@@ -80,7 +80,7 @@ export interface SavedPlan {
   readonly userStatus: string | undefined;
 }
 
-/** One decision of a discovery, in order: what was looked at, by which rule, and what came of it. Never holds a secret. */
+/** One decision of a search, in order: the subject, the rule and the result. Never holds a secret. */
 export interface TraceEntry {
   readonly stage: "candidates" | "classify" | "credentials" | "ports" | "probe" | "agents";
   /** `pid 4242`, `port 42101`, `~/.config/Windsurf/User/globalStorage/state.vscdb`. */

@@ -6,7 +6,7 @@ export interface Links {
   /** The client that is open for this IDE, if there is one. */
   find(ide: Ide): LanguageServer | undefined;
   open(ide: Ide): LanguageServer;
-  /** Closes the clients of servers that are not among these and whose process is gone. */
+  /** Closes the clients of servers whose process ended and that are not in this list. */
   keepOnly(ides: readonly Ide[]): void;
   close(): void;
 }

@@ -34,8 +34,8 @@ export async function askMessageLimit(
 }
 
 /**
- * What both answers say together. The wire leaves out `false` and 0, so an answer without any member says nothing. A count of
- * messages is told where their greatest number is; -1 means that there is no such limit.
+ * Combines both answers. The wire leaves out `false` and 0, so an answer without any member is unknown. An answer with a
+ * maximum also has the count of messages; -1 means that there is no such limit.
  *
  * Source: docs/wire/language-server.md, "Limits".
  */

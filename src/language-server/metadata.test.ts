@@ -6,7 +6,7 @@ import { Secret } from "../base/secret.ts";
 import { createWireIds, metadataFor } from "./metadata.ts";
 
 describe("request ids", () => {
-  it("start at the time in ms and only grow, whatever the clock does", () => {
+  it("start at the time in ms and only grow, for any clock", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: -5_000, max: 5_000 }), { maxLength: 50 }), (jumps) => {
         let now = 1_770_000_000_000;

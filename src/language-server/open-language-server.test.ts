@@ -654,7 +654,7 @@ describe("Antigravity", () => {
   });
 });
 
-it("no secret appears in an error, whatever the server says", async () => {
+it("no secret appears in an error, for any answer of the server", async () => {
   const methods: FakeMethods = {
     getUserStatus: ({ metadata }) => {
       throw new ConnectError(

@@ -38,7 +38,7 @@ export interface LanguageServerOptions {
   readonly checkHolder?: CheckHolder;
   /** What builds offer, by `variant@version`; share one map to probe each build once. */
   readonly builds?: Map<string, Capabilities>;
-  /** Ours with the numbers of the build that is spoken to, as `schema/` reconciles it; ours as it is otherwise. */
+  /** Our schema with the field numbers of the server's build, from `schema/`; by default our schema unchanged. */
   readonly spoken?: SpokenSchema;
 }
 
@@ -222,7 +222,7 @@ class RpcLanguageServer implements LanguageServer {
         signal,
       );
     } catch (error) {
-      // Older builds cannot archive. Deleting is for good, so only what this very client started is deleted there.
+      // Older builds cannot archive. A deletion cannot be undone, so only conversations of this client are deleted there.
       if (upstreamReason(error) !== "not_implemented") throw error;
       if (!this.#started.has(cascadeId)) return;
       await this.#calls.read(
@@ -352,7 +352,7 @@ class RpcLanguageServer implements LanguageServer {
   }
 
   async #probeCapabilities(signal: AbortSignal): Promise<Capabilities> {
-    const nobodys = () => ({ cascadeId: this.#options.ids.newTriggerId() }); // a conversation that nobody has
+    const unused = () => ({ cascadeId: this.#options.ids.newTriggerId() }); // the id of no conversation
     const timeoutMs = this.#deadlines.read;
     const offers = async (rpc: () => Promise<unknown>) => {
       try {
@@ -367,9 +367,9 @@ class RpcLanguageServer implements LanguageServer {
     const call = { signal, timeoutMs };
     const [start, status, steps, transcript, rawChat] = await Promise.all([
       offers(() => this.#unreadable.startCascade(signal, timeoutMs)),
-      offers(() => this.#statusClient.getCascadeTrajectory(nobodys(), call)),
-      offers(() => this.#client.getCascadeTrajectorySteps(nobodys(), call)),
-      offers(() => this.#client.getCascadeTranscriptForTrajectoryId(nobodys(), call)),
+      offers(() => this.#statusClient.getCascadeTrajectory(unused(), call)),
+      offers(() => this.#client.getCascadeTrajectorySteps(unused(), call)),
+      offers(() => this.#client.getCascadeTranscriptForTrajectoryId(unused(), call)),
       offers(() => this.#unreadable.rawGetChatMessage(signal, timeoutMs)),
     ]);
     return { cascade: start && (steps || transcript), steps: steps && status, transcript, rawChat };

@@ -26,7 +26,7 @@ export interface RpcServer extends AsyncDisposable {
   dropConnections(): void;
 }
 
-/** A small language server on a port of its own: all protocols of the real one, on one socket, plain or with TLS. */
+/** A small language server on a new port: all protocols of the real one, on one socket, plain or with TLS. */
 export async function startRpcServer(
   methods: FakeMethods,
   options: {

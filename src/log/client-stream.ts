@@ -25,7 +25,7 @@ export interface AttachProof {
   readonly number?: AttachNumber | undefined;
 }
 
-/** `create` makes the stream where there is none, `resume` never does; `observe` reads and takes nothing from who writes. */
+/** `create` makes the stream if there is none, `resume` never does; `observe` only reads and does not disturb the writer. */
 export type AttachIntent = "create" | "resume" | "observe";
 
 /** A message that a client sent and that was made durable; only these are acknowledged. */

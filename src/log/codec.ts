@@ -33,7 +33,7 @@ export interface OutlineCodec {
   open(row: EventRow): string;
 }
 
-/** What a reader brings to open a turn: its client's key, or the gateway's own right to go on with a running turn. */
+/** What a reader brings to open a turn: its client's key, or the gateway's own right to continue a running turn. */
 export type Access = { readonly clientKey: Secret | undefined } | "runner";
 
 /** How a log's bytes are made. */

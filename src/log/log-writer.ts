@@ -48,7 +48,7 @@ export class MediumWriter implements LogWriter {
 
   append(bodies: readonly TurnEventBody[], atMs: number): Promise<Appended> {
     const done = this.#tail.then(() => this.#append(bodies, atMs));
-    this.#tail = done.catch(() => undefined); // the caller of that append hears of it; the next one starts afresh
+    this.#tail = done.catch(() => undefined); // the caller of that append gets the error; the next one starts afresh
     return done;
   }
 

@@ -45,7 +45,7 @@ function checkPlace({ row, previousMac }: Page, { afterSeq }: PageAsk): void {
   if (afterSeq > 0 && previousMac === undefined) throw damagedLog();
 }
 
-/** Every record of the page, none of which may be missing: it is shorter than was asked only where it is full. */
+/** Every record of the page. No record may be missing: the page is shorter than requested only if it is full. */
 function inOrder<E>(
   { row, events: records, full }: Page,
   { afterSeq, limit }: PageAsk,

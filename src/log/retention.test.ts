@@ -10,7 +10,7 @@ import { newTurn, SettableClock } from "./turn.fake.ts";
 const minuteMs = 60_000;
 const finished: TurnEventBody = { type: "finished", reason: { unified: "stop", raw: undefined }, text: "" };
 
-test("expiry slides with each attach and stops at the cap, whatever the order of attaches", () => {
+test("expiry moves with each attach and stops at the cap, for any order of attaches", () => {
   const retention = { windowMs: 15 * minuteMs, capMs: 120 * minuteMs, tombstoneMs: 0 };
   expect(expiryOf(0, 0, retention)).toBe(15 * minuteMs);
   expect(expiryOf(0, 100 * minuteMs, retention)).toBe(115 * minuteMs);

@@ -67,7 +67,7 @@ export interface TurnRecord extends NewTurn {
 export interface StoreCapabilities {
   readonly survivesRestart: boolean;
   readonly sharedBetweenProcesses: boolean;
-  /** Other machines may write it: one of them can be cut off from it while the others go on. */
+  /** Other machines may write it: one machine can lose the connection to it while the others keep writing. */
   readonly sharedBetweenMachines?: true;
 }
 
@@ -180,9 +180,9 @@ export interface TurnWriting {
 export interface TurnReading {
   readonly capabilities: StoreCapabilities;
   /**
-   * Events strictly after the cursor, at most `limit`, and of large ones only as many as 256 KiB of stored records hold, but
-   * one at least where there is any; `ended` when nothing can follow the last of them. Throws
-   * `invalid_request` for a cursor past the end, `internal` when the log was changed or damaged.
+   * Events strictly after the cursor: at most `limit`, and at most 256 KiB of stored records, but at least one if there is any.
+   * `ended` when nothing can follow the last of them. Throws `invalid_request` for a cursor past the end, `internal` when the log
+   * was changed or damaged.
    */
   readAfter(
     turnId: TurnId,
@@ -206,7 +206,10 @@ export interface TurnReading {
   get(turnId: TurnId, looking?: Looking): Promise<TurnRecord | undefined>;
   /** Newest first, without the expired ones; those that a client sealed as `sealed`. By a key that expired: throws `expired`. */
   list(filter: TurnFilter): Promise<readonly TurnRecord[]>;
-  /** A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: what it asks for, where that is longer than what the turn has. */
+  /**
+   * A reader attached at `atMs`, or still is: the expiry slides. `graceMs`: the grace time that it asks for, if that is longer
+   * than the turn's.
+   */
   noteReader(turnId: TurnId, atMs: number, graceMs?: number): Promise<void>;
   /** The answer reached the client that asked for it, whole. */
   noteDelivered(turnId: TurnId): Promise<void>;
@@ -234,7 +237,7 @@ export interface StreamStore {
   keepTogether(turnIds: readonly TurnId[]): Promise<void>;
 }
 
-/** Housekeeping: which processes live, what they left running, what has expired. */
+/** Housekeeping: live processes, turns that ended processes left running, and expired turns. */
 export interface StoreHousekeeping {
   /** Running turns, newest first, also those that a client sealed, without those of `exceptOwner`: for a process that may have to run them. */
   listRunning(options?: { readonly exceptOwner?: string }): Promise<readonly TurnRecord[]>;

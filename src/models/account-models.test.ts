@@ -33,7 +33,7 @@ describe("a model of the account", () => {
     });
   });
 
-  it("is named by its label where its UID is a slot of the account, whatever other accounts keep there", () => {
+  it("is named by its label if its UID is a slot of the account, independent of other accounts", () => {
     expect(one(numbered(220, "MODEL_PRIVATE_2", "GPT-7 High Thinking"))).toMatchObject({
       name: "gpt-7:high",
       vendor: "openai",
@@ -41,7 +41,7 @@ describe("a model of the account", () => {
     });
   });
 
-  it("is named by its UID where nobody knows it yet", () => {
+  it("is named by its UID if it is not in the catalogue yet", () => {
     expect(one({ modelUid: "claude-opus-9-2-xhigh-fast", label: "Claude Opus 9.2 X-High Fast" })).toMatchObject({
       name: "claude-opus-9.2:xhigh-fast",
       vendor: "anthropic",

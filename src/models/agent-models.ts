@@ -12,7 +12,7 @@ export interface AgentModel {
   /** What the agent takes when a session chooses its model: `swe-2-high`, `openai/gpt-5`. */
   readonly id: string;
   readonly label: string;
-  /** The one that the agent uses when nobody chooses. */
+  /** The agent's default model. */
   readonly isCurrent: boolean;
 }
 
@@ -45,7 +45,7 @@ export function configuredAgentModels(
   const unique = new Map(listed.map((model) => [model.id, model]));
   return [...unique.values()].map((model) => {
     const uid = `${agent}/${model.id}`;
-    const name = uid.replace(/@(?=[a-z]+$)/, ":"); // an effort that is an option of its own
+    const name = uid.replace(/@(?=[a-z]+$)/, ":"); // an effort that the agent has as a separate option
     const vendor = vendorByName(model.id, shapeOf(model.id).base, model.label, catalogue);
     return bareModel(model, uid, name, vendor === "unknown" ? agent : vendor);
   });

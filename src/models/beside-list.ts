@@ -4,7 +4,7 @@ import type { EventSink } from "../base/emitter.ts";
 import type { AgentModel } from "./agent-models.ts";
 import type { ModelLifecycle } from "./lifecycle.ts";
 
-/** An agent that tells its models; asking may start its program. */
+/** An agent that lists its models; asking may start its program. */
 export interface AgentSource {
   readonly name: string;
   models(signal: AbortSignal): Promise<readonly AgentModel[]>;
@@ -17,7 +17,7 @@ interface Patience {
   readonly waitMs: number;
 }
 
-/** An agent may take this long to start and to tell its models; ms. */
+/** An agent may take this long to start and to list its models; ms. */
 const askMs = 60_000;
 /** After a failure the agent is left alone for this long; ms. */
 const pauseMs = 60_000;

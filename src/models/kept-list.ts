@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { SharedCall } from "../base/shared-call.ts";
 
-/** What was asked of somebody: believed for a while, and asked for once by all callers together. */
+/** A list from another program: kept for a while, and fetched once for all callers that wait. */
 export class KeptList<T> {
   readonly #ask: (signal: AbortSignal) => Promise<T>;
   readonly #clock: Clock;

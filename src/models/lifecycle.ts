@@ -1,5 +1,5 @@
 /** What happens to the lists of models. */
 export interface ModelLifecycle {
-  /** A configured agent did not tell its models. */
+  /** The models of a configured agent could not be read. */
   readonly agent_models_unread: { readonly agent: string; readonly error: unknown };
 }

@@ -22,7 +22,7 @@ function oneForm(name: string): string {
   return `claude-${family}-${version}${lane === undefined ? "" : `:${lane}`}`;
 }
 
-/** The name of a model of which only the UID is at hand; the UID itself where it tells nothing. */
+/** The name of a model of which only the UID is known; the UID itself if no name follows from it. */
 export function nameOfUid(uid: string, catalogue: Catalogue): string {
   if (isPrivate(uid)) return uid;
   return oneForm(catalogue.byUid(uid)?.name ?? (isEnumName(uid) ? uid : (spelled(uid) ?? uid)));

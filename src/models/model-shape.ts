@@ -3,7 +3,7 @@ export interface ModelShape {
   /** Family and version: `claude-opus-4-7`. */
   readonly base: string;
   readonly effort: Effort | undefined;
-  /** What else tells variants apart, sorted: `1m`, `fast`, `thinking`. */
+  /** The other parts of a variant's name, sorted: `1m`, `fast`, `thinking`. */
   readonly lanes: string;
 }
 

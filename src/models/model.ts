@@ -39,7 +39,7 @@ export interface Resolution {
 /** The account's models, live. What asks a server throws what finding one throws. */
 export interface Models {
   list(options: { readonly refresh: boolean }, signal: AbortSignal): Promise<readonly Model[]>;
-  /** What a UID is called: by the list that was read last, else as far as it is known without one. Asks nobody. */
+  /** The name of a UID: from the last list, else from the UID itself. Sends no request. */
   nameOf(uid: string): string;
   /** Throws `unknown_model` naming the nearest three, `model_not_allowed` for a disabled one. Never a default. */
   resolve(name: string, effort: string | undefined, signal: AbortSignal): Promise<Resolution>;

@@ -2,9 +2,9 @@ import type { Model } from "./model.ts";
 import { shapeOf } from "./model-shape.ts";
 
 /**
- * The names of the `count` models that are nearest to what was asked for, nearest first: those whose name, UID or label has
- * most of its words (`opus` is nearer to `claude-opus-4.7` than to `gpt-5`), and of these the ones fewest edits away. If any
- * model shares a word of its family with it (`gpt5`: `gpt`), all of them do, and there can be fewer.
+ * The names of the `count` models nearest to the requested name, nearest first. The model whose name, UID or label shares most words
+ * comes first (`opus` is nearer to `claude-opus-4.7` than to `gpt-5`); of equals, the one with the fewest edits. If a model shares
+ * a word of its family with the request (`gpt5`: `gpt`), only such models are returned, which may be fewer.
  */
 export function nearestNames(asked: string, models: readonly Model[], count: number): readonly string[] {
   const text = asked.slice(0, 80).toLowerCase();

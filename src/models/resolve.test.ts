@@ -124,7 +124,7 @@ function baseOfAnswer(name: string, effort: string | undefined): string | undefi
   }
 }
 
-describe("nobody gets a model that was not asked for", () => {
+describe("a request never gets a model that it did not ask for", () => {
   it("an unknown name is an error that names the nearest three", () => {
     const error = failureOf("gpt-5.2-hihg");
     expect(error.code).toBe("unknown_model");
@@ -159,7 +159,7 @@ describe("nobody gets a model that was not asked for", () => {
     expect(failureOf("gpt-5.2", []).message).toContain("empty");
   });
 
-  it("whatever is asked, an answer has the base of what was asked", () => {
+  it("an answer always has the base of the model that was asked for", () => {
     const words = fc.constantFrom(
       "gpt",
       "claude",
@@ -222,7 +222,7 @@ describe("every list that a server may give", () => {
   );
   const configs = fc.array(fc.record({ modelUid: uid, label }), { maxLength: 12 });
 
-  it("has each UID once and each name once, and the same names in whatever is repeated", () => {
+  it("has each UID once and each name once, and the same names when it is read again", () => {
     fc.assert(
       fc.property(configs, (list) => {
         const found = modelsOf(fakeStatus(list), catalogue);

@@ -56,7 +56,7 @@ function find(models: readonly AccountModel[], asked: string): Found | undefined
   const byUid =
     models.find((m) => m.uid === name) ?? models.find((m) => m.uid.toLowerCase() === lower && !isEnum(name));
   if (byUid !== undefined) {
-    const isBare = models.some(({ uid }) => uid.startsWith(`${byUid.uid}@`)); // its efforts are an option of their own
+    const isBare = models.some(({ uid }) => uid.startsWith(`${byUid.uid}@`)); // the agent has its efforts as a separate option
     return { model: byUid, rule: "uid", effortNamed: !isBare };
   }
   const byName = models.find((m) => m.name.toLowerCase() === lower);

@@ -2,8 +2,8 @@ import type { Catalogue } from "./catalogue.ts";
 import { isPrivate, modelName } from "./model-name.ts";
 
 /**
- * A name for each UID of a list, by its UID and label. Two models with one name: the one whose UID says what it is keeps it, the
- * slot of the account goes by its UID. A name is never the UID of another model. Case does not tell names apart.
+ * A name for each UID of a list, by its UID and label. If two models have one name, the model whose UID describes it keeps the name,
+ * and the slot of the account gets its UID as name. A name is never the UID of another model. Names do not differ by case alone.
  */
 export function uniqueNames(labels: ReadonlyMap<string, string>, catalogue: Catalogue): Map<string, string> {
   const uids = [...labels.keys()];

@@ -32,8 +32,8 @@ const startMs = 20_000;
 const lookEveryMs = 100;
 
 /**
- * The gateway of this user that runs now; `silent` when somebody listens at its address and says nothing yet, as on a machine
- * that is busy. Another program on its port is not taken for it, and never gets the key.
+ * The gateway of this user that runs now; `silent` when a program listens at its address and has not answered yet, as on a busy
+ * machine. Another program on its port does not count as the gateway and never gets the key.
  */
 async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" | undefined> {
   try {
@@ -46,13 +46,13 @@ async function findGateway(home: GatewayHome): Promise<FoundGateway | "silent" |
     return { url: address.url, key: new Secret(key) };
   } catch (error) {
     if (error instanceof DOMException && error.name === "TimeoutError") return "silent";
-    return undefined; // no file, nobody there, or somebody else: there is none
+    return undefined; // no file, no answer, or another program: there is no gateway
   }
 }
 
 /**
- * The running gateway, or a new one in a process of its own that outlives OpenCode. A gateway that is slow to answer is waited for:
- * a second gateway would not help.
+ * The running gateway, or a new one in a separate process that outlives OpenCode. Waits for a gateway that is slow to answer,
+ * because a second gateway would not help.
  *
  * @throws MillraceError `upstream_failed` when none comes up in 20 s.
  */

@@ -135,7 +135,7 @@ describe("the OpenCode plugin", () => {
     });
   });
 
-  it("gives its key to nobody but the gateway that wrote its address down", async () => {
+  it("gives its key only to the gateway that wrote its address down", async () => {
     const { folder, asked } = await fakeGateway({ instance: "somebody else" });
     const config: OpenCodeConfig = {};
     const { hooks, clock, toasts } = plugged(folder);

@@ -54,7 +54,7 @@ export function handedOn(callee: AnyNode, name: AnyNode, value: AnyNode): [strin
   return returned !== undefined && isName(returned) ? [key, returned] : undefined;
 }
 
-/** `i(99)`, `x()` where `x` is a module of its own, and either inside of calls that wrap it: `o(i(99), 1)`. */
+/** `i(99)`, `x()` where `x` is a separate module, and either inside calls that wrap it: `o(i(99), 1)`. */
 export function requiredBy(node: AnyNode, scope: Scope): Required | undefined {
   if (node.type !== "CallExpression") return undefined;
   const [first, second] = node.arguments;

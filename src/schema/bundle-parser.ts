@@ -52,8 +52,8 @@ const options: Options = {
 };
 
 /**
- * Reads a whole bundle with a real parser and keeps what concerns protobuf. The tree is let go of statement by statement, so
- * that 10 MB need some 150 MB and not 500; names are recorded per scope, so that what a short name stands for can be said.
+ * Reads a whole bundle with a real parser and keeps what concerns protobuf. The tree is freed after each statement, so
+ * that 10 MB need about 150 MB and not 500. Names are recorded per scope, so that short names can be resolved.
  *
  * @throws SyntaxError with the offset, as acorn does; RangeError where code nests deeper than the stack.
  * Source: docs/wire/extension-bundle.md, "Generated code".

@@ -88,7 +88,7 @@ describe("an enum and a message of another module are found", () => {
   });
 });
 
-it("a type that is known by its name only is said once, however many fields refer to it", () => {
+it("a type that is known by its name only is reported once, however many fields refer to it", () => {
   const twice = `{no:1,name:"a",kind:"message",T:n.Image},{no:2,name:"b",kind:"message",T:n.Image,repeated:!0}`;
   const { set, problems } = readSchema(
     `${image}var q=class{static typeName="exa.a_pb.Note";static fields=r.newFieldList(()=>[${twice}])}`,

@@ -14,7 +14,7 @@ describe("diffSchemas", () => {
     expect(diffSchemas(ours, ours)).toEqual([]);
   });
 
-  it("tells what moved, what went and what came", () => {
+  it("lists moved, removed and added parts", () => {
     const next = shifted(files, {
       field(typeName, name, number) {
         if (typeName.endsWith(".StartCascadeResponse") && name === "cascade_id") return 9;
@@ -37,7 +37,7 @@ describe("diffSchemas", () => {
     expect(diffSchemas(next, ours).map(({ change }) => change)).toEqual(["moved", "added", "moved"]);
   });
 
-  it("read backwards tells the same the other way round", () => {
+  it("lists the reverse when the builds are swapped", () => {
     const turned = { added: "removed", removed: "added", moved: "moved", changed: "changed" } as const;
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 50 }), (every) => {

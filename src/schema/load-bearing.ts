@@ -1,6 +1,6 @@
 /**
- * Fields without which Millrace does not work, by message: what it sends to start and prompt a conversation, and what it reads
- * of the answer. All others may be missing from a build without harm.
+ * The fields that Millrace needs, by message: those that start and prompt a conversation, and those that it reads from the
+ * answer. All others may be missing from a build without harm.
  *
  * Source: docs/wire/language-server.md, "Metadata"; docs/wire/cascade.md, "Calls", "Trajectories and steps".
  */

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescFile, DescMessage, FileRegistry } from "@bufbuild/protobuf";
 
-/** A schema as plain data by full name, whatever its files and the order in them: equal for equal schemas. */
+/** A schema as plain data by full name, without its files and their order: equal for equal schemas. */
 export function normalForm(files: Iterable<DescFile>): Record<string, unknown> {
   const form: Record<string, unknown> = {};
   const visit = (holder: DescFile | DescMessage) => {

@@ -36,7 +36,7 @@ export interface Schemas {
 export interface SchemasOptions {
   /** Where results are kept over restarts; nowhere if undefined. Made if it is not there. */
   readonly cacheFolder: string | undefined;
-  /** Does the work; in a thread of its own if undefined. */
+  /** Reads a bundle; by default in a new thread. */
   readonly readBundle?: (bundlePath: string, signal: AbortSignal) => Promise<SerializedSchema>;
 }
 

@@ -34,7 +34,7 @@ export interface RawType {
   readonly reference: AnyNode | undefined;
 }
 
-/** A field as it stands in the source: read as soon as its list is parsed, so that the list's tree can be let go of. */
+/** A field as written in the source. It is read as soon as its list is parsed, so that the list's tree can be freed. */
 export interface RawField extends RawType {
   readonly number: number;
   readonly name: string;

@@ -17,8 +17,8 @@ export interface SerializedSchema {
 const resourceLimits = { maxYoungGenerationSizeMb: 96, maxOldGenerationSizeMb: 320, stackSizeMb: 4 };
 
 /**
- * Reads a bundle's schema in a thread of its own, so that answers go on flowing meanwhile, and a bundle made to eat memory
- * ends that thread and nothing else.
+ * Reads a bundle's schema in a separate thread. Answers continue meanwhile, and a bundle that is made to exhaust memory
+ * ends only that thread.
  *
  * @throws MillraceError `invalid_request` when the bundle cannot be read; the signal's reason when it aborts.
  */

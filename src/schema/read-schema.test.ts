@@ -84,7 +84,7 @@ var S={typeName:"exa.demo_pb.NoteService",methods:{addNote:{name:"AddNote",I:q,O
     });
   });
 
-  it("is read as far as it goes where a part of it makes no sense, and the rest is told", () => {
+  it("is read except for its bad parts, which are reported", () => {
     const { form, problems } = readBack(example.replace("T:I,", "T:nowhere,").replace("K:9", "K:99"));
     expect(form["exa.demo_pb.Note"]).toMatchObject({ fields: { length: 6 } });
     expect(problems.map(({ where }) => where)).toEqual(["exa.demo_pb.Note.image", "exa.demo_pb.Note.labels"]);
@@ -107,7 +107,7 @@ describe("what is no bundle", () => {
     expect(error?.message).toContain(why);
   });
 
-  it("never makes it hang or fail in another way, wherever it is cut and whatever is put in", () => {
+  it("never makes it hang or fail in another way, for any cut and any insertion", () => {
     const small = writeBundle(ours.slice(0, 1), "modules");
     fc.assert(
       fc.property(fc.nat(small.length), fc.nat(200), fc.string({ maxLength: 20 }), (at, length, junk) => {

@@ -3,7 +3,7 @@ import { MillraceError } from "../base/errors.ts";
 import { assembleSchema, type ReadSchema } from "./assemble.ts";
 import { parseBundle } from "./bundle-parser.ts";
 
-/** Bundles of real builds are 10 MB; what is far larger is not one. In UTF-16 units. */
+/** Bundles of real builds are 10 MB; a far larger file is no bundle. In UTF-16 units. */
 const longestBundle = 64 * 1024 * 1024;
 
 /**

@@ -46,7 +46,7 @@ describe("a build with other numbers", () => {
     expect(toBinary(SendUserCascadeMessageRequestSchema, message)).not.toEqual(bytes);
   });
 
-  it("is understood whatever moved where: any permutation", () => {
+  it("is understood after any permutation of its numbers", () => {
     const json = {
       userStatus: { name: "Ada", planStatus: { availablePromptCredits: 5000, planInfo: { planName: "Pro" } } },
       planInfo: { planName: "Pro", monthlyPromptCredits: 7 },
@@ -68,7 +68,7 @@ describe("a build with other numbers", () => {
 });
 
 describe("a build that lacks a field", () => {
-  it("is told from a broken one: nothing that Millrace needs is missing", () => {
+  it("differs from a broken one: it has everything that Millrace needs", () => {
     const without: Shift = {
       ...asIs,
       field: (_, name, number) => (name === "disabled_reason" ? undefined : number),

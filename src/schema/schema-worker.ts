@@ -6,7 +6,7 @@ import { toMillraceError } from "../base/errors.ts";
 import type { WorkerAnswer } from "./read-in-worker.ts";
 import { readDescriptors } from "./read-schema.ts";
 
-// Runs in a thread of its own: reads the bundle whose path it was given, answers once, and is gone.
+// Runs in a separate thread: reads the bundle at the given path, answers once, and ends.
 parentPort?.postMessage(answer(String(workerData)), []);
 
 function answer(path: string): WorkerAnswer {

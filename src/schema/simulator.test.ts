@@ -18,7 +18,7 @@ import { type Reconciliation, reconcileSchema } from "./reconcile.ts";
 const never = new AbortController().signal;
 const ids = createWireIds(systemClock);
 
-it("a build of the stand-in IDE with our own numbers is read to the last field, and taken as it is", () => {
+it("a build of the stand-in IDE with our own numbers is read to the last field, and taken unchanged", () => {
   const schema = readSchema(extensionBundle(schemaFiles()));
   expect(schema.problems).toEqual([]);
   expect(normalForm(registryOf(schema).files)).toEqual(normalForm(schemaFiles()));

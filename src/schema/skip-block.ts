@@ -20,9 +20,9 @@ for (let code = 0; code < 128; code++) {
 }
 
 /**
- * Where the block that opens at `open` (`source[open]` is its `{`) ends: the index of its `}`. Told by its characters alone,
- * which is exact in valid code as long as every slash can be told to divide or to begin a regular expression; undefined where
- * it cannot, and where the end does not come before `limit`. Then the parser has to read the block.
+ * The index of the `}` that closes the block at `open` (`source[open]` is its `{`), found from the characters alone. That is
+ * exact in valid code while it is clear whether a slash divides or begins a regular expression. Undefined if it is not clear,
+ * or if the end does not come before `limit`. The parser must read the block then.
  *
  * Source: ECMA-262, 12 (lexical grammar); held against acorn on the code of this project's dependencies.
  */
@@ -192,7 +192,7 @@ function isLineEnd(code: number): boolean {
   return code === 0x0a || code === 0x0d || code === 0x2028 || code === 0x2029;
 }
 
-/** Blanks and line ends beyond ASCII, and what comes near them: too rare to be told apart here. */
+/** Blanks and line ends beyond ASCII, and similar characters: too rare to be distinguished here. */
 function isRare(code: number): boolean {
   return code === 0xa0 || code === 0xfeff || code === 0x1680 || (code >= 0x2000 && code <= 0x206f) || code === 0x3000;
 }

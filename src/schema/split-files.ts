@@ -22,8 +22,8 @@ interface Placed extends TopLevel {
 }
 
 /**
- * Lays types out in files: one for each package, as a bundle does not tell more. Files may not refer to each other in a
- * circle, types of two packages may: such packages are laid out in several files, lowest first.
+ * Puts types into files: one for each package, because a bundle has no other hint. Types of two packages may refer to each other
+ * in a circle, but files may not: such packages get several files, the lowest first.
  *
  * @param standardFile the file of a type that is not among `types`: a well-known one.
  */

@@ -65,14 +65,14 @@ describe("the Antigravity profile", () => {
     expect((await postJson(simulator, "GetUnleashData", {})).status).toBe(200);
   });
 
-  it("is refused by whoever does not trust its certificate, over HTTP/1.1 too", async () => {
+  it("is refused by a client that does not trust its certificate, over HTTP/1.1 too", async () => {
     const refused = new Promise<NodeJS.ErrnoException>((resolve) => {
       https.get({ host: "127.0.0.1", port: simulator.tlsPort }).on("error", resolve);
     });
     expect((await refused).code).toBe("DEPTH_ZERO_SELF_SIGNED_CERT");
   });
 
-  it("tells plain HTTP on the TLS port what it did", async () => {
+  it("answers plain HTTP on the TLS port with an error", async () => {
     const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
       http.get({ host: "127.0.0.1", port: simulator.tlsPort, path: "/" }, resolve).on("error", reject);
     });
@@ -89,7 +89,7 @@ describe("the Antigravity profile", () => {
     expect(refused).toMatchObject({ status: 401, body: '{"code":"unauthenticated","message":"invalid CSRF token"}' });
   });
 
-  it("tells a fraction for each metered model, and pools", async () => {
+  it("reports a fraction for each metered model, and pools", async () => {
     const told = await quotas(simulator);
     expect(told.get("Gemini 3.1 Pro (High)")).toMatchObject({ remainingFraction: 0.6 });
     expect(told.get("Claude Sonnet 4.6 (Thinking)")).toMatchObject({ remainingFraction: 0.8 });
@@ -104,7 +104,7 @@ describe("the Antigravity profile", () => {
     });
   });
 
-  it("leaves zeros out when it is exhausted, says nothing when nobody knows, and has no pools in a plain editor", async () => {
+  it("leaves zeros out when it is exhausted, reports nothing when the plan is unknown, and has no pools in a plain editor", async () => {
     await simulator.setPlan({ used: 100 });
     const exhausted = (await quotas(simulator)).get("Gemini 3.1 Pro (High)");
     expect(exhausted).toHaveProperty("resetTime");
@@ -137,7 +137,7 @@ describe("the Antigravity profile", () => {
     expect((await postJson(simulator, "GetCascadeTranscriptForTrajectoryId", {})).status).toBe(404);
   });
 
-  it("tells its own shapes of a plan only", async () => {
+  it("reports only its own forms of a plan", async () => {
     await expect(startSimulator({ profile: "antigravity", plan: { shape: "credits" } })).rejects.toMatchObject({
       code: "invalid_request",
     });

@@ -5,7 +5,7 @@ import type { TurnPlan } from "./faults/turn-plan.ts";
 import type { SimulatorConfig } from "./options.ts";
 import type { Report } from "./report.ts";
 
-/** What the server process is told at its start, over the channel that ties it to its editor. */
+/** The start order for the server process, over the channel to its editor. */
 export interface StartOrder {
   readonly kind: "start";
   /** Where the editor keeps compiled code (`NODE_COMPILE_CACHE`), for the server to keep its own there too. */

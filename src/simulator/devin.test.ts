@@ -145,7 +145,7 @@ describe("Devin Desktop", () => {
     expect(statSync(oldStateDatabase).mtimeMs).toBeLessThan(statSync(stateDatabase).mtimeMs - 86_400_000);
   });
 
-  it("has no account signed in where it is told so", async () => {
+  it("has no account signed in if it is set so", async () => {
     await using simulator = await startSimulator({ profile: "devin-3", signedOut: true });
     expect(savedPlans(simulator)).toEqual([]);
     expect(rowsOf(simulator.layout.stateDatabase).has("windsurfAuthStatus")).toBe(false);
@@ -210,7 +210,7 @@ describe("the agent beside the editor", () => {
     expect(userStatus?.planStatus?.dailyQuotaRemainingPercent).toBe(92);
   });
 
-  it("is installed as a CLI too where it is told so, and signed in there", async () => {
+  it("is also installed as a CLI if it is set so, and signed in there", async () => {
     await using simulator = await startSimulator({ profile: "devin-3", agent: { cli: true }, platform: "linux" });
     expect(simulator.cliPath).toBe(join(simulator.home, ".local/bin/devin"));
     const toml = await readFile(join(simulator.home, ".local/share/devin/credentials.toml"), "utf8");

@@ -126,7 +126,7 @@ describe("faults on demand", () => {
     expect(answerOf(steps)).toBe("1, 2, 3");
   });
 
-  it("tell whoever mistypes a directive", async () => {
+  it("report a mistyped directive", async () => {
     const steps = await finalSteps(simulator, await send(simulator, "hi [[sim: eror=quota]]"));
     expect(steps.at(-1)?.step).toMatchObject({
       value: {

@@ -93,7 +93,7 @@ export function parseSimulatorOptions(value: unknown): SimulatorConfig {
   });
 }
 
-/** Fractions and pools are told by Antigravity alone, credits and percent by Windsurf; Cascade is gone where Devin is. */
+/** Only Antigravity reports fractions and pools, and only Windsurf credits and percent. Devin has no Cascade. */
 function withDefaultsOfProfile(config: SimulatorConfig): SimulatorConfig {
   const { family, devin } = profiles[config.profile];
   const cascade = config.cascade ?? (devin === undefined ? "on" : "retired");
@@ -101,7 +101,7 @@ function withDefaultsOfProfile(config: SimulatorConfig): SimulatorConfig {
   const shape =
     config.plan.shape ?? (family === "antigravity" ? "fractions" : devin === undefined ? "credits" : "percent");
   if (shapes.includes(shape)) return { ...config, cascade, plan: { ...config.plan, shape } };
-  throw new MillraceError("invalid_request", `A plan in ${shape} is not what ${config.profile} tells.`, {
+  throw new MillraceError("invalid_request", `${config.profile} does not report a plan in ${shape}.`, {
     hint: `Take --plan ${shapes.join(" or ")}, or another --profile.`,
   });
 }

@@ -15,7 +15,7 @@ export interface Product {
   cascades(): readonly CascadeReport[];
   setTurn(plan: TurnPlan): void;
   setPlan(plan: PlanOptions): void;
-  /** Every answer that holds goes on. */
+  /** Continues every answer that holds. */
   release(): void;
   spend(spent: OwnTurn): void;
   close(): Promise<void>;

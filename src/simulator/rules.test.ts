@@ -124,7 +124,7 @@ describe("the rules of the 2.x server", () => {
     expect(report.calls["StartCascade"]).toBeGreaterThanOrEqual(report.startedCascades);
   });
 
-  it("refuse raw chat in the trailer, and GetChatMessage for good", async () => {
+  it("refuse raw chat in the trailer, and always refuse GetChatMessage", async () => {
     const drain = async (stream: AsyncIterable<unknown>) => {
       for await (const _ of stream);
     };
@@ -169,7 +169,7 @@ describe("the rules of the 2.x server", () => {
     expect(answers).toEqual(Array.from({ length: 100 }, (_, i) => `turn ${i}`));
   });
 
-  it("turn a key that nobody knows into a failed turn", async () => {
+  it("turn an unknown key into a failed turn", async () => {
     const client = clientOf(simulator);
     const metadata = { ...metadataOf(simulator), apiKey: "sk-ws-01-another" };
     const { cascadeId: id } = await client.startCascade({ metadata });

@@ -114,7 +114,7 @@ describe("a turn", () => {
     ]);
   });
 
-  test("is told of once its first event is durable, or after 250 ms once it is flushed alone", async () => {
+  test("gets its id to the client once its first event is durable, or after 250 ms once it is flushed alone", async () => {
     const noted: unknown[] = [];
     const append = Promise.withResolvers<void>();
     const memory = openMemoryLog({ clock: new FakeClock() });
@@ -311,7 +311,7 @@ describe("a disconnect", () => {
     expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
   });
 
-  test("never ends a turn that was to go on to its end", async () => {
+  test("never ends a turn that was to continue to its end", async () => {
     const { turns, clock, backend } = begin();
     const { turnId } = await turns.start(asking({ graceMs: Infinity }), never);
     await clock.advance(100_000_000);
@@ -334,7 +334,7 @@ describe("a disconnect", () => {
     expect(await turns.get(turnId)).toMatchObject({ outcome: "cancelled" });
   });
 
-  test("ends the turn also when the store cannot say whether somebody reads elsewhere", async () => {
+  test("ends the turn also when the store cannot say whether it has a reader elsewhere", async () => {
     const clock = new FakeClock();
     const failing = new FailingMedium(new MemoryMedium());
     const store = openLog({ medium: failing.medium, codec: clearCodec, clock, retention: defaultRetention });
@@ -445,7 +445,11 @@ describe("the same request again without a key", () => {
   });
 
   test.each([
-    ["joins it too where the process that ran it is known to be gone: nobody reads there any more", true, "implicit"],
+    [
+      "joins it too if the process that ran it has certainly ended, because it has no reader there any more",
+      true,
+      "implicit",
+    ],
     ["is a new turn while a process that may live had a reader a moment ago", false, "no"],
   ])("%s", async (_, gone, joined) => {
     const clock = new FakeClock();
@@ -835,7 +839,7 @@ describe("a stop of the gateway", () => {
     },
   );
 
-  test("that was taken over by another process is not ended by the one that finds nobody reading it", async () => {
+  test("that was taken over by another process is not ended by the process that finds no reader", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const { turns, backend } = begin({ store, clock });
@@ -850,7 +854,7 @@ describe("a stop of the gateway", () => {
   });
 
   test.each([{ found: "within a second" }, { found: "later" }])(
-    "takes a cancel that comes while it looks for the IDE, which is told when it is found $found",
+    "takes a cancel while it looks for the IDE, and passes it on when the IDE is found $found",
     async ({ found }) => {
       const clock = new FakeClock();
       const store = durable(openMemoryLog({ clock }));
@@ -881,7 +885,7 @@ describe("a stop of the gateway", () => {
     },
   );
 
-  test("goes on where the prompt stands in a conversation that held others before", async () => {
+  test("continues where the prompt stands in a conversation that held others before", async () => {
     const clock = new FakeClock();
     const store = durable(openMemoryLog({ clock }));
     const { writer } = await store.create(record(clock), "gone");

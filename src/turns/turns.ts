@@ -76,7 +76,7 @@ export interface Turns {
   start(turn: StartTurn, signal: AbortSignal): Promise<StartedTurn>;
   /**
    * Every event after the cursor, until the terminal one, at the reader's pace. A reader that stops early cancels
-   * nothing: the turn goes on for its grace time. A reader that asks for more after the terminal event says that it
+   * nothing: the turn continues for its grace time. A reader that asks for more after the terminal event says that it
    * delivered the answer whole. Throws `invalid_request` for an unknown turn or a cursor past its end, `expired` when
    * the log is no longer kept, `cancelled` when the gateway stops first.
    */

@@ -69,7 +69,7 @@ describe("an Antigravity plan in pools", () => {
     ]);
   });
 
-  it("is unknown where a bucket tells neither, also of a kind never seen", () => {
+  it("is unknown if a bucket has neither, also for an unknown kind", () => {
     expect(brief(read(undefined, "pools-unknown").windows)).toEqual([
       ["gemini-weekly", "pool", "unknown", undefined, 604_800],
       ["gemini-promotion", "pool", "unknown", undefined, undefined],

@@ -9,8 +9,7 @@ import type { Pace } from "./pace.ts";
 import type { UsageReport } from "./usage-report.ts";
 
 /*
- * The JSON of `GET /v1/limits` and `GET /v1/usage`, and of `millrace usage --json`: names in snake_case, instants as ISO
- * strings, numbers in the unit that stands beside them or in their name, null for what is not known.
+ * The JSON of `GET /v1/limits` and `GET /v1/usage`, and of `millrace usage --json`: names in snake_case, instants as ISO strings, numbers with their unit beside them or in their name, null for unknown values.
  */
 
 const instant = z.iso.datetime();

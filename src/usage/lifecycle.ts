@@ -8,7 +8,7 @@ import type { Limits } from "./known-limits.ts";
 export interface UsageLifecycle {
   /** A turn has ended, here or elsewhere: once a turn, when the history has it. */
   readonly turn_ended: FinishedTurn;
-  /** Somebody came back to a turn, and the history has it. */
+  /** A client came back to a turn, and the history has stored that. */
   readonly turn_resumed: Resumption;
   /** The plans were read, or a turn's end made the last reading stale. */
   readonly limits_changed: Limits;

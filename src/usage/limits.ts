@@ -33,7 +33,7 @@ export interface LimitWindow {
   readonly utilization: number | undefined;
   /** Epoch ms. */
   readonly resetsAtMs: number | undefined;
-  /** Length of the window, seconds; undefined where neither the answer nor the kind of window tells it. */
+  /** Length of the window, seconds; undefined if neither the answer nor the kind of window defines it. */
   readonly windowSeconds: number | undefined;
 }
 

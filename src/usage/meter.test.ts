@@ -109,7 +109,7 @@ describe("the meter's limits", () => {
       });
     });
 
-    it("that is too old are an error only where nothing else tells the plan", async () => {
+    it("that is too old are an error only if nothing else has the plan", async () => {
       const old = clock.now() - 48 * 60 * minute;
       answer = () => Promise.resolve([saved(old)]);
       expect((await meter.limits({ wait: true }, idle)).errors).toMatchObject([

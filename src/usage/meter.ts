@@ -57,7 +57,7 @@ export interface Meter {
   recordToolCalls(calls: TurnCalls): void;
   /** How models fared at calling tools, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
   toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
-  /** Keeps that somebody came back to a turn; a history that cannot be written costs only the note. */
+  /** Stores that a client came back to a turn; if the history cannot be written, only this note is lost. */
   recordResumption(resumption: Resumption): void;
   /** Who came back to a turn, in order of time; undefined where the history cannot be read. */
   resumptions(turnId: string): readonly Resumption[] | undefined;
@@ -69,7 +69,7 @@ export interface Meter {
   lastUses(models: readonly string[]): ReadonlyMap<string, number>;
   /** Past readings in order of time, from (inclusive) to (exclusive), epoch ms. Throws `degraded` for a broken store. */
   readings(sinceMs: number, untilMs: number): readonly LimitsSnapshot[];
-  /** A page of ended turns, what all of them sum up to, and what their models were called. Throws as `usage`. */
+  /** A page of ended turns, the totals of all of them, and their models' names. Throws as `usage`. */
   turnPage(query: TurnPageQuery): TurnPage;
   readonly history: UsageHistory;
   /** Reads in the background until the signal aborts; never rejects. */
@@ -116,7 +116,7 @@ export function openMeter(options: MeterOptions): Meter {
           try {
             const snapshot = snapshotOfAnswer(answer, clock.now());
             if (snapshot.source === "saved_plan") {
-              // It is as old as the app's start: a newer reading tells more, and the history is of readings.
+              // A saved plan is as old as the app's start: a newer reading is better, and the history holds only readings.
               if ((newest.get(answer.ide)?.readAtMs ?? 0) > snapshot.readAtMs) continue;
               newest.set(answer.ide, snapshot);
               answered.add(answer.ide);
@@ -161,7 +161,7 @@ export function openMeter(options: MeterOptions): Meter {
     return historyError === undefined ? [] : [historyError];
   }
 
-  /** The history is for later: when it cannot be written, limits still flow, and readers are told. */
+  /** If the history cannot be written, limits still work, and readers get the error. */
   function remember(write: () => void): void {
     try {
       write();
@@ -234,7 +234,7 @@ export function openMeter(options: MeterOptions): Meter {
   };
 }
 
-/** Earlier readings that a pace may need: only where a window does not tell its own length. */
+/** Earlier readings, which a pace needs only if a window has no length. */
 function earlier(history: UsageHistory, snapshot: LimitsSnapshot): readonly LimitsSnapshot[] {
   const needed = snapshot.windows.some((w) => w.resetsAtMs !== undefined && w.windowSeconds === undefined);
   if (!needed) return [];
@@ -242,7 +242,7 @@ function earlier(history: UsageHistory, snapshot: LimitsSnapshot): readonly Limi
   try {
     return history.snapshots({ ide, sinceMs: readAtMs - 31 * 86_400_000, untilMs: readAtMs });
   } catch {
-    return []; // without a history a pace is "too early to say"; that the store is broken is told where it is written
+    return []; // without a history a pace is "too early to say"; the writer reports the broken store
   }
 }
 

@@ -23,7 +23,7 @@ describe("the pace of a window", () => {
     expect(paceAt(used, start + week / 2)?.verdict).toBe(verdict);
   });
 
-  it("tells when it runs out: three quarters gone at half time lasts two thirds of the window", () => {
+  it("says when it runs out: three quarters used at half time lasts two thirds of the window", () => {
     const pace = paceAt(0.75, start + week / 2);
     expect(pace?.projectedFraction).toBeCloseTo(1.5);
     expect(pace?.runsOutAtMs).toBeCloseTo(start + (week * 2) / 3, -1);
@@ -88,7 +88,7 @@ describe("the pace of a window", () => {
     expect(paceOf([snapshotOf({ readAtMs: start, usedFraction: 0, resetsAtMs: end, windows })], start)).toEqual([]);
   });
 
-  it("is told for the newest snapshot of each IDE", () => {
+  it("is given for the newest snapshot of each IDE", () => {
     const at = (ide: "windsurf" | "antigravity", usedFraction: number, readAtMs: number) =>
       snapshotOf({ ide, usedFraction, readAtMs, resetsAtMs: end, windowSeconds: week / 1000 });
     const now = start + week / 2;
@@ -120,7 +120,7 @@ describe("the pace of any snapshots", () => {
   });
   const order: Readonly<Record<PaceVerdict, number>> = { too_early: -1, ahead: 0, tight: 1, runs_out: 2, exhausted: 3 };
 
-  it("has no negative, infinite or impossible number, whatever the clock and the data do", () => {
+  it("has no negative, infinite or impossible number, for any clock and data", () => {
     fc.assert(
       fc.property(fc.array(snapshot, { maxLength: 8 }), instant, (given, now) => {
         const impossible = paceOf(given.map(snapshotOf), now).filter((pace) => {

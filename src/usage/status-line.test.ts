@@ -61,7 +61,7 @@ describe("the status line", () => {
     expect(statusLine(limits(windsurf("quota")), { ...plain, ide: "antigravity" }, now)).toBe("");
   });
 
-  it("fills a template for the limit that is nearest to its end, or the one that is asked for", () => {
+  it("fills a template for the limit that is nearest to its end, or for the chosen one", () => {
     const both = limits(windsurf("quota"), antigravity());
     const template = "{ide}/{window} {percent_left}% in {resets_in}{stale}";
     expect(statusLine(both, { ...plain, template }, now)).toBe("antigravity/3p-weekly 25% in 2 d 21 h~");
@@ -92,7 +92,7 @@ describe("the status line", () => {
     expect(JSON.parse(statusLine(limits(), { ...plain, format: "waybar" }, now))).toMatchObject({ class: "unknown" });
   });
 
-  it("names today's product, and tells a saved plan where there is room for it", () => {
+  it("names today's product, and marks a saved plan if there is room", () => {
     const saved = { ...windsurf("quota"), build: "3.10.48", source: "saved_plan", readAtMs: now - 60_000 } as const;
     const as = (more: Partial<StatusLineOptions>) => statusLine(limits(saved), { ...plain, ...more }, now);
     expect(as({})).toBe("Devin daily 62% · weekly 81%");

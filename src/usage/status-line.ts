@@ -3,7 +3,7 @@ import { productName, shortProductName } from "../language-server/product-name.t
 import type { LimitsEnvelope, LimitsOfIde, LimitsWindowEnvelope } from "./envelope.ts";
 import { durationInWords } from "./pace-words.ts";
 
-/** Who shows the line: each wants its own colours, or a form of its own. */
+/** The programs that show the line; each needs its own colours or format. */
 export const statusLineFormats = ["plain", "claude-code", "tmux", "starship", "swiftbar", "waybar"] as const;
 export type StatusLineFormat = (typeof statusLineFormats)[number];
 

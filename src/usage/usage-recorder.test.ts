@@ -91,7 +91,7 @@ describe("the usage recorder", () => {
     await until(() => history.turn(turnId) !== undefined);
   });
 
-  it("tells a problem and goes on", async () => {
+  it("reports a problem and continues", async () => {
     const gone = () => Promise.reject(new Error("gone"));
     recorder = openUsageRecorder({
       turns: { get: gone, list: gone, untilEnded: async () => {}, outline: (...asked) => fake.turns.outline(...asked) },

@@ -24,7 +24,7 @@ export interface UsageRecorder {
 
 /** How many ended turns a start looks back at: those that ended while no recorder ran. */
 const lookedBack = 1000;
-/** Turns that end within this time of each other are written in one transaction, after their clients were told; ms. */
+/** Turns that end within this time of each other are written in one transaction, after their clients have the end; ms. */
 const gatherMs = 50;
 
 /**
@@ -105,7 +105,7 @@ export function openUsageRecorder(options: {
       if (stopping.signal.aborted) return;
       if (meter.history.turn(turnId) !== undefined) continue;
       watch(turnId, true);
-      await watched.get(turnId); // one after the other: nobody waits for these
+      await watched.get(turnId); // one after another: no request waits for these
     }
   }
 

@@ -22,7 +22,7 @@ export interface UsageDays {
 /** The order in which IDEs are shown. */
 export const ideOrder: readonly IdeVariant[] = ["windsurf", "windsurf-next", "antigravity"];
 
-/** What turns used, and what was used beside them, from the history alone. Throws what the history throws. */
+/** The use of turns, and the use outside of them, from the history alone. Throws what the history throws. */
 export function usageReport(
   history: Pick<UsageHistory, "spend" | "snapshots" | "explained" | "modelNames">,
   query: SpendQuery,

@@ -40,7 +40,7 @@ describe("a Windsurf plan in credits", () => {
     expect(brief(read("credits-exhausted").windows)).toEqual([["prompt-credits", "metered", 507, 500, 0, 1]]);
   });
 
-  it("is unlimited when the grant is negative, and still tells the use", () => {
+  it("is unlimited when the grant is negative, and still shows the use", () => {
     expect(brief(read("credits-unlimited").windows)).toEqual([
       ["prompt-credits", "unlimited", 8123, undefined, undefined, undefined],
     ]);
@@ -80,14 +80,14 @@ describe("a Windsurf plan in percent", () => {
     ]);
   });
 
-  it("is unknown, not 0, where neither percentage nor reset is told", () => {
+  it("is unknown, not 0, without percentage and reset", () => {
     expect(brief(read("quota-unknown").windows)).toEqual([
       ["daily", "unknown", undefined, undefined, undefined, undefined],
       ["weekly", "unknown", undefined, undefined, undefined, undefined],
     ]);
   });
 
-  it("is told from its fields where the billing strategy is not", () => {
+  it("is read from its fields if the billing strategy is missing", () => {
     const userStatus = create(UserStatusSchema, { planStatus: { weeklyQuotaResetAtUnix: 1_772_150_400n } });
     expect(windsurfSnapshot(userStatus, source)).toMatchObject({
       shape: "quota",

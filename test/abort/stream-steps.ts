@@ -15,7 +15,7 @@ export interface Step {
   readonly mayEnd: boolean;
 }
 
-/** What an answer that nobody aborts has: it would go on for minutes. */
+/** An answer that would continue for minutes without an abort. */
 export const longAnswer = 20_000;
 /** How fast a long answer grows, characters a second. */
 export const longRate = 40;

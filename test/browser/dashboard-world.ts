@@ -48,7 +48,7 @@ export function chromiumPath(): string | undefined {
     .find((path) => existsSync(path));
 }
 
-/** A headless Chromium that calls nobody. */
+/** A headless Chromium that calls no other host. */
 export function startChromium(executablePath: string): Promise<Browser> {
   const quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
   const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", ...quiet];
@@ -100,7 +100,7 @@ function antigravityNow(nowMs: number): unknown {
 export interface DashboardWorld {
   readonly url: string;
   readonly turns: ReturnType<typeof fakeTurns>;
-  /** Sends a chat request that nobody waits for; `more` are headers. */
+  /** Sends a chat request without waiting for its answer; `more` are headers. */
   ask(text: string, project?: string, more?: Readonly<Record<string, string>>): void;
   /** Asks over a stream that its client sealed. */
   askSealed(text: string): Promise<void>;

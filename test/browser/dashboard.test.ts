@@ -148,7 +148,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const events = page.locator(".timeline li");
     await events.filter({ hasText: "finished" }).waitFor();
     expect(await events.filter({ hasText: "text" }).innerText()).toContain("13 characters");
-    await page.getByText("Nobody resumed this turn.").waitFor();
+    await page.getByText("Not resumed.").waitFor();
     await page.getByText("millrace serve --dashboard-text").waitFor();
     expect(await page.content()).not.toContain("secret");
     await picture(page, "turn");
@@ -262,7 +262,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     await page.context().clearCookies();
     for (const stale of [link, `${world.url}/sign-in?code=made-up`]) {
       await page.goto(stale);
-      await page.getByRole("alert").filter({ hasText: "used already, or is too old" }).waitFor();
+      await page.getByRole("alert").filter({ hasText: "already used, or has expired" }).waitFor();
       expect(page.url()).toBe(`${world.url}/`);
     }
     await picture(page, "used-link");
@@ -283,7 +283,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     const { page } = await open();
     const table = page.locator("section[aria-labelledby=spend] table");
     await table.getByRole("rowheader", { name: "claude-opus-4.5:high" }).waitFor();
-    await page.getByText("~ is estimated in part").waitFor();
+    await page.getByText("~ marks partly estimated values").waitFor();
     await page.getByRole("group", { name: "Group by" }).getByRole("button", { name: "Project" }).click();
     await table.getByRole("rowheader", { name: "engine" }).waitFor();
     await table.getByRole("rowheader", { name: "not told" }).waitFor();
@@ -641,7 +641,7 @@ describe.skipIf(executablePath === undefined)(`the dashboard in Chromium${reason
     expect(await alert.count()).toBe(0);
   });
 
-  it("says at the top that the gateway is paused, since when, and how to go on", async () => {
+  it("says at the top that the gateway is paused, since when, and what to do", async () => {
     const { page, world } = await open();
     world.pause("2026-01-02T10:20:00.000Z");
     await page.reload();

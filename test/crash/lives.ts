@@ -22,7 +22,7 @@ export class Lives {
     this.#onStart = onStart;
     this.#env = { ...env, NODE_OPTIONS: `${preload} ${env["NODE_OPTIONS"] ?? ""}` };
     this.#living = Promise.reject(new Error("no gateway was started yet"));
-    this.#living.catch(() => {}); // nobody asks before the first start
+    this.#living.catch(() => {}); // not used before the first start
   }
 
   get deaths(): number {

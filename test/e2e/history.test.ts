@@ -38,7 +38,7 @@ function usageRows(file: string): string {
 }
 
 describe("a usage history that cannot be used when the gateway starts", () => {
-  it("because it is locked: says so, answers all the same, and has every turn once the lock is gone", async () => {
+  it("because it is locked: says so, still answers, and has every turn once the lock is gone", async () => {
     const { home, file } = await usedHome();
     const lock = new DatabaseSync(file);
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
@@ -56,7 +56,7 @@ describe("a usage history that cannot be used when the gateway starts", () => {
     expect(served.log()).toContain("usage_degraded");
   });
 
-  it("because a newer Millrace wrote it: says so everywhere, changes nothing of it, and goes on beside it", async () => {
+  it("because a newer Millrace wrote it: says so everywhere, changes nothing of it, and continues beside it", async () => {
     const { home, file } = await usedHome();
     const database = new DatabaseSync(file);
     database.exec("INSERT INTO usage_schema (version) VALUES (99); PRAGMA wal_checkpoint(TRUNCATE)");

@@ -42,11 +42,7 @@ const headerAttacks: readonly [name: string, headers: Headers, status: (target: 
   ["with a wrong key", { authorization: `Bearer ${wrong}` }, unkeyed],
   ["with a wrong key beside", { authorization: undefined, "x-api-key": wrong }, unkeyed],
   ["with another scheme", { authorization: `Basic ${wrong}` }, unkeyed],
-  [
-    "with a session that nobody made",
-    { ...noKey, cookie: `millrace=${wrong}`, "sec-fetch-site": "same-origin" },
-    unkeyed,
-  ],
+  ["with a made-up session", { ...noKey, cookie: `millrace=${wrong}`, "sec-fetch-site": "same-origin" }, unkeyed],
   ["with a foreign Host", { host: "evil.example" }, () => 403],
   ["with a Host that only begins like ours", { host: "127.0.0.1.evil.example" }, () => 403],
   ["without a Host", { host: undefined }, () => 400],

@@ -97,7 +97,7 @@ test("bits flipped anywhere in the WAL never make a second prompt under a key", 
   }
 });
 
-test("a key of the log that is lost costs one more prompt at most, and is said", async () => {
+test("a key of the log that is lost costs one more prompt at most, and is reported", async () => {
   const { prompts, start } = await damaged((folder) => rmSync(join(folder, "log-key")));
   const second = await start();
   await asked(second, "keyed", "spent");

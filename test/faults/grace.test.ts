@@ -62,7 +62,7 @@ test("a client that joins a turn extends its grace time, in every API, and also 
   expect((await ide.report()).messages).toHaveLength(cases.length);
 });
 
-/** A streamed answer that nobody reads beyond its head. */
+/** A streamed answer of which only the head is read. */
 async function open({ url, key }: Target, path: string, body: object, headers: Readonly<Record<string, string>>) {
   const client = new AbortController();
   const response = await fetch(`${url}${path}`, {

@@ -63,7 +63,7 @@ describe.each(backends)("over %s", (backend: BackendName) => {
     expectPrompts(asked, await standIn.prompts());
   });
 
-  test("a crash in the middle of an answer is told in words, costs one more prompt at most, and says how to go on under a key", async () => {
+  test("a crash in the middle of an answer is reported in words, costs one more prompt at most, and says what to do under a key", async () => {
     const { standIn, served } = await open(backend, 40);
     const asked = askOf(cells, [standIn.model], middle);
     const { told } = await askedInTheMiddle(served, asked);

@@ -56,7 +56,7 @@ async function restartedInTheMiddle(meanwhile: (cascades: string) => void) {
   return { ide, text, kept, failure, ends: events.at(-1) };
 }
 
-test("an answer goes on from the trajectory that a restarted IDE kept, over its new port and token, without a second prompt", async () => {
+test("an answer continues from the trajectory that a restarted IDE kept, over its new port and token, without a second prompt", async () => {
   const { ide, text, kept, failure, ends } = await restartedInTheMiddle(() => {});
   expect(failure).toBeUndefined();
   expect([text.length, kept, ends?.event]).toEqual([size, text, "finished"]);

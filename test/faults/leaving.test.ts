@@ -30,7 +30,7 @@ test("with no grace a mere disconnect stops the polling and archives the traject
   await expectGone(ide);
 });
 
-test("with grace the turn goes on without its client, and the same request again gets all of it", async () => {
+test("with grace the turn continues without its client, and the same request again gets all of it", async () => {
   const { ide, client } = await world({ simulator: { turn: { size: 1200, holdAfter: 600 } } });
   const first = await client.chat.completions.create({ ...ask("write"), stream: true });
   await untilText(first);

@@ -38,7 +38,7 @@ describe("the user's own limits, with real processes", { timeout: patienceMs }, 
     ]);
   });
 
-  it("pause at once and over a restart: no new prompt is sent, what runs goes on", async () => {
+  it("pause at once and over a restart: no new prompt is sent, what runs continues", async () => {
     const { home, ide, client, served } = await world({ simulator: { turn: { rate: 30 } } });
     const first = await client.chat.completions.create({ ...ask("count to 20"), stream: true });
     const chunks = first[Symbol.asyncIterator]();

@@ -151,7 +151,7 @@ export function steps(state: State, fixes: Fixes): Step[] {
 /** Whether nothing more is owed to anyone: the stream is complete, cancelled on both sides, or its end was told. */
 export function isSettled(state: State): boolean {
   return state.clients.every(({ phase }, index) => {
-    if (phase === "fenced" && index === 0) return false; // nobody else goes on with its stream
+    if (phase === "fenced" && index === 0) return false; // no other client continues its stream
     if (phase === "fenced" || phase === "expired" || phase === "down") return true;
     if (phase === "aborted" || phase === "left")
       return state.server.aborted || !state.server.known || state.server.events === lastEvent;
@@ -410,7 +410,7 @@ function workOnLate(state: State, { creates, brings }: Late, fixes: Fixes): Stat
   return { ...claimed, broken, clients: state.clients.map(fence) };
 }
 
-/** What a client that has left still said: stored like anything else, and acknowledged to nobody. */
+/** What a client that has left still said: stored like any other message, but without an acknowledgement. */
 function takeAll(state: State, chunks: readonly Chunk[]): State {
   let { server, generations } = state;
   for (const { seqno, payload } of chunks) {

@@ -37,7 +37,7 @@ export const published: Fixes = {
   lastWords: false,
 };
 
-/** What the published algorithm shows; it knows no epochs, so nobody can be fenced off by mistake. */
+/** What the published algorithm shows; it knows no epochs, so no client can be fenced off by mistake. */
 const hazards = ["H1", "H2", "H3", "H4", "H6", "H7"] as const;
 
 /** What may go wrong so that a hazard of the published algorithm shows; few faults keep the search small. */

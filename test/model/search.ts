@@ -38,7 +38,7 @@ export function search(fixes: Fixes, faults: Faults, wanted: readonly Hazard[] =
       const isStuck = following.every(({ optional }) => optional) && !isSettled(state);
       const what =
         state.broken ??
-        (isStuck ? "the stream is stuck: nobody has anything left to do, and its end is not known to all" : null);
+        (isStuck ? "the stream is stuck: neither side has anything left to do, and not both know its end" : null);
       if (what !== null) {
         const hazard = classify(state, what);
         if (!found.has(hazard) && !isDone()) found.set(hazard, { hazard, what, trace: traceTo(key, cameFrom) });

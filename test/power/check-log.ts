@@ -48,7 +48,8 @@ async function mustHaveMessages(store: LogStore, name: string, count: number, br
     const { accepted } = await store.attachStream(streamNamed(numberOf(name)), "observe");
     const payloads = accepted.map(({ payload }) => Buffer.from(payload).toString());
     if (payloads.length < count) broken.push(`${name} has ${payloads.length} messages, and ${count} were acknowledged`);
-    if (payloads.some((payload, i) => payload !== `${name} ${i}`)) broken.push(`${name} has a message nobody sent`);
+    if (payloads.some((payload, i) => payload !== `${name} ${i}`))
+      broken.push(`${name} has a message that no client sent`);
   } catch (error) {
     broken.push(`${name} is gone: ${String(error)}`);
   }

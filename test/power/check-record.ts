@@ -13,7 +13,7 @@ export async function checkRecords(folder: string, said: readonly string[]): Pro
     try {
       const owned = await store.take(streamKey);
       if (owned === undefined) {
-        broken.push(`${streamKey} is taken by nobody who lives`);
+        broken.push(`${streamKey} is owned by no live process`);
         continue;
       }
       const found = (await owned.read())?.nextSeqno ?? 0;

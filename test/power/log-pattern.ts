@@ -4,7 +4,7 @@ import type { StreamName } from "../../src/log/client-stream.ts";
 /** Seals the recorded log. */
 export const logKey = Buffer.alloc(32, 7).toString("base64url");
 
-/** What the nth delta of a turn says: nobody could have made it up. */
+/** The text of the nth delta of a turn, which cannot appear by chance. */
 export function deltaOf(turnId: string, n: number): string {
   return `${turnId}:${n} said what it says here. `;
 }

@@ -19,7 +19,7 @@ const integrity: Readonly<Record<string, string>> = {
 export async function fetchPackage(name: string, version: string): Promise<string | undefined> {
   const spec = `${name}@${version}`;
   const expected = integrity[spec];
-  if (expected === undefined) throw new Error(`Nobody has noted what ${spec} is.`);
+  if (expected === undefined) throw new Error(`There is no note about ${spec}.`);
   const cache = process.env["MILLRACE_TEST_CLIENTS"] ?? join(homedir(), ".cache", "millrace", "test-clients");
   const folder = join(cache, spec.replaceAll(/[^\w.-]+/g, "-"));
   const inside = join(folder, "package");

@@ -32,13 +32,13 @@ export interface LiveTurn {
   readonly ide: string | null;
   /** True when its client sealed the turn with a key of its own: its texts are that client's alone. */
   readonly sealed: boolean;
-  /** How often somebody came back to it. */
+  /** How often a client came back to it. */
   readonly returns: number | null;
   /** The end of its text so far; only of a running turn, and only where texts are shown. */
   readonly tail?: string;
 }
 
-/** Somebody came back to a turn, or a gateway went on with it. */
+/** A client came back to a turn, or a gateway continued it. */
 export interface Resumption {
   readonly at: string;
   readonly how: "key" | "implicit" | "last_event_id" | "cursor" | "adopted";

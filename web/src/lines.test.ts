@@ -21,7 +21,7 @@ describe("lines of readings", () => {
     expect([valueAt(line, now - 301), valueAt(line, now - 299)]).toEqual([0.8, 0.1]);
   });
 
-  it("break where nobody read: a reading is believed for five minutes", () => {
+  it("break without readings: a reading counts for five minutes", () => {
     const line = withGaps(
       [
         [now - 9000, 0.5],

@@ -3,7 +3,7 @@ export type Point = readonly [atSeconds: number, used: number | null];
 
 /** How long a reading is believed; then nothing is known until the next one. As the gateway's `expires_at`. */
 const believedSeconds = 300;
-/** Readings at most this far apart belong to one line: the gateway reads every five minutes while somebody looks. */
+/** Readings at most this far apart belong to one line: the gateway reads every five minutes while a program asks for the limits. */
 const joinedSeconds = 2 * 3600;
 /** Readings older than this are thinned to one a day. */
 const daily = 60 * 86_400;

@@ -21,9 +21,9 @@ export function Events({ turn, timeline }: { readonly turn: TurnDetail; readonly
   const createdMs = Date.parse(turn.created_at);
   const said =
     turn.resumptions === null
-      ? "Who resumed it is unknown: the usage history cannot be read."
+      ? "Resumptions are unknown, because the usage history cannot be read."
       : returns === 0
-        ? "Nobody resumed this turn."
+        ? "Not resumed."
         : `Resumed ${returns === 1 ? "once" : `${returns} times`}.`;
   return (
     <Section id="events" title="Time line" aside={<span class="muted small">{said}</span>}>

@@ -22,7 +22,7 @@ it("gives each stretch of a turn to what it did then", () => {
   ]);
 });
 
-it("goes on to now while the turn runs, and sums what comes again", () => {
+it("continues to now while the turn runs, and sums what comes again", () => {
   const phases = phasesOf([at("started", 0), at("text", 10), at("tool_call", 20), at("text", 30)], 0, 50);
   expect([...timeByKind(phases)]).toEqual([
     ["prompt", 10],

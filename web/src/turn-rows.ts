@@ -1,7 +1,7 @@
 import type { Resumption, TimelineEntry } from "./api.ts";
 import { count } from "./words.ts";
 
-/** A line of a turn's page: entries of the log that belong together, or somebody who came back. */
+/** A line of a turn's page: entries of the log that belong together, or the return of a client. */
 export interface Row {
   readonly id: string;
   readonly type: string;

@@ -90,7 +90,7 @@ const phases = {
   ended: "ended",
 } as const satisfies Record<LiveTurn["phase"], string>;
 
-/** That nobody but its client reads the turn's texts. */
+/** Marks a turn whose texts only its client can read. */
 export function Sealed({ turn }: { readonly turn: LiveTurn }) {
   return turn.sealed ? <span class="badge plain">encrypted by its client</span> : null;
 }

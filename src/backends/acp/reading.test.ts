@@ -188,7 +188,7 @@ describe("errors", () => {
     expect(error.message).toContain("bad key [redacted] here");
   });
 
-  test("sessions that are gone or held are told apart from other errors", () => {
+  test("missing and held sessions are distinguished from other errors", () => {
     expect(isUnknownSession(new RpcError(-32016, "", undefined))).toBe(true);
     expect(isUnknownSession(new RpcError(-32603, "OpenCode service failure", undefined))).toBe(false);
     expect(isLockedSession(new RpcError(-32015, "", undefined))).toBe(true);

@@ -259,7 +259,7 @@ describe("the gateway dies in the middle of a turn", () => {
     expect(await harness.count("accepted")).toBe(0);
   });
 
-  test("a log that holds some of the answer: the prompt is never sent again, whatever the agent shows", async () => {
+  test("a log that holds some of the answer: the prompt is never sent again, for any state of the agent", async () => {
     const cascadeId = await begunAndLost(await open({ text, storesUnprompted: true }));
     const events = await askedAgain({ cascadeId, text: "Hel", thinking: "" });
     expect(events).toEqual([{ type: "failed", error: expect.objectContaining({ code: "upstream_failed" }) }]);
@@ -276,7 +276,7 @@ describe("the gateway dies in the middle of a turn", () => {
   }
 });
 
-test("a conversation goes on in its session after the process has changed", async () => {
+test("a conversation continues in its session after the process has changed", async () => {
   const agent = await open({ text: "First." });
   const kept = { keep: true, onAlive: () => {} };
   const first = await all(agent.backend.run(prompt, kept, never()));

@@ -152,7 +152,7 @@ describe("the stand-in's devin", () => {
     expect(events.at(-1)).toMatchObject({ type: "finished", text: "Carried on." });
   });
 
-  test("a read may happen, and the answer goes on past it", async () => {
+  test("a read may happen, and the answer continues past it", async () => {
     await standin.simulator.setTurn({ rate: "instant", text: "Read.", tools: 2 });
     expect((await ask(standin.agent())).at(-1)).toMatchObject({ type: "finished", text: "Read." });
   });
@@ -216,7 +216,7 @@ describe("the stand-in's devin", () => {
     expect(models.filter(({ isCurrent }) => isCurrent)).toHaveLength(1);
   });
 
-  test("a model that it does not have is told before anything is asked", async () => {
+  test("a model that it does not have is reported before anything is asked", async () => {
     const before = accepted();
     const [failed] = await ask(standin.agent(), { modelUid: "swe-9" as ModelUid });
     expect(failed).toMatchObject({ type: "failed", error: { code: "unknown_model" } });

@@ -191,7 +191,7 @@ describe("a server that fails while it is polled", () => {
     expect(server.archived).toHaveLength(1);
   });
 
-  test("after a restart that kept the trajectory the answer goes on from there", async () => {
+  test("after a restart that kept the trajectory the answer continues from there", async () => {
     const { server, servers, run } = setUp();
     const events = await run(false, (event) => {
       if (event.type !== "text" || servers.length > 1) return;

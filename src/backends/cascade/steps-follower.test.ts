@@ -56,7 +56,7 @@ describe("followSteps", () => {
     expect(follower.offsets).toEqual([0, 2]);
   });
 
-  test("a checkpoint in the middle of a run ends nothing, and the answer goes on in the next planner step", () => {
+  test("a checkpoint in the middle of a run ends nothing, and the answer continues in the next planner step", () => {
     const { trajectory, follower } = started();
     trajectory.write("first half, ");
     trajectory.closePlanner();
@@ -153,7 +153,7 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("run_command") } });
   });
 
-  test("reading tools go on: the answers are one text, and the tools are named", () => {
+  test("reading tools continue: the answers are one text, and the tools are named", () => {
     const { trajectory, follower } = started();
     trajectory.write("I will look.");
     trajectory.call("list_dir");
@@ -298,7 +298,7 @@ describe("followSteps", () => {
     [ExecutorTerminationReason.MAX_INVOCATIONS, { unified: "length", raw: "max_invocations" }],
     [ExecutorTerminationReason.ARENA_INVOCATION_CAP, { unified: "length", raw: "arena_invocation_cap" }],
     [ExecutorTerminationReason.HALTED_STEP, { unified: "stop", raw: "halted_step" }],
-  ])("termination reason %i is told in our words and in the server's", (reason, expected) => {
+  ])("termination reason %i is reported in our words and in the server's", (reason, expected) => {
     const { trajectory, follower } = started();
     trajectory.write("x");
     trajectory.closePlanner();
@@ -387,7 +387,7 @@ describe("followSteps", () => {
     ]);
   });
 
-  test("a message that somebody sends from the IDE ends the turn before it", () => {
+  test("a message that the user sends from the IDE ends the turn before it", () => {
     const { trajectory, follower } = started();
     trajectory.write("mine");
     trajectory.closePlanner();
@@ -398,7 +398,7 @@ describe("followSteps", () => {
     expect(follower.events.at(-1)).toMatchObject({ type: "finished", text: "mine" });
   });
 
-  test("a turn that goes on after a restart of the gateway repeats nothing that the log holds", () => {
+  test("a turn that continues after a restart of the gateway repeats nothing that the log holds", () => {
     const { trajectory } = started();
     trajectory.think("I think");
     trajectory.write("Hello wor");
@@ -424,7 +424,7 @@ describe("followSteps", () => {
   });
 });
 
-describe("followSteps, whatever a server does", () => {
+describe("followSteps, with any server", () => {
   const piece = fc.string({ unit: fc.constantFrom("a", "b", " ", "é", "🙂"), minLength: 1, maxLength: 5 });
   const act = fc.oneof(
     fc.record({ do: fc.constant("write" as const), text: piece }),

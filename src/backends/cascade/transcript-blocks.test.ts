@@ -68,7 +68,7 @@ describe("readTranscript", () => {
   );
   const body = fc.array(line, { maxLength: 6 }).map((lines) => lines.join("\n"));
 
-  test("what was rendered is read back, whatever the text, as long as no line of it is a header", () => {
+  test("a rendered transcript is read back, for any text without a line that is a header", () => {
     fc.assert(
       fc.property(fc.array(body, { maxLength: 3 }), body, (answers, prompt) => {
         const messages: Message[] = [memory, ["User", prompt]];

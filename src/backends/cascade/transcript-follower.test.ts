@@ -86,7 +86,7 @@ describe("followTranscript", () => {
     expect(follower.events.at(-1)).toMatchObject({ error: { message: expect.stringContaining("RUN_COMMAND") } });
   });
 
-  test("reading tools go on, and a name that is not known counts as one unless it names an effect", () => {
+  test("reading tools continue, and a name that is not known counts as one unless it names an effect", () => {
     const { trajectory, follower } = started();
     trajectory.write("I look.");
     trajectory.closePlanner();
@@ -188,7 +188,7 @@ describe("followTranscript", () => {
   });
 });
 
-describe("followTranscript, whatever a server does", () => {
+describe("followTranscript, with any server", () => {
   test("what is near or past the limit is whole or fails by name, however few polls see it grow", () => {
     const size = fc.oneof(
       fc.nat(300),

@@ -51,9 +51,9 @@ export function startTranscript(start: StartPoint): TranscriptState {
 }
 
 /**
- * The events between what was known and one more transcript. Pure. The fallback where a build does not answer typed steps: no
- * thinking, no step status, error texts on some builds only, and nothing past 200,000 characters from the step asked for; an answer that
- * grows past that fails the turn by name. Source: docs/wire/cascade.md, "Transcript".
+ * The new events of one more transcript. Pure. The fallback for builds without typed steps. It has no thinking and no step status,
+ * error texts on some builds only, and nothing past 200,000 characters from the requested step; a longer answer fails the turn with
+ * an error that says so. Source: docs/wire/cascade.md, "Transcript".
  */
 export function followTranscript(
   state: TranscriptState,

@@ -6,12 +6,13 @@ import type { ErrorOf, RunSnapshot } from "./run-snapshot.ts";
 import { emptyView, sameView, type TurnView } from "./turn-view.ts";
 
 /**
- * How far a turn is, whichever way its trajectory is read.
+ * The progress of a turn, for both ways to read its trajectory.
  *
- * `following` → `closing` once the server is believed to have ended the turn → `ended` once the whole turn was read a last
- * time (the server rewrites text at the end, and may have written between two answers of one poll). `closing` goes back
- * to `following` when that last reading shows an answer that grows again. Where the server says nothing of the run, `closing`
- * is a guess by the checkpoint, and the last reading has to confirm it: with any change the turn is `following` again.
+ * - `following` becomes `closing` when the server seems to have ended the turn.
+ * - `closing` becomes `ended` after the whole turn was read once more, because the server rewrites text at the end and may have
+ *   written between two answers of one poll.
+ * - `closing` becomes `following` again if that last reading shows that the answer still grows. If the server does not report the
+ *   run, `closing` is a guess from the checkpoint; then any change makes the turn `following` again.
  */
 export interface TurnProgress {
   readonly phase: "following" | "closing" | "ended";

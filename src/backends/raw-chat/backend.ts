@@ -16,7 +16,7 @@ export function rawChatBackend(server: LanguageServer): Backend {
 /** The stream died with the process that read it, and whether its prompt was sent cannot be known. */
 async function* cannotResume(): AsyncGenerator<Batch, void> {
   const message =
-    "This version of the IDE keeps no record of an answer, so the turn could not go on after the gateway stopped; " +
+    "This version of the IDE keeps no record of an answer, so the turn could not continue after the gateway stopped; " +
     "the part that arrived was kept, and the prompt was not sent again.";
   yield [{ type: "failed", error: new MillraceError("upstream_failed", message).toRecord() }];
 }

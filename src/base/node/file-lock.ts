@@ -30,7 +30,7 @@ export function withFileLock<T>(file: string, work: () => T): T {
   }
 }
 
-/** The lock appears with its content, so that nobody takes it for one that is left behind. */
+/** The lock appears with its content, so that no process takes it for an old lock that was left behind. */
 function taken(lock: string, mine: string): boolean {
   const draft = `${lock}.${crypto.randomUUID()}`;
   writeFileSync(draft, mine, { mode: 0o600, flag: "wx" });

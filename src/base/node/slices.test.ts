@@ -60,7 +60,7 @@ describe("work in slices", () => {
     expect([turn(), turn(), turn()]).toEqual(["a", "b", "c"]);
   });
 
-  it("is done at once where nobody may wait any more", () => {
+  it("is done at once if the wait is over", () => {
     for (const name of "abcdefgh") slices.later(piece(name));
     slices.drain();
     expect(done.join("")).toBe("abcdefgh");

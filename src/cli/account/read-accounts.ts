@@ -7,7 +7,7 @@ import { upstreamReason } from "../../language-server/errors/errors.ts";
 import type { UserStatus } from "../../proto/windsurf/exa/codeium_common_pb.ts";
 import { parseStatus } from "../../usage/saved-plan.ts";
 
-/** Who is signed in to one product. Null where it is not known. No key is in it. */
+/** The account of one product. Unknown values are null. It has no key. */
 export interface AccountEntry {
   readonly product: string;
   readonly what: "editor" | "agent program";
@@ -20,7 +20,7 @@ export interface AccountEntry {
   readonly signed_in_by: "own" | "editor" | null;
   readonly name: string | null;
   readonly plan: string | null;
-  /** Host name of the vendor's server that the account belongs to: it tells the region. */
+  /** Host name of the vendor's server that the account belongs to: it shows the region. */
   readonly server: string | null;
   readonly key_form: KeyForm | null;
   /** Why the server refused the key; null where it did not, or was not asked. */
@@ -31,7 +31,7 @@ export interface AccountEntry {
 
 const askLimitMs = 10_000;
 
-/** Reads who is signed in to each editor and agent program that is here. Asks the language servers that run, and starts nothing. */
+/** Reads the account of each installed editor and agent program. Asks the running language servers, and starts nothing. */
 export async function readAccounts(finder: IdeFinder, signal: AbortSignal): Promise<readonly AccountEntry[]> {
   const found = await finder.find(signal);
   const running = found.ides.filter(({ variant }) => variant !== "antigravity");

@@ -33,7 +33,7 @@ export interface ComposedAgents extends Agents {
   close(): Promise<void>;
 }
 
-/** Opens the vendor's agent when it is first asked for, and again where it was installed anew or somebody signed in. */
+/** Opens the vendor's agent at its first use, and again after it was reinstalled or an account signed in. */
 export function composeAgents(options: AgentsOptions): ComposedAgents {
   const { io, finder, config, journal, owner } = options;
   const parts: SpecParts = { io, config, folder: options.folder };

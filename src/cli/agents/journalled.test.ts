@@ -48,7 +48,7 @@ it.each([
   ["finished", "finished", false, []],
   ["failed", "failed", true, []],
 ] as const)(
-  "a conversation is noted before its backend goes on to send the prompt; once its turn %s it is left or not",
+  "a conversation is noted before its backend continues to send the prompt; once its turn %s it is left or not",
   async (_, end, keep, rest) => {
     const fake = noted(end);
     const { signal } = new AbortController();

@@ -65,7 +65,7 @@ export function askWithPictures(
   }
   return {
     events: events(),
-    cancel: async () => leave.abort(), // the gateway cancels an answer that nobody asks for within its grace time
+    cancel: async () => leave.abort(), // the gateway cancels an answer that no client asks for within its grace time
   };
 }
 

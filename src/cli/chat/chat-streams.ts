@@ -34,14 +34,14 @@ export function chatStreamOptions(
   };
 }
 
-/** The way to the user's gateway, whose address is looked for again at each attach; `command` is who asks there. */
+/** The link to the user's gateway. It looks for the address again at each attach; `command` is the client's name. */
 export function linkTo(
   gateway: GatewayClient,
   command: "millrace-chat" | "millrace-tail",
   { settings }: Pick<CommandContext, "settings">,
 ): GatewayLink {
   const addressOf = async (signal: AbortSignal) => {
-    const { url, key } = (await findGateway(settings, signal)) ?? gateway; // where it was, if nobody is there now
+    const { url, key } = (await findGateway(settings, signal)) ?? gateway; // its last address, if no gateway runs now
     return { url, key: key.reveal() };
   };
   return nodeLink(addressOf, { clientName: `${command}/${version()}` });
@@ -93,8 +93,8 @@ export function shortened(question: string): string {
 }
 
 /**
- * The stream that was left and is meant: the one whose key starts with `wanted`, or the only one (`wanted` empty). Lists them
- * and answers undefined where it cannot tell. The others are let go. Throws `invalid_request` where none was left.
+ * The interrupted stream to resume: the stream whose key starts with `wanted`, or the only one (`wanted` empty). If several
+ * fit, lists them and returns undefined. Releases the others. Throws `invalid_request` if there is none.
  */
 export async function pickLeftover(
   wanted: string,

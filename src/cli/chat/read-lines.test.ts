@@ -10,7 +10,7 @@ function open() {
   return { stdin: io.stdin as PassThrough, io, reader: new LineReader({ io, out }) };
 }
 
-test("a line, a line that goes on, a block of lines, and pasted lines are one text each", async () => {
+test("a line, a line that continues, a block of lines, and pasted lines are one text each", async () => {
   const { stdin, reader } = open();
   for (const [typed, text] of [
     ["one line\r", "one line"],

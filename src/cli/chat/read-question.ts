@@ -19,8 +19,8 @@ export interface QuestionParts {
 }
 
 /**
- * The question: the words of the command line, then piped text, then files. Piped text belongs to every question; with words or
- * files it is left out, with a note, when nothing was piped within 3 s, because some programs leave the pipe open and empty.
+ * The question: the words of the command line, then piped text, then files. With words or files it waits 3 s for piped text, and
+ * then continues with a note, because some programs leave the pipe open and empty.
  *
  * @throws MillraceError `invalid_request` when there is nothing to ask, or a file cannot be read as text.
  */

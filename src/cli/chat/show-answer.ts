@@ -38,10 +38,10 @@ export async function showAnswer(
   { io, out, signal }: CommandContext,
 ): Promise<ChatAnswer | "cancelled"> {
   const onInterrupt = () => {
-    stream.cancel().catch(() => leave.abort()); // what cannot be told in time is stored, and told when the stream is resumed
+    stream.cancel().catch(() => leave.abort()); // a cancel that is not sent in time is stored, and sent when the stream is resumed
     io.clock.sleep(farewellMs, leave.signal).then(
       () => leave.abort(),
-      () => undefined, // it was told
+      () => undefined, // the cancel was sent in time
     );
   };
   if (signal.aborted) onInterrupt();

@@ -6,7 +6,7 @@ import { replaceFileSync } from "../../base/node/replace-file.ts";
 import { applyFileEdit, type FileEdit, revertFileEdit } from "./file-edit.ts";
 import { recordFile } from "./set-up-clients.ts";
 
-/** A change of one file: what it says now and what it would say. `before` undefined: there is no such file. */
+/** A change of one file: its current text and its new text. `before` undefined: there is no such file. */
 export interface PlannedChange {
   readonly edit: FileEdit;
   readonly before: string | undefined;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Client } from "./client.ts";
 
-/** Claude Code: its settings name a command that prints the key, so that the key is in no file of its own. */
+/** Claude Code: its settings name a command that prints the key, so that its files do not hold the key. */
 export const claudeCode: Client = {
   name: "claude-code",
   title: "Claude Code",

@@ -46,7 +46,7 @@ export interface Client {
   readonly programs: readonly string[];
   /** A folder that is there once it was used, for clients that no shell starts. */
   readonly folder?: (machine: Machine) => string;
-  /** The changes that point it at the gateway for good; undefined where a person has to type them. */
+  /** The lasting changes that point the client at the gateway; undefined if the user must type them. */
   readonly edits?: (target: Target, machine: Machine) => readonly FileEdit[];
   /** What is left to do or to know after the changes, or all of it where there are none. */
   readonly notes: (target: Target) => readonly string[];
@@ -57,7 +57,7 @@ export interface Client {
 /** The variable that clients read the gateway's key from, where their configuration names one. */
 export const keyVariable = "MILLRACE_API_KEY";
 
-/** What a shell is told, so that the client finds the key in a variable. */
+/** The shell line that sets the variable in which the client looks for the key. */
 export function exportKey({ keyCommand }: Target, variable = keyVariable): string {
   return `export ${variable}="$(${keyCommand})"`;
 }

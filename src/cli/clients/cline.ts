@@ -1,8 +1,8 @@
 import type { Client } from "./client.ts";
 
 /**
- * Cline keeps its settings inside VS Code, out of reach of a file; on the command line it stores them, with the key, by a
- * command of its own. Source: cline 3.0.65, `cline auth --help`.
+ * Cline in VS Code keeps its settings where no file reaches them. Its command line stores them, with the key, by
+ * `cline auth`. Source: cline 3.0.65, `cline auth --help`.
  */
 export const cline: Client = {
   name: "cline",

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { type Client, exportKey, keyVariable, type ListedModel } from "./client.ts";
 
-/** Its web search is a hosted tool, which nothing here runs: Codex offers it to every model unless it is told not to. */
+/** Its web search is a hosted tool, which Millrace cannot run. Codex offers it to every model unless this setting disables it. */
 const withoutWebSearch = ['web_search = "disabled"'];
 
 /**
- * Codex: a profile in a file of its own, so that its own configuration and default stay. Source: Codex 0.169, which refuses
+ * Codex: a profile in a separate file, so that the user's configuration and default stay. Source: Codex 0.169, which refuses
  * `[profiles.…]` in `config.toml` and reads `--profile millrace` from `millrace.config.toml` beside it.
  */
 export const codex: Client = {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Client, keyVariable, type ListedModel } from "./client.ts";
 
-/** Continue: one model in its configuration; the key is a secret of its own `.env`. */
+/** Continue: one model in its configuration; the key is a secret in its `.env`. */
 export const continueDev: Client = {
   name: "continue",
   title: "Continue",

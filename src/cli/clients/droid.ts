@@ -16,7 +16,7 @@ export const droid: Client = {
   notes: (target) => [
     `Before you start it: ${exportKey(target)}`,
     `Pick the model with /model, or: droid exec --model ${idOf(target.model)} "…"`,
-    'In scripts, add --output-format stream-json: as text, droid shows "Exec failed" in place of each error message.',
+    'In scripts, add --output-format stream-json: as text, droid shows "Exec failed" instead of each error message.',
   ],
   launch: (target, key, args, { ownFolder }) => {
     const file = join(ownFolder, "run", "droid.json");

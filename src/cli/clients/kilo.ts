@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Client, exportKey, keyVariable } from "./client.ts";
 import { openCodeConfig } from "./opencode.ts";
 
-/** Kilo: a descendant of OpenCode with files and variables of its own. Source: kilo 7.7.7. */
+/** Kilo: a fork of OpenCode with other files and variables. Source: kilo 7.7.7. */
 export const kilo: Client = {
   name: "kilo",
   title: "Kilo",

@@ -5,7 +5,7 @@ import { type Client, keyVariable, type Target } from "./client.ts";
 /** How the plugin's address ends: installed or built, and in a clone. */
 const pluginEndings = ["/dist/node/opencode.js", "/src/opencode/plugin.ts"];
 
-/** OpenCode: the plugin for good, a provider in the environment for one run. */
+/** OpenCode: `setup` installs the plugin; `run` sets a provider in the environment. */
 export const openCode: Client = {
   name: "opencode",
   title: "OpenCode",
@@ -28,7 +28,7 @@ export const openCode: Client = {
   }),
 };
 
-/** The gateway as a provider, with what is asked when nothing else is chosen. */
+/** The gateway as a provider, with the default model. */
 export function openCodeConfig({ url, model, models }: Target) {
   const entries = models.map(({ id, name, contextTokens, maxOutputTokens, images }) => [
     id,

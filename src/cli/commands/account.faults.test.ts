@@ -32,7 +32,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     expect(stdout).toMatch(
       /^Devin Desktop .*, editor of a stand-in: .+, plan Pro, server \S+, a key of the oldest form \(UUID\)$/m,
     );
-    expect(stdout).toMatch(/, agent program of a stand-in: .+, plan Pro, .*, by the editor's key$/m);
+    expect(stdout).toMatch(/, agent program of a stand-in: .+, plan Pro, .*, with the editor's key$/m);
     expect(stdout).toContain("to do: This key has the oldest form. Sign out and in again inside Devin Desktop");
     expect(stderr).toContain("itself has no sign-in");
     expect(code).toBe(0);
@@ -43,7 +43,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     expect(simulator.agentReport().calls).toEqual({});
   });
 
-  it("tells two windows by their processes, and a stand-in from a real editor", async () => {
+  it("shows two windows by their processes, and marks a stand-in", async () => {
     const { simulator, account } = await machine({ profile: "windsurf-2", unmarked: true });
     expect((await account()).stdout).toMatch(/^Windsurf .*, editor: /);
     const window = await startSimulator({
@@ -57,7 +57,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     expect(stdout).toContain(`, editor of a stand-in (pid ${window.pid}): `);
   });
 
-  it("shows the CLI's own credentials, without a name that nobody tells", async () => {
+  it("shows the CLI's own credentials, without the unknown name", async () => {
     const { entries } = await machine({ profile: "devin-cli" });
     expect(await entries()).toMatchObject([
       { what: "agent program", signed_in: true, signed_in_by: "own", name: null, plan: null, server, todo: null },
@@ -72,7 +72,7 @@ describe.runIf(process.platform === "linux")("millrace account", () => {
     for (const { todo } of all) expect(todo).toMatch(/Sign in inside/);
   });
 
-  it("takes name and plan from what the app saved where the server does not tell them", async () => {
+  it("takes name and plan from the saved plan if the server does not report them", async () => {
     const { simulator, entries } = await machine({ profile: "devin-3" });
     const [before] = await entries();
     await simulator.setFaults([{ rpc: "GetUserStatus", missing: true }]);

@@ -46,7 +46,7 @@ const kinds: Readonly<Record<KeyForm, string>> = {
   unknown: "a key of a form that Millrace does not know",
 };
 
-/** `several`: more than one editor runs, so each is told by its process. */
+/** `several`: more than one editor runs, so each line names its process. */
 function linesOf(account: AccountEntry, several: boolean): readonly string[] {
   const { product, what, signed_in: signedIn, signed_in_by: by, key_form: form, key_refused: refused } = account;
   const who = signedIn
@@ -55,7 +55,7 @@ function linesOf(account: AccountEntry, several: boolean): readonly string[] {
         `plan ${account.plan ?? "not known"}`,
         `server ${account.server ?? "not known"}`,
         form === null ? "no key on this machine" : kinds[form],
-        ...(what === "agent program" ? [by === "own" ? "by credentials of its own" : "by the editor's key"] : []),
+        ...(what === "agent program" ? [by === "own" ? "with its own credentials" : "with the editor's key"] : []),
       ].join(", ")
     : "no account is signed in";
   const kind = account.stand_in ? `${what} of a stand-in` : what;

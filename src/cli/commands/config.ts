@@ -91,7 +91,7 @@ const setCommand = defineCommand({
     parseServeTable(parseConfig(edited, file), serveCommand.options, file);
     replaceFileSync(file, edited);
     out.line(value === undefined ? `${key} has its default again.` : `${key} is set in ${file}.`);
-    out.note("A gateway that runs takes it at its next start: `millrace restart`.");
+    out.note("A running gateway uses it after `millrace restart`.");
     return Promise.resolve();
   },
 });

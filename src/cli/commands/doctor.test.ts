@@ -80,7 +80,7 @@ describe.runIf(process.platform === "linux")("millrace doctor and cascades", () 
     expect(stdout).toMatch(/rejected[\s\S]*port 1: .*nothing listens/);
   });
 
-  it("says that the IDE runs when it does, why it cannot be used all the same, and what to do", async () => {
+  it("says that the IDE runs when it does, why it cannot be used, and what to do", async () => {
     const other = { MILLRACE_IDE_ONLY_HOME: simulator.home, MILLRACE_IDE_VARIANT: "windsurf-next" };
     const { code, stdout } = await millrace(["doctor"], other);
     expect(code).toBe(69);

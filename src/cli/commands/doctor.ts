@@ -158,7 +158,7 @@ async function examine(
   }
 }
 
-/** What the servers and the apps tell of the plans; nothing where there is neither. */
+/** The plans, from the servers and the apps; empty if there is neither. */
 async function plansOf(finder: IdeFinder, { io, signal }: CommandContext): Promise<readonly PlanAnswer[]> {
   try {
     return await readPlans(finder, io.clock, deadline(signal, planLimitMs));

@@ -54,7 +54,7 @@ const createCommand = defineCommand({
     const key = await withKeys(options, context, (keys) => createKey(keys, name, limits, nowMs));
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
-    out.note("Keep it now: only its hash is stored.");
+    out.note("Save it now: Millrace stores only its hash.");
   },
 });
 
@@ -76,7 +76,7 @@ const listCommand = defineCommand({
     const keys = every.filter(({ revokedAtMs }) => options.all || revokedAtMs === undefined);
     if (options.json) return out.json({ data: keys.map((key) => shown(key, nowMs)) });
     if (keys.length === 0) {
-      out.line("There is no key beside the owner's.");
+      out.line("There are no keys for others.");
       out.note("`millrace keys create <name>` makes one.");
       return;
     }
@@ -134,7 +134,7 @@ const rotateCommand = defineCommand({
     const key = await withKeys(options, context, (keys) => rotateKey(keys, name));
     if (options.json) return out.json({ name, key: key.reveal() });
     out.line(key.reveal());
-    out.note("Keep it now: only its hash is stored. The old value no longer works.");
+    out.note("Save it now: Millrace stores only its hash. The old value no longer works.");
   },
 });
 

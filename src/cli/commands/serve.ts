@@ -273,7 +273,7 @@ function tlsOf(
     throw new MillraceError("invalid_request", "A socket or a pipe needs no TLS.", {
       hint: "Leave one of both out.",
     });
-  const onProblem = ({ message }: Error) => out.note(`${message} The certificate from before stays in use.`);
+  const onProblem = ({ message }: Error) => out.note(`${message} Millrace keeps using the earlier certificate.`);
   return openTlsFiles({ certFile: tlsCert, keyFile: tlsKey, onProblem });
 }
 
@@ -366,7 +366,7 @@ export async function openComposed(
   return composed;
 }
 
-/** Listens on the port. If it is in use, throws who has it where the port is fixed, and else takes a free one and says so. */
+/** Listens on the port. If a fixed port is in use, throws an error that names its process. Otherwise picks a free one and prints it. */
 export async function listenSomewhere(
   gateway: OpenGateway,
   {

@@ -54,7 +54,7 @@ describe("the IDE that prompts go to", () => {
       /Start Devin Desktop/,
     ],
     [
-      "runs and cannot be used, whatever else runs",
+      "runs and cannot be used, beside any other process",
       [{ ...windsurf, listening: [] }, antigravity],
       answers,
       "ide_not_running",
@@ -209,7 +209,7 @@ describe("the server that prompts go to", () => {
     expect(looked()).toBe(2);
   });
 
-  it("is looked for anew once, and then it is said", async () => {
+  it("is searched for once more, and then reported as missing", async () => {
     const { servers, looked } = await finder(2);
     await expect(servers.find(never)).rejects.toMatchObject({ code: "ide_not_running" });
     expect(looked()).toBe(2);

@@ -153,7 +153,7 @@ export function nameOfRunning({ apps = [] }: Pick<DiscoveryResult, "apps">, vari
   return app?.product ?? productName(variant, "", true);
 }
 
-/** What is installed and cannot be asked, and what to do; undefined when nothing is installed. */
+/** The error for an installed program that cannot be used, with what to do; undefined when nothing is installed. */
 export function signedOutHere({
   agents,
   apps = [],
@@ -163,7 +163,7 @@ export function signedOutHere({
   const cli = agents.find(({ from }) => from === "cli");
   const app = apps.find(({ running }) => running) ?? apps[0];
   if (app !== undefined && !app.running && agents.length === 0) {
-    // a build without an agent program: only its running server could say who is signed in
+    // a build without an agent program: only its running server knows the account
     return {
       code: "ide_not_running",
       what: `${app.product} is installed, but does not run.`,

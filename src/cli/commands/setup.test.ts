@@ -241,7 +241,7 @@ describe("millrace setup", () => {
     expect(statSync(file("dotfiles/settings.json")).mode & 0o777).toBe(0o600);
   });
 
-  it("tells what to type where there is no file to change, and names the clients it knows", async () => {
+  it("prints what to type if there is no file to change, and names the known clients", async () => {
     const { millrace, url } = await home();
     expect((await millrace(["setup", "cline"])).stdout).toContain(`${url}/v1`);
     const unknown = await millrace(["setup", "emacs"]);

@@ -49,7 +49,7 @@ export const setupCommand = defineCommand({
       if (!(await agreed(changes, options, context))) return exitCodes.ok;
       for (const each of undone) {
         undoChanges(settings.folder, each.client.name, each.changes);
-        out.note(`${each.client.title} is as it was.`);
+        out.note(`${each.client.title} was not changed.`);
       }
       return exitCodes.ok;
     }
@@ -125,7 +125,7 @@ async function targetOf(
   });
 }
 
-/** Shows the changes and asks; false when they are not to be made. Throws `invalid_request` where nobody can be asked. */
+/** Shows the changes and asks; false when the user declines. Throws `invalid_request` without a terminal to ask on. */
 async function agreed(
   changes: readonly PlannedChange[],
   options: { readonly yes: boolean; readonly dryRun: boolean; readonly json: boolean },

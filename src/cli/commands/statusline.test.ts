@@ -32,7 +32,7 @@ const statusline = (...argv: readonly string[]) =>
 const fast = (...argv: readonly string[]) => statuslineFast(argv, { env: {}, homeFolder, nowMs: fixtureNowMs });
 
 describe("millrace statusline", () => {
-  it("draws what the gateway wrote down, for the user alone, and leaves a mark that somebody looks", async () => {
+  it("draws the gateway's limits file, which only the user can read, and notes that it was read", async () => {
     written();
     expect(modeOf(limitsFile(folder), 0o600)).toBe(0o600);
     expect(lastAsked(folder)).toBeUndefined();

@@ -105,7 +105,7 @@ describe("millrace tail", () => {
     expect(await followed).toMatchObject({ code: 0, stdout: "Hello there. You.\n" });
   });
 
-  test("goes on from its cursor over any number of broken connections, and prints each event once", async () => {
+  test("continues from its cursor over any number of broken connections, and prints each event once", async () => {
     const { home, proxy } = await begin({ ends: finished, cutsAfter: [0, 700, 400, 900] });
     const { code, stdout } = await tail(home, "--last", "--follow", "--json");
     const events = stdout

@@ -25,7 +25,7 @@ interface UsageOptions {
   readonly by: (typeof spendDimensions)[number] | undefined;
 }
 
-/** `millrace usage`: what is left, whether it lasts, and with `--since` or `--by` who spent it. */
+/** `millrace usage`: what is left, whether it lasts, and with `--since` or `--by` what used it. */
 export function usageCommand(openSource: OpenLimitsSource): Command {
   return defineCommand({
     ...outlines.usage,

@@ -64,7 +64,7 @@ describe("the meter of a gateway", () => {
     await fake.turns.stop();
   });
 
-  it("takes the mark that a status line leaves for somebody who asks", () => {
+  it("counts the mark of a status line as a request for the limits", () => {
     const { folder } = parts();
     markAsked(folder, 1_750_000_000_000);
     expect(lastAsked(folder)).toBe(1_750_000_000_000);

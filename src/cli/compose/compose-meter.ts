@@ -32,7 +32,7 @@ export interface OwnMeterParts extends MeterParts {
   /** Whether nothing else is in the file, so that a damaged one may be moved away. */
   readonly ownsFile: boolean;
   readonly events: Emitter<UsageLifecycle & StoreLifecycle>;
-  /** Where gateways tell each other of their turns. */
+  /** Where gateways share their turns. */
   readonly shared?: SharedUsage | undefined;
 }
 
@@ -90,9 +90,9 @@ export function startMeter(parts: {
   readonly clock: Clock;
   readonly turns: TurnSource;
   readonly events: Emitter<TurnLifecycle & UsageLifecycle>;
-  /** What a model's UID is called now. */
+  /** The current name of a model's UID. */
   readonly nameOf: (uid: string) => string;
-  /** What the key of a caller is called. */
+  /** The name of a caller's key. */
   readonly keyOf?: (caller: string) => string | undefined;
 }): RunningMeter {
   const { meter, clock, turns, events, nameOf, keyOf } = parts;

@@ -36,7 +36,7 @@ export interface OpenedStore {
   readonly store: LogStore;
   /** What was found broken of the file, since the gateway began. */
   readonly damage: () => Damage | undefined;
-  /** How many turns the file held when its key was gone, so that a new one was made: nobody can read them. */
+  /** How many turns in the file cannot be read, because its key was lost and a new one was made. */
   readonly unreadableTurns: number;
   /** What may lose what the store acknowledged, as it is now. */
   readonly weaknesses: () => readonly StoreWeakness[];
@@ -84,7 +84,7 @@ export async function openStore(options: StoreOptions): Promise<OpenedStore> {
             return opened.store;
           }
         : undefined;
-  // Sealed as a file is, under a key that nobody keeps: what only a client may read is its alone here too.
+  // Sealed as a file is, under a key that is not stored, so that only the client can read its turns here too.
   const codec = sealedCodec(encodeKey(randomBytes(keyBytes)));
   if (opening === undefined)
     return {

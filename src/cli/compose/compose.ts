@@ -44,13 +44,13 @@ export interface Composed {
   readonly gateway: OpenGateway;
   /** What was found broken of the store as it was opened. */
   readonly damage: Damage | undefined;
-  /** Turns in the store that nobody can read, because the key that sealed them is gone. */
+  /** Turns in the store that cannot be read, because the key that sealed them is lost. */
   readonly unreadableTurns: number;
   /** Why turns are kept in memory for now, if the store failed as it was opened. */
   readonly degradedBy: MillraceError | undefined;
   /** From now on this many turns may run at the same time in one IDE; undefined for any number. */
   limitTurns(most: number | undefined): void;
-  /** Frees the port, ends or hands over what runs, tells who reads it, then frees everything. */
+  /** Frees the port, ends or hands over running turns, sends their readers an error, then frees everything. */
   close(listening?: Pick<Listening, "stopAccepting" | "close">): Promise<void>;
 }
 

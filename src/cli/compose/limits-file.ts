@@ -4,8 +4,8 @@ import { replaceFileSync } from "../../base/node/replace-file.ts";
 import type { LimitsEnvelope } from "../../usage/envelope.ts";
 
 /*
- * What the running gateway last knew of the limits, in a file: a status line is drawn every second by some, and reads this
- * instead of asking (no key, no port, nothing to load). In turn it leaves a mark that somebody looks.
+ * The running gateway's last reading of the limits, in a file. Some status lines are drawn every second; they read this file
+ * and need no key, no port and no module. They also leave a mark, so that the gateway keeps reading the limits.
  */
 
 /** The file with the last limits, in Millrace's folder. */
@@ -33,7 +33,7 @@ export function readLimitsFile(folder: string): LimitsEnvelope | undefined {
   }
 }
 
-/** Leaves the mark that somebody looked at the limits at `atMs` (epoch ms), so that the gateway goes on reading them. */
+/** Notes that the limits were read at `atMs` (epoch ms), so that the gateway keeps reading them. */
 export function markAsked(folder: string, atMs: number): void {
   try {
     const file = askedFile(folder);
@@ -44,7 +44,7 @@ export function markAsked(folder: string, atMs: number): void {
   }
 }
 
-/** When somebody last looked by way of the file, epoch ms; undefined if never. */
+/** When the file was last read, epoch ms; undefined if never. */
 export function lastAsked(folder: string): number | undefined {
   return statSync(askedFile(folder), { throwIfNoEntry: false })?.mtimeMs;
 }

@@ -5,7 +5,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { GatewayLifecycle } from "./lifecycle.ts";
 import { logLifecycle } from "./log-lifecycle.ts";
 
-test("what happens in a gateway's life becomes log lines, without a stack but for what nobody expected", () => {
+test("events of a gateway's life become log lines, with a stack only for unexpected errors", () => {
   const lines: (readonly [string, string, Readonly<Record<string, unknown>>])[] = [];
   const events = new Emitter<GatewayLifecycle>();
   const log = {

@@ -3,7 +3,7 @@ import type { ObservedEvent } from "../../client/stream/observe.ts";
 import type { EndEvent } from "../../client/stream/stream-event.ts";
 import type { ShownEvent } from "../terminal/shown-turn.ts";
 
-/** An event of an observed stream in the words of a turn's own events, but for their times, which a stream does not tell. */
+/** An event of an observed stream in the form of a turn's events, without their times, which a stream does not have. */
 export function toShownEvent(event: ObservedEvent): ShownEvent {
   switch (event.type) {
     case "started":
@@ -33,7 +33,7 @@ function toShownEnd({ outcome, reason, errorCode, errorMessage, errorHint, event
       return {
         type: "failed",
         error: {
-          code: (errorCode ?? "upstream_failed") as ErrorCode, // the gateway's own; one from a newer gateway is shown as it is
+          code: (errorCode ?? "upstream_failed") as ErrorCode, // the gateway's own; a code from a newer gateway is shown unchanged
           message: errorMessage ?? "The answer failed.",
           hint: errorHint ?? "",
         },

@@ -27,7 +27,7 @@ export async function listOwnStreams({ settings, io }: CommandContext): Promise<
       const { encryptionKey, createdAtMs, label } = record;
       found.push({ pass: { streamKey, encryptionKey }, question: readStreamNote(label).question, createdAtMs });
     } catch (error) {
-      if (!isMillraceError(error)) throw error; // its owner will be told what is wrong with it
+      if (!isMillraceError(error)) throw error; // its owner gets the error
     }
   }
   return found.sort((a, b) => b.createdAtMs - a.createdAtMs);

@@ -10,9 +10,9 @@ import { type PlanAnswer, snapshotOfAnswer } from "../../usage/plan-answer.ts";
 import type { MessagesLeft } from "../../usage/windsurf-plan.ts";
 
 /**
- * Asks every running IDE for its plan: one of each product, the newest. Where a product's IDE does not run or does not tell
- * the plan, the one that its app saved stands in. An IDE that fails is a failed answer beside the others', and the finder is
- * told, so that it looks again; a build that merely lacks the call has not failed.
+ * Asks every running IDE for its plan: the newest of each product. If a product's IDE does not run or does not report the plan,
+ * the plan that its app saved is used. An IDE that fails becomes a failed answer beside the others, and the finder searches
+ * again. A build that only lacks the call has not failed.
  *
  * @throws MillraceError `ide_not_running` when none runs and none saved a plan.
  */
@@ -29,13 +29,13 @@ export async function readPlans(finder: IdeFinder, clock: Clock, signal: AbortSi
   if (asked.length === 0 && saved.length === 0) throw noPlan(found);
   const stoodIn = new Set(saved.map(({ variant }) => variant as string));
   return [
-    // The saved plan goes first: of an IDE whose answer tells no limit, its limits count.
+    // The saved plan goes first: its limits count if the IDE's answer has none.
     ...saved.map((plan): PlanAnswer => ({ type: "saved", ide: plan.variant, build: plan.build, rows: plan })),
     ...asked.filter((answer) => !(lacksTheCall(answer) && stoodIn.has(answer.ide))),
   ];
 }
 
-/** An agent program answers prompts without an editor, and tells no plan. */
+/** An agent program answers prompts without an editor, but does not report the plan. */
 function noPlan({ agents }: DiscoveryResult): MillraceError {
   const agent = agents.find(({ signedIn }) => signedIn !== "no");
   if (agent === undefined) {
@@ -86,7 +86,7 @@ async function readPlan(finder: IdeFinder, ide: Ide, clock: Clock, signal: Abort
   return { type: "windsurf", ide: variant, build, userStatus, ...(messages === undefined ? {} : { messages }) };
 }
 
-/** Of the model that the IDE offers first. The plan is told without it where the build does not say. */
+/** Messages left for the first model of the IDE's list. Left out if the build does not report them. */
 async function messagesLeft(
   server: Pick<LanguageServer, "messageLimit">,
   { cascadeModelConfigData: models }: UserStatus,

@@ -53,7 +53,7 @@ export class StartingIde {
     };
   }
 
-  /** Whether asking again may help: an IDE is there, and it is not one that has just started and knows nobody yet. */
+  /** Whether a new attempt may help: an IDE runs, and it did not just start without an account. */
   async #look(signal: AbortSignal): Promise<boolean> {
     const untilMs = this.#clock.monotonic() + startsWithinMs;
     for (;;) {

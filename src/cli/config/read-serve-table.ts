@@ -22,8 +22,8 @@ export function tomlKey(option: string): string {
 }
 
 /**
- * What `[serve]` sets for a command's options. A file that cannot be used stops `serve`; other commands take what they know of it, and
- * say themselves what is wrong where they need the file.
+ * What `[serve]` sets for a command's options. A file that cannot be used stops `serve`. Other commands use the settings that are
+ * right, and report the error if they need the file.
  *
  * @throws MillraceError `invalid_request`, for `serve`.
  */

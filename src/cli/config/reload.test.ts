@@ -69,7 +69,7 @@ test("a file that is wrong changes nothing", async () => {
   expect(applied).toEqual([]);
 });
 
-test("a value that cannot be used is told again at the next reload, until it can", async () => {
+test("a value that cannot be used is repeated at the next reload, until it can", async () => {
   const { to, applied, fail } = running(before);
   fail(true);
   const changed = "[serve]\nport = 42200\nmax_turns = 3\n";

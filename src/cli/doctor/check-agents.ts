@@ -27,7 +27,7 @@ export interface AgentsCheck {
   }[];
   /** Whether the CLI's own credentials were found; the file, not what it holds. */
   readonly cli_credentials: { readonly found: boolean; readonly file: string | null };
-  /** Who tells the plan. */
+  /** Where the plan comes from. */
   readonly plans: readonly PlanSourceReport[];
 }
 
@@ -40,7 +40,7 @@ export interface PlanSourceReport {
   readonly problem?: string;
 }
 
-/** What is installed, who is signed in, and where the plan comes from. Runs nothing. */
+/** Installed programs, their accounts, and the source of the plan. Starts nothing. */
 export function checkAgents(result: DiscoveryResult, answers: readonly PlanAnswer[], nowMs: number): AgentsCheck {
   const { apps = [], agents, trace } = result;
   const chosen = chooseAgent(result);

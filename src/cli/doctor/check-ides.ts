@@ -43,7 +43,7 @@ export interface IdeCheck {
 
 const askLimitMs = 8_000;
 
-/** Looks for IDEs and asks each what it offers and who is signed in (the plan's name, if asked for); calls that spend nothing. */
+/** Searches for IDEs and asks each for its capabilities and its account (and the plan's name, on request). Spends nothing. */
 export async function checkIdes(
   finder: IdeFinder,
   schemas: Schemas,
@@ -201,7 +201,7 @@ function problemsOf(
           },
     );
   }
-  // If it is nobody's everywhere, that is an error already.
+  // If no IDE has an account, that is already an error.
   if (!signedIn && all.some((other) => other.signed_in && other.variant !== "antigravity")) {
     findings.push({ area: "ide", level: "note", what: `${name}: no account is signed in there, so it is not used` });
   }

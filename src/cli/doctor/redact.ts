@@ -1,4 +1,4 @@
-/** What must not leave the machine, as far as it is known by value. */
+/** Known values that must not leave the machine. */
 export interface Known {
   /** API keys, CSRF tokens, the gateway's key. */
   readonly secrets: readonly string[];

@@ -17,7 +17,7 @@ export interface DoctorReport {
   readonly machine: WithoutFindings<MachineCheck>;
   readonly ides: IdeCheck["ides"];
   readonly rejected: IdeCheck["rejected"];
-  /** What is installed, who is signed in, and where the plan comes from. */
+  /** Installed programs, their accounts, and the source of the plan. */
   readonly installed: AgentsCheck;
   readonly backend: BackendCheck["backend"];
   /** Agents that were started to look at them. */
@@ -48,7 +48,7 @@ export function assembleReport(checks: {
   const { findings: ofKey, ...key } = checks.key;
   const { findings: ofStore, ...store } = checks.store;
   const { findings: ofConversations, ...conversations } = checkConversations(checks.cascades);
-  // Where nothing was found at all, the checks of the IDEs have said so already.
+  // If nothing was found, the checks of the IDEs already report that.
   const said = backend.kind === "none" && ofIdes.some(({ level }) => level === "error");
   const asked = said ? ofAgents.filter(({ what }) => what !== backend.why) : ofAgents;
   const all = [

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 
-// Not `tar-stream`: it brings stream libraries of its own, where a few small texts need 30 lines.
+// Not `tar-stream`: it needs more stream libraries, and a few small texts need only 30 lines.
 
 /** A file of an archive; its name is relative, at most 100 ASCII characters. */
 export interface TarEntry {

@@ -8,7 +8,7 @@ import type { CommandContext } from "../command.ts";
 import { exitCodes } from "../terminal/exit-codes.ts";
 import type { GatewayAddress } from "./gateway-file.ts";
 
-/** Tells a gateway who started it. */
+/** Variable that names what started the gateway. */
 export const startedByVariable = "MILLRACE_STARTED_BY";
 
 type StartedBy = NonNullable<GatewayAddress["startedBy"]>;
@@ -33,8 +33,8 @@ const lookEveryMs = 50;
 const startMs = 60_000;
 
 /**
- * Starts the same command line as a process of its own that outlives this one and the terminal. Prints what that process prints at its
- * start, or what `shown` makes of it. Answers its exit code where it ends instead.
+ * Starts the same command line as a separate process that outlives this one and the terminal. Prints the start-up output of that
+ * process, or the text that `shown` makes of it. If the process ends instead, returns its exit code.
  *
  * @throws MillraceError `upstream_timeout` when it says nothing for a minute; it is stopped then.
  */

@@ -10,7 +10,7 @@ import { EventChain } from "../../log/event-chain.ts";
 import { callGateway, type GatewayClient } from "./gateway-client.ts";
 
 export interface FollowPorts {
-  /** The gateway as it is reached now: it may have come back elsewhere. */
+  /** Finds the gateway again: it may have a new address after a restart. */
   readonly find: (signal: AbortSignal) => Promise<GatewayClient | undefined>;
   readonly clock: Clock;
   readonly random: () => number;
@@ -27,9 +27,9 @@ const eventSchema = z.looseObject({ type: z.string(), eventId: z.string(), atMs:
 const proofSchema = z.object({ eventCount: z.number(), chainDigest: z.string() });
 
 /**
- * Every event of a turn after the cursor, to its end, over as many connections as it takes, each event once. As an onlooker: it
- * keeps no turn alive. Throws the gateway's refusal, `upstream_failed` when it stays away, and `internal` for an end that does not fit
- * what came before it, of which it can tell where it read from the start.
+ * Every event of a turn after the cursor, to its end, over any number of connections, each event once. It does not keep the
+ * turn alive. Throws the gateway's refusal, `upstream_failed` when the gateway does not come back, and `internal` if the end does
+ * not fit the events before it, which it can check if it read from the start.
  */
 export async function* followTurn(
   turnId: string,

@@ -29,9 +29,9 @@ export function writeGatewayFile(file: string, address: GatewayAddress): void {
 }
 
 /**
- * Has the file there as long as the gateway runs, until the signal aborts: a disk that is full, or a folder that is not writable
- * or is taken away, costs other commands the way to the gateway, not the gateway. Another gateway's file is left as it is. Never
- * rejects; told once why it cannot be written.
+ * Keeps the file in place while the gateway runs, until the signal aborts. If the disk is full, or the folder is not writable or
+ * was removed, other commands cannot find the gateway, but the gateway still runs. Does not touch another gateway's file. Never
+ * rejects; reports once why the file cannot be written.
  */
 export async function keepGatewayFile(
   file: string,

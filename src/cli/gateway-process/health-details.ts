@@ -8,9 +8,9 @@ import type { DiscoveryResult, IdeFinder } from "../../ide/ide.ts";
 const freshMs = 50;
 
 /**
- * What `/health` shows to who has the key: the IDEs found and where prompts go. Plain JSON, no secrets. A search for an IDE may take
- * seconds and `/health` must not: where news is late, it gets what an earlier look found, with the time of that look. It gets
- * undefined before the first look has ended.
+ * What `/health` shows to a caller with the key: the IDEs found and where prompts go. Plain JSON, no secrets. A search for an IDE
+ * may take seconds, and `/health` must not. So while a search runs, it gets the earlier result with its time, and undefined before
+ * the first search has ended.
  */
 export function healthDetails(
   finder: Pick<IdeFinder, "find">,

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 
-/** Names this process among those that share a store: machine, pid, and what tells two lives of one pid apart. */
+/** Names this process among those that share a store: machine, pid, and a value that differs if the pid is used again. */
 export function ownerName(instance: string): string {
   return `${hostname()}/${process.pid}/${instance}`;
 }
@@ -11,8 +11,8 @@ export function machineOf(owner: string): string | undefined {
 }
 
 /**
- * Whether the process that an owner names is known to be gone: it ran on this machine, and its pid is free or ours. One
- * that cannot be told (another machine, a pid that somebody else has now) is left to its lease.
+ * Whether the owner's process has certainly ended: it ran on this machine, and its pid is free or is this process's. If that is
+ * unclear (another machine, a pid that another process has now), only the end of its lease counts.
  */
 export function ownerIsGone(owner: string, self: string): boolean {
   const [host, pid] = owner.split("/");

@@ -37,7 +37,7 @@ export function resume(file: string): boolean {
 
 /**
  * The same admission, which admits nothing while `isPaused`. A request is refused at once: the length of a pause is unknown,
- * and a client that waits silently cannot tell its user why.
+ * and a client that waits silently cannot show its user the reason.
  */
 export function pausable(isPaused: () => boolean, admission: Admission): Admission {
   return {

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { GatewayLog } from "../../gateway/http/log.ts";
 import { type LineTarget, type LogLevel, logLevels } from "./log-lines.ts";
 
-/** One line of the log, as it is written for machines. */
+/** One line of the log, in the form for machines. */
 export interface LogLine {
   readonly level: string;
   readonly atMs: number;
@@ -23,7 +23,7 @@ export function openPeopleLines(target: LineTarget, clock: Pick<Clock, "now">, l
   };
 }
 
-/** The line for people; undefined for what another line tells (a request that began or joined a turn, an attach to a stream). */
+/** The line for people; undefined if another line has the same facts (a request that began or joined a turn, an attach to a stream). */
 export function peopleLine({ level, atMs, event, fields }: LogLine): string | undefined {
   if (event === "stream attach" && level !== "warn" && level !== "error") return undefined;
   const text =
@@ -78,7 +78,7 @@ const sentences: Readonly<Record<string, (fields: Fields) => string>> = {
   ide_lost: ({ variant, pid }) => `${asText(variant)} (process ${asText(pid)}) is gone.`,
   turn_run_failed: ({ turnId, error }) => `Turn ${asText(turnId)} failed: ${firstLine(error)}`,
   turn_adopt_failed: ({ turnId, error }) =>
-    `Turn ${asText(turnId)} of an earlier gateway could not go on: ${firstLine(error)}`,
+    `Turn ${asText(turnId)} of an earlier gateway could not continue: ${firstLine(error)}`,
   turn_upkeep_failed: ({ error }) => `Old turns could not be cleaned up: ${firstLine(error)}`,
   "stream broke": ({ turnId, code }) => `The stream of turn ${asText(turnId)} broke: ${asText(code)}`,
 };

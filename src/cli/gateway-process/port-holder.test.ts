@@ -29,7 +29,7 @@ test("of the kernel's table, only listeners on that port count", () => {
   expect(listenersIn(table, 42_100)).toEqual(["31337"]);
 });
 
-test("macOS and Windows tell it through lsof and netstat", async () => {
+test("macOS and Windows show it through lsof and netstat", async () => {
   expect(holderFromLsof("p812\ncnode\nf21\n")).toEqual({ pid: 812, command: "node" });
   expect(holderFromLsof("")).toBeUndefined();
   const listed = [

@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { commandRunner, type RunCommand } from "../../ide/host/run-command.ts";
 
-/** The process that listens on a port, as far as the system tells. */
+/** The process that listens on a port, as far as the system shows it. */
 export interface PortHolder {
   readonly pid: number;
   /** Its program and, for an interpreter, its script. Further arguments may hold secrets and are left out. */
@@ -35,7 +35,7 @@ export function holderFromLsof(text: string): PortHolder | undefined {
   return pid === undefined ? undefined : { pid: Number(pid), command: /^c(.+)$/m.exec(text)?.[1] };
 }
 
-/** `netstat -ano`: the state's word depends on the language, so a listener is told by its foreign address. */
+/** `netstat -ano`: the word for the state depends on the language, so a listener is recognised by its foreign address. */
 export function holderFromNetstat(text: string, port: number): number | undefined {
   for (const line of text.split("\n")) {
     const [protocol, local = "", foreign = "", , pid] = line.trim().split(/\s+/);

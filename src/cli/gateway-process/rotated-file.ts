@@ -40,6 +40,6 @@ function attempt(what: () => void): void {
   try {
     what();
   } catch {
-    // a log that cannot be written must not stop what it tells of
+    // a log that cannot be written must not stop the gateway
   }
 }

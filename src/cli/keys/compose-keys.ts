@@ -12,7 +12,7 @@ import { keyAdmission } from "./key-admission.ts";
 import { KeyBudgets, type KeyBudgetsOptions } from "./key-budget.ts";
 import { type KeyRecord, keyState } from "./key-record.ts";
 
-/** The keys of a gateway: who has them, what they are called, and what their turns may. */
+/** The keys of a gateway: their callers, names and limits. */
 export interface ComposedKeys extends IssuedKeys {
   readonly admission: Admission;
   /** The name of a caller's key; undefined if unknown. */
@@ -30,9 +30,9 @@ export interface KeyParts {
   readonly history: KeyBudgetsOptions["history"];
   /** Where several gateways share the budgets. */
   readonly shared?: SharedUsage | undefined;
-  /** The keys that several gateways share, as far as they are known. */
+  /** The known keys that several gateways share. */
   readonly sharedKeys?: (() => readonly KeyRecord[]) | undefined;
-  /** What a model's UID is called. */
+  /** The name of a model's UID. */
   readonly nameOf: (uid: string) => string;
 }
 

@@ -9,7 +9,7 @@ import { mergeKeys } from "./merge-keys.ts";
 
 /** The keys that `millrace keys` made, as a running gateway sees them: each change of their file counts from the next request on. */
 export interface IssuedKeys {
-  /** Who has this key; undefined for one that is unknown, revoked or expired. Every key is compared. */
+  /** The caller of this key; undefined if the key is unknown, revoked or expired. Compares every key. */
   callerOf(key: Secret): Caller | undefined;
   /** The key of a caller, also after it was revoked. */
   keyOf(caller: string): KeyRecord | undefined;

@@ -8,7 +8,7 @@ import type { KeyRecord } from "./key-record.ts";
 export interface KeyAdmissionOptions {
   readonly keys: Pick<IssuedKeys, "keyOf">;
   readonly budgets: Pick<KeyBudgets, "hold">;
-  /** What a model's UID is called. */
+  /** The name of a model's UID. */
   readonly nameOf: (uid: string) => string;
 }
 

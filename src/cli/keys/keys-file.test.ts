@@ -66,7 +66,7 @@ test("a key ends at its expiry", async () => {
   expect(keys.callerOf(key)).toBeUndefined();
 });
 
-test.runIf(hasFileModes)("a file that others may read opens nothing, and is said once", async () => {
+test.runIf(hasFileModes)("a file that others may read opens nothing, and is reported once", async () => {
   const { file, store, keys, problems } = opened();
   const key = await createKey(store, "ci", free, 1);
   chmodSync(file, 0o644);

@@ -23,8 +23,8 @@ const client = 3;
 const failed = 2;
 
 /**
- * A turn that ended, as a span of a model call. It has names and counts, never a prompt or an answer. Its ids come from the turn's, so
- * that a turn that is told twice is one span. Source: docs/wire/telemetry.md, "Spans".
+ * An ended turn as a span of a model call. It has names and counts, never a prompt or an answer. Its ids come from the turn's id, so
+ * that a turn that is sent twice is one span. Source: docs/wire/telemetry.md, "Spans".
  */
 export function spanOf(turn: FinishedTurn): OtlpSpan {
   const { turnId, dialect, outcome, reason, startedAtMs, endedAtMs, firstTokenMs } = turn;

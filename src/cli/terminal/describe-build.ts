@@ -12,8 +12,8 @@ const meanings = {
 } as const;
 
 /**
- * What a build speaks and how that stands to Millrace, as lines: what Millrace needs and misses first, then what is missing, changed and
- * moved, models that its own enum of them does not have, and places that could not be read.
+ * Compares a build's schema with Millrace's, as lines: first missing fields that Millrace needs, then other missing, changed and
+ * moved fields, models that Millrace's enum does not have, and places that could not be read.
  */
 export function describeBuild(
   path: string,

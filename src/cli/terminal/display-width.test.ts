@@ -53,7 +53,7 @@ describe("a line that is wrapped", () => {
     expect(wrapLine("as it is", 8)).toEqual(["as it is"]);
   });
 
-  it("never is wider than asked, and loses no word, whatever it holds", () => {
+  it("is never wider than asked, and loses no word, for any text", () => {
     const word = fc.oneof(
       fc.constantFrom("ahead", "模型カタ", "🚀🚀", "a-rather-long-word-of-a-name", "│░░█"),
       fc

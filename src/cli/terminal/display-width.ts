@@ -97,7 +97,7 @@ export function wrapProse(text: string, width: number): readonly string[] {
   });
 }
 
-/** A word as it is, or letter by letter where it is longer than a line. */
+/** A whole word, or its letters if it is longer than a line. */
 function piecesOf(word: string, room: number): readonly string[] {
   if (displayWidth(word.trimEnd()) <= room) return [word];
   const pieces: string[] = [];

@@ -3,7 +3,7 @@ import { type StatusLineOptions, statusLine } from "../../usage/status-line.ts";
 import { markAsked, readLimitsFile } from "../compose/limits-file.ts";
 
 /**
- * The status line from what the running gateway wrote down; leaves the mark that somebody looks. Nothing is asked of an IDE.
+ * The status line from the limits file of the running gateway. Notes that the limits were read. Asks no IDE.
  *
  * @throws MillraceError `ide_not_running` when no gateway ever wrote limits, `invalid_request` for a bad template.
  */

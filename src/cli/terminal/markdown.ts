@@ -5,8 +5,8 @@ import type { Output } from "./output.ts";
 const redraw = (rows: number) => `${rows > 0 ? `\u001B[${rows}A` : ""}\r\u001B[J`;
 
 /**
- * Prints Markdown on a terminal as it arrives: text appears at once and breaks between words, and each line is drawn again with its
- * styles as soon as it is complete. Elsewhere (a pipe, NO_COLOR) the text is printed unchanged.
+ * Prints Markdown on a terminal as it arrives: text appears at once without styles and breaks between words, and each line is drawn
+ * again with its styles when it is complete. Elsewhere (a pipe, NO_COLOR) the text is printed unchanged.
  */
 export class MarkdownPrinter {
   readonly #out: Output;

@@ -31,7 +31,7 @@ describe("talk beside a result that is not finished", () => {
     expect(written.stdout.replaceAll("\n", "")).toBe("The wheel turns");
   });
 
-  test("leaves what goes to a file as it is", () => {
+  test("leaves what goes to a file unchanged", () => {
     const { out, written } = outputTo(false);
     out.talk("hm");
     out.write("The wh");

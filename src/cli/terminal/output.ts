@@ -5,8 +5,8 @@ import { cutTo, wrapProse } from "./display-width.ts";
 type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 /**
- * Where a command writes: results to `out`, talk to `err`. Colour only on a terminal without NO_COLOR. Where both are one screen,
- * talk begins a line of its own; what goes to a file or a pipe is never broken for that.
+ * Where a command writes: results to `out`, notes to `err`. Colour only on a terminal without NO_COLOR. If both are the same
+ * screen, a note begins on a new line; output to a file or a pipe gets no extra line break.
  */
 export interface Output {
   /** A line of result. */

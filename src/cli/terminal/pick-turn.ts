@@ -11,14 +11,14 @@ const summarySchema = z.object({ reason: z.string().nullable() });
 /** How many turns a list shows, and how far back the newest one that can be read is looked for. */
 export const mostTurns = 20;
 
-/** A turn that can be shown. `own`: the stream whose key opens it, where it is sealed. */
+/** A turn that can be shown. `own`: the stream whose key opens the turn, if it is sealed. */
 export interface PickedTurn {
   readonly turn: Turn;
   readonly own: OwnStream | undefined;
 }
 
 /**
- * The turn with this id or the end of one, or of the chat with this id, or the newest one that can be read. Says on stderr what was passed over.
+ * The turn with this id or the end of one, or of the chat with this id, or the newest one that can be read. Prints the skipped turns on stderr.
  *
  * @throws MillraceError `invalid_request` where there is none, or its key is not at hand.
  */

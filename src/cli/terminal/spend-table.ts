@@ -78,7 +78,7 @@ function outsideLine(use: UsageEnvelope["used_outside"][number]): string {
   const unit = use.unit === "percent" ? "%" : use.unit;
   const name = ideNames[use.ide] ?? use.ide; // a newer gateway may know another one
   const lost = `${name} lost ${rounded(use.lost)} ${unit} of ${use.window}`;
-  if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace cannot be told.`;
+  if (use.used_outside === null) return `${lost}; how much of that was used outside Millrace is unknown.`;
   return `${lost}; used outside Millrace: ${bounds[use.bound]}${rounded(use.used_outside)} ${unit}.`;
 }
 

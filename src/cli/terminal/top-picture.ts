@@ -15,7 +15,7 @@ export interface TopReading {
   readonly backend: string;
   readonly running: number;
   readonly waiting: number;
-  /** Of the event loop in the last seconds; undefined where nobody measures it. */
+  /** Lag of the event loop in the last seconds; undefined if it is not measured. */
   readonly lagSeconds: number | undefined;
   /** Since the gateway started. */
   readonly ended: number;

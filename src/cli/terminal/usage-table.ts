@@ -55,7 +55,7 @@ function spread(head: string, reset: string, pace: string): string {
   return `${head}  ${padEndTo(reset, 24)}  ${pace}`.trimEnd();
 }
 
-/** What is said of one window, styled for the terminal. */
+/** The text of one window, styled for the terminal. */
 interface Row {
   readonly label: string;
   /** With the blanks after it; empty off a terminal. */

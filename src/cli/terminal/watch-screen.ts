@@ -11,15 +11,14 @@ const [home, eraseLine, eraseBelow] = ["\u001B[H", "\u001B[2K", "\u001B[J"];
 
 export interface Watched<T> {
   readonly read: () => Promise<T>;
-  /** Lines for the terminal as wide as it is when this is called. */
+  /** Lines for the terminal's current width. */
   readonly draw: (value: T) => readonly string[];
   readonly everyMs: number;
 }
 
 /**
- * Draws what is read, again and again in the same place and at once when the terminal's size changes, until the signal
- * aborts; the last picture stays. After the first picture, a failed reading is reported below it and retried.
- * Throws what the first reading throws.
+ * Reads and draws repeatedly in the same place, and at once when the terminal's size changes, until the signal aborts. The last
+ * picture stays. After the first picture, a failed reading is reported below it and retried. Throws what the first reading throws.
  */
 export async function watchScreen<T>(
   { read, draw, everyMs }: Watched<T>,

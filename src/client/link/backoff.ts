@@ -11,7 +11,7 @@ export interface BackoffPolicy {
 /** About eight minutes in all. */
 export const defaultBackoff: BackoffPolicy = { baseMs: 250, capMs: 15_000, budget: 60 };
 
-/** A gateway that asks for more is not believed: somebody would look at a stream that never moves. */
+/** The longest wait that a gateway may ask for; with a longer one, the user would see a stream that never moves. */
 const longestAskedMs = 300_000;
 
 /**

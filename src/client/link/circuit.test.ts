@@ -20,7 +20,7 @@ async function settled<T>(promise: Promise<T>): Promise<T | "waits"> {
 }
 
 describe("the circuit to a gateway", () => {
-  test("lets everybody through until some attaches in a row found nobody", async () => {
+  test("lets all streams through until some attaches in a row found no gateway", async () => {
     const circuit = new Circuit(policy, new FakeClock(), () => 0.5);
     circuit.report(false);
     circuit.report(false);
@@ -47,7 +47,7 @@ describe("the circuit to a gateway", () => {
     expect(found.filter((what) => what === "go")).toHaveLength(1);
   });
 
-  test("lets all through once the trial found somebody", async () => {
+  test("lets all streams through once a trial found a gateway", async () => {
     const { clock, circuit } = brokenCircuit();
     const [trial, other] = [circuit.enter(never), circuit.enter(never)];
     await clock.advance(1000);

@@ -12,9 +12,8 @@ export interface CircuitPolicy {
 export const defaultCircuit: CircuitPolicy = { threshold: 8, coolDownMs: 4000 };
 
 /**
- * Keeps many streams from knocking at a gateway that is gone: after some failures in a row one stream at a time tries it,
- * and the others wait for what it finds. One for each gateway, shared by its streams.
- * Source: docs/wire/idempotent-streams.md, "Hazards".
+ * Prevents that many streams try an unreachable gateway. After some failures in a row one stream at a time tries it, and the
+ * others wait for the result. One for each gateway, shared by its streams. Source: docs/wire/idempotent-streams.md, "Hazards".
  */
 export class Circuit {
   readonly #policy: CircuitPolicy;

@@ -12,9 +12,9 @@ import type { TierFinding } from "../tiers/tier-choice.ts";
 import { waitBefore } from "./backoff.ts";
 import { Silence } from "./until-silent.ts";
 
-/** Who is connected, again and again: the writing end of a stream, or an onlooker. */
+/** The part of a stream that connects repeatedly: its writer or an observer. */
 export interface Connected {
-  /** What the next attach says. */
+  /** The next attach. */
   attach(): Promise<Attach>;
   /** Whether nothing more is to come: a connection that ends then is not lost. */
   isOver(): boolean;
@@ -30,7 +30,7 @@ export interface Delivery {
   readonly tier: Tier;
 }
 
-/** What the application is told of a welcome. */
+/** The application's event for a welcome. */
 export function attachedOver({ name }: Tier, { isDegradedMode, facts }: WelcomeMessage): ConnectionChange {
   return {
     state: "attached",
@@ -51,7 +51,7 @@ export class Connections {
   readonly #connected: Connected;
   readonly #ports: Ports;
   readonly #signal: AbortSignal;
-  /** What the last loss was, and what it asked for; undefined for a call that merely ended. */
+  /** The last loss, with the wait that it asked for; undefined if the call ended without an error. */
   #loss: Lost | undefined;
   /** Since when a link that never reached a gateway tries to reach one, by the monotonic clock; ms. */
   #aloneSinceMs: number | undefined;
@@ -63,8 +63,8 @@ export class Connections {
   }
 
   /**
-   * Ends when `connected` says that it is over. Throws what its methods throw, the signal's reason, and `upstream_failed` when
-   * the budget of attaches is spent or nobody there speaks the protocol.
+   * Ends when `connected` is over. Throws what its methods throw, the signal's reason, and `upstream_failed` when the budget of
+   * attaches is spent or the program at the address does not speak the protocol.
    */
   async *deliveries(): AsyncGenerator<Delivery, void> {
     const { circuit } = this.#ports.gateway;
@@ -91,7 +91,7 @@ export class Connections {
     try {
       const attach = await this.#connected.attach();
       for await (const message of openAttach(tier, attach, { clock, patience, isOver }, this.#signal)) {
-        if (isOver()) continue; // what comes after the end is for nobody
+        if (isOver()) continue; // messages after the end are dropped
         if (message.response.case === "welcomeMessage") found("welcomed");
         yield { message, tier };
       }
@@ -112,7 +112,7 @@ export class Connections {
     const failure = failureOf(cause);
     switch (failure.kind) {
       case "refused":
-        found("welcomed"); // somebody is there and understands
+        found("welcomed"); // a gateway answers and understands
         return this.#connected.refused(failure);
       case "no_such_tier":
         found("missing");

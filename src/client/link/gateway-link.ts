@@ -12,26 +12,26 @@ export interface GatewayLink {
   readonly [opened]: LinkParts;
 }
 
-/** What a link holds. */
+/** The content of a link. */
 export interface LinkParts {
   readonly tiers: TierChoice;
   readonly circuit: Circuit;
 }
 
-/** What is in a link that `openLink` made. */
+/** The content of a link that `openLink` made. */
 export function openedBy(link: GatewayLink): LinkParts {
   return link[opened];
 }
 
-/** Where a gateway is, and the key that it lets in. */
+/** The address and the key of a gateway. */
 export interface GatewayAddress {
   /** Its origin: `http://127.0.0.1:42100`. */
   readonly url: string;
-  /** What `millrace key --value` prints. */
+  /** The key that `millrace key --value` prints. */
   readonly key: string;
 }
 
-/** Its origin, as the transports want it. Throws `invalid_request` for what is none, and where the key is missing. */
+/** The gateway's origin, for the transports. Throws `invalid_request` for a bad address, and if the key is missing. */
 export function baseUrlOf({ url, key }: GatewayAddress): string {
   if (key.trim() === "")
     throw new MillraceError("invalid_request", "The gateway's key is empty.", {
@@ -56,7 +56,7 @@ export function openLink(
 }
 
 export interface LinkOptions {
-  /** What the gateway calls who asks, in its list of turns and in the usage by client: `my-app/1.2.0`. */
+  /** The name of your program in the gateway's list of turns and in the usage by client: `my-app/1.2.0`. */
   readonly clientName?: string;
   /** Only these of the tiers that the runtime has; all of them by default, each where the ones before it do not work. */
   readonly tiers?: readonly TierName[];

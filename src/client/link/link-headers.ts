@@ -5,7 +5,7 @@ import { Secret } from "../../base/secret.ts";
 /** This library's version: that of the package, to which a test holds it. There is no file to read it from in a browser. */
 export const clientVersion = "0.1.0";
 
-/** What a gateway is told who asks; a header of its own, since a page cannot set its user agent. */
+/** Header with the client's name; a separate header, because a page cannot set its user agent. */
 export const clientHeader = "x-millrace-client";
 
 /**

@@ -1,6 +1,6 @@
 /**
- * What the record store needs of a browser, as types of our own: this package is compiled with and without the DOM's, and
- * those who use it need none.
+ * The parts of a browser that the record store needs, as our own types: this package is compiled with and without the DOM's
+ * types, and its users need none.
  */
 export interface WebRequest<T> {
   readonly result: T;

@@ -20,10 +20,10 @@ export interface FileStoreOptions {
 
 /**
  * Records as files of one folder, each `<stream key>.stream` (0600): sealed, and replaced in one step that survives a power
- * cut. The name of an empty file `<stream key>.<n>.mark` beside it holds the generation that was saved last, so that an older
- * copy of a record shows; a whole folder put back from a copy shows at the gateway, by its counts.
+ * cut. An empty file `<stream key>.<n>.mark` beside it names the last saved generation, so that an older copy of a record is
+ * noticed. If a whole folder was restored from a copy, the gateway's counts show it.
  *
- * @throws MillraceError `degraded` where the folder or its key cannot be read or made, `invalid_request` for a key of another length.
+ * @throws MillraceError `degraded` if the folder or its key cannot be read or made, `invalid_request` for a key of another length.
  */
 export async function openFileRecordStore(options: FileStoreOptions): Promise<RecordStore> {
   const { folder, clock = systemClock } = options;

@@ -15,7 +15,7 @@ export function recordPath(folder: string, streamKey: string): string {
   return join(folder, `${streamKey}.stream`);
 }
 
-/** Where a record is, and whose. */
+/** The place of a record, and its stream. */
 export interface FileRecordPlace {
   readonly folder: string;
   readonly streamKey: string;

@@ -39,7 +39,7 @@ describe("a link to what is no gateway", () => {
       expect(() => open({ url: "http://127.0.0.1:1", key: "" })).toThrow(expect.objectContaining({ param: "key" }));
   });
 
-  test("says what the system said where nobody answers", async () => {
+  test("reports the system's error if no program answers", async () => {
     const { url, server } = await listen(() => undefined);
     await new Promise((resolve) => server.close(resolve));
     expect(await errorAt(url)).toMatchObject({
@@ -48,7 +48,7 @@ describe("a link to what is no gateway", () => {
     });
   });
 
-  test("says so where somebody answers who knows no such call, and cannot even be asked over HTTP/2", async () => {
+  test("reports a program that does not know the call, also one without HTTP/2", async () => {
     let asked = 0;
     const { url } = await listen((_, response) => {
       asked++;

@@ -16,7 +16,7 @@ export function nodeLink(
   gateway: GatewayAddress | ((signal: AbortSignal) => Promise<GatewayAddress>),
   options: LinkOptions = {},
 ): GatewayLink {
-  linkHeaders("", options.clientName); // a name that cannot be is told now, not at the first attach
+  linkHeaders("", options.clientName); // a bad name fails now, not at the first attach
   if (typeof gateway !== "function") baseUrlOf(gateway);
   const addressOf = typeof gateway === "function" ? gateway : () => Promise.resolve(gateway);
   const tiers = [tier("bidi", openBidiTier, "2"), tier("sse", openSseTier, "1.1"), tier("poll", openPollTier, "1.1")];

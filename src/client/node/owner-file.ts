@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { bestEffort } from "../../base/async.ts";
 import { processExists } from "../../base/node/process-exists.ts";
 
-/** Who holds a number, as its file says. */
+/** The owner of a number, from its file. */
 interface Holder {
   readonly host: string;
   readonly pid: number;
-  /** Tells two lives of one pid apart, where the system says when a process started. */
+  /** When the process started, so that a pid that is used again is noticed; undefined if the system does not say. */
   readonly started: string | undefined;
 }
 
@@ -17,9 +17,9 @@ interface Holder {
 const foreignMs = 3_600_000;
 
 /**
- * The right to a stream's record, among processes of one machine. Each owner has a number, in a file of its own that is made only
- * once: the highest one counts. An empty file was given back; one whose process is gone is as good as that. A process that was
- * passed over finds the next number there before it writes.
+ * The right to a stream's record, among processes of one machine. Each owner has a number and makes one file for it: the highest
+ * number owns the record. An empty file means that the owner gave the record back; so does a file whose process has ended. An
+ * owner that was replaced finds the next number before it writes.
  */
 export class OwnerFile {
   readonly #folder: string;
@@ -45,14 +45,14 @@ export class OwnerFile {
         await file.close();
       }
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined; // somebody was faster
+      if ((error as NodeJS.ErrnoException).code === "EEXIST") return undefined; // another process was faster
       throw error;
     }
     for (const number of numbers) await bestEffort(unlink(pathOf(folder, streamKey, number)));
     return new OwnerFile(folder, streamKey, last + 1);
   }
 
-  /** Whether nobody has taken it since. */
+  /** Whether no other process has taken it since. */
   async holds(): Promise<boolean> {
     return (await numbersOf(this.#folder, this.#streamKey)).at(-1) === this.#number;
   }

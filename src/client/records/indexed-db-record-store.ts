@@ -10,7 +10,7 @@ export interface IndexedDbStoreOptions {
   readonly name?: string;
   /** The browser's own by default. */
   readonly indexedDB?: WebDatabases;
-  /** As above: they tell who lives. */
+  /** As above: a held lock shows that its page is alive. */
   readonly locks?: WebLocks;
 }
 
@@ -92,7 +92,7 @@ function ownedRecord(database: RecordDatabase, streamKey: string, releaseLock: (
   };
 }
 
-/** Holds a lock until the answered function is called; undefined while somebody else holds it. */
+/** Holds a lock until the returned function is called; undefined while another page holds it. */
 function holdLock(locks: WebLocks, name: string): Promise<(() => void) | undefined> {
   return new Promise((resolve, reject) => {
     const held = locks.request(name, { ifAvailable: true }, (lock) => {

@@ -52,7 +52,7 @@ export async function openRecordDatabase(indexedDB: WebDatabases, name: string):
           done(table("generations").get(streamKey)),
         ]);
         if (!(bytes instanceof Uint8Array)) return undefined;
-        // Both are written together: a record without its generation was put there by somebody else.
+        // Both are written together: another program wrote a record that has no generation.
         return { bytes: new Uint8Array(bytes), generation: typeof generation === "number" ? generation : Infinity };
       }),
     put: (streamKey, { bytes, generation }) =>

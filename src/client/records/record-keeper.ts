@@ -19,7 +19,7 @@ export class RecordKeeper {
     this.#savedAtMs = clock.monotonic();
   }
 
-  /** What time it is at the server, which was just heard. Epoch ms. */
+  /** Notes the server's time, which a message just brought. Epoch ms. */
   heard(serverNowMs: number | undefined): void {
     if (serverNowMs !== undefined) this.#serverOffsetMs = serverNowMs - this.#clock.monotonic();
   }

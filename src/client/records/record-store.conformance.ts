@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { newRecord, type StreamRecord } from "./record.ts";
 import type { RecordStore } from "./record-store.ts";
 
-/** One implementation under test: what it promises, and how somebody else gets at what it keeps. */
+/** One implementation under test: its promises, and a way to change its stored data from outside. */
 export interface RecordStoreHarness {
   /** The store, as this process or page opens it. */
   readonly open: () => Promise<RecordStore>;
@@ -60,7 +60,7 @@ export function describeRecordStore(
       expect(await first?.read()).toEqual(sampleRecord(a));
     });
 
-    test("shows a record to who only looks on, whoever owns it", async () => {
+    test("shows a record to an observer, whichever process owns it", async () => {
       const { open } = await harnessOf();
       const store = await open();
       expect(await store.peek(a)).toBeUndefined();
@@ -97,7 +97,7 @@ export function describeRecordStore(
       expect(taken.filter((owned) => owned !== undefined)).toHaveLength(1);
     });
 
-    test("sets a record aside out of everybody's way", async () => {
+    test("sets a record aside, so that its name is free", async () => {
       const { open } = await harnessOf();
       const store = await open();
       const owned = await store.take(a);
@@ -118,8 +118,8 @@ export function describeRecordStore(
       expect(await (await next.take(a))?.read()).toEqual(sampleRecord(a));
     });
 
-    describe("when somebody meddles with what is at rest", () => {
-      /** A saved record, then whatever `meddle` makes of its bytes; answers what the next owner gets. */
+    describe("when stored data was changed from outside", () => {
+      /** Saves a record, changes its bytes with `meddle`, and returns what the next owner gets. */
       async function meddled(
         harness: RecordStoreHarness,
         meddle: (
@@ -156,7 +156,7 @@ export function describeRecordStore(
         }
       });
 
-      test("an onlooker is told too, and leaves everything as it is", async ({ skip }) => {
+      test("an observer gets the error too, and changes nothing", async ({ skip }) => {
         const harness = await harnessOf();
         if (harness.atRest === undefined) return skip("nothing is at rest");
         const store = await harness.open();

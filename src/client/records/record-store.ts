@@ -2,16 +2,16 @@ import { MillraceError } from "../../base/errors.ts";
 import type { StreamRecord } from "./record.ts";
 
 /**
- * Where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and writes
- * it. Every implementation passes `record-store.conformance.ts`.
- * Source: docs/wire/idempotent-streams.md, "Hazards", "Sealing and tickets".
+ * The place where a client keeps the records of its streams. A record has one owner at a time, and only the owner reads and
+ * writes it. Every implementation passes `record-store.conformance.ts`. Source: docs/wire/idempotent-streams.md, "Hazards",
+ * "Sealing and tickets".
  */
 export interface RecordStore {
   /** Whether a record outlives the process or the page. */
   readonly survivesRestart: boolean;
   /** The keys of all streams that have a record, of any owner. */
   list(): Promise<readonly string[]>;
-  /** Becomes the owner of a stream's record, there or not yet; undefined while somebody else who lives is. */
+  /** Becomes the owner of a stream's record, which need not exist yet; undefined while another live process owns it. */
   take(streamKey: string): Promise<OwnedRecord | undefined>;
   /**
    * The record as it was saved last, of any owner, for observers; undefined where there is none. Changes nothing.
@@ -31,7 +31,7 @@ export interface OwnedRecord {
   save(record: StreamRecord): Promise<void>;
   /** Deletes the record; the owner stays the owner. */
   remove(): Promise<void>;
-  /** Takes the record out of the way for somebody to look at. Answers where it is now. */
+  /** Moves the record aside, so that a person can look at it. Returns its new place. */
   setAside(): Promise<string>;
   /** Lets others have it. Nothing happens the second time. */
   release(): Promise<void>;

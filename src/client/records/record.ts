@@ -1,4 +1,4 @@
-/** What kind of message a number was given to. */
+/** The kind of message that a number belongs to. */
 export type OutgoingKind = "request" | "tool_result" | "close" | "abort";
 
 /** A numbered message that the server has not acknowledged. `payload` is its protobuf bytes in base64. */
@@ -41,7 +41,7 @@ export interface StreamRecord {
   readonly version: 1;
   /** Names the stream; a UUID. */
   readonly streamKey: string;
-  /** 32 random bytes, base64url without padding: seals the server's copy of the stream, and proves whose it is. */
+  /** 32 random bytes, base64url without padding: seals the server's copy of the stream, and proves the ownership. */
   readonly encryptionKey: string;
   /** Whether the server ever welcomed it: from then on every attach resumes, and never creates. */
   readonly created: boolean;
@@ -60,13 +60,13 @@ export interface StreamRecord {
   readonly calls: readonly KnownCall[];
   /** Authority for the next attach, base64; undefined before the first welcome. */
   readonly ticket: string | undefined;
-  /** What the last welcomed attach brought: it counts once more where that attach was overtaken by a late one of our own. */
+  /** The ticket of the last welcomed attach. It counts once more if a late attach of this client overtook that attach. */
   readonly ticketBefore: string | undefined;
   /** The server's count of attaches at the last welcome; it only grows. */
   readonly epoch: number;
   /** Epoch ms by the server's clock after which it keeps nothing; undefined before the first welcome. */
   readonly expiresAtMs: number | undefined;
-  /** What the server's clock said when it was last heard, epoch ms; undefined before the first welcome. */
+  /** The server's time in its last message, epoch ms; undefined before the first welcome. */
   readonly heardAtMs: number | undefined;
   /** By this machine's clock, epoch ms. */
   readonly createdAtMs: number;

@@ -242,7 +242,7 @@ describe("the algorithm of a stream", () => {
     expect(state.phase).toBe("ended");
   });
 
-  test("goes on with an original server, which says nothing of the stream", () => {
+  test("continues with an original server, which says nothing of the stream", () => {
     const attaching = decide(begin(newRecord(ids, 0, "")), { type: "attach", overtaken: false }).state;
     const { state } = decide(attaching, { ...nothingSaid, type: "welcome" });
     expect(state.phase).toBe("attached");

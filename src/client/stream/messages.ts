@@ -7,11 +7,11 @@ import {
 import { fromBase64, toBase64 } from "../encoding.ts";
 import type { Outgoing } from "../records/record.ts";
 
-/** What a stream asks: the visible conversation and the tools that the application runs itself. */
+/** The request of a stream: the visible conversation, and the tools that the application runs itself. */
 export interface StreamRequest {
   /** Any name that `GET /v1/models` lists. */
   readonly model: string;
-  /** What the model is told before the conversation. */
+  /** The system prompt. */
   readonly system?: string;
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly text: string }[];
   readonly tools?: readonly {
@@ -25,7 +25,7 @@ export interface StreamRequest {
   readonly conversationId?: string;
 }
 
-/** What a tool answered; with `isError` the model is told that it failed. */
+/** A tool's result; `isError` means that the tool failed, and the model gets it as an error. */
 export interface ToolResult {
   readonly text: string;
   readonly isError?: boolean;

@@ -41,7 +41,7 @@ function optionsFor(
   };
 }
 
-/** A stream in the middle of its first answer, whose one call nobody has answered yet. */
+/** A stream in the middle of its first answer, whose one call has no result yet. */
 async function begun(server: FakeStreamServer, options: StreamOptions = optionsFor(server)) {
   const stream = await startReliableStream(request, options, never);
   const events = stream.events[Symbol.asyncIterator]();
@@ -92,7 +92,7 @@ describe("an onlooker", () => {
     },
   );
 
-  test("finds the stream by its key where the record is, though somebody else owns that", async () => {
+  test("finds the stream by its key in the store, though another process owns the record", async () => {
     const server = new FakeStreamServer(script);
     const store = openMemoryRecordStore();
     const options = { ...optionsFor(server), store };
@@ -133,7 +133,7 @@ describe("an onlooker", () => {
     expect(now.length).toBeLessThan(log(server).length);
   });
 
-  test("is told of calls, and cannot take them for its own", async () => {
+  test("sees calls, and cannot answer them", async () => {
     const server = new FakeStreamServer(script);
     const [call] = (await all(observe(await ended(server), optionsFor(server), never))).filter(
       (event) => event.type === "tool_call",
@@ -162,7 +162,7 @@ describe("an onlooker", () => {
     );
   });
 
-  test("says how the connection is, and goes on while the gateway is away", async () => {
+  test("says how the connection is, and continues while the gateway is away", async () => {
     const server = new FakeStreamServer(script);
     const pass = await ended(server);
     const told: ConnectionChange["state"][] = [];
@@ -173,7 +173,7 @@ describe("an onlooker", () => {
   });
 });
 
-describe("what an onlooker cannot see is said", () => {
+describe("what an observer cannot see is an error", () => {
   test("a stream that the gateway does not know, under this key or any more, is expired", async () => {
     const server = new FakeStreamServer(script);
     const pass = await ended(server);

@@ -24,17 +24,17 @@ export interface ObserveOptions
 /** A call that the owner of the stream runs, as an onlooker sees it. */
 export type ObservedCall = Omit<ToolCallEvent, "state">;
 
-/** What happens in a stream, as an onlooker sees it. */
+/** An event of a stream for an observer. */
 export type ObservedEvent = Exclude<StreamEvent, ToolCallEvent> | ObservedCall;
 
 /**
- * Looks on: every event of a stream after `after`, those of the past and then live ones, each once and in order, to its end, over as many
- * connections as that takes. It takes nothing over from the owner, sends nothing, and keeps no answer alive. `stream`: a key whose record is
- * in `options.store`, of any owner, or a pass. The signal, or leaving the loop, ends it.
+ * Observes a stream: every event after `after`, first stored and then live ones, each once and in order, to the end of the stream,
+ * over any number of connections. It takes nothing over from the owner, sends nothing, and keeps no answer alive. `stream` is a
+ * pass, or a key whose record is in `options.store`, of any owner. The signal, or leaving the loop, ends it.
  *
- * Throws `MillraceError` where it is iterated: `invalid_request` for a key without a record, `expired` for a stream that the gateway does
- * not know (yet), no longer, or under another key, `degraded` and `upstream_failed` as the owner's stream does, `internal` with
- * reason `diverged` when what comes is not the stream that was read before. An end that is handed out is proved.
+ * The iteration throws `MillraceError`: `invalid_request` for a key without a record; `expired` for a stream that has not started,
+ * has expired, or has another key; `degraded` and `upstream_failed` as the owner's stream does; `internal` with reason `diverged`
+ * when the events differ from those read before. The `end` event is proved by its count and digest.
  * Source: docs/stream-protocol.md, "Headers of an attach".
  */
 export async function* observe(

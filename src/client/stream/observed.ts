@@ -4,7 +4,7 @@ import { isAfter, type Mark, startMark } from "../records/record.ts";
 import { eventKind } from "./stream-event.ts";
 import type { Welcome } from "./stream-state.ts";
 
-/** How far an onlooker has read: always from the first event on, so that all of the log is proved. */
+/** How far an observer has read: always from the first event, so that the whole log is proved. */
 export interface Observed extends Mark {
   /** The gateway's count of the owner's attaches, which never goes back. */
   readonly epoch: number;

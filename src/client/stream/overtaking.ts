@@ -1,9 +1,9 @@
-/** How often another attach may take over before it is taken for somebody else's, who goes on with the stream. */
+/** How many takeovers by other attaches are accepted, before this client assumes that another client uses the stream. */
 const overtakingsBorne = 3;
 
 /**
- * Whether what took a stream over, or spent its ticket, may be an attach of this very stream that was under way for long
- * (of a connection given up, or of a process that died): the next attach then brings the ticket that the two share.
+ * Decides whether the attach that took the stream over, or spent its ticket, may be an earlier attach of this client that arrived
+ * late (from a lost connection, or from a killed process). The next attach then sends the ticket that both share.
  */
 export class Overtaking {
   /** Times in a row, without anything new in between. */

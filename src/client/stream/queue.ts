@@ -1,7 +1,7 @@
 import { bestEffort } from "../../base/async.ts";
 import { Bell } from "../../base/bell.ts";
 
-/** A line that one side puts into and the other reads to its end; what is read is taken. */
+/** A queue that one side fills and the other reads to its end. Reading removes the entry. */
 export class Queue<T> {
   readonly #waiting: T[] = [];
   readonly #bell = new Bell();

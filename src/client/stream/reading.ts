@@ -77,7 +77,7 @@ function pass(state: StreamState, mark: Mark): StreamDecision {
   return { state: { ...state, surfaced, record }, effects: isBehind ? [{ type: "note" }] : [] };
 }
 
-/** Moves the cursor to the low-water mark, and lets go of the finished calls before it. */
+/** Moves the cursor to the low-water mark, and drops the finished calls before it. */
 export function settle(record: StreamRecord): StreamRecord {
   const open = record.calls.find(({ state }) => state !== "finished");
   const cursor = open === undefined || isAfter(open.eventId, record.applied.eventId) ? record.applied : open.before;

@@ -6,7 +6,7 @@ import type { StreamEvent, ToolCallEvent } from "./stream-event.ts";
 export interface ReliableStream {
   /** Names the stream, and its record in the store. */
   readonly streamKey: string;
-  /** What another page, process or device needs to look on with `observe`: as good as the answer itself, so keep it as secret. */
+  /** Lets another page, process or device `observe` the stream. It opens the answer, so keep it secret. */
   readonly pass: StreamPass;
   /** The application's own note in the record. */
   readonly label: string;
@@ -16,7 +16,7 @@ export interface ReliableStream {
    * Everything that happens, each event once in the life of this object, in order, to the end. Iterate once. An event counts as
    * applied when the loop comes back for the next one; what was applied is not handed out again by a later `resume`.
    * Leaving the loop disconnects and cancels nothing: the record stays. Throws `MillraceError`: the gateway's refusal,
-   * `expired`, `degraded`, `idempotency_conflict` when somebody else went on with the stream, `upstream_failed` when the
+   * `expired`, `degraded`, `idempotency_conflict` when another client took the stream over, `upstream_failed` when the
    * budget of attaches is spent. An end that is handed out is proved: its count and digest are those of what was received.
    */
   readonly events: AsyncIterable<StreamEvent>;
@@ -26,7 +26,7 @@ export interface ReliableStream {
   sendToolResult(callId: string, result: ToolResult): Promise<void>;
   /**
    * `startTool`, `run`, `sendToolResult`. A call whose outcome is unknown is not run again unless `rerun` says that its tool may
-   * run twice: the model is told that the outcome is unknown. A finished one is passed over. Throws what `run` throws.
+   * run twice: the model gets "outcome unknown" as its result. A finished call is skipped. Throws what `run` throws.
    */
   runTool(call: ToolCallEvent, run: () => Promise<ToolResult>, options?: { readonly rerun?: boolean }): Promise<void>;
   /**
@@ -38,11 +38,11 @@ export interface ReliableStream {
   cancel(): Promise<void>;
   /** Says that no more tool results come. */
   close(): Promise<void>;
-  /** Lets go of a stream whose `events` are not read: its record stays, and others may take it. */
+  /** Releases a stream whose `events` are not read: its record stays, and others may take it. */
   leave(): Promise<void>;
 }
 
-/** What an application gives a stream. A result without a start before it counts as that of a tool that has just run. */
+/** The input of an application to a stream. A result without a start before it counts as that of a tool that has just run. */
 export type StreamInput =
   | { readonly type: "tool_started"; readonly callId: string }
   | { readonly type: "tool_result"; readonly callId: string; readonly result: ToolResult };
@@ -57,7 +57,7 @@ export interface StreamPass {
   readonly encryptionKey: string;
 }
 
-/** What became of a stream's connection. */
+/** A change of a stream's connection. */
 export type ConnectionChange =
   /**
    * `degraded`: the gateway cannot resume this stream; losing the connection will end it. `expiresAtMs`: by the gateway's clock.

@@ -18,8 +18,8 @@ export interface ResumeOptions {
 /**
  * Continues a stream from its record, also after a restart of the application.
  *
- * @throws MillraceError `invalid_request` where there is no such record, `idempotency_conflict` while somebody else has it, and
- * what `OwnedRecord.read` throws for a damaged one.
+ * @throws MillraceError `invalid_request` if there is no such record, `idempotency_conflict` while another process or window has
+ * it, and what `OwnedRecord.read` throws for a damaged one.
  */
 export async function resume(
   streamKey: string,
@@ -35,15 +35,15 @@ export async function resume(
   throw noRecord(streamKey);
 }
 
-/** What was left of earlier lives of the application. */
+/** The streams of earlier runs of the application. */
 export interface Leftover {
   /** To be read on, each to its end. */
   readonly streams: readonly ReliableStream[];
-  /** Keys of streams that another process or window goes on with. */
+  /** Keys of streams that another process or window uses. */
   readonly taken: readonly string[];
-  /** Keys of streams that were never sent, or left before anybody could have answered: their records were removed. */
+  /** Keys of streams that were never sent, or left before a gateway could have answered: their records were removed. */
   readonly cleared: readonly string[];
-  /** What was wrong with records that were set aside. */
+  /** The errors of records that were set aside. */
   readonly damaged: readonly MillraceError[];
 }
 

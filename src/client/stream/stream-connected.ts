@@ -57,7 +57,7 @@ export class StreamConnected implements Connected {
     throw failure.error;
   }
 
-  /** What a message of the gateway is for the application, which has applied an event when it comes back for the next. */
+  /** The application's events for a message of the gateway. The application has applied an event when it asks for the next one. */
   async *receive({ message: { response }, tier }: Delivery): AsyncGenerator<StreamEvent, void> {
     if (response.case === "seqnoAck") await this.#steps.take({ type: "acknowledged", seqno: response.value });
     if (response.case === "welcomeMessage") {
@@ -85,7 +85,7 @@ export class StreamConnected implements Connected {
     return this.#steps.take({ type: "event", eventId: chunk.eventId, chain, event: eventKind(chunk) });
   }
 
-  /** A stream that nobody came back to for longer than the lookback is not gone on with. By the server's clock on both ends. */
+  /** Refuses a stream that was left for longer than the lookback, measured by the server's clock. */
   async #refuseStale(serverNowMs: number | undefined): Promise<void> {
     const { heardAtMs } = this.#steps.state.record;
     const lookbackMs = this.#lookbackMs;
@@ -99,7 +99,7 @@ export class StreamConnected implements Connected {
   }
 }
 
-/** What becomes of the record of a stream that was refused for good. */
+/** What to do with the record of a stream after a final refusal. */
 function recordAfter({ error, reason }: Refused, { unacked }: StreamRecord): "forget" | "set_aside" | "keep" {
   if (reason === "diverged" || reason === "ticket_spent" || reason === "seqno_conflict") return "set_aside";
   if (error.code === "expired") return "forget";

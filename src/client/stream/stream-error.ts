@@ -20,7 +20,7 @@ export interface Refused {
 /** Anything that another attach may mend. */
 export interface Lost {
   readonly kind: "lost";
-  /** What the answer asked for, else 0. */
+  /** The wait that the answer asked for, else 0. */
   readonly retryAfterMs: number;
   /** Its words, where it asked for that. */
   readonly why: string | undefined;
@@ -54,7 +54,7 @@ export function failureOf(error: unknown): Failure {
   if (details.details?.isRetryable === true) return lost(failure, error);
   const { code, hint, reason } = details.details?.additionalInfo ?? {};
   if (reason !== undefined && ofTheWay.has(reason)) return { kind: "no_such_tier", error };
-  // The gateway writes its own codes; one from a newer gateway is passed on as it is.
+  // The gateway writes its own codes; a code of a newer gateway is passed on unchanged.
   const known = new MillraceError(
     (code ?? "upstream_failed") as ErrorCode,
     details.details?.detail || failure.rawMessage,
@@ -85,17 +85,17 @@ function retryAfterMs({ metadata }: ConnectError): number {
 
 const nobodyThere = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
-/** What is at the bottom of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
+/** The deepest reason of a failed call, in the runtime's words: `connect ECONNREFUSED 127.0.0.1:8787`. */
 export function reasonOf(error: unknown): string {
   let deepest = error;
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause;
   if (!(deepest instanceof Error)) return String(deepest);
-  // Several addresses were tried: each failed for a reason of its own.
+  // Several addresses were tried: each failed for a different reason.
   if (deepest instanceof AggregateError && deepest.message === "") return reasonOf(deepest.errors[0]);
   return ConnectError.from(deepest).rawMessage;
 }
 
-/** Whether no connection came about at all, where the runtime says so (Node and Bun do, browsers do not). */
+/** Whether no connection was made, if the runtime reports that (Node and Bun do, browsers do not). */
 export function isUnreachable(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if ("code" in cause && typeof cause.code === "string" && nobodyThere.has(cause.code)) return true;

@@ -28,7 +28,7 @@ export interface EndEvent {
   readonly reason: string;
   /** The whole last answer where text already sent was rewritten. */
   readonly text: string | undefined;
-  /** Of a failure: a code as the gateway's HTTP API has them, and what happened. */
+  /** For a failure: an error code of the gateway's HTTP API, and what happened. */
   readonly errorCode: string | undefined;
   readonly errorMessage: string | undefined;
   /** What the user can do about it. */
@@ -38,7 +38,7 @@ export interface EndEvent {
   readonly eventId: string;
 }
 
-/** What happens in a stream, as the application sees it. Ids grow; an application that keeps the last one can go on from it. */
+/** An event of a stream, for the application. Ids grow; an application that keeps the last one can go on from it. */
 export type StreamEvent =
   /** The model has the prompt. */
   | { readonly type: "started"; readonly eventId: string }
@@ -51,7 +51,7 @@ export type StreamEvent =
   | ToolCallEvent
   | EndEvent;
 
-/** What the algorithm needs to know of an event. */
+/** The part of an event that the algorithm needs. */
 export function eventKind({ streamEnd, response }: ServerChunk): ReceivedEvent["event"] {
   if (streamEnd !== undefined)
     return { kind: "end", countBefore: streamEnd.eventCount, chainBefore: toBase64(streamEnd.chainDigest) };

@@ -10,9 +10,9 @@ import type { ConnectionChange } from "./reliable-stream.ts";
 export interface StreamOptions {
   /** From `webLink` or `nodeLink`; one for all streams to a gateway. */
   readonly gateway: GatewayLink;
-  /** Where records are kept; in memory by default, which survives connections but no restart. */
+  /** The store of the records; by default memory, which survives lost connections but no restart. */
   readonly store?: RecordStore;
-  /** What may be kept and gone on with; everything by default. */
+  /** Turns off parts of storing and resuming; all are on by default. */
   readonly gates?: {
     /** Off: records are kept in memory only, and `store` is ignored. */
     readonly persist?: boolean;
@@ -21,9 +21,9 @@ export interface StreamOptions {
   };
   /** The application's own note in the record, such as which conversation the stream belongs to. */
   readonly label?: string;
-  /** How long the answer goes on with nobody attached, as the gateway reads it (`90`, `500ms`, `2m`). */
+  /** How long the answer continues without an attached client, in the gateway's form (`90`, `500ms`, `2m`). */
   readonly grace?: string;
-  /** What is left out stays as it is by default. */
+  /** Members that are left out keep their defaults. */
   readonly backoff?: Partial<BackoffPolicy>;
   /** As above. */
   readonly patience?: Partial<Patience>;
@@ -48,11 +48,11 @@ export interface StreamSettings {
   readonly random: () => number;
   /** How far a record may lag behind what was applied, ms: so much may be handed out again after a crash. */
   readonly noteEveryMs: number;
-  /** What was left longer ago than this is not gone on with; ms. */
+  /** A stream that was left longer ago than this is not continued; ms. */
   readonly lookbackMs: number | undefined;
 }
 
-/** Of a caller who has none. */
+/** For a caller without a signal. */
 export const neverAborted: AbortSignal = new AbortController().signal;
 
 /** Options with everything that they leave open. */

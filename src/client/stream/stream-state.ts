@@ -23,7 +23,7 @@ export interface StreamState {
   readonly handed: readonly string[];
   /** Surfaced, and the application has not come back for more yet. */
   readonly pending: { readonly mark: Mark; readonly isEnd: boolean } | undefined;
-  /** What this attach brings as its ticket. */
+  /** The ticket of this attach. */
   readonly ticket: string | undefined;
   /** The server said that it cannot resume this stream: the next loss is final. */
   readonly degraded: boolean;
@@ -31,7 +31,7 @@ export interface StreamState {
   readonly fruitless: number;
 }
 
-/** What a server says of the stream when it welcomes an attach; undefined where it says nothing. */
+/** The facts about the stream in a welcome; undefined if the server sends none. */
 export interface Welcome {
   readonly degraded: boolean;
   readonly epoch: number | undefined;
@@ -60,14 +60,14 @@ export type Input =
   | { readonly type: "given"; readonly kind: OutgoingKind; readonly payload: string; readonly callId?: string }
   | { readonly type: "lost" }
   /**
-   * The server refused for good. `forget`: there is nothing left to come back to. `set_aside`: the record is not the one
-   * that the server knows. `keep`: another key, or its owner, may go on with it.
+   * A final refusal of the server. `forget`: the stream no longer exists. `set_aside`: the record does not match the server's
+   * log. `keep`: the stream can be continued with another key, or by its owner.
    */
   | { readonly type: "refused"; readonly record: "forget" | "set_aside" | "keep" };
 
 /**
- * What is known of a tool call that is handed over. `new`: it never ran. `unknown`: an earlier life of the application
- * started it and never gave its result. `finished`: its result was given; it is only shown again.
+ * The state of a tool call when the application gets it. `new`: it never ran. `unknown`: an earlier run of the application
+ * started it and gave no result. `finished`: its result was given; it is only shown again.
  */
 export type CallOutcome = "new" | "unknown" | "finished";
 
@@ -98,7 +98,7 @@ export interface ReceivedEvent {
   readonly event:
     | { readonly kind: "content" }
     | { readonly kind: "tool_call"; readonly callId: string }
-    /** What the server says that a reader must have seen before it: how many events, and the chain's head. */
+    /** The count and the chain's head of all events before the end, from the server. */
     | { readonly kind: "end"; readonly countBefore: number; readonly chainBefore: string };
 }
 
@@ -122,7 +122,7 @@ export function begin(record: StreamRecord, after: string = record.applied.event
   };
 }
 
-/** Where the next attach starts: the cursor, or earlier while the application is still being handed what it had before. */
+/** The start of the next attach: the cursor, or earlier while the application still gets events that it had before. */
 export function attachMark({ record, surfaced }: StreamState): Mark {
   return isAfter(record.cursor.eventId, surfaced.eventId) ? surfaced : record.cursor;
 }

@@ -36,7 +36,7 @@ export class StreamSteps {
     return step;
   }
 
-  /** What is sent from now on, for a connection that begins; the one before gets no more. */
+  /** The messages for a new connection, from now on; the earlier connection gets no more. */
   openOutgoing(): Queue<ClientMessage> {
     this.#outgoing = new Queue<ClientMessage>();
     return this.#outgoing;

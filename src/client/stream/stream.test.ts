@@ -97,7 +97,7 @@ describe.each(tiers)("over %s", (_name, open) => {
     expect(server.prompts).toBe(1);
   });
 
-  test("a stream with tools goes on after each result", async () => {
+  test("a stream with tools continues after each result", async () => {
     const server = new FakeStreamServer(withTools);
     const ran: string[] = [];
     const stream = await startReliableStream(request, optionsFor(server, undefined, [open]), never);
@@ -200,7 +200,7 @@ describe("an application that dies", () => {
   );
 });
 
-/** A tier that answers with whatever each attach in turn makes. */
+/** A tier whose attaches answer with the given functions, in turn. */
 function scripted(...answers: readonly (() => AsyncIterable<ServerMessage>)[]): Tier & { readonly attached: Attach[] } {
   const attached: Attach[] = [];
   return {
@@ -239,7 +239,7 @@ describe("a stream that the gateway refuses", () => {
     expect(tier.attached).toHaveLength(attaches);
   });
 
-  test.each([0, 1])("goes on when its attach number %i comes in late once more, and takes over", async (late) => {
+  test.each([0, 1])("continues when its attach number %i comes in late once more, and takes over", async (late) => {
     const server = new FakeStreamServer(plain);
     const works = cutTier(openBidiTier(transportTo(server)), (attach) => (attach === 0 ? { down: 2 } : undefined));
     const attached: Headers[] = [];
@@ -261,7 +261,7 @@ describe("a stream that the gateway refuses", () => {
       await server
         .attach(headers, never)
         .next()
-        .catch(() => undefined); // from nobody who still lives
+        .catch(() => undefined); // from a client that was killed
       server.changed();
     }
     expect(ids(events)).toEqual(server.only.chunks.map(({ eventId }) => eventId));
@@ -341,7 +341,7 @@ describe("a gateway that is away", () => {
     await read;
     expect(failure).toMatchObject({ code: "upstream_failed", message: expect.stringContaining(refusedAt) });
     expect(failure).toHaveProperty("hint", expect.stringContaining("millrace serve"));
-    expect(disk.size).toBe(1); // it goes on once somebody is there
+    expect(disk.size).toBe(1); // it continues once a gateway answers
   });
 
   test("and was there once is waited for as long as the budget says", async () => {
@@ -536,7 +536,7 @@ describe("a log that differs from the log that was read", () => {
   });
 
   test.each([[["cancel"]], [["close"]], [["close", "cancel"]]] as const)(
-    "because this side went back in time, though it gives as much (%j) as was lost before it hears of that: no number is used again",
+    "because this side went back in time, though it gives as much (%j) as was lost before it learns of that: no number is used again",
     async (gives) => {
       const server = new FakeStreamServer(withTools);
       const disk = new Map<string, StreamRecord>();
@@ -724,7 +724,7 @@ describe("an application", () => {
     ]);
   });
 
-  test("passes on what its own iterable throws, and goes on without it", async () => {
+  test("passes on what its own iterable throws, and continues without it", async () => {
     const server = new FakeStreamServer(withTools);
     const stream = await startReliableStream(request, optionsFor(server));
     function* broken(): Generator<StreamInput> {

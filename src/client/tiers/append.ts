@@ -7,7 +7,7 @@ import {
 import { toHex } from "../encoding.ts";
 import type { Attach } from "./tier.ts";
 
-/** Sends each message as a call of its own, in order. Rejects with the first that fails. Source: docs/stream-protocol.md, "Tiers 2 and 3". */
+/** Sends each message as a separate call, in order. Rejects with the first that fails. Source: docs/stream-protocol.md, "Tiers 2 and 3". */
 async function appendAll(
   client: Client<typeof BidiService>,
   { headers, requestId, outgoing }: Attach,

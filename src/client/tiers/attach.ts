@@ -34,8 +34,8 @@ interface AttachPorts {
 }
 
 /**
- * What an attach says of itself. `number` counts the attaches of this `life` of the application, so that one which a gateway
- * works on late is known for the older. Source: docs/stream-protocol.md, "Headers of an attach".
+ * The headers of an attach. `number` counts the attaches of this `life` of the application, so that one which a gateway works on
+ * late is known for the older. Source: docs/stream-protocol.md, "Headers of an attach".
  */
 export function attachHeaders(
   state: StreamState,
@@ -84,7 +84,7 @@ export async function* openAttach(
   }
 }
 
-/** What a welcome tells the algorithm. An original server has no facts. */
+/** The parts of a welcome that the algorithm needs. An original server sends no facts. */
 export function welcomeOf({ isDegradedMode, facts }: WelcomeMessage): Welcome {
   return {
     degraded: isDegradedMode,

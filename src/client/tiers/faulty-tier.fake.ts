@@ -7,7 +7,7 @@ export interface Cut {
   readonly up?: number;
 }
 
-/** A tier whose nth attach (from 0) is cut where `cutOf` says; undefined: not at all. */
+/** A tier whose nth attach (from 0) is cut at `cutOf(n)`; undefined means no cut. */
 export function cutTier(tier: Tier, cutOf: (attach: number) => Cut | undefined): Tier {
   let attaches = 0;
   return {

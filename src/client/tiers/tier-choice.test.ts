@@ -36,12 +36,12 @@ describe("the choice of a tier", () => {
     expect(after("failed", "failed")).toBe("bidi");
   });
 
-  test("stays where it is while nobody is there at all", () => {
+  test("stays on its tier while no gateway answers", () => {
     const { after } = begin();
     expect(after(...Array.from({ length: 50 }, () => "unreachable" as const))).toBe("bidi");
   });
 
-  test("leaves a tier that is held back at once, and for good when the next one works", () => {
+  test("leaves a tier that is held back at once, and does not come back to it if the next one works", () => {
     const { after } = begin();
     expect(after("held_back")).toBe("sse");
     expect(after("welcomed")).toBe("sse");
@@ -84,7 +84,7 @@ describe("the choice of a tier", () => {
     expect(choice.allMissing).toBe(false);
   });
 
-  test("says when whoever answers knows no tier", () => {
+  test("reports a gateway that knows no tier", () => {
     const { choice, after } = begin();
     after("missing", "missing");
     expect(choice.allMissing).toBe(false);

@@ -2,15 +2,15 @@ import { MillraceError } from "../../base/errors.ts";
 import type { Tier } from "./tier.ts";
 
 /**
- * What an attach showed of its tier. `unreachable`: no gateway answered, which says nothing about the tier. `failed`: it ended
- * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: the other side does not
- * know it. `silent`: welcomed, and then nothing more came, not even a sign of life.
+ * What an attach shows about its tier. `unreachable`: no gateway answered, which says nothing about the tier. `failed`: it ended
+ * before a welcome. `held_back`: no welcome came in time, as where a proxy buffers. `missing`: the other side does not know it.
+ * `silent`: welcomed, and then nothing more came, not even a sign of life.
  */
 export type TierFinding = "welcomed" | "unreachable" | "failed" | "held_back" | "missing" | "silent";
 
 /** Attaches in a row that a tier may fail before the next one is tried. */
 const triesEach = 2;
-/** How often a tier may fail where a later one then works, before it is left for good; a clear sign counts in full. */
+/** How often a tier may fail while a later tier works, before it is no longer tried; a clear sign counts as all of them. */
 const lossesUntilLeft = 2;
 
 /**

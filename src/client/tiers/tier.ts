@@ -8,9 +8,9 @@ import type {
 export interface Attach {
   /** The three headers of the protocol, and ours. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Names this attach on the tiers whose ways up and down are calls of their own. */
+  /** Names this attach on the tiers that send and receive in separate calls. */
   readonly requestId: string;
-  /** What is to be sent. Ends when there is nothing more (the attach itself goes on), or when the signal aborts. */
+  /** The messages to send. Ends when there are no more (the attach stays open), or when the signal aborts. */
   readonly outgoing: (signal: AbortSignal) => AsyncIterable<ClientMessage>;
 }
 

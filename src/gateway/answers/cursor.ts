@@ -3,7 +3,7 @@ import { type EventId, startOfLog, type TurnId } from "../../base/ids.ts";
 import { eventIdOf, seqOf } from "../../log/event-id.ts";
 import type { TurnRecord } from "../../log/store.ts";
 
-/** Where a reader of a dialect's stream stands: the last wire event it got, as its turn, log event and place in that event's group. */
+/** The position of a reader in a dialect's stream: its last wire event, as its turn, log event and place in that event's group. */
 export interface WireCursor {
   readonly turnId: TurnId;
   readonly eventId: EventId;

@@ -20,8 +20,8 @@ interface ReadFrom {
 }
 
 /**
- * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with what they need to be understood), or
- * those after `Last-Event-ID`, which is the newer of the two where both are there: who reconnects by itself repeats its URL.
+ * `GET /v1/responses/{id}?stream=true`: all events, those after `starting_after` (with the state before them), or those after
+ * `Last-Event-ID`. If both are present, `Last-Event-ID` is newer: a client that reconnects automatically repeats its URL.
  */
 export async function followResponse(gateway: Gateway, c: GatewayContext, record: TurnRecord): Promise<Response> {
   const context = contextOf(

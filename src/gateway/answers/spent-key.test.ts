@@ -7,19 +7,19 @@ import { tellingSpentKey, withSpentKey } from "./spent-key.ts";
 const crash = new MillraceError("upstream_failed", "The IDE's server stopped.", { hint: "Look." }).toRecord();
 const keyed = { isGiven: true, isRepeat: false };
 
-test("a failure under a key says that the key is spent, and how to go on", () => {
+test("a failure under a key says that the key is spent, and what to do", () => {
   expect(withSpentKey(crash, keyed).hint).toBe(
-    "Look. This Idempotency-Key is spent: it only gives this failure again. To go on, send the request with a new key, or without a key.",
+    "Look. This Idempotency-Key is spent: it only gives this failure again. Send the request with a new key, or without a key.",
   );
   const quota = new MillraceError("quota_exhausted", "No more.", { hint: "Wait." }).toRecord();
   expect(withSpentKey(quota, keyed).hint).toMatch(/with a new key, or without a key after 60 s\.$/);
 });
 
-test("a failure without a key stays as it is", () => {
+test("a failure without a key stays unchanged", () => {
   expect(withSpentKey(crash, { isGiven: false, isRepeat: false })).toBe(crash);
 });
 
-test("a repeat under the key is told that the failure is final", () => {
+test("a repeat under the key learns that the failure is final", () => {
   expect(withSpentKey(crash, keyed).final).toBeUndefined();
   expect(withSpentKey(crash, { isGiven: true, isRepeat: true }).final).toBe(true);
 });

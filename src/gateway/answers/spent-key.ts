@@ -17,7 +17,7 @@ export function withSpentKey(error: ErrorRecord, { isGiven, isRepeat }: UnderKey
   const waitS = waitAfterFirst(error);
   const wait = waitS === 0 ? "" : ` after ${waitS} s`;
   const spent = "This Idempotency-Key is spent: it only gives this failure again.";
-  const hint = `${error.hint} ${spent} To go on, send the request with a new key, or without a key${wait}.`;
+  const hint = `${error.hint} ${spent} Send the request with a new key, or without a key${wait}.`;
   return { ...error, hint, ...(isRepeat ? { final: true } : {}) };
 }
 

@@ -41,7 +41,7 @@ type JoinedBy = StartedTurn["joined"] | "last_event_id";
 type CameTo = Omit<StartedTurn, "joined"> & { readonly joined: JoinedBy };
 
 /**
- * The turn of a request: a new one, the one that it joins, or the one whose `Last-Event-ID` it brings.
+ * The turn of a request: a new turn, the turn that it joins, or the turn of its `Last-Event-ID`.
  *
  * @throws MillraceError what resolving the model, the keys or the turns throw.
  */

@@ -11,7 +11,7 @@ import type { GatewayMetrics, StreamOutcome } from "../metrics/metrics.ts";
 import { isBefore, type WireCursor, writeCursor } from "./cursor.ts";
 import type { PatientReader } from "./patient-reader.ts";
 
-/** What a log that stops without a terminal event means to a client: not a complete answer. */
+/** The error for a log that stops without a terminal event: the answer is not complete. */
 export function endedEarly(): ErrorRecord {
   return new MillraceError("upstream_failed", "The answer ended too early.").toRecord();
 }
@@ -24,7 +24,7 @@ export interface StreamTurn {
   readonly early: readonly TurnEvent[];
   readonly encoder: Encoder;
   readonly resumeAfter: WireCursor | undefined;
-  /** Sent first, under the cursor's own id: what a reader that goes on from there has to know. */
+  /** Sent first, under the cursor's own id: what a reader needs to resume there. */
   readonly snapshot?: WireEvent;
   /** When its reader came, epoch ms: older events are replayed, and say nothing of how fast new ones are handed on. */
   readonly sinceMs: number;

@@ -15,7 +15,7 @@ export interface KeptSession {
   readonly madeAtMs: number;
 }
 
-/** Where sessions outlive the gateway, so that an open page goes on after a restart. Neither call throws. */
+/** A store for sessions that outlive the gateway, so that an open page still works after a restart. Neither call throws. */
 export interface SessionStore {
   load(): readonly KeptSession[];
   save(sessions: readonly KeptSession[]): void;

@@ -7,8 +7,8 @@ import type { TurnRecord } from "../../log/store.ts";
 import type { Resumption } from "../../usage/history/resumption.ts";
 
 /**
- * What an onlooker sees of a turn: who, how long, how much; never a text. The JSON of the dashboard's routes. Null is what
- * is not known, or not yet; never a zero in its place.
+ * The public facts of a turn: client, times, sizes; never a text. The JSON of the dashboard's routes. Null is what is not known,
+ * or not yet; never a zero in its place.
  */
 export interface TurnSummary {
   readonly object: "turn.summary";
@@ -19,7 +19,7 @@ export interface TurnSummary {
   readonly dialect: string;
   /** As the request names it. */
   readonly model: string;
-  /** What a person calls it: the same on every view. */
+  /** The model's name for people: the same on every view. */
   readonly model_name: string;
   readonly model_uid: string;
   readonly client: string | null;
@@ -53,7 +53,7 @@ export interface TurnSummary {
   readonly tail?: string;
 }
 
-/** What people call things: the key of a caller, and a model by its UID. */
+/** Names for people: of a caller's key, and of a model by its UID. */
 export interface Names {
   readonly keyNameOf?: ((caller: string) => string | undefined) | undefined;
   readonly modelNameOf: (uid: string) => string;

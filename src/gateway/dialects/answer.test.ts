@@ -80,7 +80,7 @@ describe("AnswerFold", () => {
     );
   });
 
-  it("keeps every call's arguments together, whatever came between", () => {
+  it("keeps every call's arguments together, for any events between", () => {
     fc.assert(
       fc.property(legalLog, (log) => {
         const expected = new Map<string, string>();
@@ -115,7 +115,7 @@ describe("AnswerFold", () => {
     expect(fold.answer.blocks.map((block) => block.kind)).toEqual(["tool_call", "text"]);
   });
 
-  it("ignores whatever follows the end", () => {
+  it("ignores everything after the end", () => {
     expect(steps([finished(""), text("more")]).steps).toHaveLength(1);
   });
 });

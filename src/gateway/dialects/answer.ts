@@ -30,7 +30,7 @@ export type AnswerEnd =
   | { readonly type: "failed"; readonly error: ErrorRecord; readonly ideTools?: IdeToolNames }
   | { readonly type: "cancelled"; readonly by: CancelledBy };
 
-/** The member with which the end of an answer names what the IDE's agent read; empty where it read nothing. */
+/** The member at the end of an answer that names what the IDE's agent read; empty if it read nothing. */
 export function millraceEnd(end: AnswerEnd | undefined): { readonly millrace?: { readonly ide_tools: IdeToolNames } } {
   if (end === undefined || end.type === "cancelled" || end.ideTools === undefined) return {};
   return { millrace: { ide_tools: end.ideTools } };

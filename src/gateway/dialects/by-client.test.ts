@@ -81,7 +81,7 @@ describe.each([
     },
   );
 
-  test("has no word in it for which OpenCode repeats it, whatever its status", () => {
+  test("has no word for which OpenCode retries it, for any status", () => {
     const limited = new MillraceError("rate_limited", "The message rate limit for this model is reached.", {
       hint: "The IDE's server had an internal error. Try again later.",
       details: { looked: ["port 42900"], kept: 1 },
@@ -120,7 +120,7 @@ describe.each([
     expect(statusFor(failed("context_too_long"), null)).toBe(400);
   });
 
-  test("is told from one that may pass", () => {
+  test("is distinguished from one that may pass", () => {
     expect(statusFor(first, codex)).toBeGreaterThanOrEqual(500);
   });
 

@@ -39,7 +39,7 @@ function toldAgainStatus({ code }: ErrorRecord): number {
   return code === "quota_exhausted" ? 402 : unusableAnswerStatus;
 }
 
-/** The status of a failure, of which `usual` is the one that its code stands for. */
+/** The status of a failure; `usual` is the status of its code. */
 export function statusFor(usual: number, error: ErrorRecord): number {
   if (error.repeated === true || isUnusableAnswer(error)) return toldAgainStatus(error);
   return error.final === true ? finalStatus(usual, error) : usual;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { afterRewrite } from "./rewrite.ts";
 
 describe("afterRewrite", () => {
-  it("goes on behind the place that the client has, when something earlier changed", () => {
+  it("continues behind the place that the client has, when something earlier changed", () => {
     const sent = "There are three wheels on a car.";
     expect(afterRewrite(sent, "There are four wheels on a car. And")).toBe(" And");
   });

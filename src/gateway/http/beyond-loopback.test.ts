@@ -104,7 +104,7 @@ describe("the certificate of a gateway that runs", () => {
     expect(problems).toEqual([]);
   });
 
-  it("stays in use while the new files cannot be used, which is said once", async () => {
+  it("stays in use while the new files cannot be used, which is reported once", async () => {
     const { files, cert, put, replace } = certificates();
     const problems: string[] = [];
     const tls = openTlsFiles({ ...files, onProblem: ({ message }) => problems.push(message) });

@@ -45,7 +45,7 @@ export function asksInAnthropic(path: string, headers: Headers): boolean {
   return shared && (headers.has("anthropic-version") || /^claude-cli\b/i.test(headers.get("user-agent") ?? ""));
 }
 
-/** An error in the caller's own API; `status` where it is not the one that the code stands for. */
+/** An error in the caller's own API; `status` if it differs from the status of the code. */
 export function respondError(c: GatewayContext, error: unknown, status?: number): Response {
   const ours = toMillraceError(error);
   if (ours.code === "internal") c.var.logFields.error = describeBug(error);

@@ -20,7 +20,7 @@ describe("what the kernel's table says of an answer", () => {
     expect(verdictOf({ state: 8, sending: 0, unread: 2 }, finWait)).toBe("unread");
   });
 
-  it("tells a client that closed properly, or is on another machine, from one that was reset", () => {
+  it("distinguishes a client that closed properly, or is on another machine, from one that was reset", () => {
     expect(verdictOf(undefined, timeWait)).toBe("read");
     expect(verdictOf(undefined, established)).toBe("read");
     expect(verdictOf(undefined, undefined)).toBe("unread");

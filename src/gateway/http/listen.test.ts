@@ -172,7 +172,7 @@ describe("listening", () => {
     while (!done) done = (await reader?.read())?.done ?? true;
   });
 
-  it("holds a reader back that does not read, whatever the log has", async () => {
+  it("holds back a client that does not read, for any length of the log", async () => {
     const { listening, turns } = await listenOn();
     const bulk = "x".repeat(100_000);
     turns.script = () => [...Array.from({ length: 200 }, () => text(bulk)), finished(bulk.repeat(200))];
@@ -249,7 +249,7 @@ describe("listening", () => {
     session.destroy();
   });
 
-  it("tells HTTP/2's preface from a POST, however it is cut", async () => {
+  it("distinguishes HTTP/2's preface from a POST, however it is cut", async () => {
     const { listening } = await listenOn({ rpc: () => ({ takes: () => false, handle: () => {}, refuse: () => {} }) });
     const socket = connect({ port: listening.port, host: "127.0.0.1", noDelay: true });
     for (const byte of "POST /health HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n") {

@@ -23,7 +23,7 @@ export interface Listening {
   readonly port: number;
   /** How many requests of HTTP/1.1 are being answered. */
   answering(): number;
-  /** Frees the port: no more connections, and no more requests on those that are open. What is being answered goes on. */
+  /** Frees the port: no more connections, and no more requests on those that are open. Requests that are being answered continue. */
   stopAccepting(): Promise<void>;
   /** Stops accepting, waits a moment for answers that end by themselves, ends the others; resolves when every socket is closed. */
   close(): Promise<void>;

@@ -14,16 +14,19 @@ export interface Timing {
  * Heartbeats within 15 s, with room for delays; a failure in the first seconds still gets its status.
  * Source: docs/wire/clients.md, "Silence and repeats".
  *
- * An upstream that answers is polled every 0.5 s at the slowest, and a poll has 10 s, so its answers are at most 10.5 s apart.
- * With 7 s an upstream that answered nothing since the silence began gets no beat, one that hangs gets one at most, and that
- * only in its first 7 s; the slowest that still answers gets its beat 3.5 s late, and the second of a look later, within 15 s.
+ * An upstream that answers is polled at least every 0.5 s, and a poll may take 10 s, so its answers are at most 10.5 s apart. With
+ * `aliveMs` of 7 s:
+ *
+ * - An upstream that has answered nothing since the silence began gets no heartbeat.
+ * - An upstream that hangs gets one heartbeat at most, in its first 7 s.
+ * - The slowest upstream that still answers gets its heartbeat 3.5 s and one look of a second late, within 15 s.
  */
 export const defaultTiming: Timing = { heartbeatMs: 10_000, aliveMs: 7_000, commitMs: 5_000 };
 
-/** How soon it is looked again whether the upstream answers, when a beat was due and it did not; ms. */
+/** How soon to look again if a heartbeat was due and the upstream did not answer; ms. */
 export const lookAgainMs = 1_000;
 
-/** Whether an upstream that answered a poll last at `aliveAtMs` (epoch ms) is known alive now. A clock set back proves nothing. */
+/** Whether an upstream whose last answer came at `aliveAtMs` (epoch ms) counts as alive now. A clock that was set back proves nothing. */
 export function isAnswering(aliveAtMs: number | undefined, clock: Clock, { aliveMs }: Timing): boolean {
   return aliveAtMs !== undefined && Math.abs(clock.now() - aliveAtMs) <= aliveMs;
 }

@@ -127,7 +127,7 @@ async function unheardAborts(
   const broken: string[] = [];
   for (const turnId of turns) {
     const { events } = await store.readAfter(turnId, startOfLog, { limit: 100, ...opening });
-    if (!events.some(isTerminal)) broken.push(`${aborted.name} aborted, and a turn goes on`);
+    if (!events.some(isTerminal)) broken.push(`${aborted.name} aborted, and a turn still runs`);
   }
   return broken;
 }

@@ -207,7 +207,7 @@ export function describeStream(tier: TierName): void {
       expect(first.end?.outcome).toBe(StreamEnd_Outcome.CANCELLED);
     });
 
-    test("goes on with the next answer once every call of the last has its result", async () => {
+    test("continues with the next answer once every call of the last has its result", async () => {
       const { world, first } = await begun(tier);
       world.backend.last.emit(call("c1"), call("c2"), calls);
       world.backend.last.end();
@@ -230,7 +230,7 @@ export function describeStream(tier: TierName): void {
       expect(first.acks).toEqual([0, 1, 2]);
     });
 
-    test("R9: takes the result of a call that was shown again, under a new number, and goes on as if it had not come", async () => {
+    test("R9: takes the result of a call that was shown again, under a new number, and continues as if it had not come", async () => {
       const { world, names, first } = await begun(tier);
       const callsOf = ({ chunks }: RawAttach) =>
         chunks.filter((c) => c.response.case === "clientSideToolV2Call").length;

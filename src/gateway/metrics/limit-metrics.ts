@@ -19,7 +19,7 @@ export class LimitMetrics {
     const registers = [registry];
     this.#left = new Gauge({
       name: "millrace_limit_left",
-      help: "What is left of a limit, in its own unit (credits, percent, usd, messages); +Inf where there is none.",
+      help: "What is left of a limit, in its own unit (credits, percent, usd, messages); +Inf if it is unlimited.",
       labelNames: ofWindow,
       registers,
     });
@@ -31,7 +31,7 @@ export class LimitMetrics {
     });
     this.#reset = new Gauge({
       name: "millrace_limit_reset_timestamp_seconds",
-      help: "When a limit starts anew.",
+      help: "When a limit resets.",
       labelNames: ["ide", "window"],
       registers,
     });

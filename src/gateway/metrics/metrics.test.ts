@@ -76,7 +76,7 @@ describe("the metrics", () => {
     expect(sampleOf(all, 'millrace_turn_seconds_count{dialect="openai-chat",model="claude-opus-4-5"}')).toBe(3);
   });
 
-  it("tell how many turns run and wait, and whether prompts are paused", async () => {
+  it("show how many turns run and wait, and whether prompts are paused", async () => {
     const metrics = new GatewayMetrics("1.2.3");
     const all = await written(metrics, { load: { running: 4, waiting: 2 }, paused: true });
     expect(sampleOf(all, "millrace_turns_running")).toBe(4);
@@ -85,7 +85,7 @@ describe("the metrics", () => {
     expect(sampleOf(await written(metrics), "millrace_paused")).toBe(0);
   });
 
-  it("tell what is left of each limit, +Inf where there is none, and nothing of what is not known", async () => {
+  it("show what is left of each limit, +Inf for an unlimited one, and no series for an unknown one", async () => {
     const [known] = snapshotOf({ readAtMs: 0, usedFraction: 0.5, resetsAtMs: undefined }).windows;
     if (known === undefined) throw new Error("the fake has a window");
     const none = { used: undefined, limit: undefined, remaining: undefined, utilization: undefined };
@@ -110,14 +110,14 @@ describe("the metrics", () => {
     expect(later.text).not.toMatch(/millrace_limit\w*\{|millrace_log_bytes \d/);
   });
 
-  it("tell the log's size and whether it can be written, now", async () => {
+  it("show the log's size, and whether it can be written now", async () => {
     const metrics = new GatewayMetrics("1.2.3");
     const all = await written(metrics, { logBytes: 4096, degraded: true });
     expect([sampleOf(all, "millrace_log_bytes"), sampleOf(all, "millrace_degraded")]).toEqual([4096, 1]);
     expect(sampleOf(await written(metrics, { degraded: false }), "millrace_degraded")).toBe(0);
   });
 
-  it("tell how late deltas reach a reader that is there, and nothing of those that are replayed", async () => {
+  it("show how late deltas reach a connected reader, without replayed ones", async () => {
     const { request, turns, clock } = fakeGateway();
     const body = { model: "test-model", stream: true, messages: [{ role: "user", content: "x" }] };
     const asked = request("/v1/chat/completions?detach=1", { json: body });

@@ -78,7 +78,7 @@ export class GatewayMetrics {
   readonly #ides = this.#gauge("millrace_ides", "IDEs that the last search found running.", ["ide"]);
   readonly #tokens = this.#counter(
     "millrace_tokens_total",
-    "Tokens of turns that ended; `estimated`: counted here, because the IDE told none.",
+    "Tokens of ended turns; `estimated`: counted by Millrace, because the IDE reported none.",
     ["kind", "source"],
   );
   readonly #firstToken = this.#histogram(
@@ -92,7 +92,7 @@ export class GatewayMetrics {
   });
   readonly #deltaLag = this.#histogram(
     "millrace_delta_lag_seconds",
-    "Time from a delta's entry in the log to its handing to a reader that was there; what is replayed is not counted.",
+    "Time from storing a delta to sending it to a connected reader; replayed deltas are not counted.",
     { labelNames: [], buckets: lagSeconds },
   );
   readonly #polls = this.#counter("millrace_upstream_polls_total", "Polls of running turns that the IDE answered.", []);

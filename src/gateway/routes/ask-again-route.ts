@@ -18,7 +18,7 @@ const client = "millrace-dashboard";
  * Each consent is one prompt, however often its request arrives.
  */
 export const askAgainRoute = defineRoute("POST /v1/turns/{id}/ask-again", {
-  summary: "Sends the prompt of an ended turn again, as a new turn; the owner only, and only with consent.",
+  summary: "Sends the prompt of an ended turn again, as a new turn. Only for the owner, with consent.",
   guard: "owner",
   dashboard: true,
   body: consent,

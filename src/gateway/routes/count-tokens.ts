@@ -12,10 +12,9 @@ export interface PromptSize {
 }
 
 /**
- * About how many tokens the prompt of a request is, as the model gets it: laid out and counted by the very functions and
- * for the very window that generation uses, so that `count_tokens`, `message_start`, the final usage and
- * `x-millrace-compacted` agree. `contextTokens` is that window, undefined where it is not known; a prompt that is too long
- * for it is counted all the same: the turn itself says so. Source: docs/wire/clients.md, "Messages".
+ * Estimates the tokens of a request's prompt. It uses the same layout, count and window as generation, so that `count_tokens`,
+ * `message_start`, the final usage and `x-millrace-compacted` agree. `contextTokens` is the window, undefined if unknown. A prompt
+ * that is too long is counted too; the turn itself reports that. Source: docs/wire/clients.md, "Messages".
  *
  * @throws MillraceError `invalid_request` for what cannot be laid out.
  */

@@ -260,7 +260,7 @@ describe("turns for an onlooker", () => {
     const told = await onlooker.rest();
     expect(told.map(({ event }) => event)).toEqual(["resumption", "resumption", "resumption", "entry", "entry"]);
     expect(told.slice(0, 3).map(({ data }) => JSON.parse(data) as unknown)).toEqual(expected);
-    // An onlooker from the start is nobody who came back, and a gateway without a meter does not know.
+    // A reader from the start is no return, and a gateway without a meter does not know returns.
     await (await fake.request(`/v1/turns/${id}/events`)).body?.cancel();
     expect(kept).toHaveLength(3);
     const blind = fakeGateway();
@@ -268,7 +268,7 @@ describe("turns for an onlooker", () => {
     expect(await (await blind.request(`/v1/turns/${other}/summary`)).json()).toMatchObject({ resumptions: null });
   });
 
-  it("tell of somebody who comes back at once, on the turn's page and in the list, although the turn is silent", async () => {
+  it("show a client's return at once, on the turn's page and in the list, although the turn is silent", async () => {
     const clock = new FakeClock();
     const { meter, events } = rememberedReturns();
     const fake = fakeGateway({ clock, meter, events });
@@ -316,7 +316,7 @@ describe("turns for an onlooker", () => {
     }
   });
 
-  it("are all that a session opens: with it nobody reads a text, starts a turn or makes another session", async () => {
+  it("are all that a session opens: it reads no text, starts no turn and makes no other session", async () => {
     const fake = fakeGateway({ dashboardText: true });
     const session = await signedIn(fake);
     const id = await startTurn(fake, "secret");

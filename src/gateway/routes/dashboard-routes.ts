@@ -46,7 +46,7 @@ const fileHeaders = {
 /** Turns as an onlooker sees them. Stands before the routes of single turns. */
 export const onlookerRoutes = [
   defineRoute("GET /v1/turns/feed", {
-    summary: "Turns as they begin, grow and end; the owner only.",
+    summary: "Turns as they begin, grow and end. Only for the owner.",
     guard: "owner",
     dashboard: true,
     answers: "event-stream",
@@ -64,7 +64,7 @@ export const onlookerRoutes = [
     },
   }),
   defineRoute("GET /v1/turns/{id}/summary", {
-    summary: "One turn with its times, tokens and end; null is what is not known.",
+    summary: "One turn with its times, tokens and end. Null means unknown.",
     dashboard: true,
     answer: turnSummarySchema,
     headers: tellsOfTurn,
@@ -94,7 +94,7 @@ export const onlookerRoutes = [
 /** The dashboard: its page, signing in and out, and the IDEs. */
 export const dashboardRoutes = [
   defineRoute("GET /v1/ides", {
-    summary: "The IDEs found, with doctor's verdicts; the owner only.",
+    summary: "The IDEs found, with doctor's findings. Only for the owner.",
     guard: "owner",
     dashboard: true,
     answer: idesSchema,
@@ -105,7 +105,7 @@ export const dashboardRoutes = [
     },
   }),
   defineRoute("POST /v1/dashboard/link", {
-    summary: "A link that signs one browser in to the dashboard, once.",
+    summary: "Makes a link that signs in one browser to the dashboard, once.",
     guard: "owner",
     answer: z.object({ object: z.literal("dashboard.link"), path: z.string(), expires_in_seconds: z.int() }),
     handle: ({ sessions }) =>
@@ -116,7 +116,7 @@ export const dashboardRoutes = [
       }),
   }),
   defineRoute("GET /sign-in", {
-    summary: "Makes a one-time link a session.",
+    summary: "Turns a one-time link into a session.",
     guard: "open",
     query: { code: "from the link" },
     answers: "html",
@@ -132,7 +132,7 @@ export const dashboardRoutes = [
     },
   }),
   defineRoute("GET /", {
-    summary: "The dashboard, or a short page where it was not built.",
+    summary: "The dashboard, or a short page if it was not built.",
     guard: "open",
     answers: "html",
     handle(gateway) {

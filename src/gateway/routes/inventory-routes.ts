@@ -8,7 +8,7 @@ import { defineRoute } from "./route.ts";
 /** What there is beside turns and limits: keys and models, as the dashboard shows them. */
 export const inventoryRoutes = [
   defineRoute("GET /v1/keys", {
-    summary: "The keys that the owner made for others, with what each may and has used; never their values.",
+    summary: "The keys that the owner made for others, with their limits and use, and without their values.",
     guard: "owner",
     dashboard: true,
     answer: z.object({ object: z.literal("list"), data: z.array(keySchema) }),

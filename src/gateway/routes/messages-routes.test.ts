@@ -79,7 +79,7 @@ describe("the real Anthropic SDK", () => {
     [finished("x", "content_filter"), { stop_reason: "refusal", stop_sequence: null }],
     [finished("x", "stop", "END"), { stop_reason: "stop_sequence", stop_sequence: "END" }],
     [finished("x", "stop", "END_TURN"), { stop_reason: "end_turn", stop_sequence: null }],
-  ])("tells why it stopped (%#)", async (end, expected) => {
+  ])("has the reason for its end (%#)", async (end, expected) => {
     proves("messages.stop-reason");
     const { client } = withSdk([started, text("x"), end]);
     expect(await client.messages.create({ ...ask, stop_sequences: ["END"] })).toMatchObject(expected);

@@ -26,7 +26,7 @@ export const messagesRoutes = [
     },
   }),
   defineRoute("POST /v1/messages/count_tokens", {
-    summary: "Tokens of a Messages request, about.",
+    summary: "Estimates the tokens of a Messages request.",
     body: messagesBody,
     answer: z.object({ input_tokens: z.int() }),
     async handle(gateway, c, { json }) {

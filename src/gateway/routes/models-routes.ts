@@ -6,10 +6,10 @@ import { defineRoute } from "./route.ts";
 
 const prefix = "/v1/models/";
 
-/** The models, in the shape of who asks. Ids may hold `/` and `:`, escaped or not. */
+/** The models, in the format of the calling client. Ids may hold `/` and `:`, escaped or not. */
 export const modelsRoutes = [
   defineRoute("GET /v1/models", {
-    summary: "The account's models, in the shape of who asks.",
+    summary: "The account's models, in the format of the calling client.",
     query: {
       refresh: "`1`: ask the IDE again",
       limit: "Anthropic only",

@@ -25,7 +25,7 @@ export const plainRoutes = [
     },
   }),
   defineRoute("GET /health", {
-    summary: "That the gateway runs; with a key, more.",
+    summary: "Whether the gateway runs. With the key, also its version, pause and IDE.",
     guard: "open",
     dashboard: true,
     answer: health,
@@ -44,7 +44,7 @@ export const plainRoutes = [
     },
   }),
   defineRoute("GET /api/hello", {
-    summary: "That something answers here.",
+    summary: "Answers 200, for clients that test the connection.",
     guard: "open",
     answer: hello,
     handle: () => jsonResponse({ message: "hello" }),

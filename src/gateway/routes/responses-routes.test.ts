@@ -72,7 +72,7 @@ describe("the real OpenAI SDK on responses", () => {
     expect(turns.started[0]?.request.tools.map((tool) => tool.kind)).toEqual(["function", "freeform"]);
   });
 
-  it("goes on from a stored response with nothing but a tool's output", async () => {
+  it("continues from a stored response with nothing but a tool's output", async () => {
     proves("responses.previous");
     const { client, turns } = withSdk([
       started,
@@ -344,7 +344,7 @@ describe("responses", () => {
     expect(await response.json()).toMatchObject({ error: { param } });
   });
 
-  it("answer an unknown previous response 404, and somebody else's the same", async () => {
+  it("answer 404 to an unknown previous response, and to another caller's", async () => {
     proves("responses.previous");
     const fake = withSdk();
     const { id } = (await (await create(fake, { input: "x" })).json()) as { id: string };
@@ -355,7 +355,7 @@ describe("responses", () => {
     expect((await fake.request(`${path}/${id}`, guest)).status).toBe(404);
   });
 
-  it("refuse to go on from one that has not finished", async () => {
+  it("refuse to continue from one that has not finished", async () => {
     const fake = withSdk([started, text("Hal")]);
     const { id } = (await (await create(fake, { input: "x", background: true })).json()) as { id: string };
     const response = await create(fake, { input: "y", previous_response_id: id });
@@ -381,7 +381,7 @@ describe("responses", () => {
     }
   });
 
-  it("have the ids of the whole stream from any starting_after on, and go on from those", async () => {
+  it("have the ids of the whole stream from any starting_after on, and continue from those", async () => {
     const fake = withSdk([started, text("one "), text("two"), finished("one two")]);
     const { id } = (await (await create(fake, { input: "x" })).json()) as { id: string };
     const url = `${path}/${id}?stream=true`;

@@ -41,7 +41,7 @@ export const responsesRoutes = [
     handle: (gateway, c, { json }) => createResponse(gateway, c, json),
   }),
   defineRoute("GET /v1/responses/{id}", {
-    summary: "A response as it stands, or its events.",
+    summary: "A response in its current state, or its events.",
     query: { stream: "`true`: events", starting_after: "only events after this `sequence_number`" },
     answer: responseSchema,
     answers: "event-stream",
@@ -55,7 +55,7 @@ export const responsesRoutes = [
     }),
   }),
   defineRoute("DELETE /v1/responses/{id}", {
-    summary: "Ends a response if it runs, and forgets it.",
+    summary: "Ends a response if it runs, and deletes it.",
     answer: z.object({ id: z.string(), object: z.literal("response"), deleted: z.literal(true) }),
     handle: withStored(async (gateway, c, { turnId }) => {
       await gateway.turns.remove(turnId);
@@ -74,7 +74,7 @@ export const responsesRoutes = [
     }),
   }),
   defineRoute("GET /v1/responses/{id}/input_items", {
-    summary: "What a response was asked.",
+    summary: "The input of a response.",
     query: { order: "`asc` or `desc`", limit: "1 to 100", after: "id of an item" },
     answer: inputItemsSchema,
     headers: tellsOfTurn,

@@ -14,7 +14,7 @@ export interface RouteHeaders {
 
 const lastEventIdInfo: HeaderInfo = {
   name: "last-event-id",
-  description: "Goes on after that event of an earlier stream. Where a turn is started, with the same body.",
+  description: "Continues an earlier stream after this event. A request that starts turns needs the same body.",
 };
 
 /** What requests that start a turn may carry. The guide says more of each. */
@@ -25,27 +25,27 @@ export const startingHeaders: readonly HeaderInfo[] = [
     name: "x-millrace-grace",
     description: "How long the turn continues without a reader: `90`, `500ms`, `2m`, or `detach`.",
   },
-  { name: "x-millrace-client", description: "Who asks." },
-  { name: "x-millrace-project", description: "What the request is for." },
-  { name: "x-session-id", description: "The client's session. Other names of it are in the guide." },
+  { name: "x-millrace-client", description: "The client's name." },
+  { name: "x-millrace-project", description: "The client's project." },
+  { name: "x-session-id", description: "The client's session. docs/http-api.md lists other headers for it." },
 ];
 
 /** What every answer about a turn carries. */
 export const keptHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-turn", description: "The turn." },
   { name: "x-millrace-degraded", description: "`true` when the log could not be written." },
-  { name: "x-millrace-expires", description: "When the answer stops being kept." },
+  { name: "x-millrace-expires", description: "When the answer expires." },
 ];
 
 /** What the answer to a request that started or joined a turn carries as well. */
 export const startedHeaderInfos: readonly HeaderInfo[] = [
   { name: "x-millrace-joined", description: "`no`, `key`, `implicit` or `last_event_id`." },
   { name: "x-millrace-model", description: "The model's UID." },
-  { name: "x-millrace-model-asked", description: "What was asked for." },
-  { name: "x-millrace-model-rule", description: "By which rule one became the other.", sometimes: true },
+  { name: "x-millrace-model-asked", description: "The model's name in the request." },
+  { name: "x-millrace-model-rule", description: "The rule that matched the name.", sometimes: true },
   {
     name: "x-millrace-backend",
-    description: "What the prompt went through: `acp`, `cascade` or `raw_chat`, once it is known.",
+    description: "The backend of the prompt: `acp`, `cascade` or `raw_chat`, once it is known.",
     sometimes: true,
   },
   { name: "x-millrace-continuity", description: "`reused` or `rebuilt(…)`, once it is known.", sometimes: true },
@@ -66,8 +66,8 @@ export const startedHeaderInfos: readonly HeaderInfo[] = [
 
 /** What refusals carry. */
 export const refusalHeaderInfos: readonly HeaderInfo[] = [
-  { name: "retry-after", description: "Whole seconds, at most 60, where waiting helps.", sometimes: true },
-  { name: "x-should-retry", description: "`false` where sending it again is in vain.", sometimes: true },
+  { name: "retry-after", description: "Seconds to wait before a retry, 60 at most.", sometimes: true },
+  { name: "x-should-retry", description: "`false` if a retry cannot help.", sometimes: true },
 ];
 
 /** The id that is also in error bodies and in the log; on every answer. */

@@ -13,7 +13,7 @@ const [mostListed, mostSkipped, longestSearch] = [1000, 10_000_000, 200];
 /** Turns that ended, from the usage history: it knows them long after the log has forgotten their events. */
 export const turnHistoryRoutes = [
   defineRoute("GET /v1/usage/turns", {
-    summary: "Turns that ended, page by page, with the sums of all that match.",
+    summary: "Ended turns, in pages, with the totals of all that match.",
     guard: "owner",
     dashboard: true,
     query: {

@@ -99,7 +99,7 @@ describe("a streamed turn", () => {
     });
   });
 
-  it("says so to whoever joins the turn or resumes it, also when the model cannot be looked up any more", async () => {
+  it("says so to a client that joins or resumes the turn, also when the model can no longer be found", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
     const keyed = { json: streamed, headers: { "idempotency-key": "k" } };
@@ -152,7 +152,7 @@ describe("a streamed turn", () => {
     expect(whole.status).toBe(502);
   });
 
-  it("tells of a log that cannot be read, without its inner words", async () => {
+  it("reports a log that cannot be read, without internal details", async () => {
     const fake = fakeGateway();
     const { turns } = fake;
     turns.script = () => [started, text("Hal")];
@@ -191,7 +191,7 @@ describe("silence", () => {
     expect(rest.at(-1)?.data).toBe("[DONE]");
   });
 
-  it("tells a client that waits its position, in a comment before the no-op chunk", async () => {
+  it("sends a waiting client its position, in a comment before the no-op chunk", async () => {
     const fake = fakeGateway();
     const pending = openStream(fake);
     await fake.clock.advance(0);
@@ -248,7 +248,7 @@ describe("a turn that is not streamed", () => {
     expect(fake.turns.delivered(fake.turns.turnId(0))).toBe(true);
   });
 
-  it("tells the SDKs not to repeat what may have been paid for", async () => {
+  it("asks the SDKs not to repeat a prompt that may have cost credits", async () => {
     proves("http.permanent-4xx");
     const fake = fakeGateway();
     fake.turns.script = () => [started, text("Hal"), failed("upstream_failed")];
@@ -270,7 +270,7 @@ describe("a turn that is not streamed", () => {
     expect(await response.json()).toMatchObject({ error: { resets_at: "2026-01-02T00:00:00.000Z" } });
   });
 
-  it("tells a quota refusal again as 402, in words that no client takes for a limit that passes", async () => {
+  it("repeats a quota refusal as 402, in words that no client takes for a temporary limit", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => [failed("quota_exhausted", { resetsAtMs: Date.UTC(2026, 0, 2), repeated: true })];
     const response = await fake.request(path, { json: chat });
@@ -507,7 +507,7 @@ describe("resuming", () => {
     }
   });
 
-  it("tells a caller nothing of somebody else's turn, not even that it has expired", async () => {
+  it("shows a caller nothing of another caller's turn, not even that it has expired", async () => {
     const fake = fakeGateway();
     fake.turns.script = () => answer;
     const [first] = await (await openStream(fake)).reader.rest();
@@ -594,7 +594,7 @@ describe("/v1/turns", () => {
     expect(fake.turns.delivered(turnId)).toBe(true);
   });
 
-  it("ends with the count and the digest of the events before, from whatever cursor", async () => {
+  it("ends with the count and the digest of the events before, from any cursor", async () => {
     const fake = fakeGateway();
     const turnId = await oneTurn(fake);
     fake.turns.emit(turnId, finished("Hi"));
@@ -621,7 +621,7 @@ describe("/v1/turns", () => {
 });
 
 describe("what goes wrong", () => {
-  it("tells a bug from a refusal: the client gets no inner words, the log gets them", async () => {
+  it("separates a bug from a refusal: the log gets the details, and the client does not", async () => {
     const fake = fakeGateway();
     fake.turns.refuses = new TypeError("secret path /home/someone") as unknown as MillraceError; // a bug, not one of ours
     const response = await fake.request(path, { json: chat });

@@ -94,7 +94,7 @@ export const usageRoutes = [
     }),
   }),
   defineRoute("GET /v1/usage/tools", {
-    summary: "How each model fared at calling tools: calls right at once, repaired, right when asked again, failed.",
+    summary: "How well each model calls tools: calls right at once, repaired, right when asked again, failed.",
     guard: "owner",
     query: { since: "`30d`, a day or an instant" },
     answer: toolCallsSchema,

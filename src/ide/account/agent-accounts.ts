@@ -8,12 +8,12 @@ import { listSandboxes } from "./state-question.ts";
 /** Who an agent program can ask for. */
 export type Account = Pick<AgentProgram, "signedIn" | "home" | "readApiKey" | "apiServer">;
 
-/** Who is signed in here, asked once for each variant. */
+/** The accounts on this machine, read once for each variant. */
 export interface Accounts {
   of(variant: InstalledApp["variant"], signal: AbortSignal): Promise<Account>;
 }
 
-/** Who is signed in, by home: the first home with credentials of the program's own, else the first whose app has a key. */
+/** The account, by home: the first home with the program's own credentials, else the first home whose app has a key. */
 export function openAccounts(options: DiscoverOptions, homes: readonly string[], trace: Trace): Accounts {
   const known = new Map<InstalledApp["variant"], Promise<Account>>();
   let own: Promise<Account | undefined> | undefined;
@@ -102,7 +102,7 @@ export async function accountOfApp(
     homes: [home],
     sandboxes: await listSandboxes(host, [home], signal),
   };
-  return readAccount(host, question, new Trace(), signal); // the servers' part of the trace tells of these files
+  return readAccount(host, question, new Trace(), signal); // the servers' part of the trace already lists these files
 }
 
 /** Our own variables say where data lies in our own home, and nothing of another one. */

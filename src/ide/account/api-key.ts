@@ -23,7 +23,7 @@ const maxConfigBytes = 1024 * 1024;
 const maxKeyLength = 16 * 1024;
 
 /**
- * The known forms of a key; anything else printable is used as it is.
+ * The known forms of a key; any other printable text is used unchanged.
  * Source: docs/wire/processes.md, "Keys of the state database".
  */
 export type KeyForm = "uuid" | "sk-ws" | "devin-session" | "cog" | "unknown";
@@ -67,8 +67,8 @@ interface Reading {
 }
 
 /**
- * Reads who is signed in from the live `state.vscdb` of this IDE, else from `~/.codeium/config.json` of older builds. Of an
- * old and a new data folder the newest with an account counts. Each file that was looked at becomes a trace entry; the
+ * Reads the account from the live `state.vscdb` of this IDE, else from `~/.codeium/config.json` of older builds. If there is an
+ * old and a new data folder, the newest with an account counts. Each file that was read becomes a trace entry; the
  * key never does. Source: docs/wire/devin-desktop.md, "Data folders".
  */
 export async function readAccount(
@@ -149,7 +149,7 @@ async function readAll(
   return readings;
 }
 
-/** While the IDE runs, what it writes is in the file beside the database. */
+/** While the IDE runs, its writes are in the file beside the database. */
 async function lastChange(host: Host, file: string, signal: AbortSignal): Promise<number> {
   const facts = await Promise.all([file, `${file}-wal`].map((path) => host.fileFacts(path, signal)));
   return Math.max(0, ...facts.map((one) => one?.modifiedMs ?? 0));

@@ -43,7 +43,7 @@ export function hostOf(address: string | undefined): string | undefined {
   return address === undefined || !URL.canParse(address) ? undefined : new URL(address).host || undefined;
 }
 
-/** Reads the key anew; `missing` where there is no such file. */
+/** Reads the key again; `missing` if there is no such file. */
 export async function readCredentials(
   host: Host,
   file: string,

@@ -63,7 +63,7 @@ describe("API keys", () => {
     },
   );
 
-  it("never crash the reader, whatever the value", () => {
+  it("never crash the reader, for any value", () => {
     const property = fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), (text) => {
       apiKeyOfJson(text);
       parseApiKey(text);
@@ -149,7 +149,7 @@ describe("the account", () => {
     });
   });
 
-  it("is nobody's when the database says so, even if an old file still holds a key", async () => {
+  it("has no account when the database says so, even if an old file still holds a key", async () => {
     const host = new FakeHost();
     host.states.set(stateFile, { windsurfAuthStatus: "{}" });
     host.texts.set("/home/me/.codeium/config.json", '{"apiKey":"old-old-old"}');

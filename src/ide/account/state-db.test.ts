@@ -115,7 +115,7 @@ describe("reading state.vscdb", () => {
     }
   });
 
-  it("tells what is missing, no file, no database, or damaged", async () => {
+  it("reports a missing file, no database, or damage", async () => {
     expect(await read()).toEqual({ kind: "missing" });
     expect(await readStateOnce(folder, ["a"])).toMatchObject({ kind: "unreadable" });
     await writeFile(file, "not a database, but longer than a header");

@@ -19,7 +19,7 @@ const walMode = 2; // byte 18 of a database header: the file-format write versio
 /**
  * Reads keys of an IDE's `state.vscdb` while the IDE writes it, one attempt; `busy` asks for another one. `name*` stands for every
  * key that begins with `name`. The file is opened read-only and never copied, since copies of a live database were stale or
- * malformed. No file is left beside it: a cleanly closed WAL database, which nobody has open, is read as immutable.
+ * malformed. No file is left beside it: a cleanly closed WAL database, which no program has open, is read as immutable.
  * Source: docs/wire/processes.md, "Reading a live database".
  */
 export async function readStateOnce(
@@ -34,7 +34,7 @@ export async function readStateOnce(
   if (form === "closed-wal") {
     const immutable = `${pathToFileURL(path).href}?mode=ro&immutable=1`;
     const values = attempt(() => query(new Database(immutable, { readOnly: true }), keys));
-    // Valid only if nobody opened it meanwhile. Node before 22.15 knows no URIs (cannot open): there the ordinary way has to do.
+    // Valid only if no program opened it meanwhile. Node before 22.15 cannot open URIs, so it uses the ordinary way.
     const still = (await formOf(path)) === "closed-wal";
     if (still && values.ok) return { kind: "read", values: values.value };
     if (still && !values.ok && values.errcode !== cannotOpen) return failure(values);

@@ -78,7 +78,7 @@ describe.runIf(process.platform === "linux")("a machine with Devin Desktop", () 
     for (const secret of [simulator.apiKey, simulator.csrfToken]) expect(shown).not.toContain(secret.reveal());
   });
 
-  it("is told apart from its Next version, which has a folder of its own", async () => {
+  it("is distinguished from its Next version, which has another folder", async () => {
     const { finder } = await machine({ profile: "devin-next" });
     const { ides, agents } = await finder.find(never);
     const product = "Devin Desktop Next 3.11 (formerly Windsurf Next)";

@@ -107,7 +107,7 @@ describe("agent programs", () => {
     expect((await look(host)).agents.map(({ path }) => path)).toEqual([appAgent]);
   });
 
-  it("tell the version that an installer's link or a package shows", async () => {
+  it("have the version from an installer's link or a package", async () => {
     const linked = machine({ cli: { realPath: "/home/me/.local/share/devin/versions/3000.2.17/devin" } });
     expect((await look(linked)).agents).toMatchObject([{ product: "Devin CLI 3000.2.17", version: "3000.2.17" }]);
     const packed = machine({ cli: { realPath: "/opt/pack/bin/devin" } });
@@ -165,7 +165,7 @@ describe("the CLI's credentials", () => {
     );
   });
 
-  it("never crash the reader, whatever is in them", () => {
+  it("never crash the reader, for any content", () => {
     const line = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.json().map((value) => `windsurf_api_key = ${value}`),

@@ -89,7 +89,7 @@ describe("a process", () => {
     expect(looksLikeApp(splitUnquoted(text))).toBe(is);
   });
 
-  it("never makes the search fail, whatever its path", () => {
+  it("never makes the search fail, for any path", () => {
     const property = fc.property(fc.string({ unit: "binary" }), (path) => {
       appRootOf(path);
       looksLikeApp({ program: path, args: [path] });

@@ -11,7 +11,7 @@ import { apiKey, installed, LinuxWorld, newTokenFlags, token } from "../linux-wo
 
 const extension = "resources/app/extensions/windsurf/bin/language_server_linux_x64";
 const onLinux = process.platform === "linux";
-/** Making a network needs a right that not everybody has. */
+/** Making a network needs a right that not every user has. */
 const makesNetworks = onLinux && spawnSync("unshare", ["-n", "true"]).status === 0;
 
 interface Layout {
@@ -128,7 +128,7 @@ describe.runIf(onLinux)("an IDE that came as", () => {
         const { ides, trace } = await world.look({}, world.host, () => pids);
         expect(ides).toEqual([]);
         expect(trace).toContainEqual(
-          expect.objectContaining({ rule: "owner", why: "windsurf: runs in a container with a network of its own" }),
+          expect.objectContaining({ rule: "owner", why: "windsurf: runs in a container with its own network" }),
         );
       } finally {
         shell.stdin.end(); // the stand-in ends with its input

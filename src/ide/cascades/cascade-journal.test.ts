@@ -59,7 +59,7 @@ describe("the journal of conversations", () => {
     expect((await journal.entries()).map(({ cascadeId }) => cascadeId)).toEqual([1, 3, 4, 5].map(id));
   });
 
-  it("of an older build tells what it kept open, and nothing of the rest", async () => {
+  it("of an older build lists what it kept open, and nothing else", async () => {
     const lines = [
       { cascadeId: id(1), atMs: 1 },
       { kept: id(2), untilMs: 9 },
@@ -72,7 +72,7 @@ describe("the journal of conversations", () => {
     expect(await openCascadeJournal(file()).left()).toEqual(left);
   });
 
-  it("is read on from where it was read to, whoever writes and however much of a line is there", async () => {
+  it("is read on from the last place, for any writer and any part of a line", async () => {
     const [journal, other] = [openCascadeJournal(file()), openCascadeJournal(file())];
     await other.note({ cascadeId: id(1), atMs: 1, owner: "ö" });
     expect(await journal.left()).toHaveLength(1);
@@ -115,7 +115,7 @@ describe("a server that keeps the journal", () => {
       onProblem: (error) => problems.push(error),
     });
 
-  it("has the conversation noted before anybody learns its id, and does the rest as before", async () => {
+  it("notes the conversation before it returns the id, and does the rest as before", async () => {
     const journal = openCascadeJournal(join(folder, "j"));
     const server = wrap(journal);
     const cascadeId = await server.startCascade(signal);

@@ -42,8 +42,8 @@ export interface CascadeJournal {
   /** A turn uses it: what `millrace cascades` shows beside its id. */
   noteAsked(cascadeId: CascadeId, asked: LastAsk): Promise<void>;
   /**
-   * Those that were neither archived nor forgotten since, as far as lines tell: older builds noted only what they kept open. Reads what
-   * the file got since the last time.
+   * The conversations that were noted, and neither archived nor removed since. Older builds noted only those that they kept
+   * open. Reads the lines that are new since the last call.
    */
   left(): Promise<readonly LeftCascade[]>;
 }
@@ -86,7 +86,7 @@ export function openCascadeJournal(file: string): CascadeJournal {
 
   async function write(entries: readonly object[]): Promise<void> {
     if (entries.length === 0) return;
-    // The line end in front closes a half line that somebody left.
+    // The line end in front closes a half line that a killed process left.
     const lines = `\n${entries.map((entry) => JSON.stringify(entry)).join("\n")}\n`;
     try {
       await appendFile(file, lines, { mode: 0o600 });
@@ -150,7 +150,7 @@ function noteLeft(left: Map<string, LeftCascade>, line: Line): void {
     const { owner, atMs } = line;
     const id = "taken" in line ? line.taken : line.cascadeId;
     if (owner === undefined || atMs === undefined)
-      left.delete(id); // an older build's: nobody knows who looks after it
+      left.delete(id); // noted by an older build: its owner is unknown
     else left.set(id, { cascadeId: id as CascadeId, owner, atMs, untilMs: undefined }); // as above
   }
 }
@@ -191,8 +191,8 @@ async function readFrom(
 }
 
 /**
- * The same server, whose every new conversation is noted before anybody learns its id, and again once it is archived. A journal
- * that cannot be written costs no turn: `onProblem` hears of it. `owner` names this process.
+ * The same server. It notes every new conversation before it returns the id, and again once it is archived. A journal
+ * that cannot be written fails no turn: `onProblem` gets the error. `owner` names this process.
  */
 export function withCascadeJournal(
   server: LanguageServer,

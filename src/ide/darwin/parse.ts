@@ -43,7 +43,7 @@ export function parsePs(text: string): readonly PsRow[] {
   return rows;
 }
 
-/** `nobody` is -2 for `ps` and 4294967294 for everybody else. */
+/** The user `nobody` is -2 in `ps` and 4294967294 elsewhere. */
 function unsigned(uid: number): number {
   return uid < 0 ? uid + 2 ** 32 : uid;
 }

@@ -62,7 +62,7 @@ describe.runIf(process.platform === "linux")("discovery over real processes", ()
     expect(trace.map(({ rule }) => rule)).toContain("token_refused");
   });
 
-  it("tells Windsurf, Windsurf Next and Antigravity apart and prefers them in this order", async () => {
+  it("distinguishes Windsurf, Windsurf Next and Antigravity and prefers them in this order", async () => {
     await signIn(join(home, ".config", "Windsurf"));
     await signIn(join(home, ".config", "Windsurf - Next"), "sk-ws-01-of-next");
     const environment = { HOME: home, WINDSURF_CSRF_TOKEN: token };

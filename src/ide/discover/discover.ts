@@ -94,7 +94,7 @@ interface Examined {
   readonly ide: Ide | undefined;
 }
 
-/** Each candidate has a time limit of its own, and all have one together, so that silent decoys cannot hide the IDE. */
+/** Each candidate has a time limit, and all together have another, so that silent decoys cannot hide the IDE. */
 async function examineAll(
   options: ExamineOptions,
   rows: readonly ProcessRow[],

@@ -61,7 +61,7 @@ describe("the finder", () => {
     expect(changes).toEqual(["found 10", "lost 10", "found 11"]);
   });
 
-  it("scans no more than every 30 s while all is well, and never while nobody asks", async () => {
+  it("scans at most every 30 s while all works, and never without a request", async () => {
     const { host, clock, finder } = setUp();
     host.add(fakeWindsurf(10, 4000));
     for (let second = 0; second < 60; second++) {
@@ -325,7 +325,7 @@ describe("the finder", () => {
     expect(host.socketQuestions).toBe(before + 1);
   });
 
-  it("lets nothing be sent over a connection once somebody else holds the port, and looks again", async () => {
+  it("sends nothing over a connection once another process holds the port, and searches again", async () => {
     const { host, clock, finder, opened } = setUp();
     host.add(fakeWindsurf(10, 4000));
     const [ide] = (await finder.find(signal)).ides;

@@ -18,7 +18,7 @@ test("with a product asked for as well, those of other homes are not even told b
   expect(trace.entries.filter(({ verdict }) => verdict === "rejected").map(({ rule }) => rule)).toEqual(["home"]);
 });
 
-test("with a home asked for, IDEs of every other home are told apart and left alone", async () => {
+test("with a requested home, IDEs of every other home are recognised and left alone", async () => {
   const host = new FakeHost();
   const mine = fakeWindsurf(10, 4010);
   const theirs = fakeWindsurf(11, 4011);

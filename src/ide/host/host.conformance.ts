@@ -14,7 +14,7 @@ export interface HostCapabilities {
 /** A process that a test starts. */
 export interface HostedProcess {
   readonly pid: number;
-  /** Those it was told to listen on, then those it chose. */
+  /** The ports that the test chose, then the ports that the process chose. */
   readonly ports: readonly number[];
   stop(): Promise<void>;
 }
@@ -103,7 +103,7 @@ export function describeHost(
       expect(list.value.source).not.toBe("");
     });
 
-    test("tells program, flags, user and age of each", async () => {
+    test("reports program, flags, user and age of each", async () => {
       const row = await rowOf(windsurf);
       expect(row).toMatchObject({ pid: windsurf.pid, owner: "self", zombie: false, elsewhere: undefined });
       expect(lastFlag(parseFlags(row.command.args), "windsurf_version")).toBe("2.2.17");
@@ -140,22 +140,25 @@ export function describeHost(
       expect(await portsOf(next)).toEqual([]);
     });
 
-    test.skipIf(!capabilities.sharedPorts)("tells a port that another process listens on too, of both", async () => {
-      const [port = 0] = short.ports;
-      const squatter = await harness.start({
-        program: "squatter",
-        flags: [],
-        environment: {},
-        ports: 1,
-        sharing: port,
-      });
-      for (const process of [short, squatter])
-        expect(await portsOf(process)).toEqual([{ address: "127.0.0.1", port, shared: true }]);
-      await squatter.stop();
-      expect(await portsOf(short)).toEqual([{ address: "127.0.0.1", port, shared: false }]);
-    });
+    test.skipIf(!capabilities.sharedPorts)(
+      "reports a port that two processes listen on as shared, for both",
+      async () => {
+        const [port = 0] = short.ports;
+        const squatter = await harness.start({
+          program: "squatter",
+          flags: [],
+          environment: {},
+          ports: 1,
+          sharing: port,
+        });
+        for (const process of [short, squatter])
+          expect(await portsOf(process)).toEqual([{ address: "127.0.0.1", port, shared: true }]);
+        await squatter.stop();
+        expect(await portsOf(short)).toEqual([{ address: "127.0.0.1", port, shared: false }]);
+      },
+    );
 
-    test.skipIf(!capabilities.otherUsers)("tells a process of another user", async () => {
+    test.skipIf(!capabilities.otherUsers)("recognises a process of another user", async () => {
       const theirs = await harness.start({
         program: "/usr/share/windsurf/bin/language_server_linux_x64",
         flags: ["--ide_name", "windsurf"],
@@ -207,7 +210,7 @@ export function describeHost(
       });
     });
 
-    test("tells a file and its last change from what is not there", async () => {
+    test("reports a file with its last change, and a missing file as missing", async () => {
       const path = await harness.writeText("eight by");
       const facts = await host.fileFacts(path, never);
       expect(facts).toMatchObject({ kind: "file", realPath: expect.stringContaining("text") });
@@ -221,7 +224,7 @@ export function describeHost(
         expect(["wsl", "container", "flatpak"]).toContain(surrounding);
     });
 
-    test("ends with the signal's reason, whatever it is asked", async () => {
+    test("ends every call with the signal's reason", async () => {
       const row = await rowOf(windsurf);
       const gone = AbortSignal.abort(new Error("enough"));
       await expect(host.listProcesses(anything, gone)).rejects.toThrow("enough");

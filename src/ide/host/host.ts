@@ -13,7 +13,7 @@ export interface CommandLine {
 export interface ProcessRow {
   readonly pid: number;
   readonly parentPid: number | undefined;
-  /** Whose it is, seen from the user who runs us; "unknown" where the system does not say. */
+  /** Whether the process belongs to the user of this process; "unknown" if the system does not say. */
   readonly owner: "self" | "other" | "unknown";
   /** Epoch ms; undefined where the system does not say. The same number for the same process on every reading. */
   readonly startedAtMs: number | undefined;
@@ -50,8 +50,8 @@ export interface FileFacts {
   /** Whether this user may run it; always true on Windows, where the name's ending decides. */
   readonly executable: boolean;
   /**
-   * Why another user could change it or put another file in its place; undefined when nobody else can. The administrator
-   * does not count. Windows keeps such rights in lists that are not read here.
+   * Why another user could change or replace the file; undefined when no other user can. The administrator does not count.
+   * Windows keeps such rights in lists, which are not read here.
    */
   readonly risk: string | undefined;
 }
@@ -85,7 +85,7 @@ export interface Host {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Processes whose command line passes `select`, in no particular order. */
   listProcesses(select: (command: CommandLine) => boolean, signal: AbortSignal): Promise<HostResult<ProcessList>>;
-  /** One process as it is now; `undefined` when it is gone. */
+  /** The current state of one process; `undefined` when it has ended. */
   readProcess(pid: number, signal: AbortSignal): Promise<ProcessRow | undefined>;
   /** Whether the process exists, without asking more; cheap and synchronous. */
   isAlive(pid: number): boolean;

@@ -62,7 +62,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     const own = await readProcLink(`${proc}/self/ns/net`, signal);
     const theirs = await readProcLink(`${proc}/${pid}/ns/net`, signal);
     const differs = own !== undefined && theirs !== undefined && own !== theirs;
-    return differs ? "runs in a container with a network of its own" : undefined;
+    return differs ? "runs in a container with its own network" : undefined;
   }
 
   let firstBootTime: number | undefined;
@@ -143,7 +143,7 @@ export function openLinuxHost(options: LinuxHostOptions): Host {
     return { ok: true, value: parse.joinSockets(rows, own) };
   }
 
-  /** A process without a command line is the kernel's, or a zombie: only of the latter we want to tell. */
+  /** A process without a command line is a kernel thread or a zombie. Only zombies are reported. */
   async function selectNameless(
     pid: number,
     select: (command: CommandLine) => boolean,

@@ -24,7 +24,7 @@ export function lookNow(
     owner: owner === undefined ? "unknown" : owner === uid ? "self" : "other",
     startedAtMs: parse.startedAtMs(bootTime(), stat.startTicks),
     zombie,
-    elsewhere: differs ? "runs in a container with a network of its own" : undefined,
+    elsewhere: differs ? "runs in a container with its own network" : undefined,
   } as const;
   return { row, sockets: sockets(`${proc}/${pid}`, port) };
 }

@@ -109,7 +109,7 @@ export function parseSocketLink(link: string): string | undefined {
   return /^socket:\[(\d{1,20})\]$/.exec(link)?.[1];
 }
 
-/** The rows whose socket this process has open; `shared` if a row of somebody else could be reached on the same port. */
+/** The rows whose socket this process has open; `shared` if another process could be reached on the same port. */
 export function joinSockets(rows: readonly ListenRow[], ownInodes: ReadonlySet<string>): readonly ListeningSocket[] {
   return rows
     .filter((row) => ownInodes.has(row.inode))

@@ -38,8 +38,8 @@ export function looksLikeServer(command: CommandLine): boolean {
 }
 
 /**
- * Tells a product's language server from everything else, by flags first and path second; a binary's name alone decides
- * nothing. Antigravity's own flags win over all, because taking it for another product would mean prompting it.
+ * Decides whether a command line is a product's language server, first by flags and then by path; a binary's name alone decides
+ * nothing. Antigravity's flags win over all other signs, because mistaking it for another product would send it prompts.
  * Source: docs/wire/processes.md, "Telling products apart".
  */
 export function classify(command: CommandLine): Classification {

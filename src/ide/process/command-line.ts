@@ -5,7 +5,7 @@ export type Flags = ReadonlyMap<string, readonly string[]>;
 
 const flagPattern = /^--?([A-Za-z][\w-]*)(?:=([\s\S]*))?$/;
 
-/** Longest command line that is looked at, in characters; what is longer is cut. */
+/** Longest command line, in characters; a longer one is cut. */
 export const maxCommandLength = 128 * 1024;
 
 /**

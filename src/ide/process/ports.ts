@@ -19,9 +19,9 @@ interface Holder {
 const maxPorts = 16;
 
 /**
- * The ports of a server's process in the order worth trying: the one that answered last, those it was told to serve on, then what the editor's own port
- * suggests (the lowest above it, three above it among them), then the rest. Only ports that the process itself holds
- * are ever asked; a hint orders them, and never adds one. Source: docs/wire/language-server.md, "Ports".
+ * The ports of a server's process, in the order to try them: the port that answered last, the ports of its command line, then
+ * those near the editor's port (the lowest above it, three above it among them), then the rest. Only ports that the process
+ * itself holds are tried; hints change the order and never add a port. Source: docs/wire/language-server.md, "Ports".
  */
 export async function listPorts(
   host: Host,

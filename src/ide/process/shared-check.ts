@@ -1,6 +1,6 @@
 /**
- * A check that many ask for at once. Everybody gets the answer of a check that began after he asked; those who ask in the same turn
- * of the event loop, or while a check runs, share the next one.
+ * A check that many callers share. A caller gets the answer of a check that began after its call. Callers in the same turn
+ * of the event loop, and callers while a check runs, share the next check.
  */
 export function sharedCheck<T>(check: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> = Promise.resolve();

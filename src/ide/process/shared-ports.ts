@@ -7,7 +7,7 @@ export function overlap(a: string, b: string): boolean {
   return a === b || anyAddress.has(a) || anyAddress.has(b);
 }
 
-/** The sockets of one process out of everybody's, marked where somebody else could answer instead. */
+/** The sockets of one process out of all sockets, marked if another process could answer instead. */
 export function holdings(
   rows: readonly { readonly pid: number; readonly address: string; readonly port: number }[],
   pid: number,

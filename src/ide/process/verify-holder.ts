@@ -15,7 +15,7 @@ export function isLoopbackAddress(address: string): boolean {
   return loopback.has(address);
 }
 
-/** Whether a process may be given a credential at all: it runs, on this machine's network, as this user. */
+/** Whether a process may get a credential: it runs, on this machine's network, as this user. */
 export function checkOwner(row: NonNullable<HolderLook["row"]>): HostResult<undefined> {
   if (row.zombie) return { ok: false, why: "has ended and waits to be collected by its parent" };
   if (row.elsewhere !== undefined) return { ok: false, why: row.elsewhere };
@@ -29,10 +29,9 @@ const tickMs = 100;
 const blockedMs = 1_000;
 
 /**
- * Asks the system anew whether that same process of this user, and nobody else, listens on that loopback port. A
- * credential is sent only after a yes. Where the system answers at once, a busy process cannot make the check late. Where other
- * programs have to be started, a no is asked again, twice at most, if this process was too busy to hear a yes in time: a row of
- * docs/retries.md.
+ * Asks the system again whether only that process, of this user, listens on that loopback port. A credential is sent only after
+ * a yes. On systems that answer at once, a busy process cannot delay the check. On systems where the check starts programs, a no
+ * is checked again, twice at most, if this process was too busy to read a yes in time: a row of docs/retries.md.
  */
 export async function verifyHolder(
   host: Host,

@@ -49,7 +49,7 @@ export function parseProcesses(
     processes.push({
       pid: data.ProcessId,
       parentPid: data.ParentProcessId ?? undefined,
-      // Windows hides command line and owner of what belongs to somebody else, unless we are an administrator.
+      // Windows hides command line and owner of other users' processes, unless this user is an administrator.
       owner: data.Mine === true ? "self" : data.Mine === false ? "other" : "unknown",
       startedAtMs: data.StartedAtMs ?? parseCimDate(data.CreationDate),
       command:
@@ -111,7 +111,7 @@ export function parseConnections(json: unknown): readonly SocketRow[] {
 
 /**
  * Listening sockets in what `netstat -ano` printed. The word for the state is in the user's language, so a listener is
- * known by its foreign address: nobody yet. Source: docs/wire/processes.md, "Reading the process list".
+ * known by its empty foreign address. Source: docs/wire/processes.md, "Reading the process list".
  */
 export function parseNetstat(text: string): readonly SocketRow[] {
   const rows: SocketRow[] = [];

@@ -3,7 +3,7 @@ import type { UpstreamReason } from "./error-table.ts";
 import { upstreamReason } from "./errors.ts";
 
 /**
- * What a failed call tells about the server, beyond the error's code. It decides whether the server may have acted on the call.
+ * The kind of a failed call, beyond the error's code. It decides whether the server may have acted on the call.
  *
  * - `not_sent`: the server never got it (connection refused, or no connection could be made)
  * - `interrupted`: the connection broke or the deadline passed after the request may have left: it acted, or it did not

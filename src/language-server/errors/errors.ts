@@ -70,7 +70,7 @@ export function upstreamReason(error: unknown): UpstreamReason | undefined {
 }
 
 /**
- * The same error, but `backend_retired` where it says that a call is missing from a build whose Cascade was removed.
+ * The same error, or `backend_retired` if it reports a missing call in a build whose Cascade was removed.
  *
  * Source: docs/wire/devin-desktop.md, "Cascade": no text of such a server is known, so the version decides.
  */
@@ -154,7 +154,7 @@ function rowNamed(reason: UpstreamReason, message?: string): ErrorRow {
 
 const notImplementedRow = rowNamed("not_implemented");
 const retiredRows = errorTable.filter(({ reason }) => reason === "retired");
-/** Without a text nothing tells which of the two credentials was refused. */
+/** Without a text it is unknown which of the two credentials was refused. */
 const csrfRow: ErrorRow = {
   ...rowNamed("csrf_refused"),
   message: "The IDE's server refused the CSRF token or the API key.",

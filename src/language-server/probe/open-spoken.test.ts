@@ -38,7 +38,7 @@ async function withServer(
 }
 
 describe("a client that learns first what the build speaks", () => {
-  it("asks once, whoever calls", async () => {
+  it("asks once for all callers", async () => {
     let asked = 0;
     let intercepted = 0;
     const spoken: SpokenSchema = {
@@ -61,7 +61,7 @@ describe("a client that learns first what the build speaks", () => {
     expect([asked, intercepted]).toEqual([1, 3]);
   });
 
-  it("goes on with our own numbers where that cannot be read, and says so", async () => {
+  it("continues with our own numbers where that cannot be read, and says so", async () => {
     const { problems } = await withServer(
       () => Promise.reject(new Error("unreadable")),
       async (server) => expect((await server.getUserStatus(never)).name).toBe("Ada"),

@@ -32,7 +32,7 @@ export function openSpokenLanguageServer(
 
   async function open(signal: AbortSignal): Promise<LanguageServer> {
     const spoken = await readSpoken(deadline(signal, readMs)).catch((error: unknown) => {
-      signal.throwIfAborted(); // nobody waits any more: the next one asks again
+      signal.throwIfAborted(); // all callers have left: the next one probes again
       onUnread(error);
       return undefined;
     });

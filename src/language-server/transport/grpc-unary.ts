@@ -134,7 +134,7 @@ class GrpcAnswer {
     if (this.#done) return;
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (this.#bytes > prefixBytes + this.#readMaxBytes) this.#refuse(this.#bytes); // whatever it announced
+    if (this.#bytes > prefixBytes + this.#readMaxBytes) this.#refuse(this.#bytes); // also if it announced less
     if (this.#bytes < prefixBytes || this.#headers?.[":status"] !== 200) return;
     const announced = this.#announced();
     if (announced > this.#readMaxBytes) this.#refuse(announced);

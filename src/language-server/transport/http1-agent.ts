@@ -8,8 +8,8 @@ import { type CheckHolder, openSocket } from "./open-socket.ts";
 type Made = (error: Error | null, socket: Duplex) => void;
 
 /**
- * Kept-alive HTTP/1.1 connections to a server: as many as there are calls in flight, each checked once, when it is made. The one
- * used last is used next, and those that nobody needed for a minute are closed.
+ * Keep-alive HTTP/1.1 connections to a server: one for each call in flight, checked once when it is made. The most recently used
+ * connection is used next. A connection that was not used for a minute is closed.
  */
 export function http1Agent(endpoint: Endpoint, checkHolder: CheckHolder | undefined): HttpAgent | HttpsAgent {
   let closed = false;

@@ -47,7 +47,7 @@ export class Http2Connection {
     return session;
   }
 
-  /** A session that can be used, tried or made anew where that has to be. */
+  /** A usable session; it is checked or made again if necessary. */
   open(): Promise<ClientHttp2Session> {
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;

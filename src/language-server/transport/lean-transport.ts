@@ -34,8 +34,8 @@ export interface LeanOptions {
 }
 
 /**
- * A transport whose unary calls cost little: no composed signals, no async iterables, interceptors only where there are some. A poll
- * is such a call, and a turn makes up to fifty a second. Serialisation is the library's, and so are the errors.
+ * A transport with cheap unary calls: no combined signals, no async iterables, and interceptors only if there are any. A poll is
+ * such a call, and a turn makes up to fifty a second. Serialisation is the library's, and so are the errors.
  *
  * Source: docs/performance.md, "The hot call".
  */
@@ -137,7 +137,7 @@ export function leanTransport(wire: UnaryWire, options: LeanOptions): Transport 
   };
 }
 
-/** Headers are made when somebody looks at them, which only interceptors do. */
+/** Headers are made when they are read, which only interceptors do. */
 class LeanResponse<I extends DescMessage, O extends DescMessage> implements UnaryResponse<I, O> {
   readonly stream = false;
   readonly method: DescMethodUnary<I, O>;

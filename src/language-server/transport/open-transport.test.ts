@@ -43,7 +43,7 @@ describe("a self-signed certificate", () => {
     "is refused over %s from a host that is not loopback by name",
     async (protocol) => {
       await using server = await startRpcServer({ getProcesses: () => ({}) }, { tls: true });
-      const endpoint = { ...server.endpoint(protocol), host: "127.1" }; // the same server, under a name nobody vouches for
+      const endpoint = { ...server.endpoint(protocol), host: "127.1" }; // the same server, under a name that its certificate does not cover
       const open = openTransport(endpoint);
       const error = await createClient(LanguageServerService, open.transport)
         .getProcesses({})

@@ -8,7 +8,7 @@ interface Entry {
 }
 
 /**
- * Lets requests through in an order that the server sees too, although each has a connection of its own. A request is written
+ * Sends requests so that the server reads them in order, although each uses another connection. A request is written
  * once the server began to answer the one before it, or 10 ms after that one was written.
  *
  * Source: docs/wire/language-server.md, "Order of the requests".

@@ -10,7 +10,7 @@ import type { FakeMethods, RpcServer } from "../rpc-server.fake.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { openTransport, type TransportOptions } from "./open-transport.ts";
 
-/** One way to a server. `start` gives a server of its own to every case. */
+/** One way to a server. `start` gives every case a new server. */
 export interface TransportHarness {
   start(methods: FakeMethods): Promise<RpcServer>;
   endpoint(server: RpcServer): Endpoint;
@@ -20,7 +20,7 @@ export interface TransportHarness {
 
 const context = { nowMs: 0, secrets: [] };
 
-/** What every transport promises, whatever its protocol. */
+/** The promises of every transport, for every protocol. */
 export function describeTransport(name: string, harness: TransportHarness): void {
   async function withClient<T>(
     methods: FakeMethods,
@@ -193,7 +193,7 @@ export function describeTransport(name: string, harness: TransportHarness): void
       );
     });
 
-    it("goes on with the next one when one that waits for its turn is given up", () =>
+    it("continues with the next request when a waiting one is given up", () =>
       withClient(
         { getUserStatus: (_, { signal }) => hang(signal) },
         async (client, server) => {
@@ -226,7 +226,7 @@ export function describeTransport(name: string, harness: TransportHarness): void
       );
     });
 
-    it("refuses an answer larger than the bound, whatever its compressed size", () =>
+    it("refuses an answer larger than the bound, for any compressed size", () =>
       withClient(
         { getCascadeTranscriptForTrajectoryId: () => ({ transcript: "a".repeat(300_000) }) },
         async (client) => {
@@ -295,7 +295,7 @@ export function describeTransport(name: string, harness: TransportHarness): void
         { endpoint: { csrfToken: new Secret("another") } },
       ));
 
-    it("ends a call at its deadline, and tells the server", () => {
+    it("ends a call at its deadline, and cancels it at the server", () => {
       const aborted = Promise.withResolvers<void>();
       const calls = { entered: 0 };
       const getProcesses = (_: unknown, context: { readonly signal: AbortSignal }) => {
@@ -312,7 +312,7 @@ export function describeTransport(name: string, harness: TransportHarness): void
       });
     });
 
-    it("ends a call when its signal aborts, and tells the server", () => {
+    it("ends a call when its signal aborts, and cancels it at the server", () => {
       const entered = Promise.withResolvers<void>();
       const aborted = Promise.withResolvers<void>();
       return withClient(

@@ -60,7 +60,7 @@ export class LiveEvents {
     return this.#events.slice(from, to);
   }
 
-  /** Forgets the oldest where there are more than memory is for, up to the one that the store holds. */
+  /** Drops the oldest events beyond the memory limit, but only events that the store holds. */
   dropCold(storedSeq: number): void {
     if (this.#bytes <= keptBytes * 2) return;
     let dropped = 0;

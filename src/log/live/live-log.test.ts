@@ -147,7 +147,7 @@ describe("a store that fails", () => {
     await log.close();
   });
 
-  test("keeps in mind what was delivered meanwhile, from memory or from the store, and tells it once it is well", async () => {
+  test("keeps in mind what was delivered meanwhile, from memory or from the store, and stores it once the store works", async () => {
     const { clock, failing, primary, log } = await begin();
     const stored = await created(log);
     await stored.writer.append([finished], now);
@@ -276,7 +276,7 @@ describe("a running turn", () => {
     await after.close();
   });
 
-  test("hears of a cancel that another process asked for, also after the store failed and is well again", async () => {
+  test("learns of a cancel that another process asked for, also after the store failed and works again", async () => {
     const { clock, failing, primary, log } = await begin();
     const { turnId, writer } = await created(log);
     const asked = log.untilCancelRequested(turnId, never);

@@ -185,7 +185,7 @@ export class LiveTurn {
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#tail.then(work);
-    this.#tail = done.catch(() => undefined); // the caller of that work hears of it; the next one starts afresh
+    this.#tail = done.catch(() => undefined); // the caller of that work gets the error; the next one starts afresh
     return done;
   }
 

@@ -287,7 +287,7 @@ class Live implements LiveLog {
     return this.#streams.attach(name, intent, proof);
   }
 
-  /** Where the stream was attached: what was acknowledged stays where it can be found again. */
+  /** Admits a message in the store to which the stream was attached, so that acknowledged messages stay together. */
   async admit(stream: StreamHolder, message: StreamMessage, start?: StartingTurn): Promise<Admitted> {
     const admitted = await this.#streams.homeOf(stream).admit(stream, message, start);
     if (admitted.outcome !== "admitted" || admitted.turn === undefined || start === undefined) return admitted;

@@ -185,7 +185,7 @@ describe("a sealed log", () => {
     await expect(readAll(store, turnId)).rejects.toMatchObject({ code: "internal" });
   });
 
-  test("under another gateway key is a log of nobody", async () => {
+  test("under another gateway key cannot be read", async () => {
     const { clock, store, inner } = tamperable();
     const turnId = await smallLog(store, clock.now());
     const stranger = openLog({ medium: inner, codec: sealedCodec(otherKey), clock, retention: defaultRetention });
@@ -267,7 +267,7 @@ describe("a turn that its client sealed", () => {
     });
   });
 
-  test("can be gone on with by the gateway while it runs, and by nobody but the client once it has ended", async () => {
+  test("can be continued by the gateway while it runs, and opened only by the client once it has ended", async () => {
     const { clock, store, inner } = tamperable();
     const { record } = await store.create(newTurn(), "o", { clientKey });
     const { turnId } = record;

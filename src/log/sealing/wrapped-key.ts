@@ -4,8 +4,8 @@ import { boxBytes, open, seal } from "./box.ts";
 import { cipherKey, deriveKey, keyBytes } from "./keys.ts";
 
 /**
- * A turn's own key, wrapped. First byte 1: by the gateway's key. 2: by the client's key and, while the turn runs, by the
- * gateway's too, so that a restart can go on with it; 3: by the client's key alone, once it has ended.
+ * A turn's own key, wrapped. The first byte names the keys that open it. 1: the gateway's key. 2: the client's key and, while the
+ * turn runs, the gateway's key too, so that the turn can continue after a restart. 3: only the client's key, after the turn's end.
  */
 const byGateway = 1;
 const byBoth = 2;

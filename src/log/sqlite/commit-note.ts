@@ -16,7 +16,7 @@ export function notePathOf(path: string): string {
   return `${path}-note`;
 }
 
-/** The note beside a log; undefined where there is none, or none that is whole. */
+/** The note beside a log; undefined if there is no complete one. */
 export function readCommitNote(path: string): CommitNote | undefined {
   try {
     const text = readFileSync(notePathOf(path), "latin1");

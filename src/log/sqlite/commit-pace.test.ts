@@ -21,7 +21,7 @@ it("lets one turn that appends without a pause do so", () => {
   }
 });
 
-it("waits no longer once everybody who writes is in the group, or since the last transaction was long ago", () => {
+it("does not wait once all writers are in the group, or if the last transaction was long ago", () => {
   const at = { nowMs: 5 };
   const pace = new CommitPace(() => at.nowMs);
   for (let i = 0; i < 40; i++) pace.wrote(`turn ${i}`, 1);

@@ -112,7 +112,7 @@ describe("a log whose commits are lost", () => {
     await mustRefuse("a");
   });
 
-  test("goes on with the turns before the damage, but with none whose prompt may have been sent", async () => {
+  test("continues with the turns before the damage, but with none whose prompt may have been sent", async () => {
     for (let fromEnd = 4_000; fromEnd < 60_000; fromEnd += 4_120) {
       await killedWith("a", "b", "c");
       flip(readFileSync(`${path}-wal`).length - fromEnd);

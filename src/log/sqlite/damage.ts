@@ -6,7 +6,7 @@ import { type KeyedTurn, KeyJournal } from "./key-journal.ts";
 
 /** What was found broken as a log was opened. */
 export interface Damage {
-  /** Where what stood there is kept, with what SQLite keeps beside it; undefined where it stands untouched. */
+  /** Where the old file is kept, with SQLite's files beside it; undefined if it was not moved. */
   readonly copy: string | undefined;
   /** How many turns that were asked for under a key are lost. */
   readonly lostKeys: number;

@@ -12,7 +12,7 @@ interface Write {
   readonly over: (failure: { readonly error: unknown } | undefined) => void;
 }
 
-/** Who waits for a larger group hears of it in slices: what a hundred answers then do takes too long for one turn of the event loop. */
+/** The waiters of a large group are resolved in slices, because a hundred answers would block the event loop for too long. */
 const toldAtOnce = 8;
 
 export interface GroupCommitOptions {

@@ -77,7 +77,7 @@ describe.skipIf(process.platform === "win32")("a log's file that is taken away w
     ["with its companions", (path: string) => companions.forEach((each) => rmSync(path + each, { force: true }))],
     ["in its newest part, the -wal", (path: string) => rmSync(`${path}-wal`)],
     ["by moving its folder", (path: string) => renameSync(dirname(path), `${dirname(path)}-away`)],
-  ])("%s is put back with all that it held, and goes on", async (_, takeAway) => {
+  ])("%s is put back with all that it held, and continues", async (_, takeAway) => {
     const path = newPath();
     const events = new Emitter<StoreLifecycle>();
     const onRestored = vi.fn();
@@ -117,7 +117,7 @@ describe.skipIf(process.platform === "win32")("a log's file that is taken away w
     expect(await bodies(await open(path), turnId)).toEqual(["a", "b", "c"]);
   });
 
-  test("is put back by one of those who share it, and the other goes on with that", async () => {
+  test("is put back by one of those who share it, and the other continues with that", async () => {
     const path = newPath();
     const { store, turnId, writer } = await used(path);
     const other = await open(path);

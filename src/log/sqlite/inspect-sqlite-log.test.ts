@@ -29,7 +29,7 @@ describe("looking at a log's file", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it("tells a damaged file and leaves it as it is", async () => {
+  it("reports a damaged file and leaves it unchanged", async () => {
     const { store } = await openSqliteLog({ path, clock: new SettableClock() });
     await store.create(newTurn(), "owner");
     await store.close();
@@ -42,7 +42,7 @@ describe("looking at a log's file", () => {
     expect(await inspectSqliteLog(path)).toMatchObject({ kind: "damaged" });
   });
 
-  it("tells another program's database", async () => {
+  it("recognises another program's database", async () => {
     const other = new DatabaseSync(path);
     other.exec("CREATE TABLE notes(x)");
     other.close();

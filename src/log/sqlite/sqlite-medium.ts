@@ -57,13 +57,13 @@ const cancels = "cancels";
 /** How much longer than a tombstone a lost key is refused: as long as its turn may have been kept; ms. */
 const lostKeyMs = 24 * 3_600_000;
 
-/** How often it is seen to between what must be on the disk that the file has not been taken away; ms. */
+/** How often to check between flushes that the file is still in its place; ms. */
 const keepEveryMs = 100;
 
 /**
- * Rows in one SQLite file, which several processes may share. A transaction that admits something (a claim, a cancel, `started`, the
- * end, a new turn unless its caller flushes later) is on the disk before it resolves; deltas between survive the process's death, not a power
- * cut, after which the chain of what is left still holds.
+ * Rows in one SQLite file, which several processes may share. These transactions are on the disk before they resolve: a claim, a
+ * cancel, `started`, the end, and a new turn unless its caller flushes later. The deltas between survive a killed process, but not
+ * a power cut; the chain of the remaining rows still holds then.
  * Longer than 300 lines: it has one method for each of the medium's calls, over one connection and its prepared statements.
  */
 export class SqliteMedium implements LogMedium {

@@ -256,7 +256,7 @@ const rows: readonly Row[] = [
 /** Listed, but the server knows no route for them. Source: docs/wire/models.md, "Listed, but not callable". */
 export const notCallable: ReadonlySet<string> = new Set(["adaptive", "arena-fast", "arena-smart"]);
 
-/** Enum numbers of models that are gone for good: a clear text tells the user to switch. */
+/** Enum numbers of retired models: a clear text asks the user to switch. */
 export const retired: ReadonlySet<number> = new Set([30, 71, 117, 166, 226, 227, 259, 260, 261]);
 
 /** The UID of a numbered model is the name of its enum value. Source: docs/wire/models.md, "Model ids". */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The shapes in which servers tell how much of a plan is left. The last two are Antigravity's. */
+/** The forms in which servers report what is left of a plan. The last two are Antigravity's. */
 export const planShapes = ["credits", "percent", "fractions", "pools"] as const;
 
 /** What the account's plan looks like and how much of it is gone. */
@@ -41,7 +41,7 @@ export type PlanOptions = z.output<typeof planOptionsSchema>;
 
 /** A turn that the user ran in the IDE itself. */
 export const ownTurnSchema = z.strictObject({
-  /** The model by its label, which tells an Antigravity pool; Windsurf's plan is one. */
+  /** The model by its label, which selects a pool of Antigravity; Windsurf has one plan. */
   model: z.string().default("Gemini 3.1 Pro (High)"),
   /** What it cost; in windows of percent or fractions, `drain` percent of the short one for each. */
   credits: z.number().min(0).default(1),

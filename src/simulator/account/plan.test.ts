@@ -19,7 +19,7 @@ function told(plan: Plan, atMs = now): Record<string, unknown> {
 }
 
 describe("a plan in credits", () => {
-  it("is told in hundredths, without the zeros", () => {
+  it("is reported in hundredths, without the zeros", () => {
     const fresh = told(planOf({}));
     expect(fresh).toMatchObject({
       availablePromptCredits: 50_000,
@@ -39,7 +39,7 @@ describe("a plan in credits", () => {
     expect(plan.exhausted(now)).toBe(true);
   });
 
-  it("without a limit is told as negative and never exhausted", () => {
+  it("without a limit is reported as negative and never exhausted", () => {
     const plan = planOf({ unlimited: true });
     plan.spend(1_000_000, now);
     expect(told(plan)).toMatchObject({ availablePromptCredits: -1, usedPromptCredits: 1_000_000 });
@@ -48,7 +48,7 @@ describe("a plan in credits", () => {
 });
 
 describe("a plan in percent", () => {
-  it("tells what remains of a day and a week, and when they reset", () => {
+  it("reports what remains of a day and a week, and when they reset", () => {
     const plan = planOf({
       shape: "percent",
       used: 40,
@@ -85,7 +85,7 @@ describe("a plan in percent", () => {
     expect(plan.exhausted(later)).toBe(false);
   });
 
-  it("goes on into a paid balance", () => {
+  it("continues into a paid balance", () => {
     const plan = planOf({ shape: "percent", used: 100, overageMicros: 500_000 });
     expect(plan.exhausted(now)).toBe(false);
     plan.spend(600, now);
@@ -101,7 +101,7 @@ describe("a plan in percent", () => {
   });
 });
 
-describe("a plan that nobody tells", () => {
+describe("a plan that is not reported", () => {
   it("is absent as a whole", () => {
     expect(planOf({ unknown: true }).status(now)).toBeUndefined();
   });

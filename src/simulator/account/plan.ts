@@ -116,7 +116,7 @@ export class Plan {
     return this.#daily.at(nowMs).usedPercent >= 100 || this.#weekly.at(nowMs).usedPercent >= 100;
   }
 
-  /** As `GetUserStatus` tells it; undefined where it tells nothing. */
+  /** As in `GetUserStatus`; undefined if that has no plan. */
   status(nowMs: number): PlanStatus | undefined {
     if (this.#options.unknown) return undefined;
     return create(PlanStatusSchema, {

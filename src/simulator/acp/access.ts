@@ -4,7 +4,7 @@ import { internalError, type JsonRpcError } from "./json-rpc.ts";
 
 /** Who may use the agent of this process. Source: docs/wire/acp.md, "Signing in". */
 export interface Access {
-  /** Whether a valid key is there, in the environment or stored. Read at each call: somebody may sign in meanwhile. */
+  /** Whether a valid key is there, in the environment or stored. Read at each call, because the user may sign in meanwhile. */
   readonly signedIn: () => boolean;
   /** The environment says that the host authenticates: no stored key counts. */
   readonly hostMustAuthenticate: boolean;

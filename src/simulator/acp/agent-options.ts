@@ -39,7 +39,7 @@ export const agentOptionsSchema = z.strictObject({
   cli: z.boolean().optional(),
   /** `devin auth login` has stored the account's key; by default only where the CLI is installed. */
   credentials: z.boolean().optional(),
-  /** What `devin auth status` tells: the truth, or always "not logged in". */
+  /** The answer of `devin auth status`: the real state, or always "not logged in". */
   authStatus: z.enum(["true", "logged-out"]).default("true"),
   /** Where a missing key shows: at `session/new`, or at the prompt, as an auth error or as an internal one. */
   loggedOut: z.enum(["new", "prompt", "prompt-internal"]).default("new"),
@@ -54,7 +54,7 @@ export const agentOptionsSchema = z.strictObject({
   summarizer: z.enum(["answers", "unframed", "always"]).default("answers"),
   /** How often the agent tries a write again after a rejection. */
   askAgain: z.number().int().min(0).max(20).default(6),
-  /** Where a turn's tokens are told. */
+  /** Where a turn's tokens are reported. */
   usage: z.enum(["both", "update", "result", "none"]).default("both"),
   canLoad: z.boolean().default(true),
   canDelete: z.boolean().default(true),

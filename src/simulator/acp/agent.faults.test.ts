@@ -66,7 +66,7 @@ describe("the CLI alone, signed in", () => {
     expect((await client.call("session/new", { cwd: "/tmp" })).error).toMatchObject({ code: -32602 });
   });
 
-  it("pushes an answer, tells its usage, and counts the prompt with all that came with it", async () => {
+  it("pushes an answer, reports its usage, and counts the prompt with everything in it", async () => {
     const sessionId = await client.open();
     const { result } = await client.prompt(sessionId, "count to 5");
     expect(client.text()).toBe("1, 2, 3, 4, 5");
@@ -227,7 +227,7 @@ describe("the CLI alone, signed in", () => {
     expect(report.diagnostics.at(-1)).toBe(false);
   });
 
-  it("tells a compaction as a message of its own that is no part of the answer", async () => {
+  it("reports a compaction as a separate message that is no part of the answer", async () => {
     const sessionId = await client.open();
     await client.prompt(sessionId, "echo: abc [[sim: compaction checkpoint-after=2]]");
     const own = client.updates("agent_message_chunk").filter((update) => update._meta !== undefined);
@@ -262,7 +262,7 @@ describe("the CLI alone, signed in", () => {
     expect(error?.message).toContain("stop-raison");
   });
 
-  it("plays the role of the summarizer: no tools, no model option, and a summary where it is told to", async () => {
+  it("plays the role of the summarizer: no tools, no model option, and a summary if it is set to", async () => {
     await simulator.setAgent({ summarizer: "unframed" });
     await using summarizer = start(simulator, ["acp", "--agent-type", "summarizer", "--model", "claude-opus-5-high"]);
     await summarizer.initialize();
@@ -335,7 +335,7 @@ describe("the CLI alone, signed in", () => {
     expect(client.messages.some((message) => message.id === hanging)).toBe(false);
   });
 
-  it("writes noise on both outputs where it is told to, and starts slowly", async () => {
+  it("writes noise on both outputs if it is set to, and starts slowly", async () => {
     await simulator.setAgent({ stdoutNoise: true, stderrNoise: true, startMs: 30 });
     await using noisy = start(simulator);
     const sessionId = await noisy.open();
@@ -345,7 +345,7 @@ describe("the CLI alone, signed in", () => {
     expect(noisy.stderr).toContain("affogato");
   });
 
-  it("accepts one client name only where it is told to", async () => {
+  it("accepts only one client name if it is set to", async () => {
     await simulator.setAgent({ clientName: "windsurf" });
     await client.initialize();
     expect((await client.call("session/new", { cwd: "/tmp", mcpServers: [] })).error).toMatchObject({ code: -32000 });
@@ -354,7 +354,7 @@ describe("the CLI alone, signed in", () => {
     expect((await other.call("session/new", { cwd: "/tmp", mcpServers: [] })).error).toBeUndefined();
   });
 
-  it("cancels the prompt after a cancel where it is told to", async () => {
+  it("cancels the prompt after a cancel if it is set to", async () => {
     await simulator.setAgent({ cancelsNext: true });
     const sessionId = await client.open();
     client.notify("session/cancel", { sessionId });
@@ -405,7 +405,7 @@ describe("the CLI alone, signed in", () => {
 });
 
 describe("a model of the caller's own", () => {
-  it("answers over ACP as it streams, and its usage is told", async () => {
+  it("answers over ACP as it streams, and reports its usage", async () => {
     const server = createServer((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       for (const content of ["Hello", " there"])
@@ -448,7 +448,7 @@ describe("an agent whose simulator is gone", () => {
 });
 
 describe("signing in", () => {
-  it("is refused where the host has to authenticate, whatever key is stored", async () => {
+  it("is refused if the host must authenticate, for any stored key", async () => {
     await using simulator = await startSimulator({ profile: "devin-cli" });
     await using client = start(simulator, ["acp"], { ACP_BACKEND: "windsurf" });
     await client.initialize();

@@ -85,7 +85,7 @@ export class DevinAgent {
     this.#gate.release();
   }
 
-  /** The client is gone: running turns end, and what they said stays. */
+  /** The client is gone: running turns end, and their text stays. */
   async close(): Promise<void> {
     for (const { running } of this.#sessions.all()) running?.abort();
     const store = await this.#store;
@@ -117,7 +117,7 @@ export class DevinAgent {
     const { signedIn, hostMustAuthenticate } = this.#parts.access;
     if (signedIn() && !hostMustAuthenticate) return { result: {} };
     await this.#parts.desk.note({ is: "browser" });
-    return await new Promise(() => {}); // it waits for somebody in a browser
+    return await new Promise(() => {}); // it waits for a sign-in in the browser
   }
 
   async #newSession(params: Params, terms: CallTerms): Promise<Handling> {

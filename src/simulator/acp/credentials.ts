@@ -23,6 +23,6 @@ function storedKey(folder: string): string | undefined {
   try {
     return /^windsurf_api_key\s*=\s*"([^"]*)"/m.exec(readFileSync(join(folder, "credentials.toml"), "utf8"))?.[1];
   } catch {
-    return undefined; // nobody has signed in
+    return undefined; // no account is signed in
   }
 }

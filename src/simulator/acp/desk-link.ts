@@ -3,8 +3,8 @@ import process from "node:process";
 import type { AgentFact, AgentSettings, CallTerms, DeskQuestion, FromDesk } from "./desk-protocol.ts";
 
 /**
- * A `devin` process's line to the simulator that counts. Where no simulator runs any more, the process goes by the file
- * that its launcher names, and nobody counts.
+ * A `devin` process's connection to the simulator, which counts its calls. If no simulator runs any more, the process uses the
+ * settings file of its launcher, and nothing is counted.
  */
 export class DeskLink {
   readonly #settings: AgentSettings;

@@ -3,8 +3,8 @@ import type { TurnPlan } from "../faults/turn-plan.ts";
 import type { AgentFault, AgentOptions } from "./agent-options.ts";
 
 /*
- * What a `devin` process and the running simulator say to each other, as JSON lines over a loopback connection. The
- * process asks, the simulator answers each question in order; of its own accord it says only `release`.
+ * The protocol between a `devin` process and the running simulator: JSON lines over a loopback connection. The process asks, and
+ * the simulator answers each question in order. Without a question the simulator sends only `release`.
  */
 
 /** What a `devin` process finds in the file that its launcher names. Enough to run when the simulator is gone. */

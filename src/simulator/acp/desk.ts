@@ -9,7 +9,7 @@ import { AgentFaults, type AgentOptions } from "./agent-options.ts";
 import { readLines } from "./desk-link.ts";
 import type { AgentFact, AgentPrompt, CallTerms, FromDesk, ToDesk } from "./desk-protocol.ts";
 
-/** A `devin` process that somebody started. */
+/** A `devin` process that was started. */
 export interface AgentProcessReport {
   readonly pid: number;
   readonly arguments: readonly string[];

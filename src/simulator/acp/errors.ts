@@ -15,7 +15,7 @@ export const codes = {
   licence: -32019,
 } as const;
 
-/** How one error of a turn goes over ACP: the cause that `agent_stopped` tells, and what the prompt's reply says. */
+/** One error of a turn over ACP: the cause in `agent_stopped`, and the prompt's reply. */
 interface TurnError {
   readonly code: number;
   readonly cause: "error" | "quota_exhausted" | "auth_required" | "content_filter";

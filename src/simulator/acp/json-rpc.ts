@@ -85,7 +85,7 @@ export class JsonRpc {
       if (id !== undefined) this.#send({ id, result });
       afterReply?.();
     } catch (error) {
-      if (id === undefined) return; // nobody waits for a notification
+      if (id === undefined) return; // a notification has no answer
       const { code, message, data } =
         error instanceof JsonRpcError ? error : { code: internalError, message: String(error), data: undefined };
       this.#send({ id, error: { code, message, ...(data === undefined ? {} : { data }) } });

@@ -4,8 +4,8 @@ import process from "node:process";
 import type { AgentSettings } from "./desk-protocol.ts";
 
 /*
- * The `devin` program of the stand-in. Its launcher gives the settings file first, then what its caller wrote. What is
- * large is loaded late: the time until the first answer is what a gateway waits for.
+ * The `devin` program of the stand-in. Its launcher passes the settings file first, then the caller's arguments. Large modules
+ * are loaded late, because a gateway waits for the first answer.
  */
 
 const [settingsFile, ...args] = process.argv.slice(2);

@@ -17,7 +17,7 @@ export interface TurnEnd {
   readonly toolCalls: number;
 }
 
-/** Fails a turn, with the cause that `agent_stopped` tells. */
+/** Fails a turn, with the cause for `agent_stopped`. */
 export class TurnStopped extends Error {
   override readonly cause: string;
   readonly reply: JsonRpcError;
@@ -171,7 +171,7 @@ class PromptTurn {
     });
   }
 
-  /** A question of the agent's own to its user: nobody answers it here. */
+  /** A question of the agent to its user, which is not answered here. */
   async #waitForAnswer(): Promise<void> {
     this.#tools.askUser();
     await this.#waitForever();

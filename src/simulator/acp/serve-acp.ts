@@ -47,7 +47,7 @@ export async function serveAcp(
     },
     crash,
   });
-  process.stdout.on("error", () => process.exit(1)); // nobody reads any more
+  process.stdout.on("error", () => process.exit(1)); // the reader is gone
   await desk.open(args);
   rpc.serve(
     process.stdin,

@@ -12,7 +12,7 @@ export interface IncomingPrompt {
   readonly whole: string;
   /** What seems to be instructions rather than the question. */
   readonly instructions: string;
-  /** The rest, or all where nothing tells them apart. */
+  /** The rest, or the whole prompt if the parts cannot be separated. */
   readonly text: string;
   readonly images: readonly { readonly mimeType: string; readonly base64: string }[];
 }

@@ -12,7 +12,7 @@ import { type IncomingPrompt, offersSomething } from "./split-prompt.ts";
 export interface TurnTask {
   readonly model: ModelPrompt;
   readonly plan: TurnPlan;
-  /** A directive that nobody understands. */
+  /** The error for an unknown directive. */
   readonly problem: string | undefined;
 }
 
@@ -54,7 +54,7 @@ function instructionsInForce(instructions: string, history: readonly StoredNode[
   return offer === undefined ? instructions : `${offer.body}\n\n${instructions}`;
 }
 
-/** The model that the simulator was told to use. */
+/** The model of the settings. */
 export function standInModel({ modelUrl, modelName, modelKey }: AgentSettings): Model {
   return modelUrl === undefined ? helper : upstreamModel(modelUrl, modelName, modelKey);
 }

@@ -54,7 +54,7 @@ export class Quota {
     return /gemini/i.test(label) ? this.#pools.gemini : this.#pools.others;
   }
 
-  /** `quotaInfo` of one model; undefined where the model is not metered or nobody knows. */
+  /** `quotaInfo` of one model; undefined if the model is not metered or the quota is unknown. */
   ofModel(label: string, nowMs: number): { remainingFraction?: number; resetTime: string } | undefined {
     if (this.#options.unknown) return undefined;
     return told(this.#poolOf(label).short, nowMs);

@@ -29,7 +29,7 @@ describe("directives in a prompt", () => {
     expect(problems.map((problem) => problem.split(":")[0])).toEqual(["eror", "size"]);
   });
 
-  it("never fail, whatever stands in them", () => {
+  it("never fail, for any content", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (before, body) => {
         const read = readDirectives(`${before}[[sim:${body}]]`);

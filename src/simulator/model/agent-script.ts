@@ -94,7 +94,7 @@ function readAction(line: string): Action {
   return { kind: "say", text: `(the agent's script is wrong: ${JSON.stringify(line)})` };
 }
 
-/** A script by its name; undefined for one that nobody knows. */
+/** A script by its name; undefined if there is none. */
 export function namedScript(name: string): AgentScript | undefined {
   const known = named[name];
   if (known !== undefined) return known;

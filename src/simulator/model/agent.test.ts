@@ -98,7 +98,7 @@ describe("a model that is offered tools", () => {
     expect(third.said).toBe("All done. The tools said: one | two | three");
   });
 
-  it("runs the same loop on a trajectory that goes on", async () => {
+  it("runs the same loop on a trajectory that continues", async () => {
     const task = "Do it. [[sim: agent=loop]]";
     const history = [
       { role: "user", text: task },
@@ -171,7 +171,7 @@ describe("a model that is offered tools", () => {
     expect((await ask("That call was wrong: try again.", { history: stubborn })).said).toBe(bad.said);
   });
 
-  it("can be told by the plan instead of the prompt, and does nothing without tools", async () => {
+  it("can be set by the plan instead of the prompt, and does nothing without tools", async () => {
     expect((await ask("hi", { plan: { agent: "once" } })).said).toBe(`Let me look.\n\n${echo(1)}`);
     expect((await ask("count to 2", { plan: { agent: "once" }, instructions: "" })).said).toBe("1, 2");
   });

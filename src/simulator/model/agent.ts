@@ -83,7 +83,7 @@ function callsBefore(script: AgentScript, place: number): number {
     .filter((action) => action.kind === "call").length;
 }
 
-/** A call that the offer demands although nobody wrote a script; none once a result is there. */
+/** A call that the offer demands without a script; none once there is a result. */
 function demanded(offer: Offer, seen: readonly SeenMessage[], form: Performance["form"]): ModelDelta[] | undefined {
   const lastIsResult = seen.at(-1)?.toolResult === true;
   if (offer.mustCall === false || lastIsResult) return undefined;

@@ -1,4 +1,4 @@
-/** Where answers hold until somebody lets them go. One release is for everything that came before it. */
+/** Where answers hold until a release. One release frees everything that came before it. */
 export class Gate {
   #current = Promise.withResolvers<void>();
 

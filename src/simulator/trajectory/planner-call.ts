@@ -10,7 +10,7 @@ import {
 import { countTokens, type ModelPrompt } from "../model/model.ts";
 import { plannerStep, type StepContext } from "./steps.ts";
 
-/** What a model said it used; zeros mean that nobody counted. */
+/** A model's token counts; zeros mean unknown. */
 export interface PlannerUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;

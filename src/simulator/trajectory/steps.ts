@@ -109,7 +109,7 @@ export function listDirectoryCall(callId: string, uri: string) {
   };
 }
 
-/** A shell command that waits for somebody to allow it. */
+/** A shell command that waits for the user's permission. */
 export function waitingCommandStep(context: StepContext, commandId: string): CortexTrajectoryStep {
   return step(context, CortexStepSource.MODEL, {
     type: CortexStepType.RUN_COMMAND,

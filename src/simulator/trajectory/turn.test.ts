@@ -156,7 +156,7 @@ describe("a turn", () => {
     expect(turn.planner()?.error?.userErrorMessage).toContain("high demand");
   });
 
-  it("stalls where it is told and goes on", async () => {
+  it("stalls at the given place and continues", async () => {
     const turn = begin("echo: 0123456789", {
       rate: 1000,
       chunk: 100,
@@ -172,7 +172,7 @@ describe("a turn", () => {
     expect(turn.answer()).toBe("0123456789");
   });
 
-  it("holds where it is told until it is released, however long that takes", async () => {
+  it("holds at the given place until it is released, however long that takes", async () => {
     const turn = begin("echo: 0123456789", { rate: 1000, inputMs: 0, firstMs: 0, holdAfter: 3 });
     await turn.clock.advance(3_600_000);
     expect(turn.answer()).toBe("012");
@@ -199,7 +199,7 @@ describe("a turn", () => {
     expect(late.planner()?.status).toBe(CortexStepStatus.CANCELED);
   });
 
-  it("rewrites text in place, then goes on", async () => {
+  it("rewrites text in place, then continues", async () => {
     const turn = begin("echo: abcdef", { rate: 10, chunk: 1, inputMs: 0, firstMs: 0, rewriteAfter: 3 });
     await turn.clock.advance(200);
     expect(turn.answer()).toBe("abc");

@@ -28,7 +28,7 @@ export interface TurnInput {
   readonly requestedModelUid: string;
   /** Finished steps that the client put before its message. */
   readonly additionalSteps: CortexTrajectoryStep[];
-  /** Ends the turn before the model is asked: a model that cannot be called, a key that nobody knows, a typing error. */
+  /** Ends the turn before the model is asked: a model that cannot be called, an unknown key, a mistyped directive. */
   readonly refusal: ErrorName | { readonly text: string } | undefined;
   /** The planner has no type: nothing is generated. Source: docs/wire/cascade.md, "Rules of sending". */
   readonly silent: boolean;

@@ -104,7 +104,7 @@ async function applied(options: GuardOptions, fault: RpcFault, request: Request,
   } else if (fault.garbled === true) {
     answerGarbled(request, response);
   }
-  return true; // a hanging call is one that nobody answers
+  return true; // a hanging call gets no answer
 }
 
 /** The error that a fault names. */

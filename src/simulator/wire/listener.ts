@@ -40,7 +40,7 @@ const plainToTls = "Client sent an HTTP request to an HTTPS server.\n";
 
 /**
  * Two ports next to each other: TLS with HTTP/2 or HTTP/1.1 by ALPN on the first, the same without TLS on the second.
- * Plain HTTP on the first is told so, as Go does. Source: docs/wire/language-server.md, "CSRF token refused", "Ports".
+ * Plain HTTP on the first gets an error that says so, as Go does. Source: docs/wire/language-server.md, "CSRF token refused", "Ports".
  */
 export async function listenForTlsAndPlain(
   handler: Handler,
@@ -90,7 +90,7 @@ function sniff(socket: net.Socket, http1: http.Server, h2: http2.Http2Server | u
   socket.on("readable", onReadable);
 }
 
-/** Ports of the process that speak something else: they greet nobody and answer any bytes with an LSP error. */
+/** Ports of the process that speak something else: they send no greeting and answer any bytes with an LSP error. */
 export async function listenForLsp(port = 0): Promise<Listener> {
   const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } });
   return await listen(

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 
-/** A key and a certificate that nobody vouches for, both PEM. */
+/** A key and a self-signed certificate, both PEM. */
 interface SelfSigned {
   readonly key: string;
   readonly cert: string;

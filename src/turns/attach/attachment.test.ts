@@ -78,7 +78,7 @@ describe("a message on a client's stream", () => {
     await turns.stop();
   });
 
-  test("that starts nothing is kept all the same", async () => {
+  test("that starts nothing is still kept", async () => {
     const { turns } = begin();
     const stream = await turns.attach(name, "create");
     expect(await stream.send(ask, undefined, never)).toEqual({ outcome: "admitted", turn: undefined });
@@ -150,7 +150,7 @@ describe("a message that is being stored", () => {
   });
 });
 
-test("the turn of a sealed stream is read with the stream's key, and is unknown to everybody else", async () => {
+test("the turn of a sealed stream is read with the stream's key, and is unknown to all others", async () => {
   const { turns, backend } = begin();
   const stream = await turns.attach(name, "create");
   const { turn } = await stream.send(ask, asking(), never);
@@ -166,7 +166,7 @@ test("the turn of a sealed stream is read with the stream's key, and is unknown 
   await turns.stop();
 });
 
-test("what a stream began with can be read as long as the stream goes on, and no longer", async () => {
+test("what a stream began with can be read as long as the stream continues, and no longer", async () => {
   const { turns, backend, clock } = begin();
   const stream = await turns.attach(name, "create");
   const answer = async (seqno: number) => {

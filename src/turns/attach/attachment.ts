@@ -51,7 +51,7 @@ export interface Attachment extends StreamReading {
   cancel(turnId: TurnId, by: CancelledBy): Promise<boolean>;
   /** As `Turns.read`, with the client's key. */
   read(turnId: TurnId, after: EventId, signal: AbortSignal): AsyncGenerator<TurnEvent, void>;
-  /** Stops watching for a newer attach. The turns go on. */
+  /** Stops watching for a newer attach. The turns continue. */
   close(): void;
 }
 

@@ -34,7 +34,7 @@ const asker = (fields: Partial<TurnRequest>, session: string | undefined = "s", 
 const said = (text: string): VisibleAnswer => ({ text, calls: [] });
 
 describe("Continuity", () => {
-  it("goes on where the visible history is exactly what the trajectory holds", () => {
+  it("continues where the visible history is exactly what the trajectory holds", () => {
     const { continuity } = fakeContinuity();
     const first = asker({ messages: [user("Hello")] });
     expect(continuity.choose(first)).toMatchObject({ type: "rebuild", reason: "first" });
@@ -43,7 +43,7 @@ describe("Continuity", () => {
     expect(continuity.choose(second)).toEqual({ type: "reuse", cascadeId: id(1), heldMessages: 2 });
   });
 
-  it("goes on after tool calls, whatever the client makes of ids and white space", () => {
+  it("continues after tool calls, for any change of ids and white space by the client", () => {
     const { continuity } = fakeContinuity();
     const first = asker({ messages: [user("Look")], tools: [bash] });
     continuity.keep(first, id(1), {
@@ -55,7 +55,7 @@ describe("Continuity", () => {
     expect(continuity.choose(second)).toMatchObject({ type: "reuse", heldMessages: 2 });
   });
 
-  it("says what differs when it does not go on", () => {
+  it("says what differs when it does not continue", () => {
     const history = [system("Be brief."), user("Hello")];
     const next = [...history, assistant("Hi."), user("Bye")];
     const cases: readonly [string, ReturnType<typeof asker>][] = [
@@ -91,7 +91,7 @@ describe("Continuity", () => {
     expect(continuity.choose(next)).toMatchObject({ type: "rebuild", reason: "busy" });
   });
 
-  it("archives what nobody continued in time, and the rest when it closes", async () => {
+  it("archives trajectories that were not continued in time, and the rest when it closes", async () => {
     const { continuity, clock, archived } = fakeContinuity();
     continuity.keep(asker({}), id(1), said("Hi."));
     await clock.advance(idleMs / 2);
@@ -102,7 +102,7 @@ describe("Continuity", () => {
     expect(archived).toEqual([id(1), id(2)]);
   });
 
-  it("never gives a trajectory to two turns, reuses only equal histories, and archives each once, whatever happens", async () => {
+  it("never gives a trajectory to two turns, reuses only equal histories, and archives each once, for any events", async () => {
     const act = fc.record({
       what: fc.constantFrom("ask", "finish", "fail", "wait"),
       which: fc.nat(2),

@@ -54,7 +54,7 @@ export class Continuity {
     this.#sweeping = this.#sweep();
   }
 
-  /** Whether the request goes on in a live trajectory, which is then its own until `keep` or `release`. */
+  /** Whether the request continues a live trajectory. It then owns the trajectory until `keep` or `release`. */
   choose(asker: Asker): Continued {
     this.#expire();
     const held = heldPart(asker.request, asker.modelUid);

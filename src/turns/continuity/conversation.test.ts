@@ -83,7 +83,7 @@ describe("an exchange that continues conversations", () => {
     expect(backend.archived).toEqual([scriptedCascade]);
   });
 
-  it("lets go of a trajectory whose turn failed", async () => {
+  it("drops a trajectory whose turn failed", async () => {
     const backend = new ScriptedBackend("Hi.", [gone], "Again.");
     const { ask, continuity } = talk(backend);
     await ask([user("Hello")]);

@@ -14,7 +14,7 @@ export interface RunningTurnsRead {
   /** Aborts when the turns stop. */
   readonly stopping: AbortSignal;
   isRunning(turnId: TurnId): boolean;
-  /** A turn that runs here goes on this long without a reader; it keeps a longer grace time. */
+  /** How long a turn that runs here continues without a reader; a longer grace time stays. */
   extendGrace(turnId: TurnId, graceMs: number): void;
 }
 

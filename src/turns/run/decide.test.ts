@@ -83,7 +83,7 @@ describe("the turn machine, for any inputs in any order", () => {
     );
   });
 
-  test("I4: handing over appends nothing and leaves the upstream as it is", () => {
+  test("I4: handing over appends nothing and leaves the upstream unchanged", () => {
     for (const state of states.filter((each) => !isOver(each))) {
       for (const type of ["detach", "fenced"] as const) {
         expect(decide(state, { type })).toEqual({ state: "handed_over", appends: [] });

@@ -44,7 +44,7 @@ describe("a stop sequence", () => {
     expect(textOf(run({ stop: ["later", "soon"] }, deltas("a soon b later")))).toBe("a ");
   });
 
-  test("in text that only the end tells of counts too", () => {
+  test("in text that only the end has counts too", () => {
     expect(run({ stop: ["X"] }, [finished("aXb")])).toEqual([
       { type: "text", delta: "a" },
       { type: "finished", reason: { unified: "stop", raw: "X" }, text: "a" },

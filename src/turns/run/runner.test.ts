@@ -133,7 +133,7 @@ describe("a runner that is stopped before its backend was found", () => {
     expect(world.happened.at(-1)).toBe("closed");
   });
 
-  test("and then finds none, has ended all the same", async () => {
+  test("and then finds none, has still ended", async () => {
     const world = new RunnerWorld();
     const run = world.runner.run();
     world.runner.stop({ type: "cancel", by: "client" });
@@ -159,7 +159,7 @@ describe("a runner in the middle of an answer", () => {
     expect(world.happened).toEqual(["told cancel", "closed", "stored cancelled"]);
   });
 
-  test("stops its backend when the log fails for good, and says what failed", async () => {
+  test("stops its backend when the log fails and does not recover, and reports the failure", async () => {
     const { world, run } = await streaming();
     world.refuse = () => Promise.reject(new MillraceError("internal", "the log is damaged"));
     world.emit(text);
@@ -180,7 +180,7 @@ describe("a runner in the middle of an answer", () => {
     expect(world.happened).toEqual([`told ${told}`, "closed"]);
   });
 
-  test("lets a backend that ended by itself clean up, and tells it nothing", async () => {
+  test("lets a backend that ended by itself clean up, and sends it nothing", async () => {
     const { world, run } = await streaming();
     world.emit({ type: "finished", reason: { unified: "stop", raw: undefined }, text: "" });
     await world.runner.over;

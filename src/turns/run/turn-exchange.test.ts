@@ -54,7 +54,7 @@ describe("the way of a turn", () => {
     expect(backend.archived).toEqual([scriptedCascade]);
   });
 
-  it("goes on in the same trajectory through a tool loop, and archives it when the turns stop", async () => {
+  it("continues in the same trajectory through a tool loop, and archives it when the turns stop", async () => {
     const backend = new ScriptedBackend(call('{"command":"ls"}'), "One file.");
     const { ask, turns } = talking(backend, { idleMs: 60_000 });
     const first = await ask({ tools: [bash], messages: [user("Look")] });

@@ -27,7 +27,7 @@ async function failing(
 }
 
 describe("a body that failed, sent again without a key", () => {
-  test("becomes one more prompt; then the failure is told again, until the wait is over", async () => {
+  test("becomes one more prompt; then the failure is repeated, until the wait is over", async () => {
     const fake = fakeTurns();
     await failing(fake, {});
     await failing(fake, {});
@@ -45,7 +45,7 @@ describe("a body that failed, sent again without a key", () => {
     expect(fake.backend.answers).toHaveLength(3);
   });
 
-  test("has a final failure where no prompt may follow it now, so that its client need not ask to be told", async () => {
+  test("has a final failure if no prompt may follow it now, so that its client need not ask again", async () => {
     const fake = fakeTurns();
     const errorOf = async (asked: Parameters<typeof failing>[1]) => {
       const events = await failing(fake, asked);
@@ -134,7 +134,7 @@ describe("a body that failed, sent again without a key", () => {
     expect(fake.backend.answers).toHaveLength(8);
   });
 
-  test("tells the failure of the same key for ever, without a prompt", async () => {
+  test("repeats the failure of the same key for ever, without a prompt", async () => {
     const fake = fakeTurns();
     await failing(fake, { idempotencyKey: "spent" });
     await fake.clock.advance(3_600_000);

@@ -4,7 +4,7 @@ import type { TurnRecord } from "../../log/store.ts";
 import { asking } from "../turns.fake.ts";
 import { implicitTwin, type Twin, twinsBeingRead } from "./join.ts";
 
-/** An earlier turn of session `s`: running, and nobody reads it. */
+/** An earlier turn of session `s`: running, without a reader. */
 function twin({ beingRead = false, ...record }: Partial<TurnRecord> & { readonly beingRead?: boolean } = {}): Twin {
   const running: TurnRecord = {
     ...asking({ session: "s" }),
@@ -28,7 +28,7 @@ const finished = { ended: true, outcome: "finished" } as const;
 
 describe("a repeated request without a key", () => {
   test.each([
-    ["runs while nobody reads it", twin()],
+    ["runs without a reader", twin()],
     ["finished while its reader was gone", twin(finished)],
   ])("joins the turn that %s, whether or not it says that it is a repetition", (_, earlier) => {
     for (const retry of [undefined, true])

@@ -103,7 +103,7 @@ describe("after a refusal", () => {
   });
 });
 
-describe("a limit that the server tells", () => {
+describe("a limit that the server reports", () => {
   /** A server that answers what it is told to. */
   function server(...answers: (ModelLimit | undefined)[]) {
     const asked: string[] = [];
@@ -116,7 +116,7 @@ describe("a limit that the server tells", () => {
   const holds = (resetsInMs: number | undefined): ModelLimit => ({ hasCapacity: false, resetsInMs });
   const free: ModelLimit = { hasCapacity: true, resetsInMs: undefined };
 
-  test("ends when the server says, long after a minute, and its end is told with the first refusal", async () => {
+  test("ends when the server says, long after a minute, and the first refusal has its end", async () => {
     const { limitOf } = server(holds(3_600_000), holds(3_600_000), holds(3_000_000), free);
     const { again, backend, clock, store } = await refused("rate_limited", {}, { limitOf });
     expect(await logged(store)).toMatchObject({ type: "failed", error: { retryAfterMs: 3_600_000 } });

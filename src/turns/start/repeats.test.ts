@@ -84,7 +84,7 @@ test("the wait that a refusal named counts once: a client that keeps to it does 
   expect(opensAfter(series("rate_limited", "nothing", 2, { retryAfterMs: 4_000 }))).toBe(60);
 });
 
-test("a failure that is told again says since when, until when, and how to go on", () => {
+test("a failure that is repeated says since when, until when, and what to do", () => {
   const failed = series("internal", "nothing", 2);
   expect(toldAgain(failed, failedAtMs + 30_000, failedAtMs + 10_000).toRecord()).toEqual({
     code: "internal",

@@ -160,9 +160,9 @@ export class Starting {
   }
 
   /**
-   * The turn that the request joins. A client that repeats its request in the instant in which its connection broke may be
-   * worked on before that connection, even before the first request is stored: where only that, or a reader here, is in the way,
-   * it gets a moment.
+   * The turn that the request joins. When a connection breaks, the client's repeated request may be handled before the broken
+   * connection is noticed, or even before the first request is stored. So if only the first request or its reader prevents the
+   * join, the repeat waits a moment.
    */
   async #twinOnceUnread(asked: JoinTurn, earlier: Entered["earlier"], signal: AbortSignal): Promise<Twins> {
     const { implicitJoins, readers } = this.#options;

@@ -47,8 +47,8 @@ export class StartsInFlight {
   }
 
   /**
-   * Waits for the earlier ones whose repetition the asker is: all of them where it says that it is one, else those whose client
-   * has gone within a quarter of a second. Rejects with the signal's reason.
+   * Waits for earlier requests that this one repeats: for all of them if it says that it is a retry, else for those whose client
+   * disconnects within a quarter of a second. Rejects with the signal's reason.
    */
   async untilStored(earlier: readonly Start[], { retry }: JoinTurn, signal: AbortSignal): Promise<void> {
     const left = aborted(signal);

@@ -107,7 +107,7 @@ describe("with at most so many turns at once", () => {
     expect(fake.turns.placeInQueue(third.turnId)).toBeUndefined();
     expect(prompts(fake)).toBe(2);
     await finish(fake, 1);
-    expect(prompts(fake)).toBe(2); // the place is free, and nobody reads the turn that would get it
+    expect(prompts(fake)).toBe(2); // the place is free, and the turn that would get it has no reader
     const back = await fake.come({ idempotencyKey: "k", fingerprint: "gone" });
     expect(back.turnId).toBe(gone.turnId);
     expect(prompts(fake)).toBe(3);
@@ -130,7 +130,7 @@ describe("with at most so many turns at once", () => {
     expect(fake.turns.placeInQueue(cancelled.turnId)).toBeUndefined();
   });
 
-  test("a turn that goes on without its client runs although nobody reads it", async () => {
+  test("a turn that continues without its client runs without a reader", async () => {
     const fake = limited({ mostTurns: () => 1 });
     await fake.come();
     const detached = await fake.come({ graceMs: Infinity });
@@ -139,7 +139,7 @@ describe("with at most so many turns at once", () => {
     expect(prompts(fake)).toBe(2);
   });
 
-  test("the next process goes on with what ran, and lets the others wait: nothing is sent twice", async () => {
+  test("the next process continues with what ran, and lets the others wait: nothing is sent twice", async () => {
     const clock = new FakeClock();
     const store = openMemoryLog({ clock });
     const survives = { ...bound(store), capabilities: { survivesRestart: true, sharedBetweenProcesses: false } };

@@ -4,7 +4,7 @@ import type { TurnId } from "../../base/ids.ts";
 import type { NewTurn } from "../../log/store.ts";
 import type { Exchange } from "../run/exchange.ts";
 
-/** How often it is looked whether the gateway goes on, while turns wait for that; ms. A row of docs/retries.md. */
+/** How often to check whether the pause is over, while turns wait for that; ms. A row of docs/retries.md. */
 const lookAgainMs = 1_000;
 /** From this lag of the event loop on, new turns wait for as long as it is late, and for `longestLateMs` at most; ms. */
 const lateMs = 250;

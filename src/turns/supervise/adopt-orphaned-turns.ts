@@ -12,7 +12,7 @@ import type { LeftToOthers } from "./left-to-others.ts";
 import { orphanedTurns } from "./orphaned-turns.ts";
 import type { RunningTurns } from "./running-turns.ts";
 
-/** An adopted turn goes on at least this long without readers: theirs were cut off with the process. */
+/** An adopted turn continues at least this long without readers, because its readers lost their connection to the old process. */
 const adoptedGraceMs = 30_000;
 
 export interface AdoptionOptions extends Planning {
@@ -25,7 +25,7 @@ export interface AdoptionOptions extends Planning {
   readonly queue: TurnQueue;
   readonly runOptions: (turnId: TurnId) => RunOptions;
   readonly events: EventSink<TurnLifecycle>;
-  /** Turns that this process claimed while the store failed, so that it could not go on with them: they are tried again. */
+  /** Turns that this process claimed while the store failed, so that it could not continue them: they are tried again. */
   readonly again: Set<TurnId>;
   /** Turns that were this process's at the last look, and that it did not run; kept where other machines write the store. */
   readonly strays?: Set<TurnId>;

@@ -97,7 +97,7 @@ export async function archiveOrphanedTrajectories(
   }
 }
 
-/** Those whose process is gone, or is this one and has ended their turn; and from when on each may be archived. */
+/** Trajectories whose process ended, or whose turn this process has ended, with the time from which each may be archived. */
 async function orphanedTrajectories({
   notes,
   store,

@@ -14,7 +14,7 @@ import type { Turns } from "../turns.ts";
 const never = new AbortController().signal;
 const open: Turns[] = [];
 
-/** A process over a log, whose turns go on for two minutes where nobody says how long. */
+/** A process over a log, whose turns continue for two minutes if no client asks for another time. */
 function processOver(store: LogStore, clock: FakeClock, owner = "owner-1") {
   const { turns } = fakeTurns({ store, clock, owner });
   open.push(turns);
@@ -38,7 +38,7 @@ async function come(turns: Turns, overrides: Parameters<typeof asking>[0]) {
   return { turnId, joined, leave };
 }
 
-/** Looks whether a turn that nobody reads any more is ended after so long, and not before. */
+/** Checks that a turn without a reader ends after this time, and not before. */
 async function expectEndAfter(ms: number, clock: FakeClock, turns: Turns, turnId: TurnId): Promise<void> {
   await clock.advance(Math.min(ms, 86_400_000) - 1);
   expect(await turns.get(turnId)).toMatchObject({ ended: false });
@@ -84,7 +84,7 @@ describe("the grace time of a turn", () => {
     await expectEndAfter(longest, clock, turns, one.turnId);
   });
 
-  test("stays as long as a client asked that has left, whatever other clients ask before and after", async () => {
+  test("stays as long as a client asked that has left, for any requests of others before and after", async () => {
     const { clock, turns } = begin();
     const readers = [];
     for (const graceMs of [5_000, 40_000, 1_000]) readers.push(await come(turns, { idempotencyKey: "k", graceMs }));

@@ -5,8 +5,8 @@ export const leaseMs = 10_000;
 export const renewEveryMs = 3_000;
 
 /**
- * Running turns whose process is gone: it says so no longer, or `isLeft` knows. Turns of `self` run here, unless some are
- * `leftHere` and `isLeft` knows which: they are not even read otherwise.
+ * Running turns whose process is gone: its lease has ended, or `isLeft` knows that the process ended. Turns of `self` run here,
+ * unless some are `leftHere` and `isLeft` knows which: they are not even read otherwise.
  */
 export async function orphanedTurns(
   store: Pick<StoreHousekeeping, "listRunning" | "owners">,

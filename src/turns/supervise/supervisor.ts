@@ -33,7 +33,7 @@ export interface SupervisorOptions {
   readonly events: EventSink<TurnLifecycle>;
 }
 
-/** Runs turns to their end: adopts at once, and while it works, those whose process is gone, and cleans up after them. */
+/** Runs turns to their end. Adopts turns whose process ended, at once and repeatedly, and cleans up after them. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #running: RunningTurns;

@@ -31,7 +31,7 @@ it.each([
   ["no arguments", "I will now call bash."],
   ["arguments that do not fit", 'I will now call bash with {"path": "a"}.'],
   ["text after it", 'I will now call bash with {"command": "ls"}. It lists the files.'],
-  ["what somebody else may do", 'You can call bash with {"command": "ls"}.'],
+  ["what another program may do", 'You can call bash with {"command": "ls"}.'],
   ["what was done", 'I called bash with {"command": "ls"}.'],
   ["a tool that is not offered", 'I will now call zsh with {"command": "ls"}.'],
   ["a longer name", 'I will now call bash_2 with {"command": "ls"}.'],

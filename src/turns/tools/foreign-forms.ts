@@ -4,9 +4,8 @@ import { parseLooseJson } from "./loose-json.ts";
 import type { ShownTool, ToolNames } from "./names.ts";
 
 /**
- * The arguments that stand between a call's tags, where they are not one strict JSON object: fenced or loose JSON, JSON
- * that repeats the name, XML parameters, key and value tags, or bare text for a tool that takes one string. Undefined
- * when no reading loses nothing.
+ * The arguments between a call's tags, in other forms than one strict JSON object: fenced or loose JSON, JSON that repeats the
+ * name, XML parameters, key and value tags, or bare text for a tool with one string. Undefined if no reading keeps everything.
  */
 export function readArguments(body: string, tool: ShownTool, names: ToolNames): unknown {
   const text = unfenced(body.trim());

@@ -206,7 +206,7 @@ describe("a backend whose answers are read by a plan", () => {
       ["is prose", "I would rather not."],
       ["calls another tool", good],
       ["cannot be had", upstreamFails],
-    ])("is passed on as it was written where the second answer %s", async (_, second) => {
+    ])("is passed on unchanged where the second answer %s", async (_, second) => {
       const backend = new ScriptedBackend(poor, second);
       const { calls, last } = await told(backend, { tools });
       expect(backend.prompts).toHaveLength(2);
@@ -354,7 +354,7 @@ describe("a backend whose answers are read by a plan", () => {
       expect(report).toEqual({ outcomes: ["reasked"], asked: "twice" });
     });
 
-    it("shows nobody what the model thought about being asked again", async () => {
+    it("does not show the model's thinking about the second question", async () => {
       const thinking = (delta: string) => ({ type: "thinking", delta }) as const;
       const said = (text: string): TurnEventBody[] => [
         { type: "text", delta: text },
@@ -417,7 +417,7 @@ describe("a backend whose answers are read by a plan", () => {
     expect(again.calls).toMatchObject([{ callId: "call_seed_1", done: true }]);
   });
 
-  it("passes a failure of the upstream on as it is", async () => {
+  it("passes a failure of the upstream on unchanged", async () => {
     const error = { code: "rate_limited", message: "Slow down.", hint: "Wait." } as const;
     const { last } = await told(new ScriptedBackend([{ type: "failed", error }]), {});
     expect(last).toEqual({ type: "failed", error });
@@ -434,7 +434,7 @@ describe("an answer that has to be JSON", () => {
   const format: ResponseFormat = { type: "json_schema", name: "trip", strict: true, schema };
   const json = (fields: Partial<TurnRequest> = {}) => ({ tools: [], responseFormat: format, ...fields });
 
-  it("goes out as it was written, while it is written", async () => {
+  it("goes out unchanged, while it is written", async () => {
     const answer = '{"city": "Bern, the capital of Switzerland", "days": 3}';
     const { text, events } = await told(new ScriptedBackend(answer), json());
     expect(text).toBe(answer);

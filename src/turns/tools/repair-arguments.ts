@@ -15,10 +15,9 @@ export type Repaired =
 const maxRounds = 20;
 
 /**
- * Makes arguments fit their schema where that loses nothing: a number or boolean written as a string (and back), an
- * object or list written as a JSON string, one item where a list of such is wanted, null for an optional member, a required
- * member left out whose schema says what it is then (`default`).
- * Everything else is left for the model to correct.
+ * Makes arguments fit their schema if that loses nothing. It repairs a number or boolean that is written as a string (and back),
+ * an object or list that is written as a JSON string, one item instead of a list, null for an optional member, and a missing
+ * required member whose schema has a `default`. Everything else is left for the model to correct.
  */
 export function repairArguments(value: unknown, check: SchemaCheck): Repaired {
   let current: unknown = isNothing(value) ? {} : value;

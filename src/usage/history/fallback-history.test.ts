@@ -125,7 +125,7 @@ describe("a history whose file cannot be used at the start", () => {
     expectSome(opened);
   });
 
-  it("says which version wrote it, leaves every byte of it, and goes on once another file is there", async () => {
+  it("says which version wrote it, leaves every byte of it, and continues once another file is there", async () => {
     const newer = openHistory({ file, keepDays: 400 });
     newer.addTurn(turn(9));
     newer.close();

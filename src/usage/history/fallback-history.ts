@@ -22,7 +22,7 @@ export interface FallbackHistoryOptions {
 export interface FallbackHistory extends UsageHistory {
   /** Tries a history that failed again, until the signal aborts; never rejects. */
   heal(signal: AbortSignal): Promise<void>;
-  /** Opens its file anew: what it has open is no longer what stands at its path. */
+  /** Opens the file at its path again, because the open file is no longer at that path. */
   reopen(): void;
 }
 

@@ -74,7 +74,7 @@ describe("the history's row of a turn", () => {
     });
   });
 
-  it("has no IDE and no known cost where an older log does not tell them", () => {
+  it("has no IDE and no known cost if an older log does not have them", () => {
     const { ide: _, ...older } = startedFake;
     const failed = { type: "failed", error: new MillraceError("upstream_failed", "gone").toRecord() } as const;
     expect(finishedTurn(recordFake({}), eventsFake(1500, older, failed))).toMatchObject({

@@ -16,14 +16,14 @@ export interface FinishedTurn {
   readonly endedAtMs: number;
   /** The model UID that answered. */
   readonly model: string;
-  /** What that model was called then; absent where nobody noted it. */
+  /** The model's name at that time; absent if it was not noted. */
   readonly modelName?: string;
   /** Which API it came through. */
   readonly dialect: string;
   /** The client's product name, without its version. */
   readonly client: string | undefined;
   readonly project: string | undefined;
-  /** The name of the key that asked; absent where nobody noted it. */
+  /** The name of the key that asked; absent if it was not noted. */
   readonly key?: string;
   /** Whose plan paid: the product that the prompt went to. Undefined for a turn that reached none, and in old logs. */
   readonly ide: IdeVariant | undefined;

@@ -6,7 +6,7 @@ import type { Resumption } from "./resumption.ts";
 import type { ModelCalls, TurnCalls } from "./tool-calls.ts";
 import type { TurnPageFilter, TurnPageQuery, TurnTotals } from "./turn-page-query.ts";
 
-/** By what spending is told apart. Days are those of the time zone that the caller names. */
+/** The ways to group spending. Days are those of the caller's time zone. */
 export const spendDimensions = ["model", "client", "project", "key", "dialect", "day"] as const;
 export type SpendDimension = (typeof spendDimensions)[number];
 
@@ -32,7 +32,7 @@ export interface DaySpend {
 
 /** Sums over turns that ended in the time asked for. Tokens are counts, durations ms. */
 export interface Spend {
-  /** Model UID, product name, folder, dialect or `2026-11-21`; undefined where the turns did not tell. */
+  /** Model UID, product name, folder, dialect or `2026-11-21`; undefined for turns without this value. */
   readonly key: string | undefined;
   readonly turns: number;
   readonly finished: number;
@@ -74,7 +74,7 @@ export interface Explained {
  * IDE and time. Every method throws `degraded` when the store is full, locked or gone.
  */
 export interface UsageHistory {
-  /** Why what is added waits in memory for now, where it does. */
+  /** The reason why new entries wait in memory; undefined if they do not. */
   readonly degradedBy: MillraceError | undefined;
   addSnapshot(snapshot: LimitsSnapshot): void;
   /** False if this turn was there already: it is not counted twice. */
@@ -85,7 +85,7 @@ export interface UsageHistory {
   addToolCalls(calls: TurnCalls): void;
   /** Every model that wrote a call from `sinceMs` (inclusive) to `untilMs` (exclusive), most calls first. */
   toolCalls(sinceMs: number, untilMs: number): readonly ModelCalls[];
-  /** Somebody came back to a turn. At most 200 are kept for one turn. */
+  /** Adds the return of a client to a turn. At most 200 are kept for one turn. */
   addResumption(resumption: Resumption): void;
   /** Who came back to a turn, in order of time. */
   resumptions(turnId: string): readonly Resumption[];
@@ -114,8 +114,8 @@ export interface UsageHistory {
   turnTotals(filter: TurnPageFilter): TurnTotals;
   turn(turnId: string): TurnUse | undefined;
   /**
-   * Cost of turns that ended in `fromMs` (exclusive) to `toMs` (inclusive). Turns that do not tell their IDE count for
-   * both Windsurfs: Antigravity is never sent a prompt.
+   * Cost of turns that ended from `fromMs` (exclusive) to `toMs` (inclusive). Turns without a noted IDE count for both Windsurfs,
+   * because Antigravity never gets a prompt.
    */
   explained(ide: IdeVariant, fromMs: number, toMs: number): Explained;
   /** Thins old readings and forgets what is past its time. Bounded work; call it now and then. */

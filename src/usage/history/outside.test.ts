@@ -49,7 +49,7 @@ describe("what was used outside Millrace", () => {
     });
   });
 
-  it("is at most the rest when some turns did not tell their cost", () => {
+  it("is at most the rest when the cost of some turns is unknown", () => {
     const result = outsideUse([credits(1, 10), credits(9, 30)], "prompt-credits", cost(3, 700, 1));
     expect(result).toMatchObject({ outside: 13, bound: "at_most" });
   });
@@ -62,7 +62,7 @@ describe("what was used outside Millrace", () => {
     expect(outsideUse(fell, "prompt-credits", cost(2, 100, 1))).toMatchObject({ outside: undefined, bound: "unknown" });
   });
 
-  it("cannot be told from a percentage, unless no turn ran", () => {
+  it("is unknown for a percentage, unless no turn ran", () => {
     const readings = [0.1, 0.3].map((usedFraction, i) => snapshotOf({ readAtMs: i, usedFraction, resetsAtMs: end }));
     expect(outsideUse(readings, "weekly", cost(2, 200))).toMatchObject({
       lost: 20,
@@ -72,7 +72,7 @@ describe("what was used outside Millrace", () => {
     expect(outsideUse(readings, "weekly", cost(0, 0))).toMatchObject({ lost: 20, outside: 20, bound: "exact" });
   });
 
-  it("needs two readings that tell the window", () => {
+  it("needs two readings of the window", () => {
     expect(outsideUse([credits(1, 10), credits(2, undefined)], "prompt-credits", cost(0, 0))).toBeUndefined();
     expect(outsideUse([credits(1, 10), credits(2, 12)], "weekly", cost(0, 0))).toBeUndefined();
   });

@@ -10,17 +10,17 @@ export interface OutsideUse {
   readonly fromMs: number;
   readonly toMs: number;
   readonly lost: number;
-  /** Cost of turns through the gateway; undefined where turns do not tell their cost in this unit. */
+  /** Cost of turns through the gateway; undefined if it is not known in this unit. */
   readonly explained: number | undefined;
-  /** Used outside Millrace; undefined where it cannot be told apart. */
+  /** Used outside Millrace; undefined if that is unknown. */
   readonly outside: number | undefined;
-  /** `exact`; `at_most` when some turns did not tell their cost; `at_least` when a reset hid a part of the loss. */
+  /** `exact`; `at_most` when the cost of some turns is unknown; `at_least` when a reset hid a part of the loss. */
   readonly bound: "exact" | "at_most" | "at_least" | "unknown";
 }
 
 /**
- * Holds what the plan lost between readings against what turns explain: the rest was used outside Millrace. An estimate is
- * never made: what turns do not tell makes the result a bound, or unknown. Readings are of one IDE, in order of time.
+ * Compares the plan's loss between readings with the cost of turns: the rest was used outside Millrace. It never estimates: a turn
+ * of unknown cost makes the result a bound, or unknown. Readings are of one IDE, in order of time.
  *
  * @param explainedIn cost of the gateway's turns in a time, from (exclusive) to (inclusive).
  */
@@ -52,7 +52,7 @@ export function outsideUse(
   }
   const turns = explainedIn(first.atMs, last.atMs);
   const base = { ide: first.ide, windowId, unit: first.unit, fromMs: first.atMs, toMs: last.atMs, lost: tidy(lost) };
-  // Turns tell credits. In any other unit they explain nothing, unless there were none.
+  // Turns have their cost in credits. In any other unit their cost is unknown, unless there were no turns.
   const explained = first.unit === "credits" ? turns.creditsHundredths / 100 : turns.turns === 0 ? 0 : undefined;
   if (explained === undefined) return { ...base, explained, outside: undefined, bound: "unknown" };
   const hasUnknown = first.unit === "credits" && turns.unknownTurns > 0;

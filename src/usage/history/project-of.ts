@@ -1,7 +1,7 @@
 import type { TurnRequest } from "../../log/request.ts";
 
 /**
- * How coding tools tell the model where they work. Each is the client's own line about itself, in a system message or in
+ * How coding tools name their folder to the model. Each is the client's own line about itself, in a system message or in
  * the first user message: Claude Code and OpenCode write `Working directory: …` inside `<env>`, Codex `<cwd>…</cwd>`.
  */
 const forms: readonly RegExp[] = [

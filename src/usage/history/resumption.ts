@@ -1,7 +1,7 @@
 /**
- * How somebody came to a turn that was there: `key` (the same idempotency key), `implicit` (the same request again),
+ * How a client or gateway came back to a turn: `key` (the same idempotency key), `implicit` (the same request again),
  * `last_event_id` (that header of a dialect's stream), `cursor` (the turn or its response, read by its id), `adopted` (a
- * gateway went on with it after its process was gone).
+ * gateway continued it after its process had ended).
  */
 export type ResumptionKind = "key" | "implicit" | "last_event_id" | "cursor" | "adopted";
 

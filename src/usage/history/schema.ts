@@ -7,7 +7,7 @@ import { applicationId } from "../../log/sqlite/schema.ts";
  * and with a version of their own, so that log and history change apart. Scripts that shipped are never edited.
  *
  * `usage_rollup` holds sums for each quarter of an hour (time zones differ by quarters) and each value of a dimension:
- * 200,000 turns are then some thousand rows to read. `''` stands for "not told".
+ * 200,000 turns are then some thousand rows to read. `''` stands for "unknown".
  */
 const migrations: readonly string[] = [
   `

@@ -37,7 +37,7 @@ const spend = (by: SpendDimension, sinceMs = now - 30 * day, timeZone = "UTC") =
   history.spend({ sinceMs, untilMs: now + hour, by, timeZone });
 
 describe("the usage history", () => {
-  it("counts a turn once, also when it is told again after a restart", () => {
+  it("counts a turn once, also when it is repeated after a restart", () => {
     const turn = turnFake({ turnId: "turn_1", endedAtMs: now });
     expect(history.addTurn(turn)).toBe(true);
     expect(history.addTurn(turn)).toBe(false);
@@ -84,7 +84,7 @@ describe("the usage history", () => {
     ]);
   });
 
-  it("tells spending apart by each dimension, the dearest first, with what was not told under no name", () => {
+  it("groups spending by each dimension, the dearest first, with unknown values under no name", () => {
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now, project: undefined, creditsHundredths: 50 }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now, client: "codex", creditsHundredths: 400 }));
     expect(spend("project").map(({ key, creditsHundredths }) => [key, creditsHundredths])).toEqual([
@@ -111,7 +111,7 @@ describe("the usage history", () => {
     expect(() => spend("day", 0, "Mars/Olympus")).toThrow(expect.objectContaining({ code: "invalid_request" }));
   });
 
-  it("has the same sums whatever they are told apart by", () => {
+  it("has the same sums for every grouping", () => {
     const turn = fc.record({
       endedAtMs: fc.integer({ min: now - 3 * day, max: now }),
       model: fc.constantFrom("a", "b", "c"),
@@ -182,7 +182,7 @@ describe("readings in the usage history", () => {
     expect(history.turn("turn_old")).toBeUndefined();
   });
 
-  it("tell what the plan stood at before and after the turns between them", () => {
+  it("have the plan's values before and after the turns between them", () => {
     history.addSnapshot(reading(now, 0.5));
     history.addTurn(turnFake({ turnId: "turn_1", endedAtMs: now + 60_000, startedAtMs: now + 1 }));
     history.addTurn(turnFake({ turnId: "turn_2", endedAtMs: now + 60_000, startedAtMs: now + 1, ide: undefined }));
@@ -332,7 +332,7 @@ describe("a store that cannot be used", () => {
     expect(history.turn("turn_1")).toBeDefined();
   });
 
-  it("of another program is left as it is", () => {
+  it("of another program is left unchanged", () => {
     const foreign = join(folder, "notes.db");
     const other = new DatabaseSync(foreign);
     other.exec("CREATE TABLE notes (text TEXT)");

@@ -1,12 +1,12 @@
 import type { FinishedTurn } from "../history/finished-turn.ts";
 import type { TurnCalls } from "../history/tool-calls.ts";
 
-/** What one gateway tells the others for their histories. Adding it twice changes nothing. */
+/** What one gateway sends to the others for their histories. Adding it twice changes nothing. */
 export type UsageNote =
   | { readonly turn: FinishedTurn; readonly calls?: never }
   | { readonly calls: TurnCalls; readonly turn?: never };
 
-/** Names a time with a budget of its own. It ends at `untilMs`. */
+/** Names one period of a budget. It ends at `untilMs`. */
 export interface BudgetPeriod {
   readonly keyId: string;
   readonly sinceMs: number;

@@ -7,7 +7,7 @@ import type { SharedUsage, UsageNote } from "./shared-usage.ts";
 /** How often the notes of the others are fetched; ms. A row of docs/retries.md. */
 const followEveryMs = 1_000;
 const notesAPage = 500;
-/** What waits to be told to the others, at most; the oldest is given up first. */
+/** The most notes that wait to be sent; the oldest are dropped first. */
 const mostWaiting = 50_000;
 /** How far back a start looks for turns that were not told; ms. */
 const lookedBackMs = 7 * 86_400_000;
@@ -25,8 +25,8 @@ export interface SharingHistory extends FallbackHistory {
 }
 
 /**
- * A history of the turns of all gateways of a shared store. Each tells the others at once what it adds, and puts what they tell into its
- * own history, so reading needs no connection. `heal` also follows the others.
+ * A history of the turns of all gateways of a shared store. Each gateway sends its new entries to the others at once, and adds theirs to
+ * its own history, so reading needs no connection. `heal` also fetches the others' entries.
  */
 export function sharingHistory({ history, shared, clock }: SharingOptions): SharingHistory {
   const waiting: UsageNote[] = [];
@@ -58,7 +58,7 @@ export function sharingHistory({ history, shared, clock }: SharingOptions): Shar
     }
   }
 
-  /** One exchange at a time. Who asks while one runs gets the next one: what is told meanwhile is in it for certain. */
+  /** One exchange at a time. A caller that comes while one runs gets the next one, which has all that was sent meanwhile. */
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
   function catchUp(): Promise<void> {
@@ -70,7 +70,7 @@ export function sharingHistory({ history, shared, clock }: SharingOptions): Shar
     return next;
   }
 
-  /** What an earlier life of this process recorded and could not tell. */
+  /** Sends the entries that an earlier run of this gateway recorded but could not send. */
   async function tellWhatIsMissing(): Promise<void> {
     await catchUp();
     const untilMs = clock.now() + 1;

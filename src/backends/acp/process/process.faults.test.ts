@@ -141,7 +141,7 @@ describe("a process of an agent", () => {
     },
   );
 
-  test("that keeps failing is not started again at once: the error is told again, with the time to wait", async () => {
+  test("that keeps failing is not started again at once: the error is repeated, with the time to wait", async () => {
     harness = await ScriptedHarness.open({ exitsAtOnce: true });
     const agent = harness.agent({ restartMs: 60_000 });
     await ask(agent);
@@ -196,7 +196,7 @@ async function gatewayInTheMiddle(isRelayed: boolean): Promise<ChildProcess> {
   return gateway;
 }
 
-/** A process that has ended and that nobody has waited for does not run. */
+/** A process that has ended, and whose parent has not waited for it, does not run. */
 function isRunning(pid: number | undefined): boolean {
   if (pid === undefined) throw new Error("it was never started");
   try {

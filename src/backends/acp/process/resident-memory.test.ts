@@ -9,7 +9,7 @@ it.each([
   ["", undefined],
 ])("reads the memory in %j", (text, bytes) => expect(parseTasklist(text)).toBe(bytes));
 
-it("tells the memory of this process, and none of a process that is gone", async () => {
+it("reports the memory of this process, and none for a process that ended", async () => {
   expect(await residentMemory(process.pid)).toBeGreaterThan(10_000_000);
   expect(await residentMemory(2 ** 22 + 1)).toBeUndefined();
 });

@@ -54,7 +54,7 @@ describe("the table of the contract", () => {
     expect(lines.some((line) => line.endsWith(long))).toBe(true);
   });
 
-  it("goes on under its last column", () => {
+  it("continues under its last column", () => {
     const lines = renderContract(report, plain, 60);
     const at = lines.findIndex((line) => line.includes("agent.modes"));
     expect(lines.slice(at, at + 2)).toEqual([

@@ -114,8 +114,8 @@ async function ofAgent({ product, version: said, spec }: Program, context: Comma
 }
 
 /**
- * Asks the agent in both styles, and Cascade where a server has it. Each conversation is noted, as every other one, so that
- * `cascades clean` finds what a kill leaves. Null where there is nobody to ask.
+ * Asks the agent in both styles, and Cascade if a server has it. Notes each conversation, so that `cascades clean` finds it after
+ * a kill. Null if there is neither an agent nor a server.
  */
 async function spend(
   {

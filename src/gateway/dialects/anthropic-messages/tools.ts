@@ -30,10 +30,10 @@ export interface ParsedTools {
 }
 
 /**
- * A tool with an `input_schema` is the client's own, of any type. One of a type without (`web_search_…`, `bash_…`) is
- * the vendor's, to run or at least to know the form of.
+ * A tool with an `input_schema` belongs to the client, for any type. A tool without one (`web_search_…`, `bash_…`) belongs to
+ * the vendor, who runs it or knows its form.
  *
- * @throws MillraceError `invalid_request` with the path of a tool that does not fit, or that nothing here could run.
+ * @throws MillraceError `invalid_request` with the path of a tool that is wrong, or that cannot be run here.
  */
 export function parseTools(given: z.infer<typeof toolsSchema>): ParsedTools {
   const tools: Tool[] = [];

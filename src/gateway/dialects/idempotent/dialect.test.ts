@@ -142,7 +142,7 @@ describe("what an original client says and this gateway does not read", () => {
     );
   const modelDetails = { modelName: "m" };
 
-  test("is told by name, each once, in the order of the fields; what is read is not", () => {
+  test("is reported by name, each once, in the order of the fields; used fields are not", () => {
     const plain = { conversation: [human], modelDetails, conversationId: "c", isAgentic: true };
     expect(unreadFields(chatOf(plain))).toEqual([]);
     const more = { conversation: [withFields(18), withFields(18, 99)], modelDetails, supportedTools: [5] };

@@ -70,7 +70,7 @@ describe("an attach", () => {
     expect(second.state).toBe("alone");
   });
 
-  test("whose connection goes while it waits is told so, and may wait on for the others", async () => {
+  test("whose connection closes while it waits learns that, and may keep waiting for the others", async () => {
     const { come, clock } = open();
     const first = come();
     const gone = new AbortController();
@@ -106,7 +106,7 @@ describe("an attach", () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test("of another life waits, whoever counts", async () => {
+  test("of another client life waits, whether or not clients count", async () => {
     const { come, clock } = open();
     const first = come("a");
     const other = watched(come("b"));

@@ -46,10 +46,9 @@ interface Stream {
 }
 
 /**
- * Has an attach wait a moment where another one has its stream. A connection that was cut may be worked on after its client's next
- * one, and where its client does not count its attaches nothing in it says that it is the older: but it is gone by then, since its
- * own connection is. Of attaches that are counted the log knows which is the older (`StreamStore.attachStream`). In this
- * process only.
+ * Makes an attach wait a moment while another attach has its stream. The attach of a broken connection may be handled after the
+ * client's next attach. If its client does not count attaches, nothing marks it as the older one. But after the wait the gateway
+ * knows that its connection is closed. For counted attaches the log knows the order (`StreamStore.attachStream`). In this process only.
  */
 export class AttachOrder {
   readonly #clock: Clock;

@@ -28,7 +28,7 @@ export interface OpenAttach {
   readonly stored: StoredStream;
   readonly session: StreamSession;
   readonly turnId: TurnId | undefined;
-  /** Ends the attach: nothing is watched or counted any more. The turns go on. */
+  /** Ends the attach: nothing is watched or counted any more. The turns continue. */
   close(): void;
 }
 
@@ -42,11 +42,11 @@ export interface AttachCall {
 }
 
 /**
- * Attaches to the stream that the headers name. Undefined, and nothing is taken over, where the client has left and what it brought
- * does not need the stream (`takesOver`). `stopping` aborts when the gateway stops.
+ * Attaches to the stream that the headers name. Returns undefined and takes nothing over if the client has left and its messages do
+ * not need the stream (`takesOver`). `stopping` aborts when the gateway stops.
  *
- * @throws MillraceError `rate_limited` for a caller with too many of them, `cancelled` where a later attach of the same client
- * has come, `expired` for a stream that is unknown, gone or under another key, `diverged` as `readStored` says.
+ * @throws MillraceError `rate_limited` for a caller with too many attaches, `cancelled` if a later attach of the same client has
+ * come, `expired` for a stream that is unknown, gone or under another key, and what `readStored` throws.
  */
 export async function openAttach(
   parts: StreamParts,

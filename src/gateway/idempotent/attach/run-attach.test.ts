@@ -97,7 +97,7 @@ test("the messages of a client that left before its attach was open still count,
   arrive([say.request("Hello")], new Error("the connection broke"));
   const told = [];
   for await (const message of down) told.push(message.response.case);
-  expect(told).toEqual(["welcomeMessage"]); // which nobody takes from a connection that is gone
+  expect(told).toEqual(["welcomeMessage"]); // which is not read, because the connection is closed
   expect(await accepted()).toEqual(request);
 });
 

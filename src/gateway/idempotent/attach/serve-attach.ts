@@ -77,7 +77,8 @@ export async function* serveAttach(
       }
       if (session.failure !== undefined) throw session.failure;
       if (attachment.superseded.aborted) throw superseded();
-      if (stopping.aborted) throw encodeInterruption("The gateway is stopping; the stream goes on when it runs again.");
+      if (stopping.aborted)
+        throw encodeInterruption("The gateway is stopping. The stream continues when it runs again.");
       here.throwIfAborted();
       const next = chunks.take();
       if (next === "ended") break;

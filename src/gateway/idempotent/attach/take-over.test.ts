@@ -69,7 +69,7 @@ describe("an attach whose client has left", () => {
   });
 
   test.each([say.result("c1", "seen", 1), say.close(1), say.close(), say.abort(1), say.abort()])(
-    "takes the stream over for what it brought, where nobody else is: %j",
+    "takes the stream over for its messages, if no other attach is connected: %j",
     async (said) => {
       const { come } = stream();
       const late = come(say.request("Hello"), said);

@@ -17,7 +17,7 @@ const never = new AbortController().signal;
  * the running turn, or the stream if no turn runs; all its other messages are dropped. Once a later attach has the stream, the
  * messages of this one are overtaken.
  *
- * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Who leaves at once".
+ * Throws what looking at the stream throws. Source: docs/stream-protocol.md, "Clients that leave at once".
  */
 export async function takesOver(
   streams: Streams,

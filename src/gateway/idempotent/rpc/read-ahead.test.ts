@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { idle } from "../../../base/wait.fake.ts";
 import { readAhead } from "./read-ahead.ts";
 
-/** A body as a connection brings it: what nobody has taken when it breaks is gone. */
+/** A body as a connection brings it: data that was not read when the connection breaks is lost. */
 class Body {
   readonly #chunks: Uint8Array[] = [];
   #wake = () => {};

@@ -2,7 +2,7 @@ import { Bell } from "../../../base/bell.ts";
 
 /**
  * Reads a body ahead of its consumer, at most `mostBytes`. Unread bytes are lost when the connection ends, and a message that arrived
- * whole before that must count (docs/stream-protocol.md, "Who leaves at once"). Reading starts at once, so call it as soon as the
+ * whole before that must count (docs/stream-protocol.md, "Clients that leave at once"). Reading starts at once, so call it as soon as the
  * request arrives. Throws an error of the chunks after everything that came before it.
  */
 export function readAhead(chunks: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<Uint8Array, void> {

@@ -181,7 +181,7 @@ describe("a call that is none of ours is refused with details, as a stream where
         });
   });
 
-  test("what other routes have, over HTTP/2, and is told where those are", async () => {
+  test("what other routes have, over HTTP/2, and gets their address", async () => {
     const answer = await post(await streamWorld(), "/v1/chat/completions", type, new Uint8Array(), "2");
     const info = { reason: "no_such_method", hint: expect.stringContaining("HTTP/1.1") };
     expect(errorOf(answer)).toMatchObject({ status: 501, code: "unimplemented", info });

@@ -47,7 +47,7 @@ async function all(answers: AsyncIterable<PollAnswer>): Promise<readonly PollAns
 const acksOf = (answers: readonly PollAnswer[]) =>
   answers.map(({ data }) => fromBinary(ServerMessageSchema, Buffer.from(data, "hex")).response.value);
 
-test("a poll answers what there is and ends; numbers go on over all polls", async () => {
+test("a poll answers what there is and ends; numbers continue over all polls", async () => {
   const { clock, polled, feed } = begin();
   feed(1, 2);
   const first = all(polled.poll(never));

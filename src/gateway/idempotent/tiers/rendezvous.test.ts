@@ -54,7 +54,7 @@ describe("calls of one attach", () => {
     expect(rendezvous.unclaimed).toBe(1);
   });
 
-  test("are put in order whatever order they arrive in, however often (P7)", async () => {
+  test("are put in order, in any order of arrival and with repeats (P7)", async () => {
     const numbers = fc.nat({ max: 12 }).chain((count) =>
       fc.shuffledSubarray(
         Array.from({ length: count + 1 }, (_, seqno) => seqno),

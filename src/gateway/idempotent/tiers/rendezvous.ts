@@ -42,7 +42,7 @@ export const defaultRendezvous: RendezvousLimits = {
 /** Attaches whose end is remembered at most; the oldest are forgotten first. */
 const mostRemembered = 1024;
 
-/** The way up of an attach whose way down is another call: what was appended, in order. */
+/** The client's messages of an attach that sends and receives in separate calls: the appended messages, in order. */
 export interface WayUp {
   /** The headers of the first append. Throws `unavailable` when none comes in time, or until a moment after the client left. */
   firstHeaders(): Promise<Headers>;
