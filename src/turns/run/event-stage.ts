@@ -1,14 +1,14 @@
 import type { TurnEventBody } from "../../log/event.ts";
 
 /**
- * One stage of a turn's events on their way from the backend to the log: stop sequences, what the log holds already. One
- * instance a turn, given every event in order; the log gets the answer in place of the event: nothing while the stage holds
- * text back, several events when one completes something.
+ * One stage that a turn's events pass between the backend and the log, such as stop sequences. Each turn has its own instance, which
+ * gets every event in order. The log gets the stage's result: no event while the stage holds text back, several when an event
+ * completes something.
  *
- * - A stage is synchronous and waits for nothing. What has to be waited for is done by `exchange.ts`, between two batches.
- * - The same events, however their deltas and batches are cut, give the same events but for how deltas are cut. After a
- *   restart the answer is read again from its start, and `reconcile` drops what the log holds already.
- * - A stage that answers a terminal event ends the turn, even where the upstream goes on; the upstream is then cancelled.
+ * - A stage is synchronous. `exchange.ts` does everything that must wait, between two batches.
+ * - The result does not depend on how deltas and batches are cut, except for the cuts of its own deltas. After a restart the answer
+ *   is read again from its start, and `reconcile` drops the part that the log already holds.
+ * - A stage that returns a terminal event ends the turn, even if the upstream continues; the upstream is then cancelled.
  * - A stage never swallows `usage` and terminal events.
  */
 export interface EventStage {
