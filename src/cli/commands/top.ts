@@ -86,11 +86,11 @@ function onKeys({ io: { stdin } }: CommandContext, keys: Readonly<Record<string,
   };
 }
 
-/** One reading. Throws `unavailable` where no gateway runs. */
+/** One reading. Throws `ide_not_running` where no gateway runs. */
 export async function readNow({ io, settings, signal }: CommandContext): Promise<TopReading> {
   const gateway = await findGateway(settings, signal);
   if (gateway === undefined)
-    throw new MillraceError("unavailable", "No gateway runs.", { hint: "Start one with `millrace serve`." });
+    throw new MillraceError("ide_not_running", "No gateway runs.", { hint: "Start one with `millrace serve`." });
   const get = (path: string) => callGateway(gateway, path, { signal });
   const [health, metrics, limits, turns] = await Promise.all([
     get("/health").then(async (response) => healthSchema.parse(await response.json())),
@@ -105,7 +105,7 @@ export async function readNow({ io, settings, signal }: CommandContext): Promise
     url: gateway.url,
     paused: (health.paused ?? undefined) !== undefined,
     backend:
-      backend === undefined ? "unknown" : `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${backend.why}`,
+      backend === undefined ? undefined : `${backend.product ?? kinds[backend.kind] ?? backend.kind}: ${backend.why}`,
     running: sum("millrace_turns_running"),
     waiting: sum("millrace_turns_waiting"),
     lagSeconds: sumOf(metrics, "millrace_event_loop_lag_seconds", 'quantile="0.99"'),

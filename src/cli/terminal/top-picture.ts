@@ -11,8 +11,8 @@ export interface TopReading {
   readonly atMs: number;
   readonly url: string;
   readonly paused: boolean;
-  /** Where prompts go, or why they can go nowhere. */
-  readonly backend: string;
+  /** Where prompts go, or why they can go nowhere; undefined until the gateway has looked. */
+  readonly backend: string | undefined;
   readonly running: number;
   readonly waiting: number;
   /** Lag of the event loop in the last seconds; undefined if it is not measured. */
@@ -25,6 +25,9 @@ export interface TopReading {
   /** The newest first. */
   readonly turns: readonly Turn[];
 }
+
+/** In place of where prompts go. */
+export const unknownBackend = "not known yet: the gateway looks for an IDE";
 
 type Screen = Pick<Output, "style" | "isTerminal" | "columns">;
 
@@ -49,7 +52,7 @@ export function topPicture(now: TopReading, before: TopReading | undefined, out:
         });
   const head = [
     `${out.style("bold", "Millrace")}  ${now.url}${now.paused ? `  ${out.style("yellow", "PAUSED: no prompt is sent")}` : ""}`,
-    `prompts go to  ${now.backend}`,
+    `prompts go to  ${now.backend ?? unknownBackend}`,
     [
       `${now.running} running`,
       `${now.waiting} waiting`,
