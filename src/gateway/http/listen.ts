@@ -16,7 +16,6 @@ import {
 } from "./connection-limits.ts";
 import { listenOnSocket } from "./unix-socket.ts";
 
-/** A gateway that listens. */
 export interface Listening {
   readonly url: string;
   readonly port: number;

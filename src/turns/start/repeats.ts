@@ -103,7 +103,6 @@ export function waitAfterFirst(error: ErrorRecord): number {
   return repeat.type === "prompt" ? 0 : Math.ceil(repeat.untilMs / second);
 }
 
-/** The rules of a failure. */
 export function rulesFor({ code, details }: ErrorRecord): Rules {
   const reason = typeof details === "object" && details !== null && "reason" in details ? details.reason : undefined;
   return code === "upstream_failed" && reason === unusableAnswer ? unusableRules : repeatRules[code];
